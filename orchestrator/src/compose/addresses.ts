@@ -11,12 +11,12 @@ export interface Tls {
   readonly key: string;
 }
 
-/** Addresses at which operators and machines reach this orchestrator, and its server names. */
+/** The addresses at which operators and machines reach this orchestrator, and its server names. */
 export class Addresses {
   readonly #config: Config;
   /** Current certificate of the API in PEM; null for plain HTTP. */
   certificate: string | null;
-  /** The configured port, and the actual port once the API listens. */
+  /** The configured port; the actual port once the API listens. */
   apiPort: number;
   agentPort: number;
 

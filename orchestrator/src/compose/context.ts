@@ -11,7 +11,7 @@ import { lastDriftId } from '../store/queries/drift.ts';
 import { lastOperationId } from '../store/queries/operations.ts';
 import type { Store } from './store.ts';
 
-/** @returns the dependencies that all modules of the domain share */
+/** Creates the dependencies that all modules of the domain share. */
 export async function createContext(
   { db, secretKeys }: Store,
   { bus, clock, log, presence }: { bus: Bus; clock: Clock; log: Logger; presence: Presence },

@@ -100,7 +100,7 @@ export async function createDomain(parts: DomainParts, disposables: Disposables)
       settings.extend(
         {
           get space() {
-            // PostgreSQL stores rows on another disk, and reports itself when that disk is full.
+            // PostgreSQL stores rows on another disk, and reports when that disk is full.
             return context.db.kind === 'sqlite' ? reportSpace(disk.space) : 'ample';
           },
         },
@@ -141,7 +141,9 @@ function createSignInSessions({ context, settings, addresses, clock }: DomainPar
   return createSignIn(context, refusals, rules, clock);
 }
 
-/** Refuses samples on a nearly full disk, to leave space for other reports. Agents keep the samples and resend them. */
+/**
+ * Refuses samples on a nearly full disk, to reserve space for other reports. Agents keep the samples and resend them.
+ */
 function recordSamplesUnlessDiskLow(metrics: Metrics, disk: DiskGuard, { db }: Context): AgentLinks['sampled'] {
   return async (nodeId, samples) => {
     if (disk.low && db.kind === 'sqlite')

@@ -113,7 +113,10 @@ export async function createHttp(parts: HttpParts): Promise<FastifyInstance> {
   return app;
 }
 
-/** Uses another certificate for new connections. @throws Error if the certificate cannot be used */
+/**
+ * Serves another certificate on new connections.
+ * @throws Error if the certificate cannot be used
+ */
 export function replaceCertificate(app: FastifyInstance, tls: Tls): void {
   (app.server as unknown as TlsServer).setSecureContext({ ...tls, minVersion: 'TLSv1.2' });
 }

@@ -25,7 +25,10 @@ export class Settings {
     return this.#sources;
   }
 
-  /** Applies the reloadable settings of a new configuration. @returns the names of the changed settings */
+  /**
+   * Applies the reloadable settings of a new configuration.
+   * @returns the names of the changed settings
+   */
   reload(next: Config, sources: Sources, about: { ownCertificate: boolean }): Changes {
     const changes = changesOf(this.#atStart, this.#current, next, about);
     this.#sources = sourcesAfter(this.#sources, sources);
@@ -34,7 +37,7 @@ export class Settings {
   }
 
   /**
-   * Adds getters to an object, which read the current configuration at each access. A copy of the result with `...`
+   * Adds getters to an object that read the current configuration at each access. A copy of the result with `...`
    * would not follow a reload.
    */
   extend<T extends object, R extends object>(target: T, readers: { readonly [K in keyof R]: Reader<R[K]> }): T & R {

@@ -44,7 +44,7 @@ export interface Running {
   bootstrapped: boolean;
   operators: boolean;
   /**
-   * Applies the reloadable settings, and reports other settings that differ from the configuration at the start.
+   * Applies the reloadable settings, and reports other settings that differ from the configuration at startup.
    * @throws Error if a certificate cannot be used; no setting is then applied
    */
   reload(next: Config, sources: Invocation['sources']): Promise<Changes>;
@@ -151,7 +151,10 @@ async function start(
   };
 }
 
-/** Creates the first operator, if one is configured. @returns whether this call created it */
+/**
+ * Creates the first operator, if one is configured.
+ * @returns whether this call created the operator
+ */
 async function bootstrap(context: Context, config: Config): Promise<boolean> {
   const { bootstrap_key: public_key, bootstrap_username: username } = config;
   return public_key !== null && username !== null && (await bootstrapOperator(context, { public_key, username }));
@@ -163,7 +166,9 @@ interface ReloadParts {
   readonly addresses: Addresses;
   readonly domain: Domain;
   readonly log: Logger;
-  /** Whether the API serves a generated certificate, which a configured one replaces only at the next start. */
+  /**
+   * Whether the API serves a generated certificate, which a configured certificate replaces only at the next start.
+   */
   readonly ownCertificate: boolean;
 }
 
@@ -193,10 +198,10 @@ interface StopParts {
   readonly log: Logger;
 }
 
-/** Maximum time to wait for open requests on shutdown, in milliseconds. Afterward, their connections are closed. */
+/** Maximum milliseconds to wait for open requests at shutdown. Afterward, their connections are closed. */
 const cutOffMs = 5_000;
 
-/** Stops serving requests and agents, and stops all other work. */
+/** Stops serving requests and agents, then stops all other work. */
 async function stop({ app, gateway, domain, schedules, clock, log }: StopParts): Promise<void> {
   // Refuses new requests, and answers those that wait for agents with the current state.
   app.drain();
@@ -219,7 +224,10 @@ async function stop({ app, gateway, domain, schedules, clock, log }: StopParts):
   await schedules.stopAuditKeeping();
 }
 
-/** Completes an interrupted `muster restore`. @throws Error if its files are incomplete, or if it is in progress */
+/**
+ * Completes an interrupted `muster restore`.
+ * @throws Error if its files are incomplete, or if a restore is in progress
+ */
 async function finishInterruptedRestore(dataDir: string): Promise<boolean> {
   if (!(await stat(join(dataDir, '.restoring')).catch(() => null))) return false;
   const unlock = await lockDirectory(dataDir, 'orchestrator');

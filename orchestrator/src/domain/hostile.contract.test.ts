@@ -18,7 +18,7 @@ import { hashOfToken } from './operators/sessions.ts';
 import { createRunConductor } from './runs/run-conductor.ts';
 import { startRun } from './runs/runs.ts';
 
-/** Tests attacks and races that succeeded against earlier versions of the code. */
+/** Tests attacks and races that succeeded against earlier versions. */
 
 const code = (promise: Promise<unknown>) =>
   promise.then(
@@ -200,14 +200,14 @@ describeDatabases('lost operations', (fixture) => {
     const { domain, context, actor, agent } = await open(fixture);
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
-    // The process is killed after the run is recorded and before its first agents get their turn.
+    // The process is killed after the run is recorded and before its first agents are dispatched.
     const write = context.db.write.bind(context.db);
     context.db.write = (unit) => (unit.name === 'runs/queue' ? Promise.reject(new Error('killed')) : write(unit));
     const id = await startRun(context, domain.conductor, actor, 'base', { kind: 'apply' });
     await domain.conductor.stop();
     context.db.write = write;
     expect(await getRun(context, id)).toMatchObject({ results: [{ status: 'queued', operation_id: null }] });
-    // Disconnected agents are not reported, because they may still be reconnecting.
+    // The gateway does not report disconnected agents, because they may be reconnecting.
     domain.connected.delete(agent.id);
     const next = createRunConductor(context, { maxConcurrent: 1000 });
     const upkeep = startUpkeep(context, domain.clock, { runs: next });
@@ -250,7 +250,7 @@ describeDatabases('enrolment', (fixture) => {
     await newAgent(domain, actor, 'debian');
     for (const digits of [0, 4, 8]) {
       const key = await newKey();
-      // Creates names whose ids begin alike, as happens among ten thousand agents.
+      // Creates agents whose ids share prefixes, as happens among ten thousand agents.
       for (const length of [4, 8].filter((length) => length <= digits))
         await newAgent(domain, actor, `debian-${key.id.slice(0, length)}`);
       await connect(domain, key, { token, hostname: 'debian' });

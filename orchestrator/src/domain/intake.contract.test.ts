@@ -67,7 +67,7 @@ async function opened(fixture: DatabaseFixture, { files = 3, dailyBytes = 256 * 
   const finish = (operation_id: string, given: ResourceResult[], status: 'succeeded' | 'failed' = 'succeeded') =>
     report(...reportsOf(operation_id, given, { now: domain.now(), status }));
   const count = async (of: keyof typeof rows) => Number((await domain.db.get(rows[of], {}))?.count);
-  /** Records usage of the current day, as an earlier process would. */
+  /** Records usage of the current day, as an earlier process would have. */
   const hasUsed = (used: { events: number; hints: number }) => {
     const day = Math.floor(domain.now() / 86_400);
     const put = statement(putUsage, { node_id: agent.id, day, bytes: 0, limited: 0, ...used });
@@ -157,7 +157,7 @@ describeDatabases('reports of an operation', (fixture) => {
     expect(await finish(second.operation_id, [...asSent(second), ...removals], 'failed')).toBeNull();
     const { applied, pending_removals } = await getState(context, 'web-1');
     expect(applied.map(({ identity }) => identity)).toEqual(['/n']);
-    // The reason is shortened for display; the operation has the full message.
+    // The reason is shortened for display; the operation contains the full message.
     expect(pending_removals.map(({ reason }) => reason?.length)).toEqual([1_000, 1_000, 1_000]);
   });
 
@@ -205,7 +205,7 @@ describeDatabases('daily limits of an agent', (fixture) => {
     expect(resources.map(({ diff }) => diff?.length ?? 0)).toEqual([60_000, 0, 0]);
     expect(resources[2]?.message).toContain('this is why (the details are left out: the agent had reached');
     expect(await finish(next.operation_id, asSent(next))).toBeNull();
-    // The limits start over the next day.
+    // The limits reset on the next day.
     domain.clock.advance(86_400_000);
     const later = await apply();
     await output(later.operation_id, 'm//tmp/1', 'kept');
@@ -424,7 +424,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
   });
 });
 
-/** Names of database methods that the test wraps. */
+/** Binds the methods of a database, so that the test can wrap them. */
 const bound = (db: Database): Database => ({
   kind: db.kind,
   get: (query, params) => db.get(query, params),

@@ -21,7 +21,7 @@ import { assignmentOfScope, auditScope } from './shared/drift-scope.ts';
 const MiB = 1024 * 1024;
 const summary = { total: 0, unchanged: 0, changed: 0, removed: 0, failed: 0, skipped: 0 };
 
-/** An orchestrator that records its largest single read of the database, in characters. */
+/** Opens an orchestrator that records the size of its largest read of the database, in characters. */
 async function open(fixture: DatabaseFixture, resources = 1) {
   const domain = await openDomain(fixture);
   const { context } = domain;

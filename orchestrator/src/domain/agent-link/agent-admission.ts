@@ -107,7 +107,10 @@ async function enrol(
   }
 }
 
-/** Commits the succession of the agent's key. Returns null, or the refusal if the key cannot be replaced. */
+/**
+ * Commits the succession of the agent's key.
+ * @returns null, or the refusal if the key cannot be replaced
+ */
 async function succeed(context: Context, hello: Hello, from: Caller, succession: Succession): Promise<Refusal | null> {
   const row = await readAgent(context, from.node_id);
   const label = row?.name ?? row?.initial_hostname ?? from.node_id;
@@ -130,9 +133,9 @@ type AgentRow = NonNullable<Awaited<ReturnType<typeof readAgent>>>;
 const readAgent = ({ db }: Context, node_id: string) => db.get(agentById, { node_id });
 
 /**
- * Records that the agent is connected. Also records an event if the connection is notable.
+ * Records that the agent is connected, and an event if the connection is notable.
  * @param known the agent's record before this hello
- * @param singly false if a new agent gets no event of its own because many agents are new
+ * @param singly whether a new agent gets its own event
  * @returns the agent's record; undefined if it was removed concurrently
  */
 async function recordConnected(
@@ -150,8 +153,8 @@ async function recordConnected(
       node_id: row.node_id,
       agent_version: hello.agent_version,
       attributes: toJson(hello.attributes),
-      // An agent that has pinned the key reports `pinned`. The record keeps how the agent first came to trust the
-      // orchestrator.
+      // Once an agent has pinned the key, it reports `pinned`. The record preserves how the agent first came to trust
+      // the key.
       pin_source: hello.pin_source === 'pinned' ? row.pin_source : hello.pin_source,
       remote_ip: from.remote_ip,
       lost_at: row.lost_at ?? 0,
@@ -185,9 +188,10 @@ async function recordConnected(
 }
 
 /**
- * Returns the event for a new link, or null. Most links get none: thousands of agents reconnect after each restart, and a
- * short interruption is not notable. An unapproved agent cannot fill the log by reconnecting.
- * @param known its record after the previous link; undefined for an agent that was just recorded
+ * Returns the event for a new link, or null. Most links cause no event, because thousands of agents reconnect after
+ * each restart and short interruptions are not notable. Unapproved agents cause none, so that they cannot fill the log
+ * by reconnecting.
+ * @param known the record after the previous link; undefined for a new agent
  */
 function connectionHappening(
   known: Pick<AgentRow, 'status' | 'lost_at' | 'remote_ip' | 'agent_version'> | undefined,
@@ -219,7 +223,7 @@ function connectionHappening(
 }
 
 /**
- * Reconciles the agent's list of open operations with the recorded ones.
+ * Ends recorded operations that the agent lost.
  * @returns the ids of operations that the agent lists as open, but that have ended or are unknown
  */
 async function findEnded(context: Context, hello: Hello, nodeId: string): Promise<string[]> {
@@ -231,7 +235,7 @@ async function findEnded(context: Context, hello: Hello, nodeId: string): Promis
   const listed = new Set(hello.open_operations.map(({ operation_id }) => operation_id));
   for (const operation of await context.db.all(openOperations, { node_id: nodeId })) {
     if (listed.has(operation.operation_id) || operation.dispatched_at === null) continue;
-    // The agent accepted the operation, but its journal no longer has it. The outcome cannot be known.
+    // The agent accepted the operation, but its journal no longer contains the operation, so the outcome is unknown.
     if (operation.status === 'running')
       await endHere(context, operation, hello.hostname, {
         status: 'interrupted',
@@ -239,8 +243,8 @@ async function findEnded(context: Context, hello: Hello, nodeId: string): Promis
         summary: null,
         startedAt: null,
       });
-    // The message with the operation was lost. Depending on the state of the operation and its run, the operation is
-    // cancelled, expires, or is dispatched again.
+    // The agent never received the operation. Depending on its state and its run, the operation is cancelled, expires,
+    // or is dispatched again.
     else if (operation.cancel_requested_at !== null)
       await endHere(context, operation, hello.hostname, neverReceived(cancelledBefore));
     else {

@@ -6,9 +6,9 @@ import type { Refusals } from '../audit/refusals.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 import type { AgentLinks } from './agent-link.ts';
 
-/** Records connections of agents that were refused, and copies of an agent's key, in the audit log. */
+/** Records refused agents and copied agent keys in the audit log. */
 
-/** A clone retries forever. One event per hour is enough. */
+/** A clone reconnects indefinitely, so one event per hour is enough. */
 const cloneEventEverySecs = 3600;
 
 /** Records that a second machine uses the key of a connected agent. */
@@ -47,7 +47,7 @@ export async function recordRefusedAgent(
   const row = from.node_id === null ? undefined : await db.get(agentById, { node_id: from.node_id });
   await refusals.record({
     type: 'agent.refused',
-    // Any client can create keys and prove them, so only recorded agents get separate entries.
+    // Any client can create keys and prove that it owns them, so only recorded agents get separate entries.
     who: row ? 'agent' : 'unknown_agent',
     ...(row ? { target: { type: 'agent', id: row.node_id, name: row.name ?? row.initial_hostname } } : {}),
     summary: `an agent at ${from.remote_ip} was refused: ${message}`,

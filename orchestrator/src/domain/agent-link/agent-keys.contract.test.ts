@@ -12,7 +12,7 @@ async function open(fixture: DatabaseFixture) {
   const domain = await openDomain(fixture);
   const { actor } = await newAdmin(domain);
   const first = await newAgent(domain, actor, 'web-1');
-  /** Returns the statement by which the holder of `former` names `next` as its successor. */
+  /** Returns the statement in which the owner of `former` names `next` as its successor. */
   const said = (former: Key, next: Key, graceSecs = day, made_at = domain.now()): Hello['key_statement'] => {
     const formerUntil = made_at + graceSecs;
     const bytes = keyStatementBytes({
@@ -23,7 +23,7 @@ async function open(fixture: DatabaseFixture) {
     });
     return { former_key: former.hex, made_at, former_until: formerUntil, signature: former.sign(bytes) };
   };
-  /** Passes on a hello, as the gateway does. Returns the agent's id, or the code of the refusal. */
+  /** Returns the agent's id, or the code of the refusal. */
   const hello = async (key: Key, ...statements: Hello['key_statement'][]) => {
     const [key_statement, ...earlier] = statements.filter((each) => each !== undefined);
     const hello = helloOf(key, {
@@ -89,7 +89,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(await hello(third, said(second, third, 0))).toBe(first.id);
     expect(await hello(first)).toBe('key_replaced');
     expect(await hello(second)).toBe('key_replaced');
-    // Someone with a copy of the second key replays the statement that introduced it.
+    // A client with a copy of the second key replays the statement that introduced the key.
     expect(await hello(second, said(first, second))).toBe('key_replaced');
     expect(await hello(third)).toBe(first.id);
   });
@@ -102,15 +102,14 @@ describeDatabases('agent keys', (fixture) => {
     const bad: Hello['key_statement'][] = [
       { ...good, signature: '00'.repeat(64) },
       { ...good, former_until: good.former_until + 1 },
-      // Signed with the first agent's key, but naming the second agent's key.
+      // Signed with the first agent's key, but names the second agent's key.
       { ...good, former_key: other.hex },
       said(first, other),
       said(first, next, day, domain.now() + 3600),
       said(first, next, 31 * day),
     ];
     for (const statement of bad) expect(await hello(next, statement)).toBe('key_refused');
-    // A statement from before the agent enrolled gets the same answer as an unknown key, which reveals nothing about the
-    // agent.
+    // The refusal is the same as for an unknown key, so that it reveals nothing about the agent.
     expect(await hello(next, said(first, next, day, domain.now() - 31 * day))).toBe('key_unknown');
     expect(await rotations()).toEqual([]);
     // A key that belongs to an agent cannot move to another agent.
@@ -140,7 +139,7 @@ describeDatabases('agent keys', (fixture) => {
     const stolen = await newKey();
     const early = said(first, stolen);
     domain.clock.advance(day * 1000);
-    // The agent's disk is restored: it connects with its first key and gets its first id again.
+    // After its disk is restored, the agent connects with its first key and gets its first id again.
     await setStatus(domain.context, actor, 'web-1', { status: 'rejected' });
     await removeAgent(domain.context, actor, first.id);
     expect(await hello(first)).toBe(first.id);
@@ -204,7 +203,7 @@ describeDatabases('agent keys', (fixture) => {
     const { domain, actor, first, said, hello, rotations } = await open(fixture);
     const keys = [first, await newKey(), await newKey(), await newKey()];
     const statements: Hello['key_statement'][] = [];
-    // The orchestrator has no record of the following changes, as after a restore from a backup.
+    // The orchestrator has no record of these key changes, as after a restore from a backup.
     for (const [i, grace] of [30 * day, 0, 20 * day].entries()) {
       domain.clock.advance(100 * day * 1000);
       statements.unshift(said(keys[i]!, keys[i + 1]!, grace));
@@ -217,7 +216,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(await hello(latest, ...statements)).toBe(first.id);
     expect(await hello(latest)).toBe(first.id);
     expect(await rotations()).toMatchObject([{ metadata: { key: latest.hex, former_key: first.hex } }]);
-    // The last statement still lets the previous key connect. Earlier keys are no longer valid.
+    // Only the newest former key is still valid.
     expect(await hello(keys[2]!)).toBe(first.id);
     expect(await hello(keys[1]!)).toBe('key_replaced');
     expect(await hello(first)).toBe('key_replaced');

@@ -25,21 +25,21 @@ import type { Refusal } from './refusal.ts';
 
 /** Determines which agent's key a hello proved, and handles key succession. */
 
-/** A key of an agent, with its validity at the time it was read. */
+/** A key of an agent, and its validity when it was read. */
 export interface KeyOf {
   node_id: string;
-  /** End of validity, Unix seconds; null for the current key, and for an agent without a record. */
+  /** End of validity, Unix seconds; null for the current key and for the key of an unrecorded agent. */
   valid_until: number | null;
-  /** Set if the key will replace the current one. */
+  /** The succession to commit if the key will replace the current one; null otherwise. */
   succession: Succession | null;
 }
 
 export interface Succession {
-  /** The recorded current key, which becomes the former one; hex. */
+  /** Recorded current key, which becomes the former key; hex. */
   former_key: string;
   /** End of the former key's validity, Unix seconds. */
   former_until: number;
-  /** Unrecorded keys between the former key and the new one. The new key replaces them, too. */
+  /** Unrecorded keys between the former key and the new one. The new key replaces them too. */
   between: readonly { public_key: string; valid_until: number }[];
 }
 
@@ -48,7 +48,7 @@ export interface OwnKey {
   valid_until: number | null;
 }
 
-/** A key that is named by a statement, with its agent. */
+/** A recorded key that a statement names, with its agent. */
 export interface StoredKey extends OwnKey {
   status: 'pending' | 'approved' | 'rejected';
   first_seen_at: number;
@@ -58,9 +58,9 @@ export interface StoredKey extends OwnKey {
 export interface KnownKeys {
   /** The key of the hello; undefined if it is not recorded. */
   own: OwnKey | undefined;
-  /** Recorded keys that the hello's statements name, by hex. Empty when the hello's own key is known. */
+  /** Recorded keys that the hello's statements name, by hex. Empty if `own` is defined. */
   formers: ReadonlyMap<string, StoredKey>;
-  /** Whether an agent already has the id that an agent with this first key would get. */
+  /** Whether an agent already has the id that derives from this key. */
   idTaken: boolean;
 }
 
@@ -81,10 +81,10 @@ const refused = (
 });
 
 /**
- * Determines the owner of a key from the records.
+ * Determines which agent owns the key of a hello.
  * @param now Unix seconds
- * @returns the key with its owner; or a refusal with the id of the agent that owns the key, or that the key claims to
- * succeed
+ * @returns the key with its owner, or a refusal with the id of the agent that owns the key or is named by its
+ * statements
  */
 export function judgeKey(
   shown: Shown,
@@ -136,9 +136,10 @@ const statementsOf = ({ key_statement, earlier_statements }: Shown): ShownStatem
 
 /**
  * Follows the statements, newest first, to a recorded key. Continues past the key of an unapproved agent, because any
- * holder of a replaced key could have enrolled that agent. Verifies each signature before it uses the statement. Otherwise
- * a client without the key could impersonate the agent that a statement names, or learn whether that agent exists.
- * @returns the recorded key, and the statements between the hello's key and that key, newest first
+ * holder of a replaced key could have enrolled that agent. Verifies each signature before it uses the statement: a
+ * client without the key could otherwise impersonate the agent that a statement names, or learn whether that agent
+ * exists.
+ * @returns the recorded key, and the statements from the hello's key to that key, newest first
  */
 function follow(
   public_key: string,
@@ -154,7 +155,7 @@ function follow(
     said.push(saidBy(key, shown));
     passed.add(key);
     key = shown.former_key;
-    // A cycle of statements is forged.
+    // The statements form a cycle, so one of them is forged.
     if (passed.has(key)) break;
     const former = formers.get(key);
     if (former?.status === 'approved') return { former, said };
@@ -165,12 +166,13 @@ function follow(
 
 /**
  * Returns the succession that the statements describe.
- * @param said the statements from the new key to the recorded current one, newest first
+ * @param said the statements from the new key to the recorded current key, newest first
  */
 function successionBy(said: readonly KeyStatement[], formers: KnownKeys['formers'], now: number): Succession {
   let until = Number.POSITIVE_INFINITY;
   const ended = said.map(({ formerKey, madeAt, formerUntil }) => {
-    // Uses this clock. A key is valid at most as long as its own statement and all later statements allow.
+    // Times are relative to this clock. A key is valid at most as long as its own statement and all newer statements
+    // allow.
     until = Math.min(until, Math.max(now, Math.min(formerUntil, now + (formerUntil - madeAt))));
     return { public_key: Buffer.from(formerKey).toString('hex'), valid_until: until };
   });
@@ -214,10 +216,10 @@ export async function keyOf(context: Context, hello: Shown): Promise<ReturnType<
   return judgeKey(hello, { own, formers, idTaken }, now);
 }
 
-/** Maximum number of keys of an agent over its lifetime. Limited because former keys stay recorded. */
+/** Maximum number of keys of an agent over its lifetime. Former keys are never deleted. */
 const maxKeys = 1024;
 
-/** Returns a statement that fails the transaction if the key's owner or validity has changed since it was read. */
+/** Returns a statement that fails the transaction if the key's owner or validity changed after it was read. */
 export const unlessKeyChanged = (publicKey: string, { node_id, valid_until }: KeyOf): Statement =>
   statement(
     agentKeyUnchanged,

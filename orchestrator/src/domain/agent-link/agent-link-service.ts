@@ -26,16 +26,16 @@ import type { AgentLinks } from './agent-link.ts';
 import { type ReportMemory, reported } from './agent-reports.ts';
 import { nextOperation } from './dispatch.ts';
 
-/** Limits on what agents can store. Read at each use. */
+/** Limits on the data that agents can store. Read at each use. */
 export interface ReportRules {
   /** Maximum bytes of one agent's reports per day. */
   readonly dailyBytes: number;
   readonly space: ReportSpace;
-  /** Replaces the source of sent names in tests. */
+  /** Overrides the source of sent names in tests. */
   readonly sentNames?: SentNamesOf;
 }
 
-/** Bytes that each sample counts toward the daily limit: about the size of its row. */
+/** Bytes that each sample counts toward the daily limit; approximately the size of its row. */
 const sampleBytes = 160;
 
 export function createAgentLinks(
@@ -80,7 +80,7 @@ export function createAgentLinks(
 
     async sampled(nodeId, samples) {
       const { bytes } = await usage.today(nodeId);
-      // Acknowledges samples beyond the limit, although they are not stored. Otherwise the agent would resend them.
+      // Samples beyond the limit are acknowledged but not stored. Otherwise, the agent would resend them.
       const isStored = bytes < usage.limits.bytes;
       if (isStored) await sampled(nodeId, samples);
       const more = { bytes: isStored ? samples.length * sampleBytes : 0 };
@@ -124,13 +124,13 @@ export function createAgentLinks(
           submitDriftCheck(context, systemActor, nodeId, 'watch', statements),
         );
       } catch (error) {
-        // There is no snapshot to compare with: nothing has been applied, or the agent is no longer approved.
+        // The agent has no snapshot: nothing has been applied to it, or it is no longer approved.
         if (!(error instanceof MusterError)) throw error;
         context.log.debug({ node_id: nodeId, keys: keys.length, code: error.code }, 'ignored drift hint');
       }
     },
 
-    // A closed link causes no event, because links break and recover often. A scan finds lost agents.
+    // Closed links cause no events, because links break and recover often. A scan finds lost agents.
     closed: (nodeId, _reason, lastContactAt) => departed(nodeId, lastContactAt),
 
     cloneSeen: (nodeId, remoteIp) => recordClone(context, nodeId, remoteIp),

@@ -4,42 +4,42 @@ import type { KeyOf } from './agent-keys.ts';
 import type { Refusal } from './refusal.ts';
 
 /**
- * The domain's interface for agent links, called by the gateway. The gateway has already checked signature, schema, and
- * size limits. An agent can only speak for itself, so every call carries the node id that belongs to the agent's key.
+ * The domain's interface for agent links, called by the gateway. The gateway has already checked signatures, schemas,
+ * and size limits. Each call carries the node id that belongs to the agent's key, so an agent can act only for itself.
  */
 export interface AgentLinks {
-  /** Finds the owner of the key that the hello proved. Changes nothing. */
+  /** Finds the agent that owns the key of the hello. Changes nothing. */
   keyOf(hello: Hello): Promise<KeyOf | { refusal: Refusal; node_id: string }>;
   /**
-   * Records the agent with its attributes, and determines which operations are still open. A new agent is recorded as
-   * pending, or as its enrollment token says. A key succession is committed first. Resolves after the commit.
+   * Records the agent with its attributes, and determines which operations are open. A new agent is recorded as
+   * pending, or as its enrollment token specifies. A key succession is committed first. Resolves after the commit.
    */
   admit(hello: Hello, from: Caller): Promise<Admission>;
   /** Marks the agent as connected once its link is open. */
   opened(nodeId: string): void;
   attributesChanged(nodeId: string, attributes: Record<string, string>): Promise<void>;
   /**
-   * Commits the agent's reports. Reports at or below the acknowledged sequence number change nothing. One call may contain
-   * the reports of several sequence numbers. `seq` is the highest of them, and all lower ones are included or already
-   * committed.
-   * @returns null, or the reason to disconnect the agent, such as a report about another agent's operation
+   * Commits the agent's reports. Reports at or below the acknowledged sequence number change nothing. One call may
+   * contain the reports of several sequence numbers. `seq` is the highest of them, and all lower ones are included or
+   * already committed.
+   * @returns null, or the reason to disconnect the agent, such as a report about an operation of another agent
    */
   reported(nodeId: string, instanceId: string, seq: number, reports: readonly Report[]): Promise<Refusal | null>;
   /**
-   * Returns the next operation to send, and whether another one is queued behind it. Returns null if no operation is
-   * queued, an operation is running, or the agent is not approved.
+   * Returns the next operation to send, and whether another operation is queued after it. Returns null if no operation
+   * is queued, an operation is running, or the agent is not approved.
    */
   nextOperation(nodeId: string, version?: number): Promise<{ operation: OperationMessage; more: boolean } | null>;
-  /** Returns the ids of the agent's open operations with a cancellation request. */
+  /** Returns the ids of the agent's open operations whose cancellation was requested. */
   cancellations(nodeId: string): Promise<string[]>;
   /**
-   * Returns the node ids of all agents for which `nextOperation` or `cancellations` may return something, using a single
-   * query. The gateway calls this periodically to recover lost hints.
+   * Returns the node ids of all agents for which `nextOperation` or `cancellations` may return a result, using a
+   * single query. The gateway calls this periodically to recover lost hints.
    */
   agentsWithWork(): Promise<string[]>;
   /** Returns the committed status, name, and tags; null if the agent has no record. */
   standing(nodeId: string): Promise<Standing | null>;
-  /** Stores samples. Rejects if the write fails; no sample is then stored. */
+  /** Stores samples. Rejects, without storing any, if the write fails. */
   sampled(nodeId: string, samples: readonly Sample[]): Promise<void>;
   /** Forwards the output of a running program to live viewers. Stores nothing. */
   printed(nodeId: string, progress: OutputProgress): Promise<void>;

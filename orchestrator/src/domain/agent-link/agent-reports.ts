@@ -39,7 +39,10 @@ import { appliedScope, auditScope } from '../shared/drift-scope.ts';
 import { applyEnd } from './apply-end.ts';
 import type { Refusal } from './refusal.ts';
 
-/** Turns agent reports into rows. Writes all reports of a call and the acknowledged sequence number in one transaction. */
+/**
+ * Converts agent reports to rows. Writes all reports of a call and the acknowledged sequence number in one
+ * transaction.
+ */
 
 type Row = ReportedOperation;
 const findRow = ({ db }: Context, operationId: string) => db.get(reportedOperation, { operation_id: operationId });
@@ -50,10 +53,10 @@ interface Known {
   find: OperationCache['find'];
   sameAs: AppliedMemory['sameAs'];
 }
-/** An empty cache, used after the database refused a transaction. The retry then reads everything from the database. */
+/** An empty cache for retries, which read everything from the database. */
 const nothing: Known = { find: () => undefined, sameAs: () => null };
 
-/** State kept from one report of an agent to the next. */
+/** Caches and limits that all reports share. */
 export interface ReportMemory {
   readonly cache: OperationCache;
   readonly applied: AppliedMemory;
@@ -64,7 +67,7 @@ export interface ReportMemory {
   readonly space: () => ReportSpace;
 }
 
-/** Sent to agents if the disk has no space even for the ends of operations. Agents then keep their reports. */
+/** Sent if the disk has no space even for the final reports of operations. Agents then keep their reports. */
 const diskFull: Refusal = {
   code: 'unavailable',
   message: 'the disk of the orchestrator is full',
@@ -87,8 +90,8 @@ export async function reported(
     } catch (error) {
       ignoreFinished(error);
     }
-    // Either all reports are already committed, or another process ended one of the operations. The next attempt skips that
-    // operation.
+    // Either all reports are already committed, or another process ended one of the operations. The next attempt skips
+    // that operation.
     const acknowledged = (await context.db.get(acknowledgedSeq, { node_id: nodeId }))?.seq ?? 0;
     if (seq <= acknowledged) return null;
   }
@@ -123,7 +126,7 @@ async function commit(
     const row = known.find(operation_id) ?? (await findRow(context, operation_id));
     if (row && row.node_id !== nodeId)
       return violation({ fault: `operation ${operation_id} belongs to another agent` });
-    // The operation was deleted, for example by pruning. The report is dropped, and the agent may delete it.
+    // The operation was deleted, for example by pruning. Its report is dropped and acknowledged.
     if (!row) continue;
     if (row.dispatched_at === null && !hasEnded(row.status))
       return violation({ fault: `operation ${operation_id} was not sent to this agent` });
@@ -177,7 +180,7 @@ async function commit(
       ended.push({ row, finished: report, unchanged: end.unchanged });
     }
   }
-  // The report that ends an apply is as large as its desired set, which operators control. Such a transaction is therefore
+  // The final report of an apply is as large as its desired set, which operators control. Its transaction is therefore
   // exempt from the limits for agents.
   const ofAgent = !ended.some(({ row }) => row.kind === 'apply');
   const label = rows.values().next().value?.label;
@@ -197,8 +200,8 @@ async function commit(
 }
 
 /**
- * Returns the start time of an operation whose start was not reported. Uses the orchestrator's clock, and takes only the
- * duration from the agent, whose clock may be wrong.
+ * Returns the start time of an operation whose start was not reported: the time of the report minus the duration. The
+ * agent's clock may be wrong, so only the duration is taken from it.
  */
 function beganAt({ operation_id, started_at, finished_at }: Finished, now: number): number {
   const took = Math.max(0, finished_at - started_at);
@@ -208,8 +211,8 @@ function beganAt({ operation_id, started_at, finished_at }: Finished, now: numbe
 
 /**
  * Returns the statements that record the end of an operation.
- * @returns `unchanged`: digest of the desired set of an apply that changed nothing; `events`: number of events caused by
- * drift findings and applied state, including those dropped by the daily limit
+ * @returns `unchanged`: digest of the desired set of an apply that changed nothing; `events`: number of events caused
+ * by drift findings and applied state, including those dropped by the daily limit
  */
 async function finish(
   context: Context,
@@ -230,7 +233,7 @@ async function finish(
     label,
   );
   let events = 0;
-  /** Adds statements, without their events if the agent has reached its daily limit of events. */
+  /** Drops the events of the statements if the agent has reached its daily limit of events. */
   const add = async (added: Statement[]) => {
     events += eventsIn(added);
     const today = await usage.today(node_id);
@@ -253,7 +256,7 @@ async function finish(
   const verdict = findings.verdict(status);
   if (audit !== null) {
     const { audits } = audit;
-    // The machine was compared with the plan itself, so the plan is the snapshot.
+    // The machine was compared with the plan, so the plan is the snapshot.
     const check = { operation_id, node_id, trigger: 'audit' as const, snapshot_operation_id: operation_id };
     const subject = { label, scope: audits === null ? null : auditScope(audits.name) };
     if (audits !== null)
@@ -270,8 +273,8 @@ async function finish(
 
 /**
  * Finds the assignment that a run audits.
- * @returns `modules`: modules whose resources the run covers; `audits`: null if the assignment no longer audits, or has
- * another selector, because then no later check would clear the findings
+ * @returns `modules`: modules whose resources the run covers; `audits`: null if no later check would clear the
+ * findings, because the assignment no longer audits or its selector changed
  */
 async function auditOf(
   { db }: Context,

@@ -26,7 +26,7 @@ type Finished = Extract<Report, { type: 'finished' }>;
  * Returns the statements that update applied state after an apply.
  * @param sameAs finds a previous apply of the same set that changed nothing
  * @param fresh results that are not yet committed, by position
- * @returns also the digest of the desired set if the apply changed nothing and removed nothing
+ * @returns also the digest of the desired set if the apply changed and removed nothing
  */
 export async function applyEnd(
   context: Context,
@@ -76,7 +76,7 @@ export async function applyEnd(
   return { statements, unchanged: succeeded && unchanged ? payload_digest : null };
 }
 
-/** Used for an operation whose payload is no longer stored. */
+/** Replaces a payload that is no longer stored. */
 const nothingSent: SentSet = { resources: [], keep_modules: [] };
 
 const isUnchanged = ({ resources }: SentSet, results: ReadonlyMap<number, ResourceResult>): boolean =>

@@ -16,7 +16,7 @@ resources:
     resource: { file-unix: { path: /etc/motd, content: "hi" } }
 `;
 const instance = '01'.repeat(16);
-/** Waits until hints are delivered, in a later turn of the event loop. */
+/** Waits for the event-loop turn in which hints are delivered. */
 const hintsDelivered = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>[0]) {
@@ -70,7 +70,7 @@ describeDatabases('dispatch of newly queued operations', (fixture) => {
     );
     expect(writes).toHaveBeenCalledTimes(1);
     expect(readsOf('operations/oldest open') + readsOf('operations/payloads reported on')).toBe(0);
-    // The operation is marked as dispatched, so it can be dispatched again, but only the agent's report can end it.
+    // A dispatched operation is sent again, and only the agent's report ends it.
     expect((await domain.links.nextOperation(agent.id))?.operation.operation_id).toBe(ids[0]);
     await cancelOperation(context, actor, ids[0]!);
     expect((await getOperation(context, ids[0]!)).status).toBe('queued');
@@ -161,7 +161,7 @@ describeDatabases('an apply that changes nothing', (fixture) => {
       await execute(asItWas());
       await execute(asItWas());
       await execute([...results], status, links);
-      // An agent that was connected to the other process sends a hello when it returns.
+      // An agent that was connected to the second process sends a hello when it returns.
       if (links === other) await connect(domain, { id: agent.id, hex: agent.hex, sign: agent.sign });
       const last = await execute(asItWas());
       const { applied, unapplied, snapshot_operation_id } = await getState(context, 'web-1');

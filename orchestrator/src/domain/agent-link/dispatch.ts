@@ -36,8 +36,8 @@ const verifiesSince = 2;
 const conditionsSince = 6;
 
 /**
- * Returns an agent's next operation, and whether another one is queued behind it. An operation that was marked as
- * dispatched but never accepted is dispatched again; the agent's journal recognizes duplicates.
+ * Returns an agent's next operation, and whether another operation is queued after it. Returns a dispatched operation
+ * again if the agent has not accepted it; the agent's journal recognizes duplicates.
  * @param version protocol version of the agent
  * @returns null if no operation is queued, an operation is running, or the agent is not approved
  */
@@ -74,9 +74,9 @@ export async function nextOperation(
 
 /**
  * Builds the message for a marked operation.
- * @param digests digests of the set to apply and of the previously applied one, if known
- * @returns the message; `ended` if the operation cannot be sent and has ended; `sent already` if its payload was deleted
- * but the agent may have received it
+ * @param digests digests of the desired set and of the last applied set, if known
+ * @returns the message; `ended` if the operation could not be sent and was ended; `sent already` if its payload was
+ * deleted but the agent may have received it
  */
 async function loaded(
   context: Context,
@@ -92,7 +92,7 @@ async function loaded(
   const unknown = found.ok ? unknownTo(version, 'verify' in verify, found.resources) : null;
   const payload = unknown === null ? found : await tooOld(context, row, version, unknown);
   if (!payload.ok) {
-    // Only the agent can end a dispatched operation. If the message was lost, the agent's next hello shows that.
+    // Only the agent can end a dispatched operation. Its next hello shows whether the message was lost.
     if (dispatched_at !== null) return 'sent already';
     await endUnresolved(context, row, payload.error);
     return 'ended';
@@ -103,11 +103,11 @@ async function loaded(
     return 'ended';
   }
   const sending = reportedOf(row, dispatched_at ?? seconds(context.now()));
-  // Reports of a drift check refer to an earlier operation. Its set is looked up when they arrive.
+  // Reports of a drift check refer to an earlier operation, whose set is read when they arrive.
   if (kind !== 'drift') {
     if (dispatched_at === null)
       cache.sent(sending, await withEarlierSecrets(context, payloads, operation_id, payload.secrets, digests));
-    // The agent may already have received other values from an earlier dispatch, so the set of secrets is unknown.
+    // The agent may have received other values from an earlier dispatch, so the set of sent secrets is unknown.
     else if (!cache.find(operation_id)) cache.sent(sending, null);
   }
   return {
@@ -123,7 +123,7 @@ async function loaded(
   };
 }
 
-/** Returns the data that reports of an operation need, as {@link reportedOperation} would read it. */
+/** Returns the same data as {@link reportedOperation}, without a query. */
 const reportedOf = (row: Marked, dispatched_at: number): ReportedOperation => ({
   operation_id: row.operation_id,
   node_id: row.node_id,
@@ -138,7 +138,7 @@ const reportedOf = (row: Marked, dispatched_at: number): ReportedOperation => ({
   label: row.label,
 });
 
-/** Returns the feature that an agent of this protocol version does not support; null if it supports all. */
+/** Returns the feature that an agent of this protocol version does not support; null if it supports all of them. */
 function unknownTo(version: number, verifies: boolean, resources: readonly ResolvedResource[]): string | null {
   if (verifies && version < verifiesSince) return 'a `verify` section';
   if (version < conditionsSince && resources.some(({ only_if }) => only_if !== undefined))
@@ -154,10 +154,10 @@ async function tooOld({ db }: Context, { node_id, label }: Marked, version: numb
 }
 
 /**
- * Marks an operation as dispatched before it is sent. After that, only the agent's report ends it, even if this process
- * stops.
- * @returns false if the operation was cancelled, or the agent rejected, concurrently. Otherwise the snapshot for a drift
- * check: the newest one, because an apply may have ended since the request
+ * Marks an operation as dispatched before it is sent. After that, only the agent's report ends it, even if this
+ * process stops.
+ * @returns false if the operation was cancelled or the agent was rejected concurrently. Otherwise the snapshot for a
+ * drift check: the newest one, because an apply may have ended since the request
  */
 async function mayBeSent({ db, now }: Context, row: Row): Promise<string | null | false> {
   const { operation_id, node_id } = row;
@@ -178,8 +178,8 @@ async function mayBeSent({ db, now }: Context, row: Row): Promise<string | null 
 }
 
 /**
- * Compares the desired set with the planned one again, because it may have changed while the apply was queued. The agent
- * compares only the state of its machine.
+ * Checks again that the desired set matches the plan, because the set may have changed while the apply was queued. The
+ * agent compares only the state of its machine.
  */
 async function boundPlan(
   context: Context,
@@ -196,7 +196,7 @@ async function boundPlan(
   }
 }
 
-/** Finds a secret that changed between the comparison and the read of its value. */
+/** Finds a secret that changed after the plan was compared and before its value was read. */
 function changedSince(planned: SecretVersions, sent: readonly SentSecret[]): string | undefined {
   const versions = new Map(sent.map(({ name, version }) => [name, version]));
   return Object.keys(planned).find((name) => (versions.get(name) ?? 0) !== planned[name]);

@@ -3,6 +3,6 @@ import type { RefusalCode } from '@muster/protocol/wire';
 export interface Refusal {
   code: RefusalCode;
   message: string;
-  /** Delay before the next attempt, in seconds. Null if the agent uses its usual backoff. */
+  /** Seconds until the next attempt; null for the agent's usual backoff. */
   retry_after_secs: number | null;
 }

@@ -7,8 +7,8 @@ import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
- * Enforces daily limits of each agent: stored bytes, events, and drift checks caused by its hints. Days are UTC. The
- * first use beyond a limit causes one event. The caller decides what else follows.
+ * Enforces daily limits of each agent on stored bytes, events, and drift checks caused by its hints. Days are UTC. The
+ * first use beyond a limit causes one event; the caller decides how to reduce the agent's data.
  */
 
 export interface Usage {
@@ -30,15 +30,15 @@ interface Day extends Usage {
   bytes: number;
   events: number;
   hints: number;
-  /** Bits of the limits for which an event was recorded, or will be recorded by a transaction in progress. */
+  /** Bits of the limits for which an event has been recorded, or will be recorded by a transaction in progress. */
   limited: number;
   /** Value of `bytes` when the row was last written. */
   saved: number;
 }
 
-/** Usage is saved each time this fraction (1/n) of the limit is used. A restart loses less than that. */
+/** The row is written each time this fraction (1/n) of the limit is used. A restart loses less usage than that. */
 const savedShares = 64;
-/** Maximum number of agents in memory. The oldest entries are evicted and read from the database when needed. */
+/** Maximum number of agents in memory. The oldest entries are evicted, and read from the database when needed. */
 const maxAgents = 50_000;
 const daySecs = 86_400;
 
@@ -48,8 +48,8 @@ export interface AgentUsage {
   /**
    * Counts the usage of a transaction. Reverts the count if the transaction fails.
    * @param agent `label` is read from the database if it is missing and needed
-   * @param write commits the transaction together with the given statements, which record the usage and the event of a
-   * limit that this transaction exceeds
+   * @param write commits the transaction together with the given statements, which record the usage and the events of
+   * newly exceeded limits
    * @returns the result of `write`
    * @throws the error of `write`
    */
@@ -76,7 +76,7 @@ const counted: Readonly<Record<keyof Usage, string>> = {
 const whats = ['bytes', 'events', 'hints'] as const;
 
 /**
- * Creates the daily limits.
+ * Enforces the daily limits.
  * @param dailyBytes read at each use, because it can change at run time
  */
 export function createAgentUsage(context: Context, dailyBytes: () => number): AgentUsage {
@@ -101,7 +101,7 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
     const row = known ? undefined : await db.get(usageOf, { node_id: nodeId });
     const found: Day =
       row?.day === day ? { ...row, saved: row.bytes } : { day, bytes: 0, events: 0, hints: 0, limited: 0, saved: 0 };
-    // If another call added an entry during the read, that entry is newer.
+    // Prefers an entry that another call added during the read, because it is newer.
     const meanwhile = days.get(nodeId);
     if (meanwhile?.day === day) return meanwhile;
     remember(nodeId, found);
@@ -122,8 +122,7 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
     today: dayOf,
     async consume({ node_id, label }, { bytes = 0, events = 0, hints = 0 }, write) {
       const day = await dayOf(node_id);
-      // There is no `await` between counting and deciding, so only one of several concurrent transactions records the
-      // event.
+      // There is no `await` before `limited` is set, so only one of several concurrent transactions records the event.
       day.bytes += bytes;
       day.events += events;
       day.hints += hints;

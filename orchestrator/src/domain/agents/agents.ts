@@ -116,7 +116,7 @@ export async function getAttributes(context: Context, idOrName: string): Promise
 
 /**
  * Parses a selector.
- * @throws MusterError selector_invalid, naming the column
+ * @throws MusterError selector_invalid, with the column of the fault
  */
 export function requireSelector(text: string, path: string): Selector {
   const parsed = parseSelector(text);
@@ -149,7 +149,7 @@ export async function listAgentNames(
   context: Context,
   { status, filter }: Pick<AgentFilter, 'status' | 'filter'>,
 ): Promise<{ node_id: string; name: string | null }[]> {
-  // Only a selector needs most of the agent's columns.
+  // Without a selector, few columns of the agent are needed.
   if (filter !== undefined && !isEmptySelector(requireSelector(filter, '/filter')))
     return listShaped(context, { status, filter }, ({ node_id, name }) => ({ node_id, name }));
   return context.db.all(namesInOrder({ status: status !== undefined }), { status });
@@ -162,8 +162,8 @@ async function listShaped<T>(context: Context, filter: AgentFilter, shape: (row:
 }
 
 /**
- * Yields agents in batches. With a selector or a text filter, pages are cut after matching, because the database cannot
- * evaluate every term.
+ * Yields agents in batches. With a selector or a text filter, the offset and limit apply after matching, because the
+ * database cannot evaluate every term.
  */
 async function* shapedInTurns<T>(
   context: Context,
@@ -197,7 +197,7 @@ async function* shapedInTurns<T>(
   }
 }
 
-/** Yields agents that may match, in order and in batches. */
+/** Yields the candidate agents, in order and in batches. The caller matches the selector and the text. */
 async function* agentRows(
   context: Context,
   filter: AgentFilter,
@@ -252,7 +252,7 @@ function inOrder({ presence }: Context, keys: readonly SortKey[], sort: NonNulla
     .map(({ id }) => id);
 }
 
-/** Folds ASCII case only, as the databases do in comparisons. */
+/** Folds only ASCII case, as the databases do in comparisons. */
 const foldAscii = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 const isNamed = ({ name, initial_hostname, attributes }: Agent, folded: string): boolean =>
@@ -301,7 +301,7 @@ export async function approvedMatching(context: Context, selector: Selector): Pr
   return (await listAgents(context, { status: 'approved' })).filter((agent) => matchesSelector(selector, agent));
 }
 
-/** Returns the agents with the given ids. Leaves out missing ones. */
+/** Returns the agents with the given ids. Omits missing agents. */
 export async function agentsWithIds(context: Context, nodeIds: readonly string[]): Promise<Map<string, Agent>> {
   const rows = await context.db.all(agentsByIds, { ids: [...nodeIds] });
   return new Map(rows.map((row) => [row.node_id, toAgent(context, row)]));
@@ -327,7 +327,7 @@ export async function setStatus(
   return withAgent(context, idOrName, (row) => changeStatus(context, actor, row, requested));
 }
 
-/** Reads an agent and calls `act`. Repeats both if the agent was changed between them. */
+/** Reads an agent and calls `act`. Repeats both if the agent was changed between the two steps. */
 async function withAgent<T>(context: Context, idOrName: string, act: (row: AgentRow) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const row = await requireAgent(context, idOrName);

@@ -6,8 +6,8 @@ import type { Context } from '../shared/context.ts';
 const atOnce = 500;
 
 /**
- * Creates a function that records when a disconnected agent was last heard from. Thousands of agents may disconnect at the
- * same time, so agents that disconnect during a write share the next transaction.
+ * Returns a function that records when a disconnected agent was last heard from. Thousands of agents may disconnect at
+ * the same time, so agents that disconnect during a write share the next transaction.
  */
 export function createDepartures({ db, bus }: Pick<Context, 'db' | 'bus'>) {
   let waiting = new Map<string, number>();

@@ -4,17 +4,17 @@ import { audited } from '../audit/audit.ts';
 import { stillSignedIn } from '../shared/acting.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 
-/** Announces this orchestrator by datagram to agents that do not yet know one. Agents never answer. */
+/** Announces this orchestrator by datagram to agents that do not yet know an orchestrator. Agents never answer. */
 
 /**
- * Builds the datagram for a local address. The address is null if agents on other machines cannot reach the orchestrator
- * there.
- * @returns null if there is nothing to announce
+ * Builds the datagram for a local address. The address is null if agents on other machines cannot reach the
+ * orchestrator at it.
+ * @returns null if there is no address to announce
  */
 export type DatagramFor = (localAddress: string | null) => Uint8Array | null;
 
 export interface Delivery {
-  /** Address and port. */
+  /** `host:port` */
   to: string;
   /** Null if the datagram was sent. */
   error: string | null;
@@ -37,7 +37,7 @@ export interface DiscoveryOptions {
   announcer: Announcer;
   /** UDP port on which agents listen for announcements. */
   port: number;
-  /** Address that agents dial. A null host means the address that the datagram is sent from. */
+  /** Address that agents dial. A null host means the source address of the datagram. */
   agents: () => { host: string | null; port: number };
   /** The orchestrator key, 32 bytes. */
   publicKey: Uint8Array;

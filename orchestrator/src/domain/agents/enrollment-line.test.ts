@@ -35,7 +35,7 @@ describe('word', () => {
           fc.oneof(fc.constantFrom(...hostile), fc.string({ unit: 'grapheme' }), fc.string({ unit: codePoint })),
         ),
         (texts) => {
-          // An argument cannot contain a NUL byte, and lone surrogates are not valid text.
+          // An argument cannot contain a NUL byte, and a lone surrogate has no UTF-8 encoding.
           const given = texts.map((text) => text.replaceAll('\0', '').toWellFormed());
           const { stdout, stderr } = spawnSync('sh', [], { input: `printf '%s\\0' end ${given.map(word).join(' ')}` });
           expect(String(stderr)).toBe('');

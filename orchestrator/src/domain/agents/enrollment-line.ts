@@ -1,21 +1,21 @@
 /**
- * Builds the command lines that an operator pastes on a machine, from the configuration, keys, and the token. They never
- * contain data of a request.
+ * Builds the command lines that an operator pastes on a machine. They contain only the configuration, keys, and the
+ * token, never data of a request.
  */
 
 export interface InstallSource {
   /** Base URL of the API, without a trailing slash. */
   from: string;
-  /** Pin of the certificate's public key in curl's format; null if certificates are verified as usual. */
+  /** Pin of the certificate's public key in curl's format; null to verify the certificate as usual. */
   pin: string | null;
 }
 
 export interface EnrolmentLines {
-  /** The line to paste. Installs the agent if this orchestrator offers packages. */
+  /** The command line to paste. Installs the agent if this orchestrator offers packages. */
   command: string;
-  /** The line for a machine on which the agent is already installed. */
+  /** The command line for a machine on which the agent is already installed. */
   connect_command: string;
-  /** Why `command` does not install the agent, or another note; null without one. */
+  /** Why `command` does not install the agent, or a note about addresses; null if neither applies. */
   note: string | null;
 }
 
@@ -29,8 +29,8 @@ export interface EnrolmentEndpoints {
 }
 
 /**
- * Builds the lines.
- * @param approved whether the token enrolls agents as approved; otherwise an operator must approve them
+ * Builds the command lines.
+ * @param approved whether the token enrolls agents as approved; otherwise, an operator must approve them
  */
 export function enrolmentLines(endpoints: EnrolmentEndpoints, token: string, approved: boolean): EnrolmentLines {
   const { agents, publicKey, install = { refused: null }, note = null } = endpoints;
@@ -38,7 +38,7 @@ export function enrolmentLines(endpoints: EnrolmentEndpoints, token: string, app
   const connect = `MUSTER_TOKEN=${word(token)} muster agent connect ${word(agents)} --orchestrator-key ${word(publicKey)}`;
   if ('refused' in install) return { command: connect, connect_command: connect, note: joined(install.refused, note) };
   const { from, pin } = install;
-  // The certificate is self-signed, so curl verifies its pinned key instead of its issuer.
+  // The certificate is self-signed, so curl verifies only the pinned key.
   const fetched = `curl -fsS${pin === null ? '' : `k --pinnedpubkey ${word(pin)}`} ${word(`${from}/install/agent.sh`)}`;
   const options = [
     ['--from', from],
@@ -48,8 +48,8 @@ export function enrolmentLines(endpoints: EnrolmentEndpoints, token: string, app
     ...(approved ? [] : [['--wait', 'no']]),
   ];
   const installOptions = options.map(([name = '', value = '']) => `${name} ${word(value)}`).join(' ');
-  // A pipeline returns the exit code of its last command, and a shell succeeds on empty input. If the download fails, the
-  // shell therefore gets the script `exit 1`.
+  // A pipeline returns the exit code of its last command, and a shell that reads no input succeeds. If the download
+  // fails, the shell therefore runs the script `exit 1`.
   const command = `(${fetched} || echo exit 1) | MUSTER_TOKEN=${word(token)} sh -s -- ${installOptions}`;
   return { command, connect_command: connect, note };
 }
@@ -70,7 +70,7 @@ export function noteOnAgents(agentHost: string | null, advertisedHost: string | 
   return `advertised_host is not set, so the line contains the hostname of the orchestrator, ${own}, which the other machine must be able to resolve`;
 }
 
-/** Quotes a text as one word of a POSIX shell. */
+/** Quotes text as one word of a POSIX shell. */
 export const word = (text: string): string =>
   /^[A-Za-z0-9_./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 

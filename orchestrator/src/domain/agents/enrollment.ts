@@ -24,7 +24,10 @@ import { type EnrolmentEndpoints, enrolmentLines } from './enrollment-line.ts';
 import type { PendingList } from './pending-list.ts';
 import { requireTags } from './tags.ts';
 
-/** Enrollment tokens enroll agents without manual approval. A token is stored as a hash, and shown only once. */
+/**
+ * Creates, lists, and applies enrollment tokens, which enroll agents without manual approval. A token is stored as a
+ * hash and shown only once.
+ */
 
 export interface TokenOptions {
   expires_in?: number | undefined;
@@ -49,7 +52,7 @@ const toToken = (row: Omit<TokenRow, 'token_hash'>) => ({
   revoked_at: row.revoked_at,
 });
 
-/** Creates a token. Its value and the command line to paste are only in the result. */
+/** Creates a token. Only the result contains the token itself and the command line to paste. */
 export async function createToken(
   context: Context,
   actor: Actor,
@@ -125,7 +128,7 @@ export async function listTokens({ db, now }: Context, ended: boolean, request: 
   return mapPage(await readPage(request, (page) => db.all(query, { now: seconds(now()), ...page })), toToken);
 }
 
-/** Seconds for which ended tokens remain listed, so that an operator can find out how an agent was enrolled. */
+/** Seconds for which ended tokens are listed, so that operators can find out how an agent was enrolled. */
 const endedListedSecs = 30 * 86_400;
 
 export async function deleteOldTokens(context: Context): Promise<void> {
@@ -153,8 +156,9 @@ export async function revokeToken(context: Context, actor: Actor, id: string): P
 }
 
 /**
- * Returns candidate names for an agent whose token has none, best first: its hostname converted to a valid name, then the
- * same with longer and longer prefixes of its id. The last candidate is always free, because ids are unique.
+ * Returns candidate names for an agent whose token assigns none, best first: its hostname converted to a valid name,
+ * then the same name with longer and longer prefixes of its id. The last candidate is always free, because ids are
+ * unique.
  */
 export function namesFromHostname(hostname: string, nodeId: string): string[] {
   const fitted = (hostname.split('.')[0] ?? '')
@@ -173,7 +177,7 @@ async function freeName({ db }: Context, candidates: readonly string[], nodeId: 
 
 export interface Enrolment {
   statements: Statement[];
-  /** Whether a new agent gets its own event. Otherwise a later event reports it together with others. */
+  /** Whether a new agent gets its own event. Otherwise, a later event counts it together with others. */
   announced: boolean;
   /** The node id of the pending agent that the new agent displaces. */
   displaced: string | null;
@@ -199,7 +203,7 @@ export async function enrolStatements(
     if (!token || token.revoked_at !== null || token.expires_at <= now || token.uses_left < 1) return null;
   }
   const approve = token?.approve === 1;
-  // The agent is already pending, and this token does not approve it. Enrolling it again would only use up the token.
+  // The agent is already pending, and this token does not approve it, so the token is not used up.
   if (known && !approve) return { statements: [], announced: true, displaced: null };
   let name: string | null = known?.name ?? null;
   const statements: Statement[] = [];

@@ -86,7 +86,7 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
   test('waits for the grace period after a start before it marks agents as lost', async () => {
     const { domain, actor } = await open(fixture);
     const [stays, returns] = [await newAgent(domain, actor, 'stays'), await newAgent(domain, actor, 'returns')];
-    // The orchestrator process stops while both agents are connected, so it records no last-seen time.
+    // The orchestrator stops while both agents are connected, so it records no last-seen times.
     domain.connected.clear();
     domain.clock.advance(86_400_000);
     const upkeep = startUpkeep(domain.context, domain.clock, { lostAfterSecs });
@@ -136,7 +136,7 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
       await watch.round();
       expect((await getAgent(domain.context, key.id)).last_seen_at).toBe(domain.now());
     }
-    // Records of connected agents are not written more often, because the gateway knows when they were last heard from.
+    // The records of connected agents are not written, because the gateway knows their last-seen times.
     expect(await recorded()).toBe(connectedAt);
     for (let passed = 0; passed < 900; passed += 5) {
       domain.clock.advance(5000);
@@ -155,12 +155,12 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
     agents.sort((a, b) => (a.key.id < b.key.id ? -1 : 1));
     const [departs, last] = [agents[2]!, agents[5]!];
     await leave(domain, last.key.id);
-    // This process received none of these hints.
+    // This scan receives no hints.
     const watch = createLostWatch(domain.context, { lostAfterSecs, upFor: () => 1e9, atOnce: 2 });
     domain.clock.advance(lostAfterSecs * 1000);
     for (let round = 0; round < 4; round++) await watch.round();
     expect((await transitions(domain)).slice(6)).toEqual([`agent.lost ${last.name}`]);
-    // The agent was last heard from before the grace period, but that is only recorded now.
+    // Records late that the agent was last heard from before the grace period.
     const lastContactAt = domain.now() - lostAfterSecs;
     domain.connected.delete(departs.key.id);
     await domain.links.closed(departs.key.id, 'gone', lastContactAt);
@@ -191,7 +191,7 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
     domain.clock.advance(lostAfterSecs * 1000);
     const { db } = domain.context;
     const write = db.write.bind(db);
-    // Commits a change of the second agent's record between the read and the write.
+    // Changes the second agent's record between the read and the write.
     db.write = async (unit) => {
       db.write = write;
       const moved = { node_id: keys[1]!.id, attributes: toJson({}), now: domain.now() };

@@ -5,10 +5,10 @@ import { audited } from '../audit/audit.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
- * Detects lost agents by their recorded last-seen times, so that agents are found no matter how their link ended and
- * whether the orchestrator was running at that time. A scan reads the records once, from the least recently seen agent to
- * the start of the grace period. Agents that disconnect or change behind the scan's position are checked again. The scan
- * restarts periodically, to refresh the last-seen times of connected agents and to recover lost hints.
+ * Detects lost agents by their recorded last-seen times, however their links ended and even if the orchestrator was
+ * down. A scan reads the records once, from the least recently seen agent to the start of the grace period. Agents
+ * that disconnect or change behind the scan's position are checked again. The scan restarts periodically, to refresh
+ * the last-seen times of connected agents and to recover lost hints.
  */
 
 /** Seconds between scans. After a crash, the recorded last-seen time of a connected agent may be this old. */
@@ -27,11 +27,11 @@ export interface LostWatchOptions {
   /** Grace period: seconds without a message after which an agent counts as lost. */
   lostAfterSecs: number;
   /**
-   * Returns the milliseconds since agents could first reach this orchestrator. An agent only counts as lost after it had
+   * Returns the milliseconds since agents could first reach this orchestrator. Agents can be lost only after they had
    * the grace period to reconnect.
    */
   upFor: () => number;
-  /** Replaces the default number of agents in a step, for tests. */
+  /** Overrides the maximum number of records of a round, for tests. */
   atOnce?: number;
 }
 

@@ -36,7 +36,7 @@ describeDatabases('pending agents', (fixture) => {
     expect(left).toContain(machine.key.id);
     expect(left).not.toContain(flood[0]?.id);
     expect(domain.hints).toContainEqual({ type: 'agent_removed', node_id: flood[0]?.id });
-    // The displaced agent may reconnect and is treated as new.
+    // The displaced agent may reconnect, and is then treated as new.
     expect((await connect(domain, flood[0] as Key, {}, '203.0.113.1')).admitted).toBe(true);
   });
 

@@ -11,14 +11,14 @@ import { agentToDisplace } from './pending-slot.ts';
  * bounded.
  */
 
-/** Maximum number of new agents within a minute that get their own event. One event reports the others together. */
+/** Maximum number of new agents per minute that get their own event. One event counts the others. */
 const maxSingly = 10;
 const reportEveryMs = 60_000;
-/** Seconds after which a disconnected pending agent is deleted. If it returns, it counts as new. */
+/** Seconds after which a disconnected pending agent is deleted. If the agent returns, it counts as new. */
 export const deletedAfterSecs = 3_600;
 /** Maximum number of records deleted in one round. */
 const deletedAtOnce = 200;
-/** Maximum number of records considered when choosing the agent to displace. */
+/** Maximum number of records read to choose the agent to displace. */
 const maxConsidered = 10_000;
 
 export interface PendingList {
@@ -28,10 +28,7 @@ export interface PendingList {
    * @throws MusterError `pending_full` if no agent can be displaced
    */
   allocateSlot(remoteIp: string): Promise<{ statements: Statement[]; displaced: string | null }>;
-  /**
-   * Reports whether a new agent gets its own event. Counts the agent otherwise, and `sweep` reports it together with
-   * others.
-   */
+  /** Reports whether a new agent gets its own event. Otherwise, counts the agent for the next event of `sweep`. */
   isReportedSingly(happening: Happening<'agent.pending'>): boolean;
   /**
    * Deletes disconnected agents, and records the event for the counted ones.
@@ -48,10 +45,7 @@ interface Unreported {
   newest: Happening<'agent.pending'>;
 }
 
-/**
- * Creates the list.
- * @param capacity maximum number of agents that wait for approval
- */
+/** @param capacity maximum number of agents that wait for approval */
 export function createPendingList(context: Context, capacity: number): PendingList {
   const { db } = context;
   let minute = Number.NEGATIVE_INFINITY;
@@ -143,7 +137,7 @@ export function createPendingList(context: Context, capacity: number): PendingLi
       const now = context.now();
       if (unreported !== null && (now - unreported.since >= reportEveryMs || now < unreported.since))
         await recordUnreported();
-      // After a start, a pending agent needs this time to reconnect before it counts as disconnected.
+      // After a start, pending agents need this time to reconnect before they count as disconnected.
       if (upForMs >= deletedAfterSecs * 1000) await forget();
     },
 

@@ -8,10 +8,10 @@ export interface PendingAgent {
 }
 
 /**
- * Returns the pending agent that a new one displaces. The first choice is the least recently seen disconnected agent of the
- * network with the most agents. Otherwise the most recently seen agent of that network is displaced, if the network would
- * still have more agents than the new agent's network. A single network can fill the list while no other needs a slot, but
- * it cannot keep others out.
+ * Returns the pending agent that a new one displaces. Considers networks with more agents than the new agent's
+ * network, the largest first. Prefers the least recently seen disconnected agent. Otherwise, chooses the most recently
+ * seen connected agent, if its network would still have more agents. A single network can fill the list while no other
+ * network needs a slot, but it cannot exclude other networks.
  * @returns null if no agent can be displaced
  */
 export function agentToDisplace(waiting: readonly PendingAgent[], site: string): PendingAgent | null {
@@ -32,7 +32,7 @@ export function agentToDisplace(waiting: readonly PendingAgent[], site: string):
 }
 
 /**
- * Reports whether to displace this disconnected agent rather than `found`: more agents share its network, or it was seen
+ * Reports whether to displace this disconnected agent rather than `found`: its network has more agents, or it was seen
  * less recently.
  */
 const isBefore = (agent: PendingAgent, count: number, found: { agent: PendingAgent; count: number } | null): boolean =>

@@ -9,7 +9,7 @@ import type { PlacedEvent } from './placed-event.ts';
 /** Maximum number of events to read before yielding to the event loop. */
 const atOnce = 250;
 
-/** Yields pages of the events between two positions: after the first, up to and including the second. */
+/** Yields pages of the events after the position `after`, up to and including `upTo`. */
 async function* placedPages({ db }: Pick<Context, 'db'>, after: number, upTo: number): AsyncGenerator<PlacedEvent[]> {
   for (let last = after; last < upTo; ) {
     const rows = await db.all(placedEvents, { after: last, limit: atOnce });
@@ -26,7 +26,7 @@ const toLine = (event: PlacedEvent): string =>
   `${JSON.stringify({ place: event.place, hash: event.hash, ...toAuditEvent(event) })}\n`;
 
 /**
- * Yields the log as lines of JSON in chain order, up to the end of the chain at the time of the call.
+ * Yields the log as lines of JSON in chain order, up to the newest chained event at the time of the call.
  * @throws MusterError invalid_input
  */
 export async function exportAudit(context: Context, request: AuditFilter): Promise<AsyncGenerator<string>> {

@@ -53,7 +53,7 @@ export function passes(filter: ReadFilter, event: PlacedEvent): boolean {
 const unknownId = '-';
 
 /**
- * Finds an agent by its id or a current or former name. Does not search summaries of events, because a hostname may
+ * Finds an agent by its id, or by a current or former name. Does not search event summaries, because a hostname may
  * equal another agent's name.
  */
 export async function agentIdOf(db: Database, idOrName: string): Promise<string> {

@@ -11,8 +11,8 @@ import type { Link } from './audit-verification.ts';
 import { readChainEnds } from './event-sequencer.ts';
 
 /**
- * Deletes old audit events. Pruning removes the beginning of the chain and keeps the hash of the last removed event, so
- * that the rest can be verified.
+ * Deletes old audit events. Pruning removes the oldest events of the chain and preserves the hash of the last removed
+ * event, so that the remaining events can be verified.
  */
 
 const retentionKey = 'audit.retention_days';
@@ -51,11 +51,11 @@ export async function setAuditRetention(context: Context, actor: Actor, days: nu
 }
 
 /**
- * Finds the last event to remove. A few events are in the chain out of time order. The search stops at the first event that
- * is not older than `before`. A later prune removes older events after it.
+ * Finds the last event to remove. Stops at the first event that is not older than `before`. A few events are chained
+ * out of time order, so a later prune may remove older events after it.
  * @param events the events after `from`, in order
  * @param now events later than this were written with a wrong clock, and are removed with their neighbors
- * @returns the last event to remove, and whether the search may continue after it
+ * @returns the last event to remove, and whether to continue the search after it
  */
 export function cutOf(
   from: Link,
@@ -85,8 +85,8 @@ async function findCut({ db, now }: Context, from: Link, before: number): Promis
 }
 
 /**
- * Removes chained events that are older than a time. One transaction records the cut and the event `audit.pruned`. If the
- * prune is interrupted, the schedule finishes it.
+ * Removes chained events that are older than `before`. One transaction records the last event to remove and the event
+ * `audit.pruned`. If the removal is interrupted, the schedule finishes it.
  * @param before RFC 3339, exclusive
  * @returns the number of removed events
  */
@@ -99,7 +99,7 @@ export async function countPrunable(context: Context, before: string): Promise<n
   return cut.place - begin.place;
 }
 
-/** Finds the part of the chain that is older than `before`. Starts after the events already marked for removal. */
+/** Finds the chained events that are older than `before`, after the events already marked for removal. */
 async function findPrunable(context: Context, before: number) {
   const { anchor, cut: from } = await readChainEnds(context);
   const begin = from.place > anchor.place ? from : anchor;
@@ -137,7 +137,7 @@ async function prune(context: Context, actor: Actor, before: number, how: Prunin
       ],
     });
   } catch (error) {
-    // Another process pruned at the same time. The cut is computed again, and that process's removals are not counted.
+    // Finds the events to remove again. Events that the other process removed are not counted.
     if (error instanceof MusterError && error.message === prunedMeanwhile) return prune(context, actor, before, how);
     throw error;
   }
@@ -178,7 +178,7 @@ export async function finishPruning(context: Context, { fence, signal }: Pruning
 }
 
 /**
- * Removes events that are a day or more past their retention, so that pruning runs at most once a day.
+ * Removes events that are at least a day past their retention, so that pruning runs at most once a day.
  * @param configuredDays 0 disables pruning, unless an override is set
  */
 export async function pruneBySchedule(context: Context, configuredDays: number, how: Pruning): Promise<number> {

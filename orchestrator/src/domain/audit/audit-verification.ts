@@ -14,7 +14,7 @@ export interface Link {
 
 export interface Verdict {
   ok: boolean;
-  /** Number of valid events from the oldest one to the first fault. */
+  /** Number of valid events before the first fault. */
   verified: number;
   /** The newest event that pruning removed. The chain begins after it. */
   anchor: Link;
@@ -28,7 +28,7 @@ export interface Verdict {
 
 const atOnce = 250;
 
-/** Returns the fault of an event that should follow `before`; null if the event is valid. */
+/** Returns the fault of the event after `before`; null if the event is valid. */
 function faultOf(before: Link, event: PlacedEvent): string | null {
   if (event.place === before.place) return 'a second event has this position';
   if (event.place !== before.place + 1) return 'the event at this position is missing';
@@ -59,7 +59,7 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
     const { anchor } = await readChainEnds(context);
     start = anchor;
     last = behind(anchor);
-    // The anchor is read first. Pruning removes events and moves the anchor in one transaction.
+    // Reads the anchor first, because pruning removes events and moves the anchor in one transaction.
     const first = await db.get(firstPlaced, {});
     if (!first || (first.place as number) > anchor.place) return null;
     return {
@@ -82,8 +82,8 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
         verified++;
         continue;
       }
-      // Pruning may have removed events during this read. The chain then begins after the expected position, possibly after
-      // this event.
+      // Pruning may have removed events during this read. In that case, the chain begins after the expected position,
+      // possibly after this event.
       if (event.place > last.place + 1 && (await readChainEnds(context)).anchor.place > last.place) {
         const before = await begin();
         if (before) return verdict(before);
@@ -96,7 +96,7 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
       await nextTurn();
       continue;
     }
-    // The head is read after the events, so that it is not older than the last event.
+    // Reads the head after the events, so that the head is not older than the last event.
     const { head, anchor: now } = await readChainEnds(context);
     if (head.place === last.place)
       return verdict(
@@ -125,7 +125,7 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
 
 export interface Verifier {
   /**
-   * Verifies the log at the time of the call or later.
+   * Verifies the log as of the call or later.
    * @param signal aborts when the caller stops waiting
    */
   verify(signal: AbortSignal): Promise<Verdict>;

@@ -231,7 +231,7 @@ describeDatabases('the audit log', (fixture) => {
       clock.jump(86_400_000);
       await first.hold();
       clock.jump(-86_400_000);
-      // The lease of the former holder expires only a day later.
+      // The lease that the first process acquired would expire a day later.
       expect(await second.hold()).not.toBeNull();
       expect(await first.hold()).toBeNull();
     });

@@ -9,7 +9,7 @@ import { type AuditFilter, readFilter } from './audit-filter.ts';
 
 export interface Happening<T extends EventType = EventType> {
   type: T;
-  /** Defaults to the usual severity of the type. */
+  /** Defaults to the usual severity of the event type. */
   severity?: (typeof eventTypes)[T]['severity'][number];
   actor: Actor;
   target?: { type: string; id: string; name: string };
@@ -20,8 +20,8 @@ export interface Happening<T extends EventType = EventType> {
 }
 
 /**
- * Returns the statement that records an event. Use it in the transaction of the change. If the actor has a sign-in session,
- * the statement also checks it: after the session's end the transaction fails with `unauthenticated`.
+ * Returns the statement that records an event, for the transaction of the change. If the actor has a sign-in session,
+ * the statement makes the transaction fail with `unauthenticated` once the session has ended.
  */
 export function audited<T extends EventType>(context: Context, happening: Happening<T>): Statement {
   const target = happening.target ?? { type: '', id: '', name: '' };
@@ -51,12 +51,15 @@ export function audited<T extends EventType>(context: Context, happening: Happen
 }
 
 /**
- * Maximum bytes of a page. Individual events can be large: they may list all modules of a run, or all tokens of an
+ * Maximum bytes of a page. Single events can be large, because they may list all modules of a run or all tokens of an
  * operator.
  */
 const pageBytes = 1024 * 1024;
 
-/** Returns a page of events, newest first. The page ends early at `pageBytes`, and the next page then continues there. */
+/**
+ * Returns a page of events, newest first. The page ends early at `pageBytes`, and the next page then continues after
+ * its last event.
+ */
 export async function listAudit(
   context: Context,
   request: AuditFilter & { cursor?: string | undefined; limit?: number | undefined },
@@ -97,7 +100,7 @@ function withinBytes(keys: readonly { bytes: number }[]): number {
   return over === -1 ? keys.length : over;
 }
 
-/** Decodes a cursor: the time and number of the last event of a page. An event's time and number never change. */
+/** Decodes a cursor: the time and number of a page's last event, which never change. */
 function readCursor(text: string): { below_ms: number; below_seq: number } {
   const read = /^(\d{1,15})\.(\d{1,15})$/.exec(text);
   if (read === null)

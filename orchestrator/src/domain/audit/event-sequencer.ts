@@ -10,21 +10,21 @@ import { hashOf } from './audit-chain.ts';
 import type { EventConsumer, PlacedEvent } from './placed-event.ts';
 
 /**
- * Assigns events their positions in the chain. Writers record events without a position, so that writes do not wait for
- * each other. The sequencer then adds committed events to the chain, many in one transaction.
+ * Assigns events their positions in the chain. Writers record events without a position, so that writes do not wait
+ * for each other. The sequencer adds committed events to the chain, many in one transaction.
  */
 
 /** Maximum number of events in one transaction. */
 const batch = 1000;
 /**
- * Number of consecutive failures of consumers after which the events of the batch are placed one at a time. For each event,
- * consumers that fail are then skipped. This keeps a failing consumer from stopping the chain, and one event from affecting
- * others.
+ * Number of consecutive consumer failures after which the events of the batch are placed one at a time, without the
+ * consumers that fail for an event. A failing consumer therefore does not stop the chain, and a failing event does not
+ * affect others.
  */
 const maxFailures = 5;
 
 export interface SequencerOptions {
-  /** Consumers return further statements for the same transaction. */
+  /** Their statements join the transaction. */
   consumers: readonly EventConsumer[];
 }
 
@@ -55,14 +55,14 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
 
   /**
    * Returns the statements of the consumers.
-   * @param history number of the last event from before consumers existed
+   * @param history number of the last event before consumers existed
    */
   const follow = async (placed: readonly Placed[], history: number): Promise<Statement[]> => {
     const events = placed.flatMap(({ seq, event }) => (seq > history ? [event] : []));
     return events.length === 0 ? [] : (await Promise.all(consumers.map((consume) => consume(events)))).flat();
   };
 
-  /** Skips a row with an unknown format. Such a row is not added to the chain, and verification reports it. */
+  /** Skips a row with an unknown format. The row is not added to the chain, and verification reports it. */
   const passOver = (row: Row, error: unknown) => {
     if (unreadable.has(row.seq)) return;
     unreadable.add(row.seq);

@@ -60,7 +60,7 @@ describe('refusal throttle', () => {
       for (const other of kinds.filter((kind) => kind !== who))
         expect(book.note(other, 'ada', 'place 1', 'one', () => 'crowd', 0)).toMatchObject({ what: 'one' });
       expect(book.note(who, 'eve', 'place 1', 'one', () => 'crowd', 0)).toMatchObject({ what: 'one' });
-      // After an hour, expired entries have been dropped.
+      // After an hour, the expired entries are deleted.
       expect(book.note(who, 'ada', 'place 7', 'one', () => 'crowd', 200_000 + refusalsEveryMs)).toMatchObject({
         what: 'one',
       });
@@ -83,7 +83,7 @@ describe('refusal throttle', () => {
         const record = (refusal: DueRefusal<string>, first: boolean) => {
           if (failures[attempt++ % (failures.length || 1)]) {
             refusal.revert();
-            // The first refusal was not counted as recorded yet, so a failed report returns it.
+            // A failed report reverts the refusal, which was not counted as recorded yet.
             if (first) noted--;
           } else recorded += refusal.count || 1;
         };

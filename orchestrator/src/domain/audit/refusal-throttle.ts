@@ -1,13 +1,13 @@
 /**
  * Throttles audit events for refusals. The first refusal is recorded immediately; repetitions are counted and recorded
  * hourly. A refused party may be hostile and have any number of keys and addresses. The number of entries is therefore
- * bounded, and refusals beyond the bound are counted together. Each entry exists for at least an hour, so the bound also
- * limits the events on disk.
+ * bounded, and refusals beyond the bound share one count. Each entry exists for at least an hour, so the bound also
+ * limits the number of events.
  */
 
 /**
  * Category of the refused party. Each category has its own bound, so that unknown parties do not use up the entries of
- * authenticated ones. Clients that claim to be one operator do not use up the entries of another.
+ * authenticated ones. Likewise, clients that claim to be one operator do not use up the entries of another.
  */
 export type Refused = 'stranger' | 'claimed' | 'signed_in' | 'agent' | 'unknown_agent';
 
@@ -36,20 +36,20 @@ export interface DueRefusal<T> {
   /** Number of repetitions since `since`; 0 for the first refusal. */
   readonly count: number;
   readonly since: number;
-  /** Reverts the record. Call it if writing the refusal failed, so that the refusal is recorded later. */
+  /** Reverts the count. Call it if the refusal could not be written, so that the refusal is recorded later. */
   readonly revert: () => void;
 }
 
 export interface RefusalBook<T> {
   /**
    * Counts a refusal.
-   * @param whose the id of the operator who is refused, or whose id is claimed; empty for others
+   * @param whose id of the refused operator, or of the operator that the client claims to be; empty for other parties
    * @param same key that identifies equal refusals
    * @param crowd returns the refusal to record for all refusals beyond the bound
-   * @returns the refusal to record now; null if it is only counted
+   * @returns the refusal to record now; null if the refusal is only counted
    */
   note(who: Refused, whose: string, same: string, what: T, crowd: () => T, now: number): DueRefusal<T> | null;
-  /** Returns the repeated refusals whose hour has elapsed, and drops entries without repetitions. */
+  /** Returns the repeated refusals whose hour has elapsed. Drops entries without repetitions. */
   due(now: number): DueRefusal<T>[];
   /** Returns all repeated refusals, to record them at shutdown. */
   rest(now: number): DueRefusal<T>[];

@@ -13,7 +13,7 @@ import { namesOf } from './drift-effects.ts';
 import { deviationOf } from './drift-findings.ts';
 import { fingerprintsOf } from './drift-fingerprint.ts';
 
-/** Lets operators accept drift as known, or revoke the acceptance. drift-effects.ts decides on the effect on later checks. */
+/** Accepts drift, or revokes the acceptance. drift-effects.ts determines how later checks treat accepted drift. */
 
 /**
  * Accepts the drift of a record.

@@ -13,8 +13,8 @@ import { fingerprintsOf, otherThan } from './drift-fingerprint.ts';
 
 /**
  * Decides when drift causes an event. The state of a machine is the set of drifted fields of each resource. A field
- * that is not in the set causes one event, no matter how many checks find it again. A set that becomes empty also
- * causes one event. A set that shrinks but is not empty causes none.
+ * that is new in the set causes one event, however many checks find it. A set that becomes empty also causes one
+ * event; a set that only shrinks causes none.
  */
 
 /** Drifted fields by resource key. */
@@ -51,8 +51,8 @@ type StateRow = NonNullable<Awaited<ReturnType<typeof findState>>>;
 const findState = ({ db }: Context, { node_id, scope }: Subject) => db.get(driftState, { node_id, scope });
 
 /**
- * Returns a guard that fails if an operator concurrently accepts the drift or revokes the acceptance. The caller then
- * retries.
+ * Returns a statement that fails if an operator concurrently accepts the drift or revokes the acceptance. The caller
+ * then retries.
  */
 const unlessAcceptanceChanged = ({ node_id, scope, accepted }: StateRow): Statement =>
   statement(
@@ -62,9 +62,9 @@ const unlessAcceptanceChanged = ({ node_id, scope, accepted }: StateRow): Statem
   );
 
 export interface CheckEffects {
-  /** Updates of the machine's state, and an event if the state changed. */
+  /** Updates the machine's state, and records an event if the state changed. */
   statements: Statement[];
-  /** The acceptance, if it covers all drift that the check found; otherwise null. */
+  /** The acceptance, if it covers all drift that the check found; otherwise, null. */
   accepted: DriftAcceptance | null;
 }
 
@@ -79,7 +79,7 @@ export async function checkEffects(
   if (verdict.status === 'in_sync')
     return { statements: row ? resolved(context, subject, { drift_id: driftId }) : [], accepted: null };
   const { complete } = verdict;
-  // An incomplete check only counts for the resources that it observed.
+  // An incomplete check counts only for the resources that it observed.
   const seen = complete
     ? verdict.deviations
     : verdict.deviations.filter(({ result }) => result.status === 'would_change');
@@ -90,7 +90,7 @@ export async function checkEffects(
   const others = accepted === null ? [] : otherThan(known, prints);
   // The check did not observe all accepted drift, so the state does not change.
   if (accepted !== null && others.length === 0 && !complete) return { statements: [], accepted };
-  // Earlier releases did not record the drifted fields. The fields that this check found may therefore have drifted before.
+  // Earlier releases did not record the drifted fields, so the fields that this check found may have drifted before.
   const before = row ? (row.drifted === null ? null : (fromJson(row.drifted) as Drifted)) : {};
   const moved = driftedFields(seen);
   const now = complete || before === null ? moved : together(before, moved);
@@ -119,8 +119,8 @@ export async function checkEffects(
 }
 
 /**
- * Updates drift after an apply, without a check. A resource that the apply changed, or found as declared, is no longer
- * drifted.
+ * Updates drift after an apply, without a check. A resource is no longer drifted if the apply changed it or found it
+ * as declared.
  */
 export async function followApply(context: Context, subject: Subject) {
   const { node_id, scope } = subject;
@@ -140,7 +140,7 @@ export async function followApply(context: Context, subject: Subject) {
       }
     },
 
-    /** Returns the statements. Call it after all results were added. */
+    /** Returns the statements. Call it after all results are added. */
     statements(operationId: string, succeeded: boolean): Statement[] {
       if (!row) return [];
       // The drifted fields are unknown, so the drift ends only if all resources are as declared.
@@ -148,7 +148,7 @@ export async function followApply(context: Context, subject: Subject) {
       const left = without(before, corrected);
       const count = Object.keys(left).length;
       if (count === 0) return resolved(context, subject, { operation_id: operationId });
-      // A successful apply enforces the declared state and therefore revokes the acceptance of drift that remains.
+      // A successful apply enforces the declared state, and therefore revokes the acceptance of remaining drift.
       const ends = succeeded && row.accepted !== null;
       if (count === Object.keys(before).length && !ends) return succeeded ? [unlessAcceptanceChanged(row)] : [];
       const prints = fromJson(row.fingerprints) ?? {};
@@ -162,7 +162,7 @@ export async function followApply(context: Context, subject: Subject) {
         accepted: ends ? null : row.accepted,
       });
       if (!ends) return [unlessAcceptanceChanged(row), put];
-      // The drift record is still the newest one, and must no longer be shown as accepted.
+      // The drift record is the newest one, and must not be shown as accepted.
       const judgedAgain =
         row.drift_id === null ? [] : [statement(setRecordAccepted, { drift_id: row.drift_id, accepted: null })];
       const event = unaccepted(context, subject, { operation_id: operationId, because: 'apply' });
@@ -171,9 +171,9 @@ export async function followApply(context: Context, subject: Subject) {
   };
 }
 
-/** Maximum number of resources named in an event. Further ones are only counted. */
+/** Maximum number of resources that an event names. The count includes all of them. */
 const maxNamed = 10;
-/** Maximum characters of each name. Limited because a page may contain hundreds of events. */
+/** Maximum characters of each name, because a page may contain hundreds of events. */
 const maxName = 512;
 
 function detected(

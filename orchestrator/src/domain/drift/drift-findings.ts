@@ -7,7 +7,8 @@ import { fingerprintOf } from './drift-fingerprint.ts';
 /** Collects the findings of a check from its results, page by page, within the limits of one record. */
 
 /**
- * Maximum bytes of names and details in one record. Agents create records unprompted, and many records are read at a time.
+ * Maximum bytes of names and details in one record. Agents create records unprompted, and many records are read at a
+ * time.
  */
 export interface RecordLimits {
   readonly names: number;
@@ -20,11 +21,11 @@ export const reducedRecordLimits: RecordLimits = { names: 8 * 1024, details: 0 }
 /** A resource that differs from its declaration. */
 export interface Deviation {
   readonly key: string;
-  /** The result, without details if the record exceeds the limit of details. */
+  /** The result; without details if they exceed the limit of the record. */
   readonly result: ResourceResult;
   /** The drifted fields. A result without fields, for example of a script that would run, counts as one field. */
   readonly fields: readonly string[];
-  /** Distinguishes this drift from other drift of the same resource. */
+  /** Differs between two drifts of the same resource. */
   readonly fingerprint: string;
 }
 
@@ -72,7 +73,7 @@ export function createFindings(limits: RecordLimits) {
       for (const result of results) take(result);
     },
     summary: (): Summary => summary,
-    /** Returns the verdict of the check. A failed check that found drift counts as drifted. */
+    /** Returns the verdict. A failed check that found drift counts as drifted. */
     verdict(status: 'succeeded' | 'failed' | 'cancelled'): Verdict {
       if (status === 'succeeded') return { status: any ? 'drifted' : 'in_sync', deviations, complete: true };
       return { status: status === 'failed' && wouldChange ? 'drifted' : status, deviations, complete: false };

@@ -7,8 +7,8 @@ export type Fingerprints = Readonly<Record<string, string>>;
 const digestOf = (said: string): string => createHash('sha256').update(said).digest('hex').slice(0, 32);
 
 /**
- * Computes the fingerprint of one result. A hidden value is hashed in its masked form, so a further change of that value
- * goes unnoticed.
+ * Computes the fingerprint of one result. A hidden value is hashed in its masked form, so a change of that value is
+ * not detected.
  */
 export function fingerprintOf({ module, type, identity, action, status, changes, diff }: ResourceResult): string {
   const fields = changes

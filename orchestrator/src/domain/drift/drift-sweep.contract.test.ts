@@ -84,7 +84,7 @@ describeDatabases('the drift sweep', (fixture) => {
   ) => {
     const reports = reportsOf(id, results, { now: now(), status });
     expect(await links.reported(agent.id, '01'.repeat(16), ++seq, reports)).toBe(null);
-    // The end of a check triggers a sweep, which must not run during an apply later in the test.
+    // The end of a check triggers a sweep, which must not run during a later apply.
     for (const one of sweeps) await one.settled();
   };
 
@@ -111,7 +111,7 @@ describeDatabases('the drift sweep', (fixture) => {
       sweeps.push(one);
       return one;
     };
-    /** Makes agents run their operations. Returns the agents whose checks ran. */
+    /** Runs the operations of all agents. Returns the agents whose checks ran. */
     const answer = async (results = [unchanged]) => {
       const checked: number[] = [];
       for (const [i, agent] of agents.entries()) {
@@ -163,7 +163,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect((await waiting()).filter(Boolean).length).toBe(2);
     await one.turn();
     expect((await waiting()).filter(Boolean).length).toBe(2);
-    // The hint about the end of a check triggers the next one without the timer.
+    // The hint about the end of a check triggers the next check without the timer.
     const first = (await waiting()).findIndex((next) => next !== null);
     await report(domain, agents[first]!, (await waiting())[first]!.operation.operation_id);
     await vi.waitFor(async () => expect((await waiting()).filter(Boolean).length).toBe(2));
@@ -313,7 +313,7 @@ describeDatabases('the drift sweep', (fixture) => {
     const { context, clock, actor, agents, sweep, answer, apply, due, domain } = await open(['a', 'b']);
     const [a, b] = agents as [Key, Key];
     const one = sweep();
-    // The first apply, and an apply of a machine that is in sync, do not bring the next check forward.
+    // The next check keeps its time after the first apply, and after an apply of a machine that is in sync.
     await one.turn();
     await apply(b);
     await one.turn();
@@ -329,7 +329,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await checkBy([moved]);
     await one.turn();
     expect(await answer()).toEqual([]);
-    // A failed apply does not bring the next check forward.
+    // The next check keeps its time after a failed apply.
     const before = await due(a);
     const request = { kind: 'apply', modules: ['m'], queue: true } as const;
     const failed = await submitOperation(context, actor, a.id, request);
@@ -346,8 +346,8 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(await latest()).toBe('in_sync');
     await one.turn();
     expect(await answer()).toEqual([]);
-    // An apply without changes brings the next check forward after a failed check, or after one with drift that applies
-    // do not observe.
+    // The next check is brought forward by an apply without changes after a failed check, or after a check with drift
+    // that applies do not observe.
     await apply(a);
     await apply(a);
     await checkBy([], 'failed');

@@ -12,8 +12,8 @@ import type { Fence } from '../shared/leases.ts';
 import { checkStatements } from './drift.ts';
 
 /**
- * Schedules drift checks. The row of each machine stores when its next check is due. Therefore no check is lost in a
- * restart, and a sweep reads only the rows that are due.
+ * Schedules drift checks. The row of each machine contains the due time of its next check, so that no check is lost in
+ * a restart and a sweep reads only the rows that are due.
  */
 
 export interface SweepRules {
@@ -29,7 +29,7 @@ export interface SweepRules {
 
 /** Seconds before a machine with an open operation is considered again. */
 const busySecs = 15;
-/** Maximum seconds from the record of a connection until the agent counts as connected. */
+/** Maximum seconds between the record of a connection and the moment at which the agent counts as connected. */
 const connectingSecs = 60;
 /** Maximum rows read at a time if many must be rescheduled. */
 const maxAtOnce = 500;
@@ -37,8 +37,8 @@ const maxAtOnce = 500;
 const spread = 0.2;
 
 /**
- * The decision about an agent that is due: check it, or reschedule it. A null `due` waits for the agent's next
- * connection.
+ * Whether to check a due agent, or when to reschedule it, in Unix seconds. If `due` is null, the agent is checked
+ * after it reconnects.
  */
 export type Decision = 'check' | { due: number | null };
 
@@ -54,14 +54,14 @@ interface Due {
 }
 
 /**
- * Reports whether the latest record shows drift from before the last apply. The apply may have corrected that drift, so the
- * record should not remain the latest one for a whole interval.
+ * Reports whether the latest record shows drift from before the last apply. The apply may have corrected that drift,
+ * so the record is replaced before the interval ends.
  */
 const isOutdated = ({ snapshot_operation_id, latest_status, latest_snapshot }: Due): boolean =>
   latest_status !== null && latest_status !== 'in_sync' && latest_snapshot !== snapshot_operation_id;
 
 /**
- * Decides on an agent that is due.
+ * Decides whether to check a due agent.
  * @param connected whether the agent is connected now
  */
 export function decide(row: Due, connected: boolean, now: number, rules: SweepRules): Decision {
@@ -70,7 +70,7 @@ export function decide(row: Due, connected: boolean, now: number, rules: SweepRu
   // A disconnected machine misses its check and gets one when it reconnects. The check of an agent that has just
   // connected is postponed briefly.
   if (!connected) return { due: Math.abs(now - (row.connected_at ?? 0)) < connectingSecs ? now + busySecs : null };
-  // The apply may have been recorded with a wrong clock, in the future.
+  // A wrong clock may have recorded the apply in the future.
   const skipUntil = Math.min(row.updated_at, now) + rules.skipRecentlyApplied;
   if (skipUntil > now && !isOutdated(row))
     return { due: skipUntil + Math.round(rules.interval * spread * rules.random()) };
@@ -78,13 +78,11 @@ export function decide(row: Due, connected: boolean, now: number, rules: SweepRu
   return 'check';
 }
 
-/**
- * Returns when to check a machine next if it is checked at `now`, in Unix seconds: after the interval with random spread.
- */
+/** Returns the due time of the next check of a machine that is checked at `now`, in Unix seconds. */
 export const nextDue = (now: number, { interval, random }: SweepRules): number =>
   now + Math.max(1, Math.round(interval * (1 + spread * (random() - 0.5))));
 
-/** Returns the latest plausible due time. A later one was set with another interval or a wrong clock. */
+/** Returns the latest plausible due time. Later ones come from another interval or a wrong clock. */
 const latestDue = (now: number, { interval, skipRecentlyApplied }: SweepRules): number =>
   now + Math.ceil(interval * (1 + spread)) + skipRecentlyApplied + busySecs;
 
@@ -100,7 +98,7 @@ export async function anyDue({ db, now }: Context): Promise<boolean> {
 }
 
 /**
- * Queues the checks that are due, up to the maximum in progress, and reschedules the other machines that are due.
+ * Queues due checks, up to the maximum number of concurrent checks, and reschedules the other due machines.
  * @returns the ids of the queued operations
  */
 export async function queueDue(context: Context, rules: SweepRules, fence: Fence): Promise<string[]> {
@@ -140,8 +138,8 @@ export async function queueDue(context: Context, rules: SweepRules, fence: Fence
 }
 
 /**
- * Makes agents due that reconnected between the query and the write, because their connection was recorded before the
- * missed check was.
+ * Makes agents due that reconnected between the query and the write, because their connections were recorded before
+ * their missed checks.
  */
 async function unparkReturned({ db, presence }: Context, nodeIds: readonly string[], now: number): Promise<void> {
   const back = nodeIds.filter((nodeId) => presence.isConnected(nodeId));

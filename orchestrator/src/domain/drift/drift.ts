@@ -24,13 +24,13 @@ import { checkEffects } from './drift-effects.ts';
 import type { Verdict } from './drift-findings.ts';
 
 /**
- * Drift is how a machine differs from its last successful apply. A check is an operation, and its drift record has the same
- * id.
+ * Drift is the difference between a machine and its last successful apply. A check is an operation, and its drift
+ * record has the same id.
  */
 
 export type DriftTrigger = DriftRecord['trigger'];
 
-/** Seconds after which a queued check expires, because a later result would be of no use. */
+/** Seconds after which a queued check expires, because its result would be of no use. */
 const checkTtlSecs = 300;
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
@@ -74,7 +74,7 @@ export async function submitDriftCheck(
   const operationId = context.newId();
   const check = { operation_id: operationId, node_id: agent.node_id, requested_by: actor.id, trigger };
   const statements = checkStatements(context, { ...check, snapshot_operation_id: snapshot });
-  // Scheduled and watched checks are frequent, so only their findings are recorded.
+  // Other triggers are frequent, so only their findings are recorded.
   if (trigger === 'operator')
     statements.push(
       audited(context, {
@@ -90,7 +90,10 @@ export async function submitDriftCheck(
   return operationId;
 }
 
-/** Returns the statements that queue a check. The first one fails with `agent_not_approved`. */
+/**
+ * Returns the statements that queue a check. The transaction fails with `agent_not_approved` if the agent is not
+ * approved.
+ */
 export function checkStatements(
   { now }: Pick<Context, 'now'>,
   check: {
@@ -121,8 +124,8 @@ export function checkStatements(
 }
 
 /**
- * Reports whether a check is queued but not dispatched. Such a check sees all changes so far. A dispatched one may already
- * have observed the machine.
+ * Reports whether a check is queued but not dispatched. Such a check observes all changes so far, whereas a dispatched
+ * one may have missed some.
  */
 export async function driftCheckWaits({ db, now }: Context, nodeId: string): Promise<boolean> {
   const at = seconds(now());
@@ -133,8 +136,8 @@ export async function driftCheckWaits({ db, now }: Context, nodeId: string): Pro
 }
 
 /**
- * Queues a check and waits for its end.
- * @throws MusterError as submitDriftCheck; agent_timeout if the check takes too long
+ * Queues a check and waits for it to end.
+ * @throws MusterError like {@link submitDriftCheck}; agent_timeout if the check takes too long
  */
 export async function checkDrift(
   context: Context,
@@ -169,10 +172,10 @@ export async function getDrift(context: Context, driftId: string): Promise<Drift
 
 type Status = DriftRecord['status'];
 
-/** Maximum bytes of the records of one page. A single record may be close to 1 MiB. */
+/** Maximum bytes of the records on a page. A single record may have almost 1 MiB. */
 const pageBytes = 4 * 1024 * 1024;
 
-/** Reads the records of a page of ids. If the records are large, returns fewer of them, and sets `more`. */
+/** Reads the records of a page of ids. If the records are large, returns fewer of them and sets `more`. */
 async function readRecords({ db }: Context, { items, more }: Page<string>): Promise<Page<DriftRecord>> {
   const rows = items.length === 0 ? [] : await db.all(driftRecords, { ids: items, bytes: pageBytes });
   return { items: rows.map(toRecord), more: more || rows.length < items.length };
@@ -200,7 +203,7 @@ export async function latestDrift(context: Context, idOrName: string): Promise<D
 /** Maximum number of agents matched before yielding to the event loop. */
 const agentsPerTurn = 500;
 
-/** Lists the latest record of each agent, newest first. With a selector, the page is cut after matching. */
+/** Lists the latest record of each agent, newest first. With a selector, the offset and limit apply after matching. */
 export async function listLatestDrift(
   context: Context,
   filter: PageRequest & { status?: Status | undefined; filter?: string | undefined },
@@ -238,7 +241,7 @@ export async function listLatestDrift(
 const none: JsonText<Record<string, string>> = '{}';
 
 /**
- * Returns the statements that record a finished check, and its event, if any.
+ * Returns the statements that record a finished check and its event, if any.
  * @param scope the scope of the comparison, see drift-effects.ts; null if the check no longer counts
  */
 export async function driftStatements(
@@ -259,7 +262,7 @@ export async function driftStatements(
     scope === null
       ? { accepted: null, statements: [] }
       : await checkEffects(context, { node_id, label, scope }, operation_id, verdict);
-  // All drift that was found is known, but the check failed to observe the other resources.
+  // The drift that was found is accepted, but the check failed to observe the other resources.
   const status = effects.accepted !== null && !verdict.complete ? 'failed' : verdict.status;
   return [
     statement(insertDriftRecord, {

@@ -58,7 +58,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
     };
     const check = async (name: string, results: ResourceResult[], status: Status = 'succeeded') =>
       report(name, await submitDriftCheck(context, actor, name, 'schedule'), results, status);
-    /** Starts a plan run of an audit assignment for all agents. */
+    /** Starts a run that plans an audit assignment for all agents. */
     const audit = async (
       name: string,
       assignment: string,
@@ -186,7 +186,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
         expect.objectContaining({ drift_id: first, reason: 'known', count: 2, assignment: null }),
       ]);
       expect(await events('drift.detected')).toHaveLength(1);
-      // Drift that was corrected and occurs again is new drift.
+      // Drift that recurs after a correction is new drift.
       await check('a1', [moved('a'), other('b')]);
       expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
       expect(await events('drift.detected')).toHaveLength(2);
@@ -352,14 +352,14 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       expect((await listed({ include_accepted: true })).all).toEqual([]);
       await removeAssignment(context, actor, 'hard').catch(() => {});
     }
-    // After the change of tags, the next run does not include this agent.
+    // After the change of tags, the assignment no longer matches this agent.
     await createAssignment(context, actor, hard);
     await audit('a1', 'hard', results);
     expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
     await putOneTag(context, actor, 'a1', 'group', 'b');
     await audit('a2', 'hard', results);
     expect((await listed()).reasons).toEqual({ a2: ['drifted'] });
-    // Adding modules keeps the drift. Removing the drifted module ends it.
+    // The drift remains when a module is added, and ends when the drifted module is removed.
     await uploadModule(context, actor, 'n', module.replace('name: m', 'name: n'));
     await updateAssignment(context, actor, 'hard', { modules: ['m', 'n'] });
     expect((await listed()).reasons).toEqual({ a2: ['drifted'] });

@@ -23,13 +23,13 @@ export interface Standing {
   readonly name: string | null;
   /** Worst first. */
   reasons: OffReason[];
-  /** Whether the agent has drifted, no matter whether the drift is accepted. */
+  /** Whether the agent has drifted, including accepted drift. */
   drifted: boolean;
   unapplied: number;
   pending_removals: number;
 }
 
-/** Reports whether there is any reason. Accepted drift is not a reason. */
+/** Reports whether the agent is not in its desired state. Accepted drift does not count. */
 export const isOff = ({ reasons }: Pick<Standing, 'reasons'>): boolean => reasons.length > 0;
 
 interface Found {
@@ -82,7 +82,7 @@ export function standingsOf({ drifted, failedChecks, failedApplies, notApplied }
   );
 }
 
-/** Returns the sort key of {@link byUrgency}. A worse reason outweighs all lesser ones together. */
+/** Returns the sort key of {@link byUrgency}. A worse reason outweighs all lesser reasons together. */
 const weightOf = ({ reasons }: Standing): number =>
   reasons.reduce((sum, reason) => sum + 2 ** (offReasons.length - offReasons.indexOf(reason)), 0);
 
@@ -101,7 +101,7 @@ export function byUrgency(standings: Iterable<Standing>): Standing[] {
     .map(({ standing }) => standing);
 }
 
-/** Finds all approved agents that are not in their desired state, including those with accepted drift only. */
+/** Finds all approved agents that are not in their desired state, including those whose drift is accepted. */
 export async function findOff({ db }: Context): Promise<Map<string, Standing>> {
   const [drifted, failedChecks, failedApplies, notApplied] = await Promise.all([
     db.all(agentsDrifted, {}),
@@ -196,7 +196,7 @@ async function described(context: Context, standings: readonly Standing[]): Prom
   });
 }
 
-/** Maximum bytes of drift states read at a time. Limited because agents choose the names in them, and so their size. */
+/** Maximum bytes of drift states read at a time. Agents choose the names in the states, and therefore the sizes. */
 const pageBytes = 1024 * 1024;
 
 async function driftOf({ db }: Context, node_ids: readonly string[]): Promise<Map<string, OffAgent['drift']>> {

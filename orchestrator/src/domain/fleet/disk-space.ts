@@ -3,9 +3,9 @@ import { statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Context, systemActor } from '../shared/context.ts';
 
-/** Decides when the file system of the data directory is low on free space, and records each change once. */
+/** Decides whether the file system of the data directory is low on free space, and records each change once. */
 
-/** Sizes that the file system reports, in bytes. */
+/** Sizes of a file system, in bytes. */
 export interface DiskUsage {
   readonly size: number;
   /** Bytes available to this process. */
@@ -34,12 +34,12 @@ export function judgeDisk({ size, free }: DiskUsage, configured: number | null, 
 }
 
 /**
- * Which reports agents may send. `ample`: all. `low`: only small ones, so that operations can end. `spent`: none, and
- * agents keep their reports. The rest of the reserve is for pruning.
+ * Reports that agents may send. `ample`: all. `low`: only small ones, so that operations can end. `spent`: none;
+ * agents keep their reports, and the remaining reserve is for pruning.
  */
 export type ReportSpace = 'ample' | 'low' | 'spent';
 
-/** Reports may use the reserve until this fraction (1/n) of it is left. */
+/** Reports may use the reserve until this fraction (1/n) of the reserve remains. */
 const floorShare = 4;
 
 /**
@@ -58,7 +58,7 @@ export const isLowRecorded = async ({ db }: Context): Promise<boolean> =>
 
 const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MiB`;
 
-/** Records that space is low or has recovered, unless the newest event already says so. */
+/** Records that space is low or has recovered, unless the newest event reports the same state. */
 export async function recordDiskSpace(context: Context, { size, free, reserve, low }: DiskSpace): Promise<void> {
   const metadata = { size_bytes: size, free_bytes: free, reserve_bytes: reserve };
   await context.db.write({

@@ -44,8 +44,8 @@ export interface Metrics {
    */
   latestOf(filter: string | undefined): Promise<Record<string, Sample>>;
   /**
-   * Returns every approved agent that matches the selector, with its newest sample unless that is older than `recentSecs`.
-   * Compensates for differences of the machine's clock.
+   * Returns every approved agent that matches the selector, with its newest sample, or null if that sample is older
+   * than `recentSecs`. Compensates for wrong clocks of machines.
    * @throws MusterError selector_invalid
    */
   standings(filter: string | undefined, recentSecs: number): Promise<AgentStanding[]>;
@@ -53,10 +53,7 @@ export interface Metrics {
   prune(): Promise<void>;
 }
 
-/**
- * Creates the metrics.
- * @param stored called with the stored samples; must neither wait nor throw
- */
+/** @param stored called with the stored samples; must neither wait nor throw */
 export function createMetrics(
   context: Context,
   samples: SampleStore,

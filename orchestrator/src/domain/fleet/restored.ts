@@ -11,8 +11,8 @@ import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
- * Cleans up a database that was restored from a backup. Operations that were in progress in the backup have since
- * continued with an unknown outcome. They are ended, and agents do not repeat them.
+ * Repairs a database that was restored from a backup. Operations that were in progress in the backup have since
+ * continued, and their outcomes are unknown. They are ended, and agents do not repeat them.
  */
 
 export const restoredKey = 'restored_from';
@@ -26,9 +26,9 @@ const atOnce = 500;
 const reason = 'the orchestrator was restored from a backup, so the outcome is unknown';
 
 /**
- * Ends the operations and runs that were open in the backup, and revokes all enrollment tokens. Call it before agents are
- * admitted.
- * @returns the restored backup; null if the database was not restored, or if this was already done
+ * Ends the operations and runs that were open in the backup, and revokes all enrollment tokens. Call it before agents
+ * are admitted.
+ * @returns the restored backup; null if the database was not restored or is already repaired
  */
 export async function endRestoredOperations(context: Context): Promise<RestoredFrom | null> {
   const { db } = context;
@@ -52,8 +52,8 @@ export async function endRestoredOperations(context: Context): Promise<RestoredF
   }
   for (const { run_id } of await db.all(openRuns, {}))
     await haltRun(context, run_id, 'the orchestrator was restored from a backup');
-  // The uses of tokens since the backup are unknown. This step is the last one, so that an interrupted start repeats the
-  // others.
+  // The uses of tokens since the backup are unknown. This transaction is the last one, so that an interrupted start
+  // repeats the others.
   await db.write({
     name: 'restored/settle',
     statements: [

@@ -76,7 +76,7 @@ describeDatabases('retention', (fixture) => {
     expect(await held()).toBe(2);
     await prunePayloads(context);
     expect(await held()).toBe(2);
-    // The drift snapshot, and the payload of the queued operation, stay regardless of their age.
+    // The drift snapshot and the payload of the queued operation are not deleted at any age.
     domain.clock.advance(30 * dayMs);
     await prunePayloads(context);
     expect(await held()).toBe(2);
@@ -86,7 +86,7 @@ describeDatabases('retention', (fixture) => {
     domain.clock.advance(30 * dayMs);
     await prunePayloads(context);
     expect(await held()).toBe(1);
-    // The plan needs its payload for a day.
+    // An apply of the plan may need its payload for a day.
     await upload('three');
     await execute(await submit('plan'));
     await prunePayloads(context);

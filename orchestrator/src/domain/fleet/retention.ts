@@ -13,7 +13,7 @@ import {
 import { type Statement, statement } from '../../store/transaction.ts';
 import { type Context, seconds } from '../shared/context.ts';
 
-/** Deletes old records in small batches, so that no other write waits for long. */
+/** Deletes old records in small batches, so that other writes do not wait long. */
 
 export interface Retention {
   /** Days for which drift records are kept; 0 keeps them forever. */
@@ -24,7 +24,7 @@ export interface Retention {
 
 const atOnce = 200;
 const daySecs = 86_400;
-/** Seconds for which unused payloads are kept, because the same desired set or an applied plan may need them again soon. */
+/** Seconds for which unused payloads are kept, because the same desired set or an apply of the plan may need them. */
 const payloadRetentionSecs = daySecs;
 
 const pause = () => new Promise((resolve) => setImmediate(resolve));
@@ -60,8 +60,8 @@ async function pruneDrift({ db }: Context, before: number): Promise<void> {
 }
 
 /**
- * Deletes records that were requested before a time, in one pass. This works because ids increase with time. Skips records
- * that must be kept.
+ * Deletes records that were requested before a time, in one pass over their ids, which increase with time. Skips
+ * records that must be kept.
  */
 async function pruneById(
   { db }: Context,

@@ -18,7 +18,7 @@ export interface NamedSamples {
   readonly samples: readonly Sample[];
 }
 
-/** Tries to write a batch once, and returns the result. Never rejects. */
+/** Writes a batch in one attempt, and returns the result. Never rejects. */
 export type WriteSeries = (
   batch: readonly NamedSamples[],
   limits: { readonly timeoutMs: number; readonly signal?: AbortSignal },

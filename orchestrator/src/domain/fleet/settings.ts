@@ -7,14 +7,14 @@ type Source = Settings['sources'][string];
 
 const masked = '••••';
 
-/** Matches the names of keys that contain a secret. A public key and the path of a secret file are not secret. */
+/** Matches the names of keys that contain secrets. Public keys and paths of secret files are not secret. */
 const secretName = /(^|_)(secret|password|passphrase|token|credential|private_key|encryption_key|master_key|key)s?$/i;
 const openNames: ReadonlySet<string> = new Set(['bootstrap_key', 'tls_key']);
 
 /**
  * Returns the settings for display.
  * @param configuration the complete effective configuration
- * @param sources by dotted key, for values that are not the default
+ * @param sources by dotted key, for values that differ from the default
  */
 export function describeSettings(
   configuration: Readonly<Record<string, unknown>>,
@@ -55,7 +55,7 @@ function maskInText(text: string): string {
   if (/\b(password|passwd|pwd)\s*=/i.test(text) && !/^[a-z][a-z0-9+.-]*:/i.test(text)) return masked;
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return text;
   const url = URL.canParse(text) ? new URL(text) : null;
-  // Any part of a URL that cannot be parsed may be a secret.
+  // If the URL cannot be parsed, any part of it may be a secret.
   if (url === null) return text.includes('@') || text.includes('?') ? masked : text;
   let changed = false;
   for (const name of new Set(url.searchParams.keys()))

@@ -1,11 +1,11 @@
 import { type Passing, passing } from './live-frames.ts';
 
 /**
- * Coalesces many simultaneous changes, such as reconnects of thousands of agents. The first changes of a turn are forwarded
+ * Coalesces simultaneous changes, such as reconnects of thousands of agents. The first changes of a turn are forwarded
  * immediately. Later ones are combined at the end of the turn, with their names unless there are too many.
  */
 
-/** Number of changes of each kind that are forwarded individually in a turn. */
+/** Number of changes of each kind that are forwarded individually per turn. */
 const individually = 20;
 /** Maximum number of names in a combined change. Without names, clients reload everything. */
 const maxNamed = 500;
@@ -28,7 +28,7 @@ export interface Crowd {
 
 export function createCrowd(): Crowd {
   const count = { agent: 0, operation: 0 };
-  /** Combined changes by content, in the order of the last occurrence. */
+  /** Combined changes by content, in the order of their last occurrence. */
   const groups = { agent: new Map<string, Passing['data']>(), operation: new Map<string, Passing['data']>() };
   return {
     take(change) {
@@ -37,7 +37,7 @@ export function createCrowd(): Crowd {
       if (++count[event] <= individually) return change;
       const text = JSON.stringify(data);
       groups[event].delete(text);
-      // If one more than the maximum is stored, there are too many names.
+      // A further name shows that the maximum is exceeded.
       if (groups[event].size <= maxNamed) groups[event].set(text, data);
       return null;
     },

@@ -9,12 +9,12 @@ import { readStream } from './live-stream.ts';
 import { LiveTail } from './live-tail.ts';
 
 /**
- * Streams audit events as they occur. All followers that are up to date share one read of the end of the chain. A follower
- * that reconnects or falls behind reads separate pages at its own speed, and then joins the others. A follower that stops
+ * Streams audit events as they occur. Followers that are up to date share one read of the end of the chain. A follower
+ * that reconnects or falls behind reads separate pages at its own speed until it is up to date. A follower that stops
  * reading is disconnected.
  */
 
-/** Interval at which sign-in sessions are rechecked and lost hints are recovered, in milliseconds. */
+/** Milliseconds between two rechecks of sign-in sessions. Lost hints are recovered at the same interval. */
 const tickMs = 500;
 const heartbeatMs = 15_000;
 /** Milliseconds without reading after which a follower is disconnected. */
@@ -25,7 +25,8 @@ const maxPerSession = 32;
 export interface LiveEvents {
   /**
    * Begins a stream.
-   * @param request `after`: the position of the last event that the client received; null starts at the current end
+   * @param request `after`: the position of the last event that the client received; null starts after the newest
+   * event
    * @throws MusterError rate_limited
    */
   follow(request: LiveRequest): Promise<LiveStream>;
@@ -71,7 +72,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
   const those = (ofOneAgent: boolean) =>
     [...followers].filter(({ request }) => (request.filter.node_id !== undefined) === ofOneAgent);
 
-  /** Forwards a change. Followers of a single agent get each one; the others get one combined change for many. */
+  /** Forwards a change. Followers of a single agent get every change; the others get one combined change for many. */
   const forward = (passing: Passing) => {
     send(passing, those(true));
     const atOnce = crowd.take(passing);
@@ -152,13 +153,13 @@ function requireCapacity(followers: ReadonlySet<Follower>, { session }: LiveRequ
 
 /**
  * Determines where a stream begins.
- * @param after the position of the last event that the client received; null starts at the end
- * @param chain the position of the newest event, and the position before the oldest kept event
+ * @param after the position of the last event that the client received; null starts after the newest event
+ * @param chain the positions of the newest event (`head`) and of the newest pruned event (`anchor`)
  * @returns the position after which the stream begins, and its first frames
  */
 function beginningOf(after: number | null, { head, anchor }: { head: number; anchor: number }) {
   if (after === null) return { place: head, opening: openingFrame(head) };
-  // A position beyond the head comes from another log, such as one from before a restore from an older backup.
+  // A position beyond the head comes from another log, for example from before an older backup was restored.
   const reason = after > head ? 'unknown' : after < anchor ? 'pruned' : null;
   const position = reason === 'pruned' ? anchor : Math.min(after, head);
   const gap = reason === null ? '' : gapFrame({ after, next: position + 1, reason });
@@ -169,7 +170,7 @@ const streamOf = (source: AsyncGenerator<string>, follower: Follower, end: () =>
   ended: follower.ended,
   [Symbol.asyncIterator]: () => ({
     next: () => source.next(),
-    // Ends the stream first, because the source may be waiting for a frame and `return` only takes effect after that wait.
+    // Ends the stream first. The source may be waiting for a frame, and `return` takes effect after that wait.
     return: () => {
       end();
       return source.return(undefined);

@@ -1,9 +1,9 @@
 import type { LiveFilter } from './live-frames.ts';
 
-/** Maximum frames and bytes buffered for a follower. A follower with more has fallen behind. */
+/** Maximum frames and bytes in a follower's buffer. A follower that exceeds them has fallen behind. */
 const maxFrames = 5_000;
 const maxBytes = 2 * 1024 * 1024;
-/** A follower with at least this many buffered frames gets no hints. */
+/** Number of buffered frames at which a follower no longer gets hints. */
 const busyFrames = 500;
 /** Maximum size of a chunk of frames, in characters. */
 const pieceBytes = 64 * 1024;
@@ -20,13 +20,13 @@ export class Follower {
   readonly #over = new AbortController();
   #frames: { place: number; text: string }[] = [];
   #bytes = 0;
-  /** Wakes up a reader that waits for a frame. */
+  /** Wakes the reader that waits for a frame. */
   #wake: (() => void) | null = null;
   /** The position of the last event that was buffered for the follower, or that its filter skipped. */
   place: number;
   /** The position of the last event that the client read. */
   taken: number;
-  /** Whether a passing hint was dropped because the follower was busy. */
+  /** Whether a hint was dropped because the follower was busy. */
   missed = false;
   /** When the client last stopped reading, in monotonic milliseconds; null while it waits for frames. */
   restsSince: number | null = null;
@@ -49,7 +49,7 @@ export class Follower {
     return this.#frames.length === 0;
   }
 
-  /** Whether the client reads fast enough to get passing hints. */
+  /** Whether the client reads fast enough to get hints. */
   get isFree(): boolean {
     return this.#frames.length < busyFrames;
   }

@@ -24,20 +24,23 @@ export const openingFrame = (position: number): string => `retry: 2000\nid: ${po
 
 export const heartbeatFrame = (position: number): string => `: still here\nid: ${position}\n\n`;
 
-/** Formats the frame that reports a missing position. The client must then reload its view. */
+/** Formats the frame that reports missed events. The client must then reload its view. */
 export const gapFrame = (gap: { after: number; next: number; reason: 'pruned' | 'unknown' }): string =>
   `event: gap\ndata: ${JSON.stringify(gap)}\n\n`;
 
-/** A change that makes a view reload. Its frame has no id, and followers that connect later do not get it. */
+/** A change that makes a view reload. Its frame has no id, so that reconnecting clients do not get it again. */
 export interface Passing {
   readonly event: 'operation' | 'operations' | 'output' | 'run' | 'agent' | 'agents' | 'window' | 'notification';
   readonly category: string;
   readonly node_id: string | undefined;
   readonly data: Readonly<Record<string, unknown>>;
   readonly frame: string;
-  /** The change is only sent to streams of this operator. */
+  /** Restricts the change to streams of this operator. */
   readonly operator_id?: string;
-  /** Thousands of these may occur each second, so only followers that request the category, or an agent, get them. */
+  /**
+   * Thousands of these changes may occur each second, so only followers that request the category or an agent get
+   * them.
+   */
   readonly onlyOnRequest?: true;
 }
 

@@ -12,7 +12,7 @@ export class LiveTail {
   readonly #context: Context;
   readonly #monotonic: () => number;
   readonly #live = new Set<Follower>();
-  /** The position of the last event that live followers received. Has no meaning without live followers. */
+  /** The position of the last event that live followers received. Not meaningful without followers. */
   #place = 0;
   #reading = false;
   #again = false;
@@ -33,7 +33,7 @@ export class LiveTail {
 
   /**
    * Adds a follower if it is up to date.
-   * @returns whether the follower gets live events from now on
+   * @returns whether the follower was added
    */
   join(follower: Follower): boolean {
     if (this.#live.size === 0) this.#place = follower.place;
@@ -97,6 +97,6 @@ export class LiveTail {
   }
 }
 
-/** Reads one page of events with positions greater than `after`. */
+/** Reads a page of events with positions greater than `after`. */
 export const readPlaced = async ({ db }: Pick<Context, 'db'>, after: number): Promise<PlacedEvent[]> =>
   (await db.all(placedEvents, { after, limit: pageSize })) as unknown as PlacedEvent[];

@@ -150,7 +150,7 @@ export async function createAssignment(context: Context, actor: Actor, requested
   return requireAssignment(context, requested.name);
 }
 
-/** A change of an assignment. Absent fields keep their values. */
+/** A change of an assignment. Absent fields do not change. */
 export type AssignmentChange = { [K in keyof Omit<NewAssignment, 'name'>]?: NewAssignment[K] | undefined };
 
 /**
@@ -179,7 +179,7 @@ export async function updateAssignment(
     name: 'assignments/update',
     statements: [
       ...modules.map((module) => statement(moduleByName, { name: module }, { expect: 'row', else: 'unknown_module' })),
-      // The fields depend on each other, so a concurrent change of any field fails the update.
+      // The fields depend on each other, so a concurrent change of any field makes the update fail.
       statement(
         updateAssignmentFields(Object.fromEntries(changed.map((field) => [field, true]))),
         {
@@ -195,7 +195,7 @@ export async function updateAssignment(
         },
         { expect: 'changed', else: 'assignment_changed' },
       ),
-      // Agents that no longer match, and removed modules, no longer cause drift of this assignment.
+      // Agents that no longer match and modules that were removed no longer drift from this assignment.
       ...(changed.includes('selector') ||
       changed.includes('mode') ||
       before.modules.some((one) => !modules.includes(one))

@@ -14,21 +14,20 @@ import { type JsonText, toJson } from '../../store/json-text.ts';
 
 export interface DesiredModules {
   /**
-   * The modules in order of precedence, without duplicates. Modules of assignments come first, by assignment name, then
-   * requested ones.
+   * The modules in order of precedence, without duplicates: those of assignments, by assignment name, then requested
+   * ones.
    */
   modules: string[];
   /** Parameters set by assignments, by module. */
   parameters: Assignment['parameters'];
-  /** Modules that are not applied now, but whose resources are not removed. */
+  /** Modules that this apply skips, and whose resources it does not remove. */
   keep: string[];
 }
 
 const selectors = new Map<string, Selector | null>();
 
 /**
- * Returns the parsed selector, or null if the text no longer parses. Cached, because each of a few selectors is used for
- * every agent.
+ * Returns the parsed selector; null if it is invalid. Cached, because a few selectors are matched against every agent.
  */
 function selectorOf(text: string): Selector | null {
   let selector = selectors.get(text);
@@ -50,7 +49,9 @@ export interface DesiredSetRequest {
   modules: readonly string[];
   /** Whether a maintenance window that matches the agent is open. */
   windowOpen: boolean;
-  /** Name of the requested assignment. It is included even if it audits, or waits for a maintenance window. */
+  /**
+   * Name of the requested assignment. Its modules are included even if it audits or waits for a maintenance window.
+   */
   including?: string;
 }
 
@@ -66,7 +67,7 @@ export function desiredModules(
 ): DesiredModules {
   const modules = new Set<string>();
   const keptModules = new Set<string>();
-  // Uses maps, because a module or parameter may be called `constructor`.
+  // Maps, because a module or parameter may be named `constructor`.
   const parameters = new Map<string, Map<string, { value: Json; by: string }>>();
   const faults: Fault[] = [];
   for (const assignment of assignments) {
@@ -135,7 +136,7 @@ export function resolvePayload(
   return { resources, keep_modules: desired.keep, ...(verify.length === 0 ? {} : { verify }) };
 }
 
-/** Maximum size as JSON: the limit of one message on the link, minus space for secrets. */
+/** Maximum size as JSON: the limit of one link message, minus space for secrets. */
 const maxPayloadBytes = 48 * 1024 * 1024;
 
 export interface EncodedPayload {

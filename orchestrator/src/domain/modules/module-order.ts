@@ -29,10 +29,10 @@ export interface OrderRequest {
 }
 
 /**
- * Orders the resources of modules. Resolves the modules for an agent, or for given attributes and tags. If none of these
- * is given, uses the modules as written.
- * @throws MusterError unknown_module, agent_not_found, module_unresolved, module_conflict; invalid_input if both an agent
- * and attributes or tags are given
+ * Orders the resources of modules. Resolves the modules for an agent, or for given attributes and tags. If neither is
+ * given, uses the modules as written.
+ * @throws MusterError unknown_module, agent_not_found, module_unresolved, module_conflict; invalid_input if both an
+ * agent and attributes or tags are given
  */
 export async function orderModules(context: Context, request: OrderRequest): Promise<ModuleOrder> {
   const { agent: named, attributes, tags, parameters } = request;
@@ -78,7 +78,7 @@ function resolvedOrder(modules: readonly ModuleDocument[], resources: readonly U
   };
 }
 
-/** Orders modules as written, independently of an agent. Dependencies do not cross modules. */
+/** Orders modules as written, without an agent. Dependencies do not cross modules. */
 function declaredOrder(modules: readonly ModuleDocument[]): ModuleOrder {
   const declared = modules.flatMap((module) => module.resources.map((resource) => ({ module: module.name, resource })));
   const indexOf = new Map(
@@ -96,7 +96,7 @@ function declaredOrder(modules: readonly ModuleDocument[]): ModuleOrder {
     return { depends_on, reload_on, restart_on, rerun_on };
   });
   const sorted = stableOrder(edges.map(({ depends_on }) => depends_on));
-  // Modules with cycles are refused at upload.
+  // The upload refuses modules with cycles.
   if (!sorted.ok) throw new Error('a stored module has a cycle');
   const positionOf = new Map(sorted.order.map((index, position) => [index, position]));
   const positions = (indices: readonly number[]) =>
@@ -122,7 +122,7 @@ function declaredOrder(modules: readonly ModuleDocument[]): ModuleOrder {
 const triggeredBy = ({ variants }: ResourceDeclaration, trigger: Trigger): string[] =>
   variants.flatMap(({ resource }) => resource.triggers[trigger] ?? []);
 
-/** Returns the type and identity of a resource. Fields are null if the variants differ in them. */
+/** Returns the type and identity of a resource. A field is null if the variants differ in it. */
 function typeAndIdentity({ variants }: ResourceDeclaration): Pick<Entry, 'type' | 'identity'> {
   const only = <T>(values: readonly T[]): T | null => (new Set(values).size === 1 ? (values[0] as T) : null);
   return {

@@ -18,7 +18,7 @@ import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.ts';
 
-/** Stores every revision of a module, exactly as uploaded. */
+/** Stores each revision of a module exactly as uploaded. */
 
 /** Lists all modules by name. */
 export async function listModules({ db }: Context, request: PageRequest): Promise<Page<Module>> {
@@ -32,8 +32,8 @@ export function validateModule(content: string) {
 }
 
 /**
- * Stores the text of a module as its next revision.
- * @throws MusterError module_invalid with all faults; invalid_input if the name differs from the one in the text
+ * Stores a text as the next revision of a module.
+ * @throws MusterError module_invalid with all faults; invalid_input if the name differs from the name in the text
  */
 export async function uploadModule(context: Context, actor: Actor, name: string, content: string): Promise<Module> {
   if (Buffer.byteLength(content) > moduleLimits.bytes)

@@ -7,13 +7,13 @@ import {
   resolvePayload,
 } from './desired-set.ts';
 
-/** A desired set with its text. Agents share it, so it must not be changed. */
+/** A desired set with its encoded form. Agents share it, so it must not be changed. */
 export interface SharedSet {
   readonly payload: Payload;
   readonly encoded: EncodedPayload;
 }
 
-/** A fact that a resolution read, and the value that it got. */
+/** A fact that a resolution read, with its value. */
 interface Read {
   readonly from: 'attributes' | 'tags';
   readonly key: string;
@@ -26,16 +26,15 @@ interface Known {
   readonly set: SharedSet;
 }
 
-/** Maximum number of sets, and of the characters of their texts. The oldest are dropped. */
+/** Maximum number of sets, and of the characters of their texts. The oldest sets are evicted. */
 const maxSets = 32;
 const maxLength = 16 * 1024 * 1024;
 
 /**
- * Resolves desired sets once for all agents that are alike. Resolution is a pure function, so agents get the same set if
- * they have equal desired modules, and equal values of all facts that the resolution read.
- *
- * @returns a function with the arguments and the errors of `resolvePayload`. The documents must always be in the same
- * revisions
+ * Resolves desired sets once for all similar agents. Resolution is a pure function, so two agents get the same set if
+ * their desired modules and all facts that the resolution read are equal.
+ * @returns a function with the arguments and errors of {@link resolvePayload}. The documents must always be of the
+ * same revisions
  */
 export function createSharedResolution() {
   let known: Known[] = [];

@@ -28,7 +28,7 @@ export async function openWindows(context: Context, at = seconds(context.now()))
   const open: OpenWindow[] = [];
   for (const { id, selector, ends_at } of await context.db.all(openSelectors, { at })) {
     const parsed = selector === null ? null : parseSelector(selector);
-    // Only possible if a newer release parses selectors more strictly. The window then matches no agent.
+    // A newer release may parse selectors more strictly. The window then matches no agent.
     if (parsed !== null && !parsed.ok)
       context.log.warn({ window_id: id }, 'failed to parse selector of maintenance window');
     else open.push({ selector: parsed === null ? null : parsed.selector, ends_at });
@@ -40,7 +40,7 @@ export async function openWindows(context: Context, at = seconds(context.now()))
 export const covers = (windows: OpenWindows, agent: Pick<Agent, 'tags' | 'attributes'>): boolean =>
   coveredUntil(windows, agent) !== null;
 
-/** Returns the end of the last open window that matches, in Unix seconds; null if none is open. */
+/** Returns the end of the last open window that matches the agent, in Unix seconds; null if none matches. */
 export function coveredUntil(windows: OpenWindows, agent: Pick<Agent, 'tags' | 'attributes'>): number | null {
   const ends = windows
     .filter(({ selector }) => selector === null || (!isEmpty(selector) && matchesSelector(selector, agent)))
@@ -61,7 +61,10 @@ const toWindow = (row: Row): Window => ({
   ...warningsOf(row.selector),
 });
 
-/** Returns warnings about selectors on attributes: a compromised agent can choose its attributes to match a window. */
+/**
+ * Returns warnings about selectors on attributes, because a compromised agent can choose its attributes to match a
+ * window.
+ */
 function warningsOf(selector: string | null): Pick<Window, 'warnings'> {
   const parsed = selector === null ? null : parseSelector(selector);
   const attributes = parsed?.ok ? attributesOf(parsed.selector) : [];

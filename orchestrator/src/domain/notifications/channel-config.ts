@@ -17,7 +17,9 @@ type Texts = Readonly<Record<string, string>>;
 const plain = (text: string): string => text;
 const hidden = (): string => maskedSecret;
 
-/** Masks the user and the query of a webhook's URL. The path stays visible, so that operators recognize the webhook. */
+/**
+ * Masks the user and the query of a webhook's URL. The path remains visible, so that operators recognize the webhook.
+ */
 function shownAddress(text: string): string {
   const url = new URL(text);
   if (url.username === '' && url.password === '' && url.search === '') return text;
@@ -25,10 +27,10 @@ function shownAddress(text: string): string {
   return `${url.protocol}//${user}${url.host}${url.pathname}${url.search === '' ? '' : `?${maskedSecret}`}`;
 }
 
-/** Masks everything after the origin, because the path of such a URL is the credential. */
+/** Masks everything after the origin, because the path of these URLs is a credential. */
 const shownOrigin = (text: string): string => `${new URL(text).origin}/${maskedSecret}`;
 
-/** Returns the origin of an ntfy server; empty for the public server. */
+/** Returns the origin of an ntfy server; an empty string for the public server. */
 const originOf = (url: string | undefined): string => (url === undefined ? '' : new URL(url).origin);
 
 const shown: { readonly [T in ChannelType]: { readonly [F in keyof ChannelConfigs[T]]-?: (text: string) => string } } =
@@ -51,7 +53,7 @@ export function showConfig({ channel_type, config }: ChannelTarget): Record<stri
 /**
  * Parses a config.
  * @param stored the config to replace; fields that are sent masked keep their values
- * @throws MusterError invalid_input with all faults; no fault contains a value
+ * @throws MusterError invalid_input with all faults, none of which contains a value
  */
 export function readConfig(
   type: ChannelType,
@@ -88,8 +90,8 @@ export function readConfig(
       config[field] = text;
     }
   }
-  // A masked token is only kept for the same server. Otherwise an operator who may not read the token could redirect it to
-  // their own server.
+  // Reuses a masked token only for the same server. Otherwise, an operator who may not read the token could redirect
+  // it to another server.
   if (config.token !== undefined && (given as Texts).token === maskedSecret)
     if (faults.length === 0 && originOf(config.url) !== originOf(storedConfig.url))
       faults.push({ path: pathOf('token'), message: 'is stored for another server; enter it again' });
@@ -98,8 +100,8 @@ export function readConfig(
 }
 
 /**
- * Returns the fault of a URL, or null. Checks literal addresses in any notation. A host name is checked at delivery by the
- * addresses that it resolves to.
+ * Returns the fault of a URL, or null. Classifies literal addresses in any notation. Host names are checked at
+ * delivery, by the addresses to which they resolve.
  */
 function addressFault(text: string, rule: { denyPrivate: boolean }): string | null {
   if (/[\s\p{Cc}]/u.test(text)) return 'must not contain spaces or control characters';

@@ -96,7 +96,7 @@ describeDatabases('channels', (fixture) => {
     expect(JSON.stringify([before, second])).not.toContain(secret);
     expect(before?.sealed).not.toBe(second?.sealed);
     expect(targetOf(keyed, before!)?.config).toEqual(webhook.config);
-    // A config that was sealed for one channel cannot be opened for another.
+    // A config that was sealed for one channel cannot be decrypted for another channel.
     expect(targetOf(keyed, { ...second!, sealed: before!.sealed })).toBeNull();
 
     await rotateSecretsKey(keyed, actor);

@@ -16,9 +16,7 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { readConfig, showConfig } from './channel-config.ts';
 import { type Deliver, delivered, describeAttempt, type Message } from './delivery.ts';
 
-/** Notification channels: creating, changing, removing, and testing them. */
-
-/** Maximum number of channels. Limited because every notification is sent to each of them. */
+/** Maximum number of channels, because each notification is sent to all of them. */
 const maxChannels = 100;
 /** Timeout of a delivery attempt, in milliseconds. */
 export const attemptMs = 10_000;
@@ -126,7 +124,7 @@ export async function createChannel(
 }
 
 /**
- * Changes a channel. Undefined fields keep their values.
+ * Changes a channel. Undefined fields do not change.
  * @throws MusterError channel_not_found, invalid_input
  */
 export async function updateChannel(
@@ -153,7 +151,7 @@ export async function updateChannel(
       name: 'channels/update',
       statements: [
         statement(
-          // Only the requested fields are written, because other fields may be changed concurrently.
+          // Writes only the requested fields, because other fields may be changed concurrently.
           setChannel({ name: renamed, config: sealed !== null }),
           { channel_id: id, name, ...sealed },
           { expect: 'changed', else: 'channel_not_found' },
@@ -184,7 +182,7 @@ export async function removeChannel(context: Context, actor: Actor, id: string):
 
 /**
  * Sends a test message immediately, without retries.
- * @throws MusterError channel_not_found; channel_failed with the receiver's answer
+ * @throws MusterError channel_not_found; channel_failed with the receiver's response
  */
 export async function testChannel(
   context: Context,

@@ -7,9 +7,9 @@ const minBackoffMs = 2_000;
 const maxBackoffMs = 600_000;
 /** Maximum pause that a receiver can request, in milliseconds. Longer than any backoff. */
 export const longestPauseMs = 3_600_000;
-/** Number of consecutive failures after which the channel is reported as failing: about half a minute. */
+/** Number of consecutive failures after which the channel is reported as failing. They take about half a minute. */
 const failuresToReport = 5;
-/** HTTP statuses that reject the message itself. Such a message must not delay later ones. */
+/** HTTP statuses that reject the message itself. Such a message must not delay later messages. */
 const rejecting: readonly number[] = [400, 413, 414, 422];
 const blamesToDrop = 3;
 
@@ -32,8 +32,8 @@ export interface AfterFailure {
 }
 
 /**
- * Decides what follows a failed attempt.
- * @param random random number in [0, 1)
+ * Decides when to retry after a failed attempt, and whether to drop the message.
+ * @param random number in [0, 1)
  */
 export function afterFailure(before: FailingBefore, attempt: Attempt, nowMs: number, random: number): AfterFailure {
   const failures = before.failures + 1;

@@ -2,7 +2,7 @@ import type { AuditEvent, ChannelTarget } from '@muster/protocol/http';
 
 /** A message to a channel. */
 export interface Message {
-  /** The same for every attempt, so that receivers can detect duplicates. */
+  /** Equal for all attempts, so that receivers can detect duplicates. */
   readonly delivery_id: string;
   readonly channel: { readonly id: string; readonly name: string };
   readonly event: AuditEvent;
@@ -10,18 +10,18 @@ export interface Message {
 
 /** The result of one attempt. */
 export type Attempt =
-  /** The receiver answered. A status below 300 means that the message was delivered. */
+  /** The receiver responded. A status below 300 means that the message was delivered. */
   | {
       readonly status: number;
       /** Pause requested by the receiver, in milliseconds. */
       readonly retryAfterMs: number | null;
-      /** Beginning of the receiver's answer if it refused the message. Untrusted text. */
+      /** Beginning of the response if the receiver refused the message. Untrusted text. */
       readonly text?: string;
     }
-  /** The receiver did not answer. `reason` contains no secrets. */
+  /** The receiver did not respond. `reason` contains no secrets. */
   | { readonly status: null; readonly reason: string };
 
-/** Attempts one delivery. Never rejects. */
+/** Makes one delivery attempt. Never rejects. */
 export type Deliver = (
   target: ChannelTarget,
   message: Message,

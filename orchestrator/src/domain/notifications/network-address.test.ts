@@ -37,7 +37,7 @@ describe('classOfAddress', () => {
     ['2001:0:1::1', 'refused'],
     ['hooks.example', 'refused'],
     ['', 'refused'],
-    // Only some parsers accept these notations as an address.
+    // Only some parsers accept these notations.
     ['0x7f.1', 'refused'],
     ['2130706433', 'refused'],
     ['010.0.0.1', 'refused'],

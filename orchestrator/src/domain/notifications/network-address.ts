@@ -1,9 +1,9 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * Classes of message destinations, by the bytes of the address, so that its notation makes no difference.
- * `public`: routed on the internet. `private`: this machine, local networks, and anything not publicly routed.
- * `refused`: never a destination. Link-local, cloud metadata services, multicast, broadcast, unspecified, reserved.
+ * Classes of message destinations. `public`: routed on the internet. `private`: this machine, local networks, and all
+ * other addresses that are not publicly routed. `refused`: never a destination, namely link-local, cloud metadata
+ * services, multicast, broadcast, unspecified, and reserved addresses.
  */
 export type AddressClass = 'public' | 'private' | 'refused';
 
@@ -33,7 +33,7 @@ const refused6 = ranges(
   'ff00::/8', // multicast
 );
 
-/** The only IPv6 range that is allocated for the internet so far. */
+/** The only IPv6 range allocated for the internet. */
 const globalUnicast = ranges('2000::/3');
 
 const within = (address: ipaddr.IPv4 | ipaddr.IPv6, list: readonly Range[]): boolean =>
@@ -75,14 +75,14 @@ function classOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
 }
 
 /**
- * Classifies an address.
+ * Classifies an address by its bytes, so that its notation makes no difference.
  * @param text an address as returned by a resolver or the URL parser, without brackets; a zone is ignored
  * @returns `refused` also if the text is not an address
  */
 export function classOfAddress(text: string): AddressClass {
   const unscoped = text.replace(/%.*$/s, '');
-  // The library also accepts 0x7f.1 and 010.0.0.1. No parser has normalized such a text, so the receiver may read it
-  // differently.
+  // The library also accepts 0x7f.1 and 010.0.0.1. Parsers read these notations differently, so the receiver may
+  // connect to another address.
   if (!ipaddr.IPv6.isValid(unscoped) && !ipaddr.IPv4.isValidFourPartDecimal(unscoped)) return 'refused';
   return classOf(ipaddr.parse(unscoped));
 }

@@ -108,7 +108,7 @@ describeDatabases('notifications', (fixture) => {
       ['old', true],
     ]);
     expect(unread_count).toBe(1);
-    // The read marks from before the event of the operator's addition was chained are kept.
+    // Chaining the event of the operator's addition preserves read marks from before.
     await readAllNotifications(context, asActor(later));
     await happen({ event_type: 'operator.removed', target_type: 'operator', target_id: later });
     expect((await listNotifications(context, later, {})).unread_count).toBe(4);
@@ -163,7 +163,7 @@ describeDatabases('notifications', (fixture) => {
       summary: `${event_type} ${target_id === agent.id ? 'web' : 'db'} ${afterSecs}`,
       timestamp_ms: (now() + afterSecs) * 1000,
     });
-    // A window mutes the events that happened in it, no matter when they are chained.
+    // A window mutes the events that happened in it, even if they are chained after it.
     const events = [
       of(agent.id, 'agent.lost', 9),
       of(agent.id, 'agent.lost', 10),

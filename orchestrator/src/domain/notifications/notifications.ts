@@ -29,28 +29,29 @@ import { covers, type OpenWindows, openWindows } from '../modules/windows.ts';
 import { inSession } from '../shared/acting.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 
-/** Notifications of operators, and which of them each operator has read. */
+/** Notifications, and which of them each operator has read. */
 
 const notifying: ReadonlySet<string> = new Set(notifyingEvents);
 /**
- * Event types that a maintenance window mutes, because work on a machine may cause them. Security events, such as a cloned
- * key, are never muted, because an attacker could wait for a window.
+ * Event types that a maintenance window mutes, because work on a machine may cause them. Security events, such as a
+ * cloned key, are never muted, because an attacker could wait for a window.
  */
 const suppressible: ReadonlySet<string> = new Set(['agent.lost', 'agent.returned', 'drift.detected']);
 /**
- * Event types that agents and unknown machines can produce without limit. Each type has one hourly limit for known agents
- * and one for unknown agents. The last notification within a limit says that further ones are only in the audit log.
+ * Event types that agents and unknown machines can cause without limit. Each type has one hourly limit for known
+ * agents and one for unknown agents. The last notification within a limit says that further ones are only in the audit
+ * log.
  */
 const limited: ReadonlySet<string> = new Set(['agent.key_rotated', 'agent.refused']);
 const limitedAnHour = 10;
 const hourMs = 3_600_000;
-/** Limits on the parts of an event that are sent to channels. Longer values are only in the audit log. */
+/** Limits on the parts of an event that are sent to channels. The audit log contains the full values. */
 const maxSummaryLength = 1_000;
 const maxMetadataLength = 16_384;
 
 /**
- * Turns events into notifications, and queues channel deliveries in the outbox. Both happen exactly once, because they are
- * written in the transaction that chains the events.
+ * Creates notifications from events, and queues channel deliveries in the outbox. Writes both exactly once, in the
+ * transaction that chains the events.
  */
 export function notificationsOf(context: Context): EventConsumer {
   return async (events) => {
@@ -72,7 +73,7 @@ export function notificationsOf(context: Context): EventConsumer {
       .filter((event) => !covered.has(event))
       .flatMap((event) =>
         channels
-          // A channel does not send its own failure.
+          // A channel does not report its own failure.
           .filter(({ channel_id }) => channel_id !== event.target_id)
           .map(({ channel_id }) => ({ delivery_id: context.newId(), channel_id, place: event.place })),
       );
@@ -83,8 +84,8 @@ export function notificationsOf(context: Context): EventConsumer {
 }
 
 /**
- * Returns the statement that makes a new operator start with all notifications read. Removing an operator deletes the read
- * marks.
+ * Returns the statement that marks all notifications as read for a new operator. The removal of an operator deletes
+ * the read marks.
  */
 function startAsRead({ event_type, target_id, place }: PlacedEvent): Statement[] {
   const operator = { operator_id: target_id };
@@ -117,7 +118,7 @@ async function withinLimits(context: Context, events: readonly PlacedEvent[]): P
 
 const nodeIdOf = ({ target_type, target_id }: PlacedEvent) => (target_type === 'agent' ? target_id : null);
 
-/** Returns the events that a maintenance window mutes. Each event counts for the windows that were open at its time. */
+/** Returns the events that a maintenance window mutes. An event is muted by windows that were open at its time. */
 async function mutedByWindow(context: Context, events: readonly PlacedEvent[]): Promise<ReadonlySet<PlacedEvent>> {
   const covered = new Set<PlacedEvent>();
   const candidates = events.filter(
@@ -242,7 +243,7 @@ export async function readAllNotifications(context: Context, actor: Actor): Prom
 const maxStored = 10_000;
 const pruneAtOnce = 500;
 
-/** Deletes old notifications without an outstanding delivery. The audit log has its own retention. */
+/** Deletes old notifications that have no outstanding delivery. The audit log has its own retention. */
 export async function pruneNotifications(context: Context, retentionDays: number): Promise<void> {
   const { db } = context;
   const happened_before = context.now() - retentionDays * 86_400_000;

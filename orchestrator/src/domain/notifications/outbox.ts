@@ -17,7 +17,7 @@ import { targetOf } from './channels.ts';
 import { type Attempt, describeAttempt, type Message } from './delivery.ts';
 import { afterFailure, longestPauseMs } from './delivery-outcome.ts';
 
-/** The outbox of messages to channels, with the outcomes of deliveries. The caller ensures that only one process sends. */
+/** The outbox of messages to channels. The caller ensures that only one process sends. */
 
 /** A channel with its next messages to send. */
 export interface Sending {
@@ -25,7 +25,7 @@ export interface Sending {
   readonly name: string;
   /** Null if the channel's config cannot be decrypted. */
   readonly target: ChannelTarget | null;
-  /** The encrypted config at the time of the read. An outcome only counts while the config is unchanged. */
+  /** The encrypted config at the time of the read. An outcome counts only while the config is unchanged. */
   readonly sealed: string;
   readonly failures: number;
   readonly failing_since: number | null;
@@ -76,7 +76,7 @@ export async function recordDelivered({ db }: Context, deliveryIds: readonly str
   await db.write({ name: 'deliveries/delivered', statements });
 }
 
-/** Records the first delivery after failures, which means that the channel is healthy again. */
+/** Records the first delivery after failures, which shows that the channel works again. */
 export async function recordRecovered(context: Context, sending: Sending): Promise<void> {
   const { channelId, sealed, failing_since } = sending;
   const now = seconds(context.now());
@@ -99,7 +99,7 @@ export async function recordRecovered(context: Context, sending: Sending): Promi
 
 /**
  * Records a failed attempt.
- * @param random random number in [0, 1)
+ * @param random number in [0, 1)
  */
 export async function recordFailure(
   context: Context,
@@ -193,7 +193,10 @@ interface Health {
   failingSince: number | null;
 }
 
-/** Returns the statement that records a channel's health. It changes nothing if the config has changed since the send. */
+/**
+ * Returns the statement that records a channel's health. The statement has no effect if the config changed after the
+ * send.
+ */
 const healthOf = ({ channelId, sealed, failures, retryAtMs, failingSince }: Health) =>
   statement(
     setChannelHealth,

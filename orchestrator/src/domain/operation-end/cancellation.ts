@@ -16,8 +16,8 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFinished } from './operation-end.ts';
 
 /**
- * Cancels an operation. An undispatched operation ends immediately. A dispatched one ends when the agent reports its end,
- * after a cancellation request.
+ * Cancels an operation. An undispatched operation ends immediately. For a dispatched one, requests cancellation from
+ * the agent, whose report ends it.
  * @throws MusterError operation_not_found, operation_finished
  */
 export async function cancelOperation(context: Context, actor: Actor, operationId: string): Promise<void> {
@@ -32,7 +32,7 @@ export async function cancelOperation(context: Context, actor: Actor, operationI
       else await askToCancel(context, actor, operation, label);
       return;
     } catch (error) {
-      // Another request changed the state of the operation after it was read.
+      // The state of the operation changed after it was read.
       if (attempt === maxAttempts) throw error;
       ignoreFinished(error);
     }
@@ -71,9 +71,9 @@ async function askToCancel(context: Context, actor: Actor, operation: EndingOper
 }
 
 /**
- * Prepares the end of all open operations of an agent, for the transaction that rejects or removes the agent.
- * @returns statements, which fail with `agent_changed` if the open operations have changed; and a function to call with the
- * result after the commit
+ * Prepares to end all open operations of an agent, for the transaction that rejects or removes the agent.
+ * @returns statements that fail with `agent_changed` if the open operations have changed; and a function to call with
+ * the result after the commit
  */
 export async function cancelling(context: Context, actor: Actor, nodeId: string, label: string, reason: string) {
   const finished_at = seconds(context.now());

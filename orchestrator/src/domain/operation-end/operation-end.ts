@@ -14,7 +14,7 @@ export interface Ending {
   status: Exclude<OperationStatus, 'queued' | 'running'>;
   error: string | null;
   summary: Summary | null;
-  /** Unix seconds. Null if the operation never started, or to keep the recorded time. */
+  /** Unix seconds; null if the operation never started, or to keep the recorded time. */
   startedAt: number | null;
 }
 
@@ -27,8 +27,8 @@ export interface EndingOperation {
 }
 
 /**
- * Returns the statements that end an operation, for the caller's transaction. If the operation has already ended, the first
- * statement fails with `operation_finished` and rolls back the transaction.
+ * Returns the statements that end an operation, for the caller's transaction. If the operation has already ended, the
+ * transaction fails with `operation_finished`.
  * @param undispatched end the operation only if it was not dispatched
  */
 export function endStatements(
@@ -43,7 +43,7 @@ export function endStatements(
   const finished_at = seconds(context.now());
   const precondition = { expect: 'changed', else: 'operation_finished' } as const;
   const { status, error } = ending;
-  // Only the drift record of a drift check is kept. The operation itself is deleted.
+  // Deletes the operation of a drift check, but keeps its drift record.
   if (kind === 'drift') {
     const deletion = statement(deleteOpenOperation, { operation_id }, precondition);
     // The check did not run, so the machine is due again.
@@ -89,7 +89,7 @@ export function endStatements(
   return statements;
 }
 
-/** Notifies waiting requests. Call it after the commit. */
+/** Notifies requests that wait for the operation. Call it after the commit. */
 export function announceEnd(
   { bus }: Pick<Context, 'bus'>,
   { operation_id, node_id, run_id }: Pick<EndingOperation, 'operation_id' | 'node_id' | 'run_id'>,
@@ -98,7 +98,7 @@ export function announceEnd(
   bus.publish({ type: 'operation_ended', operation_id, node_id, run_id, status });
 }
 
-/** Ignores the error of ending an operation that has already ended. Throws any other error. */
+/** Ignores the error that the operation has already ended. Throws any other error. */
 export function ignoreFinished(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 'operation_finished')) throw error;
 }

@@ -12,7 +12,7 @@ const atOnce = 500;
 /** Seconds without a connection after which an agent is assumed to have lost its dispatched operations. */
 const lostAfterSecs = 86_400;
 
-/** Ends queued operations that were not dispatched within their TTL. */
+/** Ends queued operations that were not dispatched before they expired. */
 export async function expireQueued(context: Context): Promise<void> {
   for (;;) {
     const expired = await context.db.all(expiredQueued, { now: seconds(context.now()), limit: atOnce });
@@ -62,7 +62,7 @@ async function endAll(
   );
 }
 
-/** Deletes expired sign-in sessions and codes to keep the tables small. Both are already refused. */
+/** Deletes expired sign-in sessions and codes, which are already refused, to keep the tables small. */
 export async function expireSessions(context: Context): Promise<void> {
   const now = seconds(context.now());
   const expire = [statement(deleteExpiredSessions, { now }), statement(deleteExpiredWebCodes, { now })];

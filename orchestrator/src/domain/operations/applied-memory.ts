@@ -1,21 +1,21 @@
 /**
- * Remembers the last apply of each agent that changed nothing. If the next apply of the same desired set changes nothing
- * either, applied state stays the same and need not be read. The caller's write verifies that no other apply has ended
- * between the two.
+ * Remembers the last apply of each agent that changed nothing. If the next apply of the same desired set changes
+ * nothing either, applied state is the same and need not be read. The caller's write verifies that no other apply has
+ * ended between the two.
  */
 export interface AppliedMemory {
   /**
-   * Finds an earlier apply of the same set that changed nothing.
+   * Finds the last apply if it had the same set and changed nothing.
    * @param payloadDigest digest of an apply that changed nothing; null if it changed something
-   * @returns the earlier operation; null if applied state must be read
+   * @returns the id of the last apply; null if applied state must be read
    */
   sameAs(nodeId: string, payloadDigest: string | null): string | null;
-  /** Remembers an apply that changed nothing. Call it after the commit. */
+  /** Call it after the commit of an apply that changed nothing. */
   remember(nodeId: string, payloadDigest: string, operationId: string): void;
   forget(nodeId: string): void;
 }
 
-/** Maximum number of agents. The oldest are evicted. */
+/** Maximum number of agents. The oldest entries are evicted. */
 const maxAgents = 20_000;
 
 export function createAppliedMemory(): AppliedMemory {

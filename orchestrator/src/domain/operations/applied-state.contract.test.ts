@@ -196,7 +196,7 @@ interface Step {
   end: { how: 'whole' | 'cancelled' | 'given up'; after: number };
   /** Whether results are reported one by one. */
   pieces: boolean;
-  /** Restarts the orchestrator. */
+  /** Whether the orchestrator restarts. */
   restart: boolean;
   before: 'nothing' | 'lost data';
 }
@@ -227,17 +227,20 @@ const step: fc.Arbitrary<Step> = fc.record({
 
 interface Recorded {
   resource: OperationMessage['resources'][number];
-  /** Whether an apply succeeded once. */
+  /** Whether an apply of the resource succeeded. */
   isInPlace: boolean;
 }
 
 /** A model of the agent's engine, and of the expected applied state. */
 class Model {
-  /** Record of managed resources that the agent keeps. */
+  /** The agent's record of managed resources. */
   #record = new Map<string, Recorded>();
   /** Expected applied state by key. */
   #rows = new Map<string, { state: 'applied' | 'pending_removal' | 'unapplied'; identity: string }>();
-  /** The agent lost its record, and no apply without kept modules has succeeded since. Applied state may contain more resources. */
+  /**
+   * The agent lost its record, and no apply without kept modules has succeeded since. Applied state may contain
+   * additional resources.
+   */
   #isLost = false;
   readonly #sent = new Set<string>();
 

@@ -25,7 +25,7 @@ const row: Applied = {
   in_place: 1,
 };
 
-/** Returns the changes of an apply whose results are in a single page. */
+/** Returns the changes of an apply whose results fit in a single page. */
 function changesOf(
   reported: readonly Reported[],
   before: readonly Applied[],

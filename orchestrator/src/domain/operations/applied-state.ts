@@ -2,8 +2,8 @@ import type { ResourceResult } from '@muster/protocol';
 import { isResourceType, kinds } from '@muster/protocol/module';
 
 /**
- * Computes applied state: the resources that applies have put in place on an agent. Pure functions. The content comes from
- * the dispatched desired sets. The agent's results contribute only the status of each resource.
+ * Computes applied state: the resources that applies have put in place on an agent. The content comes from the
+ * dispatched desired sets; the agent's results contribute only the status of each resource.
  */
 
 export interface Applied {
@@ -17,7 +17,7 @@ export interface Applied {
   since: number;
   state: 'applied' | 'pending_removal' | 'unapplied';
   reason: string | null;
-  /** 1 when an apply put the resource in place and no later apply removed it. */
+  /** 1 if an apply put the resource in place and no later apply removed it; otherwise 0. */
   in_place: 0 | 1;
 }
 
@@ -34,7 +34,7 @@ export interface SentResource {
 
 export interface SentSet {
   readonly resources: readonly SentResource[];
-  /** Modules whose resources stay in place although they are not in the set. */
+  /** Modules that are not in the set, but whose resources remain in place. */
   readonly keep_modules: readonly string[];
 }
 
@@ -43,18 +43,18 @@ export type Reported = readonly [position: number, result: ResourceResult];
 
 /** Changes that an apply makes to the applied state of its agent. */
 export interface AppliedChanges {
-  /** Rows that are new or differ. */
+  /** Rows that are new or changed. */
   put: Applied[];
   /** Keys of resources to remove from applied state. */
   removed: string[];
   /**
-   * Keys of reported resources that remain. Rows that were never in place are dropped unless they are listed here. Null if
-   * the apply did not process the whole set.
+   * Keys of the reported resources that remain. Other rows that were never in place are dropped. Null if the apply did
+   * not process the whole set.
    */
   stay: string[] | null;
-  /** Whether all removals were reported, too. If so, only the resources of `stay` and of kept modules remain. */
+  /** Whether the agent also reported all removals. If so, only the resources of `stay` and of kept modules remain. */
   complete: boolean;
-  /** Whether every resource of the set was as declared, and nothing was removed. */
+  /** Whether every resource of the set was already as declared, and nothing was removed. */
   unchanged: boolean;
 }
 
@@ -69,14 +69,16 @@ export function keyOf(type: string, identity: string): string {
   return `${kind.space}:${kind.canonical?.(identity) ?? identity}`;
 }
 
-/** Reports whether a resource was skipped because its own condition was false, not because a dependency had failed. */
+/**
+ * Reports whether a resource was skipped because its own condition was false, rather than because a dependency failed.
+ */
 const isUnmet = (
   { only_if, depends_on }: SentResource,
   { status }: ResourceResult,
   failed: ReadonlySet<string>,
 ): boolean => status === 'skipped' && only_if !== undefined && !depends_on.some((key) => failed.has(key));
 
-/** Returns a function that returns the reason in a result, cut to the limits of one apply. */
+/** Returns a function that truncates the reason of a result to the limits of one apply. */
 function createReasons(): (result: ResourceResult) => string {
   let left = maxReasons;
   return ({ status, message }) => {
@@ -125,7 +127,7 @@ export function createAppliedChanges(
       return;
     }
     if (!well) failed.add(key);
-    // The apply did not touch the resource, so its state keeps the names with which it was last applied.
+    // The apply did not touch the resource, so its row keeps the names of the last apply that did.
     const untouched = earlier?.in_place === 1 && !well && (result.status === 'skipped' || earlier.type !== type);
     const names = untouched ? namesOf(earlier) : { module, resource_id, type, identity };
     const state = well ? 'applied' : 'unapplied';
@@ -143,7 +145,7 @@ export function createAppliedChanges(
 
   function takeRemoval(key: string, result: ResourceResult, earlier: Applied | undefined): void {
     removals++;
-    // A removal adds no row for a resource that is unknown, or that is desired again.
+    // A removal adds no row for a resource that is unknown or is declared again.
     if (earlier === undefined || declaredKeys.has(key)) return;
     if (isHealthy(result)) {
       put.delete(key);
@@ -190,7 +192,7 @@ export function createAppliedChanges(
   };
 }
 
-/** Reports whether the row before the apply already has the names and the state of a resource in place. */
+/** Reports whether the row from before the apply already has the names and the state. */
 const isRecorded = ({ module, id, type }: SentResource, state: Applied['state'], earlier: Applied | undefined) =>
   earlier !== undefined &&
   earlier.in_place === 1 &&

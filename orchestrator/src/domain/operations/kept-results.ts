@@ -7,7 +7,7 @@ export const rowBytes = 128;
 
 export const weightOf = (text: string): number => rowBytes + Buffer.byteLength(text);
 
-/** Maximum characters of the message in a bare result. */
+/** Maximum characters of the message in a result without details. */
 const maxWords = 200;
 
 /**

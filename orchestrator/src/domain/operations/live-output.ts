@@ -7,8 +7,8 @@ import { createPayloads } from './payloads.ts';
 import { createOperationScrub } from './report-secrets.ts';
 
 /**
- * Keeps the output of running programs for live viewers. Only the newest part of each agent's current operation is kept,
- * and only in memory. The agent's final report contains the output that is stored.
+ * Keeps the output of running programs for live viewers, in memory. Only the newest part of each agent's current
+ * operation is kept. The output that is stored comes from the agent's final report.
  */
 
 export interface LiveOutput {
@@ -21,11 +21,11 @@ export interface LiveOutput {
 export interface Shown {
   stdout: string;
   stderr: string;
-  /** Whether output is missing before the text or within it. */
+  /** Whether output before or within the text is missing. */
   truncated: boolean;
 }
 
-/** Maximum number of programs kept for one operation. One is running, and the others have already been reported. */
+/** Maximum number of programs kept for one operation. One is running, and the others have been reported. */
 const maxPrograms = 4;
 /** Maximum characters for all agents. The agents with the oldest output are evicted. */
 const maxCharacters = 32 * 1024 * 1024;

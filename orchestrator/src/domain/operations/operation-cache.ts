@@ -4,8 +4,9 @@ import type { SentSecret } from '../secrets/secret-access.ts';
 import { newTally, type Tally } from './report-limits.ts';
 
 /**
- * Caches open operations, so that dispatching them and storing their reports need no lookup. The database is authoritative:
- * the write that marks an operation as dispatched verifies the operation, and the database refuses reports after its end.
+ * Caches open operations, so that they can be dispatched and their reports stored without lookups. The database is
+ * authoritative: the write that marks an operation as dispatched verifies the operation, and the database refuses
+ * reports after its end.
  */
 export interface OperationCache {
   /**
@@ -21,9 +22,7 @@ export interface OperationCache {
   find(operationId: string): ReportedOperation | undefined;
   /** Returns the encrypted secrets in the message of an operation; undefined if this process does not know them. */
   secretsOf(operationId: string): readonly SentSecret[] | undefined;
-  /**
-   * Returns the totals of the stored reports of an operation. They are incomplete if another process sent the operation.
-   */
+  /** Returns the totals of an operation's stored reports. Reports to other processes are not included. */
   tallyOf(operationId: string): Tally;
   tally(operationId: string, kept: Tally): void;
   close(): void;
@@ -33,13 +32,11 @@ export interface OperationCache {
 const maxQueued = 10_000;
 /** Maximum number of sent operations. The oldest are evicted, and looked up when needed. */
 const maxSent = 50_000;
-/**
- * Maximum number of tallies: twice `maxSent`, because there are also tallies of operations that an earlier process sent.
- */
+/** Maximum number of tallies: twice `maxSent`, because an earlier process may have sent some of their operations. */
 const maxTallies = 2 * maxSent;
-/** Maximum characters of encrypted secrets in the cache. Secrets of further operations are looked up when needed. */
+/** Maximum characters of encrypted secrets in the cache. Secrets beyond the maximum are looked up when needed. */
 const maxSecretCharacters = 16 * 1024 * 1024;
-/** Maximum number of removals stored for all operations. The oldest tallies drop theirs first. */
+/** Maximum number of removals stored for all operations. The oldest tallies drop their removals first. */
 const maxRemovals = 500_000;
 
 export function createOperationCache(bus: Pick<Bus, 'subscribe'>): OperationCache {

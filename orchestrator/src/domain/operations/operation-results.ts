@@ -8,7 +8,7 @@ import type { Context } from '../shared/context.ts';
 /** Maximum bytes of a page. */
 export const pageBytes = 1024 * 1024;
 
-/** Yields stored results in pages, in order of position. Yields to the event loop before each page but the first. */
+/** Yields stored results in pages, in order of position. Yields to the event loop between pages. */
 export async function* storedResults(
   { db }: Pick<Context, 'db'>,
   operationId: string,
@@ -24,8 +24,9 @@ export async function* storedResults(
 }
 
 /**
- * Yields results in pages, in order of position: stored results, merged with those of a report that is not yet committed.
- * @param fresh uncommitted results by position; they replace stored ones
+ * Yields results in pages, in order of position: stored results, merged with those of a report that is not yet
+ * committed.
+ * @param fresh uncommitted results by position; they replace stored results
  * @param total number of results that the agent reported; if all are fresh, nothing is read
  */
 export async function* reportedResults(

@@ -3,7 +3,7 @@ import type { Context } from '../shared/context.ts';
 /** Lets requests wait until an operation or a run has ended. */
 export interface Waiting {
   /**
-   * Resolves at a hint of the end, at the timeout, or when the signal aborts. The caller then reads the rows.
+   * Resolves when a hint announces the end, at the timeout, or when the signal aborts. The caller then reads the rows.
    * @param id the id of an operation or a run
    */
   untilEnded(id: string, milliseconds: number, signal?: AbortSignal): Promise<void>;
@@ -47,7 +47,7 @@ export function createWaiting({ bus }: Pick<Context, 'bus'>): Waiting {
 }
 
 /**
- * Repeats a read until it finds a result. Each repetition waits for a hint.
+ * Repeats a read until it finds a result. Waits for a hint before each repetition.
  * @param look reads the result; null if it does not exist yet
  * @param deadline Unix milliseconds
  * @returns null if the deadline passed or the signal aborted first

@@ -172,7 +172,7 @@ describeDatabases('operations', (fixture) => {
     expect(await output()).toEqual({
       'motd/b': { stdout: 'step 1\nstep 2', stderr: '', exit_code: null, truncated: false, running: true },
     });
-    // Subscribers are notified soon, not immediately.
+    // Hints are delivered in a later turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     expect(domain.hints).toContainEqual({ type: 'output', node_id: agent.id, operation_id: id, resource: 'motd/b' });
     const whole = { stdout: 'step 1\nstep 2\n', stderr: '', exit_code: 0, truncated: false };
@@ -180,7 +180,7 @@ describeDatabases('operations', (fixture) => {
     expect(await output()).toEqual({ 'motd/b': whole });
     await report(reportsOf(id, [resultOf()], { now: domain.now() }));
     await new Promise((resolve) => setImmediate(resolve));
-    // Ignores output after the end of the operation, such as output that arrives over another link.
+    // Output that arrives after the end of the operation, over another link, is ignored.
     await print(13, 'late');
     expect(await output()).toEqual({ 'motd/b': whole });
     expect(await domain.liveOutput.of(agent.id, id)).toEqual({});
@@ -326,7 +326,7 @@ describeDatabases('operations', (fixture) => {
     expect((await domain.links.nextOperation(agent.id))?.operation.operation_id).toBe(long);
     domain.clock.advance(90_000_000);
     await upkeep.round();
-    // The operation was dispatched and the agent is disconnected for days, so the outcome stays unknown.
+    // The operation was dispatched, and the agent was disconnected for days, so the outcome is unknown.
     expect((await getOperation(context, long)).status).toBe('interrupted');
     await upkeep.stop();
   });
@@ -470,7 +470,7 @@ describeDatabases('modules and assignments', (fixture) => {
     expect(await code(update({ selector: 'a="' }))).toBe('selector_invalid');
     expect(await code(update({ parameters: { motd: { nothing: 1 } } }))).toBe('invalid_input');
     expect(await code(update({ mode: 'audit' }, 'no'))).toBe('assignment_not_found');
-    // Another upload commits between the read and the write of the first one.
+    // A concurrent upload commits between the read and the write of the first upload.
     const late: Context = {
       ...context,
       db: new Proxy(context.db, {
@@ -497,7 +497,7 @@ describeDatabases('modules and assignments', (fixture) => {
     expect(await listAssignments(context)).toEqual([]);
     await removeModule(context, actor, 'motd');
     expect(await code(removeModule(context, actor, 'motd'))).toBe('module_not_found');
-    // A new module with a former name continues the former revision numbers, so that they stay unambiguous.
+    // A module that is created again continues the former revision numbers, so that they are unambiguous.
     await uploadModule(context, actor, 'motd', motd('three\n'));
     expect((await getModule(context, 'motd')).revision).toBe(3);
   });

@@ -28,7 +28,7 @@ export interface OperationRequest {
   kind: 'apply' | 'plan';
   modules: readonly string[];
   ttl?: number | undefined;
-  /** The plan of this agent that an apply must match exactly. */
+  /** A plan of this agent. The apply must match it exactly. */
   plan_id?: string | undefined;
   /** Whether to queue the operation even if the agent is not connected. */
   queue: boolean;
@@ -58,14 +58,14 @@ const toEntry = (row: Row): OperationEntry => ({
 });
 
 /**
- * Returns when a queued operation expires, in Unix seconds. An apply for a maintenance window expires with the window at
- * the latest. A plan does not, because it changes nothing.
+ * Returns when a queued operation expires, in Unix seconds. An apply for a maintenance window expires no later than
+ * the window. A plan does not, because it changes nothing.
  */
 export const expiryOf = (kind: 'apply' | 'plan', expiresAt: number, windowEnd: number | null): number =>
   kind === 'apply' && windowEnd !== null ? Math.min(expiresAt, windowEnd) : expiresAt;
 
 /**
- * Determines the agent's desired state and queues the operation.
+ * Queues an operation that brings the agent to its desired state, or plans it.
  * @returns the id of the queued operation
  * @throws MusterError agent_not_found, agent_not_approved, module_not_found, module_unresolved, module_conflict,
  * agent_not_connected; for an apply bound to a plan also operation_not_found, plan_stale
@@ -131,13 +131,13 @@ export async function submitOperation(
     payload_digest: payload.digest,
     label,
   };
-  // An apply that is bound to a plan is left out of the hint, because it is compared with the plan again at dispatch.
+  // The hint omits an apply that is bound to a plan, because dispatch compares it with the plan again.
   context.bus.publish({ type: 'work', node_id, ...(plan === null ? { operation: queued } : {}) });
   return operationId;
 }
 
 /**
- * Waits for the end of an operation.
+ * Waits for an operation to end.
  * @returns the operation, and whether it has ended
  */
 export async function awaitOperation(
@@ -159,7 +159,7 @@ export async function awaitOperation(
 export const isStale = ({ plan_id, status, error }: OperationEntry): boolean =>
   plan_id !== null && status === 'failed' && error?.startsWith('plan_stale') === true;
 
-/** An operation whose results are read page by page while the answer is sent. */
+/** An operation whose results are read page by page while the response is sent. */
 export type OperationInPages = OperationEntry & { resources: AsyncIterable<readonly JsonText<ResourceResult>[]> };
 
 export async function readOperation(context: Context, operationId: string): Promise<OperationInPages> {
@@ -182,7 +182,7 @@ export interface OperationFilter {
   offset?: number | undefined;
 }
 
-/** Returns a page of operations, newest first; an empty one for an unknown agent. */
+/** Returns a page of operations, newest first; an empty page for an unknown agent. */
 export async function listOperations(context: Context, filter: OperationFilter) {
   const limit = filter.limit ?? 50;
   const offset = filter.offset ?? 0;
@@ -235,8 +235,8 @@ export interface OutputInPages {
 }
 
 /**
- * Returns the recorded output of an operation, or the output so far if the program is running or its report has not
- * arrived.
+ * Returns the recorded output of an operation. While the program runs, or if its report has not arrived, returns the
+ * output so far.
  * @throws MusterError operation_not_found, also if the operation belongs to another agent
  */
 export async function readOutput(
@@ -248,8 +248,8 @@ export async function readOutput(
   const agent = await requireAgent(context, idOrName);
   const row = await findRow(context, operationId);
   if (!row || row.kind === 'drift' || row.node_id !== agent.node_id) throw new MusterError('operation_not_found');
-  // Live output was read before the stored one. In this order, output that is reported between the two reads appears in
-  // both rather than in neither.
+  // Reads live output before stored output, so that output that is reported between the two reads appears in both
+  // rather than in neither.
   const running = hasEnded(row.status) ? {} : await live.of(row.node_id, operationId);
   return { operation_id: operationId, output: outputTexts(context, operationId, new Map(Object.entries(running))) };
 }

@@ -46,7 +46,7 @@ describe('output tail', () => {
     const text = tail.text(null);
     const skipped = from - Buffer.byteLength(text.slice(text.indexOf('\n') + 1));
     expect(text).toMatch(new RegExp(`^\\[… ${skipped} bytes not shown while it runs …\\]\n(😀)+$`, 'u'));
-    // The newest 16 KiB are also kept across a gap.
+    // The newest 16 KiB are kept even across a gap.
     tail.add(piece(from + 10, 'y'.repeat(16 * 1024)));
     expect(tail.text(null)).toBe(`[… ${from + 10} bytes not shown while it runs …]\n${'y'.repeat(16 * 1024)}`);
   });

@@ -1,4 +1,4 @@
-/** Keeps the newest part of one output stream of a program, assembled from pieces. */
+/** Keeps the newest part of a program's output stream, assembled from pieces. */
 
 interface Piece {
   from: number;
@@ -8,7 +8,10 @@ interface Piece {
 
 /** Maximum characters kept of a stream. */
 const maxChars = 16 * 1024;
-/** Maximum number of runs of text with gaps between them. A correct agent causes few. Even an empty run costs memory. */
+/**
+ * Maximum number of runs of text with gaps between them. A correct agent causes few. The number is limited because
+ * even an empty run uses memory.
+ */
 const maxRuns = 64;
 
 export class OutputTail {
@@ -19,7 +22,7 @@ export class OutputTail {
     return this.#runs.reduce((sum, { text }) => sum + text.length, 0);
   }
 
-  /** Whether output is missing before the kept text or within it. */
+  /** Whether output before or within the kept text is missing. */
   get isCut(): boolean {
     return this.#runs.length > 1 || (this.#runs[0]?.from ?? 0) > 0;
   }
@@ -27,7 +30,7 @@ export class OutputTail {
   add({ from, to, text }: Piece): void {
     if (text === '') return;
     const last = this.#runs.at(-1);
-    // The offset went back, so the agent restarted and runs the program again.
+    // The offset decreased, so the agent restarted and runs the program again.
     if (last !== undefined && from < last.to) this.#runs = [];
     if (last !== undefined && from === last.to) {
       last.to = to;
@@ -38,8 +41,8 @@ export class OutputTail {
 
   /**
    * Returns the kept text, with a note for each gap.
-   * @param hide removes secrets from lines; null to hide nothing. Incomplete lines are left out if it is given, because it
-   * cannot find a part of a secret
+   * @param hide removes secrets from complete lines, and omits incomplete ones, which may contain a part of a secret;
+   * null to hide nothing
    */
   text(hide: ((lines: string) => string) | null): string {
     let end = 0;

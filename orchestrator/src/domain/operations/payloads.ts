@@ -9,8 +9,8 @@ import { type SentSecret, secretValues } from '../secrets/secret-access.ts';
 import type { Context } from '../shared/context.ts';
 
 /**
- * Returns the statements that store a payload. Use them in the transaction that writes its operation. An existing payload
- * is kept: the statement reads it, so that PostgreSQL aborts either this transaction or a concurrent one that deletes the
+ * Returns the statements that store a payload, for the transaction that writes its operation. An existing payload is
+ * kept: the statement reads it, so that PostgreSQL aborts either this transaction or a concurrent one that deletes the
  * payload.
  */
 export const keepPayload = ({ digest, text }: EncodedPayload): Statement[] => [
@@ -19,13 +19,13 @@ export const keepPayload = ({ digest, text }: EncodedPayload): Statement[] => [
 ];
 
 /**
- * Caches resolved desired sets. A run sends the same set to thousands of agents, so it is read once. Cached sets contain no
+ * Caches resolved desired sets, because a run sends the same set to thousands of agents. Cached sets contain no
  * secrets, which dispatch adds for each agent.
  */
 export interface Payloads {
   /** Returns the payload to send to the agent, or the reason why it cannot be sent. */
   load(digest: string | null, nodeId: string): Promise<Loaded>;
-  /** Returns the names of the secrets that a payload uses; empty if the payload is no longer stored. */
+  /** Returns the names of the secrets that a payload uses; an empty list if the payload is no longer stored. */
   secretsOf(digest: string): Promise<readonly string[]>;
   /** Returns the desired set without secret values; null if it is no longer stored. */
   setOf(digest: string): Promise<Payload | null>;

@@ -136,7 +136,7 @@ describeDatabases('plan binding', (fixture) => {
     const { db } = context;
     await uploadModule(context, actor, 'm', fileModule('m', '${{ secrets.x }}'));
     await createSecret(context, actor, { name: 'x', value: 'as planned' });
-    // These changes are committed after the comparison and before the values are read.
+    // Commits each change after the comparison and before the values are read.
     for (const change of [
       () => changeSecret(context, actor, 'x', { value: 'another' }),
       () => changeSecret(context, actor, 'x', { restriction: { node_ids: [] } }),

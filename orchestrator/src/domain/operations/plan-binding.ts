@@ -9,7 +9,7 @@ export interface BoundPlan {
   operation_id: string;
   status: string;
   payload_digest: string | null;
-  /** Digest of the plan as reported by the agent; null if the agent is too old to report it. */
+  /** Digest that the agent reported; null if the agent does not support plan digests. */
   plan_digest: string | null;
   secret_versions: string | null;
 }
@@ -27,7 +27,7 @@ export const versionsIn = ({ secret_versions }: Pick<BoundPlan, 'secret_versions
 const stale = (detail: string) => new MusterError('plan_stale', detail);
 
 /**
- * Compares the current desired set with the planned one. The agent compares the state of its machine.
+ * Checks that the current desired set equals the planned one. The agent compares the state of its machine.
  * @throws MusterError plan_stale
  */
 export function requireSamePlan(plan: BoundPlan | null, now: PresentSet): asserts plan is BoundPlan {
@@ -79,7 +79,7 @@ export function modulesOfPlan(
 }
 
 /**
- * Calls `work`, and reports a desired set that no longer resolves as a changed one.
+ * Calls `work`. If the desired set cannot be resolved, reports that it changed.
  * @throws MusterError plan_stale
  */
 export async function orStale<T>(work: () => Promise<T>): Promise<T> {

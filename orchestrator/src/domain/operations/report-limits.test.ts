@@ -36,7 +36,7 @@ const report = (count: number): fc.Arbitrary<Report> =>
     ),
   );
 
-/** Adds the stored rows by key, as the database does. */
+/** Stores the rows by key, like the database. */
 function stored(reports: readonly Report[], sent: SentNames, allowed: ReportLimits) {
   let tally = newTally();
   const results = new Map<number, string>();
@@ -72,7 +72,7 @@ test('stores at most the allowed bytes, but always a row for each resource of th
         for (const row of results.values()) bytes += weightOf(row);
         for (const { resource: name, stdout, stderr } of outputs.values())
           bytes += rowBytes + 2 * Buffer.byteLength(name) + Buffer.byteLength(stdout) + Buffer.byteLength(stderr);
-        // Each resource of the operation keeps a row with its names and the beginning of its message.
+        // Each resource of the operation has a row with its names and the beginning of its message.
         const bareRow = 2_500;
         expect(bytes).toBeLessThanOrEqual(operationBytes + removalBytes + 2 * count * bareRow);
         for (const given of reports)

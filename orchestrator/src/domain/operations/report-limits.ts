@@ -5,19 +5,19 @@ import { rowBytes, weightOf, withoutDetails } from './kept-results.ts';
 import { outputName, printOf, type SentNames } from './sent-names.ts';
 
 /**
- * Decides how much of an operation's reports is stored. Pure functions. Every operation can end, even if its agent reports
- * too much: beyond the limits, results lose their details, outputs their text, and removals their rows.
+ * Decides how much of an operation's reports is stored. Every operation can end, even if its agent reports too much:
+ * beyond the limits, results lose their details, outputs their text, and removals their rows.
  */
 
 export interface ReportLimits {
   /** Maximum bytes of results and outputs of one operation. */
   readonly operationBytes: number;
   /**
-   * Maximum bytes of detail-free removal rows that are stored after `operationBytes` is used up. Bounded, because the
-   * agent can report any number of removals.
+   * Maximum bytes of removal rows without details that are stored after `operationBytes` is used up. Bounded, because
+   * the agent can report any number of removals.
    */
   readonly removalBytes: number;
-  /** Why details are left out, displayed to operators. */
+  /** The reason for omitted details, as displayed to operators. */
   readonly because: string;
 }
 
@@ -29,7 +29,9 @@ export const defaultLimits: ReportLimits = {
   because: `the results of the operation exceed ${32} MiB`,
 };
 
-/** Returns limits for an agent that has reached its daily limit, and for all agents while the disk is nearly full. */
+/**
+ * Returns the limits for an agent that has reached its daily limit, and for all agents while the disk is nearly full.
+ */
 export const reducedLimits = (because: string): ReportLimits => ({
   operationBytes: 64 * 1024,
   removalBytes: 64 * 1024,
@@ -42,7 +44,7 @@ export interface Tally {
   readonly removalBytes: number;
   /**
    * Hashes of the names of removals, which may have output; null if unknown because another process received them. All
-   * tallies of one operation share the set, and it only grows.
+   * tallies of an operation share this set, which only grows.
    */
   readonly removals: Set<number> | null;
 }
@@ -56,7 +58,7 @@ export interface Fault {
   readonly fault: string;
 }
 
-/** The names in the dispatched operation. Null if unknown, in which case only sizes are checked. */
+/** The names in the dispatched operation; null if unknown. In that case, only sizes are checked. */
 type Sent = SentNames | null;
 type Kind = 'apply' | 'plan' | 'drift';
 
@@ -118,8 +120,8 @@ function faultOf(position: number, kind: Kind, result: ResourceResult, sent: Sen
 }
 
 /**
- * Returns the fault of a removal, or null. Removals have positions after the sent resources. Only the agent knows them,
- * because another orchestrator may have applied their resources.
+ * Returns the fault of a removal, or null. Removals are positioned after the sent resources. Only the agent knows
+ * them, because another orchestrator may have applied their resources.
  */
 function removalFault(position: number, count: number, result: ResourceResult, sent: SentNames): string | null {
   if (position >= count + limits.maxResources)

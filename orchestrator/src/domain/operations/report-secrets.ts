@@ -13,8 +13,8 @@ import type { Payloads } from './payloads.ts';
 type Looking = Pick<Context, 'db' | 'secretKeys'>;
 
 /**
- * Returns the names of the secrets that reports of an operation may contain: those of its payload, and those that the last
- * successful apply left on the machine.
+ * Returns the names of the secrets that reports of an operation may contain: those of its payload, and those that the
+ * last successful apply left on the machine.
  */
 async function namesIn({ db }: Looking, payloads: Pick<Payloads, 'secretsOf'>, operationId: string): Promise<string[]> {
   const row = await db.get(payloadsReportedOn, { operation_id: operationId });
@@ -31,9 +31,9 @@ async function namesOf(
 }
 
 /**
- * Returns the sent secrets, and others that earlier operations may have left on the machine.
+ * Returns the sent secrets, and secrets that earlier operations may have left on the machine.
  * @param sent the secrets in an operation message
- * @param digests digests of the set to apply and of the previously applied one, if known
+ * @param digests digests of the desired set and of the last applied set, if known
  */
 export async function withEarlierSecrets(
   context: Looking,
@@ -48,7 +48,7 @@ export async function withEarlierSecrets(
   return names.length === 0 ? sent : [...sent, ...(await context.db.all(sealedSecrets, { names }))];
 }
 
-/** Returns the function that removes the secret values of an operation; null if the operation has none. */
+/** Returns the function that removes the secret values of an operation; null if the operation uses none. */
 export type OperationScrub = (operationId: string) => Promise<Scrub | null>;
 
 /** Removes secret values from reports. */
@@ -63,7 +63,8 @@ export function createOperationScrub(
   async function lookUp(operationId: string): Promise<readonly SentSecret[]> {
     const names = await namesIn(context, payloads, operationId);
     if (names.length === 0) return [];
-    // Former values are read last. A value that is replaced between the reads then appears in both rather than in neither.
+    // Reads former values last, so that a value that is replaced between the reads appears in both rather than in
+    // neither.
     const present = await context.db.all(sealedSecrets, { names });
     return [...present, ...(await context.db.all(formerSecretsNamed, { names }))];
   }

@@ -21,15 +21,15 @@ export interface AgentSet {
   resolved: Payload;
   secrets: SecretVersions;
   /**
-   * End of the maintenance window on which the set depends, in Unix seconds; null without such a window. The set must not
-   * be applied later.
+   * End of the maintenance window on which the set depends, in Unix seconds, after which the set must not be applied;
+   * null if it depends on no window.
    */
   until: number | null;
 }
 
 /**
- * Determines the current desired set of an agent.
- * @param modules modules of the request, in addition to those of assignments
+ * Determines an agent's current desired set.
+ * @param modules requested modules, in addition to those of assignments
  * @throws MusterError module_not_found, module_unresolved, module_conflict
  */
 export async function presentSet(context: Context, agent: Agent, modules: readonly string[]): Promise<AgentSet> {

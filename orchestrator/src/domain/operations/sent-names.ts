@@ -5,13 +5,16 @@ import type { SentOperation } from '../../store/queries/operations.ts';
 import type { Payloads } from './payloads.ts';
 
 /**
- * The resources of a dispatched operation. Reports are compared with them, so that nothing is stored under a name that the
- * agent invented.
+ * The names of the resources of a dispatched operation. Reports are compared with them, so that nothing is stored
+ * under a name that the agent invented.
  */
 
 export type Named = Pick<ResourceResult, 'module' | 'type' | 'identity'>;
 
-/** Returns 48 bits of a digest. A collision only lets an agent use a name that the orchestrator could have sent anyway. */
+/**
+ * Returns 48 bits of a digest. Through a collision, an agent can use only a name that the orchestrator could have
+ * sent.
+ */
 export const printOf = (text: string): number => hash('sha256', text, 'buffer').readUIntBE(0, 6);
 
 const boundedNames = ({ module, type, identity }: Named): Named => ({
@@ -22,7 +25,7 @@ const boundedNames = ({ module, type, identity }: Named): Named => ({
 
 const resourcePrint = ({ module, type, identity }: Named): number => printOf([module, type, identity].join('\0'));
 
-/** Returns the resource name that agents use for an output. */
+/** Returns the name that agents use for the output of a resource. */
 export const outputName = ({ module, identity }: Pick<Named, 'module' | 'identity'>): string =>
   boundedName(`${module}/${identity}`, limits.outputResourceLength);
 
@@ -49,13 +52,13 @@ export class SentNames {
     );
   }
 
-  /** Reports whether the operation has this resource, as agents name it, at this position. */
+  /** Reports whether the operation has the resource at this position, by the names that agents use. */
   isAt(position: number, { module, type, identity }: Named): boolean {
     const sent = this.#resources[position];
     return sent !== undefined && sent.identity === identity && sent.type === type && sent.module === module;
   }
 
-  /** Reports whether the operation has this resource, as agents name it, at any position. */
+  /** Reports whether the operation has the resource at any position, by the names that agents use. */
   has(resource: Named): boolean {
     return this.#known.has(resourcePrint(resource));
   }

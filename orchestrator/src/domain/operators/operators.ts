@@ -33,7 +33,7 @@ import { type Actor, type Context, seconds, systemActor } from '../shared/contex
 import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.ts';
 
 /**
- * Operators, who may sign in, and their roles. Removed operators stay recorded, and their keys and names cannot be reused.
+ * Manages operators and their roles. Removed operators remain recorded, so that their keys and names cannot be reused.
  */
 
 /**
@@ -123,7 +123,7 @@ export async function addOperator(context: Context, actor: Actor, requested: New
 
 /**
  * Creates the first operator from the configuration. Does nothing if an operator exists.
- * @returns whether it created one
+ * @returns whether an operator was created
  */
 export async function bootstrapOperator(context: Context, requested: Omit<NewOperator, 'role'>): Promise<boolean> {
   if (await context.db.get(anyOperator, {})) return false;
@@ -152,7 +152,7 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
   } catch (error) {
     // The removal may have been committed, so the operator's streams and terminals are closed.
     if (error instanceof OutcomeUnknown) await announceRemoval();
-    // A concurrent request has already removed the operator.
+    // A concurrent request has removed the operator.
     if (!(error instanceof MusterError && error.code === 'operator_not_found')) throw error;
   }
   await announceRemoval();
@@ -166,8 +166,8 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
 }
 
 /**
- * Returns the operators that this one added, directly or through operators that were removed since. Otherwise an operator
- * could hide an addition by removing the operator who made it.
+ * Returns the operators whom this operator added, directly or through operators who were removed later. Otherwise, an
+ * operator could hide an addition by removing the operator who made it.
  */
 async function addedBy({ db }: Context, operatorId: string) {
   const live: Removed['operators_added'] = [];
@@ -205,7 +205,7 @@ async function leftBy({ db }: Context, ids: readonly string[]): Promise<Removed[
 }
 
 const maxOperationsListed = 500;
-/** Maximum number of revoked tokens that the event lists. With more tokens, the event contains only their number. */
+/** Maximum number of revoked tokens that the event lists. If there are more, the event contains only their number. */
 const maxTokensListed = 500;
 
 async function remove(context: Context, actor: Actor, operator: Operator): Promise<Removed['ended']> {
@@ -225,7 +225,7 @@ async function remove(context: Context, actor: Actor, operator: Operator): Promi
     const unit: Unit = {
       name: 'operators/remove',
       statements: [
-        // The event comes first, because the session of operators who remove themselves ends in this transaction.
+        // Precedes the removal, because operators who remove themselves lose their session in this transaction.
         audited(context, {
           type: 'operator.removed',
           actor,
@@ -238,9 +238,9 @@ async function remove(context: Context, actor: Actor, operator: Operator): Promi
           { operator_id, removed_at: now, removed_by: actor.id },
           { expect: 'changed', else: 'operator_not_found' },
         ),
-        // Checked after the removal in the same transaction, so that two admins who remove each other cannot both succeed.
+        // Follows the removal in the same transaction, so that two admins who remove each other cannot both succeed.
         statement(liveAdmin, {}, { expect: 'row', else: 'last_admin' }),
-        // The event counts the revoked tokens. If a token was created after the count, the removal is retried.
+        // The event counts the revoked tokens. If a token is created after the count, the removal is retried.
         statement(
           newerEnrolmentTokenOf,
           { operator_id, now, newest: newest ?? '' },

@@ -3,7 +3,7 @@ import { serverOfKey, serverOfOrigin } from '@muster/protocol/sign-in';
 
 /** Determines the server names that a sign-in may use for this orchestrator. See docs/security.md, "Sign-in". */
 
-/** The API's addresses from the configuration. Request headers such as `Host` are never used. */
+/** The API's addresses from the configuration. Request headers such as `Host` are not trusted. */
 export interface Served {
   /** PEM of the API's certificate; null for plain HTTP. */
   readonly certificate: string | null;
@@ -17,7 +17,7 @@ export interface Served {
 
 export interface OwnServers {
   readonly anywhere: ReadonlySet<string>;
-  /** Loopback origins. They are valid only for clients on this machine, because every machine has them. */
+  /** Loopback origins. They are valid only for clients on this machine, because every machine has the same ones. */
   readonly onLoopback: ReadonlySet<string>;
 }
 
@@ -45,13 +45,13 @@ export function ownServers(served: Served): OwnServers {
 }
 
 /**
- * Reports whether a name or address is one of this server's.
+ * Reports whether a name or address belongs to this server.
  * @param loopback whether the client is on this machine
  */
 export const isOwnServer = ({ anywhere, onLoopback }: OwnServers, server: string, loopback: boolean): boolean =>
   anywhere.has(server) || (loopback && onLoopback.has(server));
 
-/** Returns the exact names and addresses of a certificate. Leaves out wildcards, which do not identify this server. */
+/** Returns the exact names and addresses of a certificate. Omits wildcards, which do not identify this server. */
 const namesOf = ({ subjectAltName }: X509Certificate): string[] =>
   [...(subjectAltName ?? '').matchAll(/(?:^|, )(?:DNS|IP Address):([A-Za-z0-9.:_-]+)(?=,|$)/g)].map(
     ([, name]) => name as string,

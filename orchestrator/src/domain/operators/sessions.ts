@@ -31,7 +31,7 @@ export const actorOf = (session: Pick<Session, 'operator_id' | 'username'>): Act
   name: session.username,
 });
 
-/** Returns the actor of a session. Its changes are only written while the session is live. */
+/** Returns the actor of a session. Its changes fail once the session has ended. */
 export const actorIn = (session: Pick<Session, 'operator_id' | 'username' | 'token_hash'>): Actor => ({
   ...actorOf(session),
   session: session.token_hash,
@@ -64,7 +64,7 @@ export class Sessions {
   readonly #context: Context;
   readonly #rules: SessionRules;
   readonly #cache = new Map<string, StoredSession>();
-  /** Number of ended sessions. A row that was read before a session ended is not cached after it. */
+  /** Number of ended sessions. Detects that a session ended while a row was read, which is then not cached. */
   #removals = 0;
 
   constructor(context: Context, rules: SessionRules) {
@@ -82,8 +82,8 @@ export class Sessions {
   }
 
   /**
-   * Reads a session from the database. Repeats the read if a session ended in the meantime, because it may have been this
-   * one.
+   * Reads a session from the database. Repeats the read if a session ended in the meantime, because it may have been
+   * this one.
    */
   async read(tokenHash: string): Promise<StoredSession | null> {
     for (;;) {
@@ -106,7 +106,7 @@ export class Sessions {
   /**
    * Opens a session.
    * @param signedInAt when the operator signed the challenge, in Unix seconds
-   * @param more further statements: preconditions and the event
+   * @param more preconditions and the event
    */
   async open(
     { operator_id, username, role }: SignedIn['operator'],
@@ -127,7 +127,7 @@ export class Sessions {
     await this.#context.db.write({
       name: 'auth/issue session',
       statements: [
-        // Checks the operator in the same transaction, so that an operator who is removed concurrently gets no session.
+        // Ensures that an operator who is removed concurrently gets no session.
         statement(liveOperator, { operator_id }, { expect: 'row', else: 'unauthenticated' }),
         statement(insertSession, { ...session, created_at: now }),
         ...more,
@@ -197,7 +197,7 @@ export class Sessions {
         });
         count++;
       } catch (error) {
-        // The operator has signed out since the query.
+        // The operator signed out after the query.
         if (!(error instanceof MusterError && error.code === 'unauthenticated')) throw error;
       }
       await this.#ended(token_hash, null);
@@ -210,7 +210,7 @@ export class Sessions {
     for (const [hash, session] of this.#cache) if (session.operator_id === operatorId) this.#cache.delete(hash);
   }
 
-  /** Announces the end of a session. Resolves once its streams and terminals have ended. */
+  /** Announces the end of a session. Resolves when its streams and terminals have ended. */
   async #ended(tokenHash: string, renewedAs: string | null): Promise<void> {
     this.#removals++;
     this.#cache.delete(tokenHash);

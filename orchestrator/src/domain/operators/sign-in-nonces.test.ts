@@ -16,7 +16,7 @@ test('accepts a bound nonce once, for its operator, within a minute', () => {
   expect(new BoundNonces(randomBytes(32)).isLive('ada', nonce, now)).toBe(false);
   nonces.markAnswered(nonce, now);
   expect(nonces.isLive('ada', nonce, now)).toBe(false);
-  // The nonce stays used after other nonces are used.
+  // The nonce remains used after other nonces are used.
   const later = nonces.issue('ada', now + 30_000, randomBytes(32));
   nonces.markAnswered(later, now + 30_000);
   expect(nonces.isLive('ada', nonce, now + 30_000)).toBe(false);

@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * Nonces of sign-in challenges. Each is valid once, for a minute. Times are monotonic milliseconds: if a wall clock were
- * set back, an expired nonce that was answered could become valid again.
+ * Nonces of sign-in challenges. Each is valid once, for a minute. Times are monotonic milliseconds: if a wall clock
+ * were set back, an expired nonce that was answered could become valid again.
  */
 
 const lifeMs = 60_000;
@@ -55,9 +55,9 @@ export class BoundNonces {
   }
 }
 
-/** Maximum number of live bare nonces of one key from one network. */
+/** Maximum number of live unbound nonces of one key from one network. */
 const perNetwork = 8;
-/** Maximum number for all networks together. Bounds memory, and the signature checks of one answer. */
+/** Maximum number of live unbound nonces of one key. Bounds memory, and the number of signature checks per answer. */
 const perOperator = 64;
 
 interface Entry {
@@ -67,7 +67,7 @@ interface Entry {
 }
 
 /**
- * Bare nonces. An answer does not name its nonce, so all nonces are stored. Each network has its own limit, so that
+ * Unbound nonces. An answer does not name its nonce, so all nonces are stored. Each network has its own limit, so that
  * requests by a stranger in the name of an operator do not displace the operator's nonces.
  */
 export class UnboundNonces {
@@ -82,7 +82,7 @@ export class UnboundNonces {
     this.#live.set(operatorId, [...live, { nonce, until: now + lifeMs, network }]);
   }
 
-  /** Returns the live nonces of an operator, those of the network first. */
+  /** Returns the live nonces of an operator, with those of the network first. */
   candidates(operatorId: string, network: string, now: number): Buffer[] {
     const live = this.#of(operatorId, now);
     const [own, others] = [true, false].map((is) => live.filter((entry) => (entry.network === network) === is));

@@ -3,7 +3,7 @@ import { systemActor } from '../shared/context.ts';
 import { actorOf } from './sessions.ts';
 
 export interface SignInRefusal {
-  /** The operator that the request claims to be; undefined if unknown. */
+  /** The operator that the request claims to come from; undefined if unknown. */
   readonly operator: { readonly operator_id: string; readonly username: string } | undefined;
   readonly code:
     | 'operator_unknown'

@@ -70,7 +70,7 @@ describeDatabases('sign-in', (fixture) => {
     };
     const elsewhere = `tls:${'ab'.repeat(32)}`;
     expect(await answer(elsewhere)).toBe('sign_in_server_unknown');
-    // A signature for another server is not valid for this one.
+    // A signature that names another server is not valid for this one.
     expect(await answer(ownServer, { server: elsewhere })).toBe('signature_invalid');
     expect(await answer(ownServer, { publicKey: other.hex })).toBe('signature_invalid');
     expect(await answer(ownServer, { nonce: 'cd'.repeat(32) })).toBe('signature_invalid');
@@ -227,7 +227,7 @@ describeDatabases('sign-in', (fixture) => {
     for (let at = 0; at < 1000; at++)
       expect(await code(domain.signIn.challenge(stranger.hex))).toBe('operator_unknown');
     expect(await refused()).toMatchObject([{ of: '', key_id: stranger.id }]);
-    // The refusals of a known operator have a separate entry.
+    // Refusals of a known operator have a separate entry.
     expect(await code(domain.signIn.verify(key.hex, '5f'.repeat(64)))).toBe('signature_invalid');
     expect((await refused())[0]).toMatchObject({ of: key.id });
     domain.clock.advance(3_600_000);
@@ -298,7 +298,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await domain.signIn.find(hashOfToken(token))).toBeNull();
   });
 
-  /** An admin with a sign-in session, a token, and a link. */
+  /** Creates an admin with a sign-in session, a token, and a link. */
   const leaver = async (domain: Domain, actor: Awaited<ReturnType<typeof newAdmin>>['actor']) => {
     const bob = await newKey();
     await addOperator(domain.context, actor, { public_key: bob.hex, username: 'bob', role: 'admin' });
@@ -344,7 +344,7 @@ describeDatabases('sign-in', (fixture) => {
     const { context } = domain;
     const { actor } = await newAdmin(domain);
     const { bob, own } = await leaver(domain, actor);
-    // Bob adds eve, eve adds mallory and a channel, and bob removes eve. Bob is connected to mallory only through eve.
+    // Bob adds eve, eve adds mallory and a channel, and bob removes eve. Only the removed eve connects bob to mallory.
     const add = async (by: Actor, username: string) => {
       const { hex: public_key, id } = await newKey();
       await addOperator(context, by, { public_key, username, role: 'admin' });

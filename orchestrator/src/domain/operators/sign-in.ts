@@ -111,7 +111,7 @@ export function createSignIn(
 
 interface Proved {
   readonly operator: SignedIn['operator'];
-  /** End of the event's summary, after "NAME signed in". */
+  /** End of the event's summary, after `NAME signed in`. */
   readonly how: string;
   readonly metadata: { readonly bound: boolean; readonly server?: string };
 }
@@ -147,7 +147,7 @@ class Signatures {
     const operatorId = await idOfKey(operatorKey(publicKey));
     const operator = await this.#context.db.get(operatorById, { operator_id: operatorId });
     if (!operator || operator.removed_at !== null) {
-      // The answer is the same for a removed and an unknown key. Only the audit log distinguishes them.
+      // The response is the same for a removed operator and an unknown key. Only the audit log distinguishes them.
       const why = operator ? 'the operator was removed' : 'the key is unknown';
       const refusal = { operator, code: 'operator_unknown', why, ip: from.ip, keyId: operatorId } as const;
       await recordSignInRefusal(this.#refusals, refusal);
@@ -189,7 +189,7 @@ class Signatures {
   }
 
   /**
-   * Verifies a bound signature, and uses up its nonce.
+   * Verifies a bound signature and uses up its nonce.
    * @returns the details of the sign-in event; null if the signature is invalid
    */
   async #judgeBound(operatorId: string, key: Buffer, signature: Buffer, bound: Bound, from: From) {
@@ -201,7 +201,7 @@ class Signatures {
       this.#boundNonces.isLive(operatorId, nonce, now) &&
       verifySignature(null, signed, publicKeyFromRaw(key), signature);
     if (!this.#rules.isOwnServer(server, from.loopback)) {
-      // The signature is valid for another server, so that server may relay sign-ins.
+      // The signature is valid for another server, which may be relaying sign-ins.
       if (good) {
         const operator = await this.#context.db.get(operatorById, { operator_id: operatorId });
         const why = `the signature is for ${server}`;

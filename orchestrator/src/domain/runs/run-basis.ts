@@ -5,15 +5,19 @@ import { defaultTtlSecs } from '../operations/operations.ts';
 import type { Revisions } from '../shared/module-documents.ts';
 import type { WaveRules } from './run-waves.ts';
 
-/** The terms of a run. They are fixed when the run is requested, so that all its agents get the same modules. */
+/**
+ * Defines the terms of a run. They are fixed when the run is requested, so that all its agents get the same modules.
+ */
 
 export interface RunRequest {
   kind: 'apply' | 'plan';
-  /** Maximum number of agents at the same time: a number, or a percentage of the run's agents. */
+  /**
+   * Maximum number of agents that run an operation at the same time: a number, or a percentage of the run's agents.
+   */
   batch?: number | string | undefined;
   /** Maximum number of failures. The run is halted when it is exceeded. */
   max_failures?: number | undefined;
-  /** Number of canaries. They go first, and the others follow only if all canaries succeed. */
+  /** Number of canaries. They run first, and the other agents follow only if all canaries succeed. */
   canary?: number | undefined;
   offline?: 'report' | 'queue' | undefined;
   ttl?: number | undefined;
@@ -22,7 +26,7 @@ export interface RunRequest {
 
 export interface RunOptions {
   offline: 'report' | 'queue';
-  /** Number of agents; null means the configured maximum. */
+  /** Number of agents; null for the configured maximum. */
   batch: number | null;
   max_failures: number | null;
   canary: number;
@@ -32,9 +36,9 @@ export interface RunOptions {
 
 /** The terms that take much space, stored in a separate table. */
 export interface RunBasis {
-  /** Null for a run on named agents, which get `modules`. */
+  /** Null for a run on named agents, to which `modules` applies. */
   assignment: Assignment | null;
-  /** Modules in addition to those of assignments; runs of earlier releases have none. */
+  /** Modules in addition to those of assignments; absent in runs of earlier releases. */
   modules?: readonly string[];
   /** All assignments at the time of the request, by name. */
   assignments: Assignment[];
@@ -85,8 +89,8 @@ export function rulesOf(options: RunOptions, maxConcurrent: number): WaveRules {
     limit: Math.min(options.batch ?? maxConcurrent, maxConcurrent),
     canary: options.canary,
     maxFailures: options.max_failures,
-    // A paced run holds absent agents until they connect. Otherwise their queued operations would all begin when the agents
-    // reconnect.
+    // A paced run holds absent agents until they connect. Otherwise, all of their queued operations would begin when
+    // the agents reconnect.
     absent: options.offline === 'report' ? 'report' : paced ? 'hold' : 'queue',
   };
 }

@@ -11,15 +11,15 @@ import { expireTurns, giveTurns } from './run-turns.ts';
 import { nextWave } from './run-waves.ts';
 
 /**
- * Drives runs: whenever operations end, the next agents get their turn, until all outcomes are known. The state in memory
- * only saves queries. After a restart, a run continues from its rows.
+ * Drives runs: whenever operations end, starts the next agents, until all outcomes are known. The state in memory only
+ * saves queries. After a restart, a run continues from its rows.
  */
 export interface RunConductor {
   /** Continues a run. Never rejects: the sweep retries failures. */
   advance(runId: string): Promise<void>;
   /** Begins a new run. Agents that are not connected now count as absent immediately. */
   begin(runId: string): Promise<void>;
-  /** Recovers lost hints and detects agents that connected or disconnected. Runs periodically and at start. */
+  /** Recovers lost hints, and detects agents that connected or disconnected. Runs periodically and at startup. */
   sweep(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -118,7 +118,7 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
     async sweep() {
       for (const { run_id } of await db.all(openRuns, {})) {
         if (queue.stopped) return;
-        // The run was stopped concurrently. The next pass detects that.
+        // If the run was stopped concurrently, the next pass detects that.
         await queue.exclusively(run_id, () => lookAfter(run_id).catch(ignoreFinished));
       }
     },

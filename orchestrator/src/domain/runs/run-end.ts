@@ -18,7 +18,7 @@ import { type Actor, type Context, seconds, systemActor } from '../shared/contex
 
 /** Ends runs: after the last operation, when the run is halted, or when it is cancelled. */
 
-/** Ends a run if none of its operations is open. Calling it again changes nothing. */
+/** Ends a run if none of its operations is open. Repeated calls have no effect. */
 export async function endFinishedRun(context: Context, runId: string): Promise<void> {
   const { db } = context;
   if (await db.get(anyRunResultOpen, { run_id: runId })) return;
@@ -50,7 +50,7 @@ export async function endFinishedRuns(context: Context): Promise<void> {
   for (const { run_id } of await context.db.all(openRuns, {})) await endFinishedRun(context, run_id);
 }
 
-/** Halts a run permanently: no further agent gets a turn, but operations in progress continue. */
+/** Halts a run permanently: operations in progress continue, but no further agent starts. */
 export async function haltRun(context: Context, runId: string, reason: string): Promise<void> {
   const run = await context.db.get(runById, { run_id: runId });
   if (run?.status !== 'running') return;
@@ -71,7 +71,8 @@ export async function haltRun(context: Context, runId: string, reason: string): 
 }
 
 /**
- * Cancels the unfinished part of a run: waiting agents get no turn, and running operations get a cancellation request.
+ * Cancels the unfinished part of a run: waiting agents do not start, and running operations receive cancellation
+ * requests.
  * @throws MusterError run_not_found, run_finished
  */
 export async function cancelRun(context: Context, actor: Actor, runId: string): Promise<void> {
@@ -81,7 +82,7 @@ export async function cancelRun(context: Context, actor: Actor, runId: string): 
   const requests = statement(requestCancels, { run_id: runId, now: seconds(context.now()) });
   const result = await stop(context, runId, `cancelled by ${actor.name}`, [
     statement(openRun, { run_id: runId }, { expect: 'row', else: 'run_finished' }),
-    // A halted run stays halted.
+    // A halted run remains halted.
     statement(stopRun, { run_id: runId, status: 'cancelled' }),
     requests,
     audited(context, {

@@ -28,7 +28,8 @@ export class RunQueue {
   }
 
   /**
-   * Combines the ends in one turn of the event loop into one pass, because a thousand outcomes may be committed together.
+   * Continues the run once for all outcomes in one turn of the event loop, because a thousand may be committed
+   * together.
    */
   advanceLater(runId: string): void {
     if (this.#due.size === 0)
@@ -46,7 +47,7 @@ export class RunQueue {
     if (!this.#stopped) await this.#start(runId, work);
   }
 
-  /** Waits for passes in progress, and starts no more. */
+  /** Waits for passes in progress, and starts no new ones. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#busy.values());

@@ -4,26 +4,26 @@ import { optionsIn, type RunTerms, rulesOf, termsOf } from './run-basis.ts';
 import { RunTrack } from './run-track.ts';
 import type { WaveRules } from './run-waves.ts';
 
-/** Grace period after a start, in seconds. Agents are still reconnecting during it, so none counts as absent. */
+/** Grace period after a start, in seconds. Agents are reconnecting during this time, so none counts as absent. */
 const returnSecs = 60;
 
 /** The state in memory of an unfinished run. */
 export interface RunState {
-  /** Null if the run was stopped, or begun by an earlier release. The conductor then only waits for its end. */
+  /** Null if the run was stopped, or begun by an earlier release. The conductor then only waits for the run to end. */
   readonly terms: RunTerms | null;
   readonly track: RunTrack;
   readonly rules: WaveRules;
   /** End of the grace period in Unix seconds. */
   readonly graceUntil: number;
-  /** Whether the track was built during the grace period, when every agent with an operation takes a slot. */
+  /** Whether the track was built during the grace period, in which every agent with an operation takes a slot. */
   readonly inGracePeriod: boolean;
-  /** Whether anything changed since the last sweep. */
+  /** Whether the run changed after the last sweep. */
   moved: boolean;
   /** The wait of a small wave for more free slots; null if none waits. */
   gathering: { over: boolean } | null;
 }
 
-/** Changes the rules for the grace period: absent agents are held rather than reported as not connected. */
+/** Returns the rules for the grace period: absent agents are held rather than reported as not connected. */
 export const withGracePeriod = (rules: WaveRules): WaveRules => ({ ...rules, absent: 'hold' });
 
 /** The unfinished runs, built from their rows. */
@@ -47,12 +47,12 @@ export class RunStates {
     this.#allBackAt = this.#now() + returnSecs;
   }
 
-  /** Marks the run as begun by this process. It then has no grace period. */
+  /** Marks the run as begun by this process, so that it has no grace period. */
   markStarted(runId: string): void {
     this.#started.add(runId);
   }
 
-  /** Marks the rows of the run as changed by other code. The next call to {@link current} returns null. */
+  /** Marks the rows of the run as changed by other code. The next call of {@link current} returns null. */
   changed(runId: string): void {
     this.#changed.add(runId);
   }

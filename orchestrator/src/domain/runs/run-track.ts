@@ -34,7 +34,7 @@ export class RunTrack {
   /** When agents with an operation disconnected, Unix seconds. */
   readonly #outOfSight = new Map<string, number>();
   readonly #canaries: ReadonlySet<string>;
-  /** Ends that were reported before `turned` recorded their turn. */
+  /** Ends that were reported before {@link turned} recorded their turns. */
   readonly #early = new Map<string, OperationStatus>();
   #failures = 0;
   #canariesFailed = 0;
@@ -69,7 +69,7 @@ export class RunTrack {
   }
 
   /**
-   * Returns the state on which the next wave is decided.
+   * Returns the state from which the next wave is decided.
    * @param now Unix seconds
    */
   picture(isConnected: (nodeId: string) => boolean, now: number): RunPicture {
@@ -107,7 +107,7 @@ export class RunTrack {
     }
   }
 
-  /** Records the end of an operation. A repeated call changes nothing. */
+  /** Records the end of an operation. Repeated calls have no effect. */
   ended(nodeId: string, operationId: string, status: OperationStatus): void {
     if (this.#inFlight.get(nodeId)?.operation_id !== operationId) {
       if (this.#waiting.has(nodeId)) this.#early.set(operationId, status);
@@ -137,7 +137,7 @@ export class RunTrack {
     return absent;
   }
 
-  /** Copies the times when agents disconnected from the former track, because the rows do not contain them. */
+  /** Copies the times at which agents disconnected from the former track, because the rows do not contain them. */
   inherit(from: RunTrack): void {
     for (const [nodeId, since] of from.#outOfSight) if (this.#inFlight.has(nodeId)) this.#outOfSight.set(nodeId, since);
   }

@@ -19,7 +19,7 @@ import type { ModuleDocuments } from '../shared/module-documents.ts';
 import type { RunTerms } from './run-basis.ts';
 import type { Turn } from './run-track.ts';
 
-/** Gives agents of a run their turn: resolves their desired sets, and queues the operations, many in one transaction. */
+/** Starts agents of a run: resolves their desired sets, and queues the operations, many in one transaction. */
 
 /** Maximum characters of payloads in one transaction. The last payload may exceed it. */
 const maxPayloadLength = 8 * 1024 * 1024;
@@ -28,7 +28,7 @@ const notConnected = 'the agent is not connected';
 
 type Payloads = Map<string, EncodedPayload>;
 
-/** The resolutions of runs in progress. The modules of a run keep their revisions. */
+/** The resolutions of runs in progress, each of which uses fixed revisions of modules. */
 const resolutions = new WeakMap<RunTerms, ReturnType<typeof createSharedResolution>>();
 
 function resolutionOf(terms: RunTerms): ReturnType<typeof createSharedResolution> {
@@ -48,13 +48,13 @@ interface TurnOperation {
 }
 
 /**
- * Gives agents their turn. The rows are authoritative: an agent that has had its turn keeps its result, and a halted or
- * cancelled run gives no more turns.
+ * Starts agents. The rows are authoritative: an agent that has had its turn keeps its result, and a halted or
+ * cancelled run starts no agents.
  * @param wave agents to queue an operation for, and agents to report as not connected
- * @returns the results, for only some of the agents if payloads are large; and whether the rows differ from the state in
+ * @returns the results, of only some agents if payloads are large; and whether the rows differ from the state in
  * memory, so that the run must be reloaded
  * @throws MusterError operation_finished if the run does not continue; storage_unavailable if the database fails, in
- * which case no agent has had a turn
+ * which case no agent has started
  */
 export async function giveTurns(
   context: Context,
@@ -77,7 +77,7 @@ export async function giveTurns(
   const expiresAt = seconds(context.now()) + terms.ttl;
   let length = 0;
   for (const node_id of wave.queue) {
-    // Yields to other requests now and then, because resolving uses the CPU for long.
+    // Yields to requests regularly, because resolving takes much CPU time.
     if (turns.length % 100 === 99) await new Promise((resolve) => setImmediate(resolve));
     if (length > maxPayloadLength) break;
     try {
@@ -87,8 +87,8 @@ export async function giveTurns(
       const desired = desiredModules(terms.assignments, agent, {
         modules: terms.modules,
         windowOpen: windowEnd !== null,
-        // A plan always includes the run's assignment. An apply includes it only in mode `apply`, and only inside a window
-        // if it is window-only.
+        // A plan always includes the run's assignment. An apply includes it only in mode `apply` and, if it is
+        // window-only, only inside a window.
         ...(terms.kind === 'plan' && terms.assignment !== null ? { including: terms.assignment.name } : {}),
       });
       const { payload: resolved, encoded: payload } = resolveSet(await load(desired.modules), desired, agent);
@@ -111,7 +111,7 @@ export async function giveTurns(
       });
       turns.push({ node_id, operation_id, status: 'queued', error: note(agent) });
     } catch (error) {
-      // An internal failure is not a result of the agent. The agent gets its turn after the failure is fixed.
+      // An internal failure is not an outcome of the agent, which starts after the failure is fixed.
       if (!(error instanceof MusterError) || error.kind.status >= 500) throw error;
       turns.push(failed(node_id, error.message));
     }
@@ -132,7 +132,7 @@ export async function expireTurns(context: Context, terms: RunTerms, nodeIds: re
   return turns;
 }
 
-/** Returns `audit` for a plan of an audit assignment, whose findings are recorded as drift; otherwise null. */
+/** Returns `audit` for a plan of an audit assignment, whose findings are recorded as drift; otherwise, null. */
 const triggerOf = ({ assignment, kind }: Pick<RunTerms, 'assignment' | 'kind'>): 'audit' | null =>
   kind === 'plan' && assignment?.mode === 'audit' ? 'audit' : null;
 
@@ -140,8 +140,7 @@ const failed = (node_id: string, error: string): Turn => ({ node_id, operation_i
 
 /**
  * Writes the results of turns.
- * @returns whether an operation was not created because its agent had been rejected concurrently, or had already had its
- * turn
+ * @returns whether an operation was not created because its agent was rejected or got its turn concurrently
  */
 async function write(
   context: Context,
@@ -177,8 +176,8 @@ async function write(
 }
 
 /**
- * Returns the hint for an operation. The hint contains the operation if its agent is connected to this process, so that it
- * need not be read again.
+ * Returns the hint for an operation. If the agent is connected to this process, the hint contains the operation, so
+ * that it need not be read.
  */
 function workOf(
   { presence }: Pick<Context, 'presence'>,
@@ -203,8 +202,7 @@ function workOf(
 }
 
 /**
- * Returns a function that loads modules in the revisions at the time of the request. Agents with the same modules share one
- * load.
+ * Returns a function that loads modules in the revisions of the request. Agents with the same modules share one load.
  */
 function loader(documents: ModuleDocuments, { revisions }: RunTerms) {
   const loaded = new Map<string, readonly ModuleDocument[]>();

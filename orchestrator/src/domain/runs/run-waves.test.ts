@@ -14,7 +14,7 @@ const everyone = (count: number) =>
 
 const defaults: WaveRules = { limit: 1000, canary: 0, maxFailures: null, absent: 'report' };
 
-/** A run whose rows the test changes, as the conductor and the database do. */
+/** Simulates a run whose rows change as the conductor and the database change them. */
 function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string) => boolean = () => true) {
   const track = new RunTrack('r', rules, everyone(count), isConnected);
   const open = new Map<string, string>();
@@ -189,7 +189,7 @@ describe('nextWave', () => {
             const nodeId = [...run.open.keys()][which % Math.max(run.open.size, 1)];
             if (nodeId !== undefined) run.end(nodeId, how);
           }
-          // Finally, all agents connect and succeed. Each has exactly one outcome.
+          // Finally, all agents connect and succeed, so that each has exactly one outcome.
           while (run.open.size > 0) {
             run.end([...run.open.keys()][0] as string, 'succeeded');
             run.step();

@@ -1,18 +1,19 @@
 /**
- * Decides which agents of a run get their turn next. Pure functions. The rows are authoritative: the caller decides again
- * after every change, and after a restart.
+ * Decides which agents of a run start next. The rows are authoritative: the caller decides again after every change,
+ * and after a restart.
  */
 
 export interface WaveRules {
   /** Maximum number of agents with an operation of the run at the same time. */
   readonly limit: number;
-  /** Number of canaries: the agents at the first positions. The others follow only if all canaries succeed. */
+  /** Number of canaries: the agents at the first positions. The other agents start only if all canaries succeed. */
   readonly canary: number;
-  /** Maximum number of failures. The run is halted when it is exceeded. Null means no limit. */
+  /** Maximum number of failures, beyond which the run is halted; null for no limit. */
   readonly maxFailures: number | null;
   /**
-   * How to handle an agent that is not connected at its turn. `report` ends its turn as not connected, but only when no
-   * connected agent waits. `queue` queues an operation that takes no slot. `hold` skips the agent until it connects.
+   * How to handle an agent that is not connected at its turn. `report` ends its turn as not connected, but only when
+   * no connected agent waits. `queue` queues an operation that takes no slot. `hold` skips the agent until it
+   * connects.
    */
   readonly absent: 'report' | 'queue' | 'hold';
 }

@@ -79,7 +79,7 @@ async function open(
   const start = (request: Partial<RunRequest> = {}) =>
     startRun(context, domain.conductor, actor, 'base', { kind: 'apply', ...request });
   const seqs = new Map<string, number>();
-  /** Runs the agent's next operation, playing both the gateway and the agent. Returns null if the agent has none. */
+  /** Runs the agent's next operation, acting as both the gateway and the agent. Returns null if the agent has none. */
   const execute = async (
     agent: Key,
     status: 'succeeded' | 'failed' | 'cancelled' = 'succeeded',
@@ -129,7 +129,7 @@ describeDatabases('runs on named agents', (fixture) => {
 
   test('applies modules to named agents in order, with canaries and batches', async () => {
     const { context, agents, node_ids, begin, execute, untilWork, outcomes } = await openNamed(3);
-    // The request names one agent twice, but the agent has only one turn.
+    // The request names an agent twice, which has only one turn.
     const id = await begin({ canary: 1, batch: 1 }, { node_ids: [node_ids[2]!, node_ids[0]!, node_ids[2]!] });
     await untilWork(2);
     expect(await execute(agents[2]!)).toMatchObject({ modules: ['extra'] });
@@ -336,12 +336,12 @@ describeDatabases('runs in waves', (fixture) => {
     await untilWork(0);
     domain.connected.add(agents[1]!.id);
     await next.sweep();
-    // The first agent may still run its operation, although its link is not restored.
+    // The first agent may be running its operation, although its link is not restored.
     await untilWork(0);
     await execute(agents[0]!);
     await untilWork(1);
     domain.clock.advance(61_000);
-    // Agents that are still disconnected count as absent and get an operation without a slot.
+    // Agents that are disconnected after the grace period count as absent, and get an operation without a slot.
     await next.sweep();
     await untilWork(1, 2);
     await execute(agents[1]!);
@@ -458,7 +458,7 @@ describeDatabases('runs in waves', (fixture) => {
     domain.connected.add(agents[2]!.id);
     await domain.conductor.sweep();
     await untilWork(2);
-    // The time in which the agent must connect starts with its turn.
+    // The time within which the agent must connect starts with its turn.
     domain.clock.advance(2_000);
     await execute(agents[2]!);
     await domain.conductor.sweep();

@@ -26,8 +26,8 @@ export type RunAbout = string | { node_ids: readonly string[]; modules: readonly
 const rowsAtOnce = 500;
 
 /**
- * Records the agents and terms of a run, then gives the first agents their turn. If this process stops, the run continues
- * from its rows.
+ * Records the agents and terms of a run, then starts the first agents. If this process stops, the run continues from
+ * its rows.
  * @returns the run's id
  * @throws MusterError assignment_not_found, assignment_audits, agent_not_found, module_not_found, run_not_found,
  * invalid_input, plan_stale
@@ -49,13 +49,13 @@ export async function startRun(
     assignment === null
       ? await requireAgents(context, (about as Exclude<RunAbout, string>).node_ids)
       : await approvedMatching(context, requireSelector(assignment.selector, '/selector'));
-  // Connected agents come first, so that canaries are connected agents if possible.
+  // Puts connected agents first, so that canaries are connected if possible.
   const [there, away] = [true, false].map((is) =>
     matching.filter(({ node_id }) => presence.isConnected(node_id) === is),
   );
   const rows = [...(there ?? []), ...(away ?? [])].map(({ node_id }, position) => ({ node_id, position }));
   const assignments = await listAssignments(context);
-  // If a module is missing, the request fails once rather than for each agent.
+  // Checks the modules once, so that a missing module fails the request rather than each agent.
   await context.documents.load(modules);
   const revisions = await context.documents.revisions([
     ...new Set([...assignments.flatMap((each) => each.modules), ...modules]),
@@ -79,7 +79,8 @@ export async function startRun(
       }),
       statement(insertRunBasis, { run_id: runId, basis: toJson(basis) }),
       ...inParts(rows).map((part) => statement(insertRunResults, { run_id: runId, rows: jsonRows(part) })),
-      // Deletes drift of agents that no longer match the assignment, because no later check of it would end that drift.
+      // Deletes drift of agents that no longer match the assignment, because no later check of the assignment would
+      // end the drift.
       ...(assignment?.mode === 'audit'
         ? [statement(deleteDriftBeside, { scope: auditScope(assignment.name), run_id: runId })]
         : []),
@@ -140,7 +141,7 @@ const inParts = <T>(rows: readonly T[]): T[][] =>
     rows.slice(i * rowsAtOnce, (i + 1) * rowsAtOnce),
   );
 
-/** Waits for the end of a run. A halted or cancelled run ends when none of its operations is open. */
+/** Waits for a run to end. A halted or cancelled run ends when none of its operations is open. */
 export async function awaitRun(
   context: Context,
   waiting: Waiting,

@@ -5,7 +5,7 @@ import { statement } from '../../store/transaction.ts';
 import type { Context } from '../shared/context.ts';
 import { openValue, sealValue } from './secret-seal.ts';
 
-/** Stores the config of a channel, encrypted as a whole with the secrets keys. */
+/** Encrypts the config of a channel as a whole with the secrets keys. */
 
 export interface Sealed {
   readonly key_id: string;
@@ -15,8 +15,8 @@ export interface Sealed {
 type Keeping = Pick<Context, 'secretKeys' | 'randomBytes'>;
 
 /**
- * Returns the name and version to seal a channel's config with. No secret can have such a name, so a config cannot be
- * opened as a secret, or a secret as a config.
+ * Returns the name and version for which a channel's config is sealed. No secret can have such a name, so neither a
+ * config nor a secret can be opened as the other.
  */
 const sealedFor = (channelId: string) => ({ name: `channel/${channelId}`, version: 1 });
 
@@ -41,7 +41,7 @@ export function sealing<T>(
 }
 
 /**
- * Opens a config.
+ * Decrypts a config.
  * @returns null if the key is missing, or the config was not sealed for this channel
  */
 export function opened({ secretKeys }: Keeping, row: Sealed & { channel_id: string }): string | null {
@@ -51,7 +51,7 @@ export function opened({ secretKeys }: Keeping, row: Sealed & { channel_id: stri
 
 /**
  * Encrypts all readable configs with one key, as part of a key rotation.
- * @returns the number of configs that were sealed with another key, and the names of channels with an unreadable config
+ * @returns the number of configs that were sealed with another key, and the names of channels with unreadable configs
  */
 export async function resealChannels(
   context: Keeping & Pick<Context, 'db'>,

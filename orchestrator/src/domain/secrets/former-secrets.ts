@@ -12,20 +12,20 @@ import { type Context, seconds } from '../shared/context.ts';
 import { openValue, sealValue } from './secret-seal.ts';
 
 /**
- * Stores former values of secrets, encrypted. They are no longer sent, but a machine that has them may include them in
- * reports of an open operation, from which they must be removed.
+ * Stores former values of secrets, encrypted. Machines that have these values may include them in reports of open
+ * operations, from which they must be removed.
  */
 
 /**
- * Returns the statement that stores the former value. Use it in the transaction that changes or removes a secret, before
- * the change.
+ * Returns the statement that stores the former value. It precedes the change in the transaction that changes or
+ * removes a secret.
  */
 export const keepFormer = ({ now }: Pick<Context, 'now'>, name: string): Statement =>
   statement(keepFormerSecret, { name, now: seconds(now()) });
 
 /** Deletes former values that were replaced before the oldest open operation was dispatched. */
 export async function dropFormerSecrets({ db, now }: Context): Promise<void> {
-  // The time is taken before the query, so operations dispatched after the query have a later time.
+  // The time precedes the query, so operations dispatched after the query have a later time.
   const present = seconds(now());
   if (!(await db.get(formerSecretOlder, { before: present }))) return;
   const before = Math.min(present, (await db.get(oldestSent, {}))?.dispatched_at ?? present);
@@ -36,8 +36,8 @@ export async function dropFormerSecrets({ db, now }: Context): Promise<void> {
 const atOnce = 200;
 
 /**
- * Encrypts all readable former values with one key, as part of a key rotation. Unreadable ones are skipped: they cannot be
- * removed from reports anyway.
+ * Encrypts all readable former values with one key, as part of a key rotation. Skips unreadable values, which cannot
+ * be removed from reports anyway.
  */
 export async function resealFormerSecrets(
   { db, secretKeys, randomBytes }: Pick<Context, 'db' | 'secretKeys' | 'randomBytes'>,

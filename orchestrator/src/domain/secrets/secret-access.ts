@@ -8,13 +8,13 @@ import type { Payload } from '../modules/desired-set.ts';
 import type { Context } from '../shared/context.ts';
 import { openValue, type SealedFor } from './secret-seal.ts';
 
-/** Decides which agent may have which secret, and reads values at dispatch. */
+/** Decides which agents may have which secrets, and reads values at dispatch. */
 
 type Holder = Pick<Agent, 'node_id' | 'tags' | 'attributes'>;
 
 /**
- * Reports whether a restriction allows an agent. A null restriction allows any agent. Otherwise every part that is set must
- * match. An empty part matches no agent.
+ * Reports whether a restriction allows an agent. A null restriction allows any agent. Otherwise, every part that is
+ * set must match. An empty part matches no agent.
  */
 function mayHave(restriction: SecretRestriction | null, agent: Holder): boolean {
   if (restriction === null) return true;
@@ -52,10 +52,10 @@ const lost = (name: string): string => `the secret "${name}" cannot be decrypted
 export interface SecretAccess {
   /**
    * Checks that an agent may have the secrets of a payload.
-   * @returns the version of each secret by name; 0 if a default is used. A version is never reused, not even by a new
+   * @returns the version of each secret by name; 0 if a default is used. Versions are never reused, not even by a new
    * secret of the same name, so equal versions mean equal values
-   * @throws MusterError module_unresolved, naming each required secret that is missing, expired, or not allowed for the
-   * agent
+   * @throws MusterError module_unresolved, naming each required secret that is missing, expired, or not allowed for
+   * the agent
    */
   allow(payload: Payload, agent: Holder): Promise<Record<string, number>>;
 }
@@ -90,7 +90,7 @@ export function createSecretAccess(context: Pick<Context, 'db' | 'secretKeys' | 
   };
 }
 
-/** An encrypted value in a message to an agent. Used to recognize the value in the agent's reports. */
+/** An encrypted value that was sent to an agent. Used to recognize the value in the agent's reports. */
 export interface SentSecret extends SealedFor {
   readonly key_id: string;
   readonly sealed: string;
@@ -135,7 +135,7 @@ export async function secretValues(
   return { values, denied, sent };
 }
 
-/** Decrypts a sent secret; returns null if the key is missing. */
+/** Decrypts a sent secret. Returns null if the key is missing. */
 export function openSent({ secretKeys }: Pick<Context, 'secretKeys'>, secret: SentSecret): string | null {
   const key = secretKeys.find(secret.key_id);
   return key === null ? null : openValue(key, secret, secret.sealed);

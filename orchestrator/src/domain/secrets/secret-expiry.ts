@@ -7,8 +7,8 @@ const atOnce = 100;
 const dayMs = 86_400_000;
 
 /**
- * Records two events for each secret: when it expires soon, and when it has expired.
- * @param noticeDays days before the expiry
+ * Records two events for each secret: before it expires, and when it has expired.
+ * @param noticeDays days between the first event and the expiry
  */
 export async function announceExpiring(context: Context, noticeDays: number): Promise<void> {
   for (;;) {

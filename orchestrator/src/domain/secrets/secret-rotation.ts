@@ -27,9 +27,9 @@ export interface Rotation {
 const running = new WeakMap<object, Promise<unknown>>();
 
 /**
- * Encrypts all secrets and channel configs with one key. It is a new key if the orchestrator manages the key file, and
- * otherwise the first configured key. A key is written to disk before it is used, and retired only after its last
- * value was re-encrypted. If the process is killed, all values stay readable, and the next call finishes the rotation.
+ * Encrypts all secrets and channel configs with one key: a new key if the orchestrator manages the key file, otherwise
+ * the first configured key. A key is written to disk before it is used, and retired only after its last value was
+ * re-encrypted. If the process is killed, all values remain readable, and the next call finishes the rotation.
  * Rotations run one at a time.
  * @throws MusterError secrets_locked if there is no key
  */
@@ -48,7 +48,7 @@ async function rotate(context: Context, actor: Actor): Promise<Rotation> {
   if (secretKeys.active === null) throw new MusterError('secrets_locked');
   // More than one key in `secrets.keys` means that a rotation was interrupted. This call then completes it.
   if (secretKeys.canAdd && !secretKeys.rotationCutOff) await secretKeys.add();
-  // Waits for writes with another key, so that the loop below finds the values that they write.
+  // Waits for writes with the previous key, so that the loop below finds the values that they write.
   await secretKeys.settled();
   const { active } = secretKeys;
   const unreadable: string[] = [];

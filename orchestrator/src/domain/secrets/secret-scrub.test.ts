@@ -6,7 +6,7 @@ import { createScrub, scrubReport } from './secret-scrub.ts';
 
 const folded = (text: string, width: number): string => text.replace(new RegExp(`.{${width}}`, 'g'), '$&\n');
 
-/** Programs that print a value, each in its own encoding. They also get the text before it. */
+/** Programs that print a value, each in its own encoding, after the text `before`. */
 const writers: Record<string, (value: string, before: string) => string> = {
   'as it is': (value) => value,
   JSON: (value, before) => JSON.stringify({ text: before + value }),
@@ -31,8 +31,8 @@ const writers: Record<string, (value: string, before: string) => string> = {
 };
 
 /**
- * Reports whether a text contains a value, even encoded at any alignment. Decodes the text rather than searching for
- * encoded forms, unlike the code under test.
+ * Reports whether a text contains a value, encoded at any alignment. Decodes the text, whereas the code under test
+ * searches for encoded forms.
  */
 function contains(text: string, value: string): boolean {
   if (text.includes(value)) return true;
@@ -53,7 +53,7 @@ function contains(text: string, value: string): boolean {
 }
 
 const anyText = (shortest: number) => fc.string({ unit: 'grapheme', minLength: shortest, maxLength: 60 });
-/** Secrets that are not part of the replacement `(sensitive)`. */
+/** Secrets that do not occur in the replacement `(sensitive)`. */
 const secrets = anyText(4).filter((value) => value.trim().length >= 4 && !'((sensitive))'.includes(value.trim()));
 
 describe('scrub of a value of at least four characters', () => {
@@ -110,7 +110,7 @@ describe('scrub', () => {
       const lines = text.split('\n').filter((line) => line !== '');
       for (let from = 0; from < lines.length; from++)
         for (let to = from + 1; to <= lines.length; to++) {
-          // The text around the value only remains where the value is complete.
+          // The text around the value remains only where the value is complete.
           const part = [
             ...(from === 0 ? ['before'] : []),
             ...lines.slice(from, to),

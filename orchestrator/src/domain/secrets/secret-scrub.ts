@@ -1,8 +1,8 @@
 import type { Report } from '@muster/protocol/wire';
 
 /**
- * Removes secret values from agent reports. Agents already hide them. Scrubbing also protects against a faulty agent, and a
- * program on its machine that prints a value.
+ * Removes secret values from agent reports. Agents already hide the values. Scrubbing also covers faulty agents, and
+ * programs that print a value.
  */
 
 /** Replaces a secret value. */
@@ -42,9 +42,9 @@ const hexOf = (text: string): string => Buffer.from(text).toString('hex');
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /**
- * Returns the encoded forms of a value, which programs wrap into lines. In base64, the preceding bytes shift a value by 0,
- * 1, or 2 bytes, and its first and last characters also encode neighboring bytes. Those characters are not part of the
- * form, but are hidden with it.
+ * Returns the encoded forms of a value, which programs wrap into lines. In base64, the preceding bytes shift a value
+ * by 0, 1, or 2 bytes, so its first and last characters also encode neighboring bytes. Those characters are not part
+ * of the form, but are hidden with it.
  */
 function wrappedFormsOf(value: string): Form[] {
   const bytes = Buffer.from(value);
@@ -73,13 +73,13 @@ type Range = [start: number, end: number];
 
 /**
  * Hides secret values in a text.
- * @param isPart whether the text is a part of a longer one, in whole lines; values that are cut off at its ends are hidden,
- * too
+ * @param isPart whether the text is part of a longer text, in whole lines; values that are cut off at its ends are
+ * also hidden
  */
 export type Scrub = (text: string, isPart?: boolean) => string;
 
 /**
- * Creates a function that replaces every value in a text. It also finds values that are quoted as JSON or in a URL, or
+ * Returns a function that replaces every value in a text. It also finds values that are quoted as JSON or in a URL, or
  * encoded in base64 or hexadecimal, alone or with surrounding text.
  * @param values the values to hide
  */
@@ -147,7 +147,7 @@ function withoutSpace(text: string): { joined: string; offsets: Uint32Array | nu
   return { joined: parts.join(''), offsets };
 }
 
-/** Removes ranges from a text. Overlapping ranges are replaced as one. */
+/** Removes ranges from a text. Replaces overlapping ranges once. */
 function without(text: string, ranges: Range[]): string {
   ranges.sort(([a], [b]) => a - b);
   let left = '';

@@ -28,7 +28,7 @@ export function sealValue(key: SecretKey, what: SealedFor, value: string, nonce:
   return sealed.toString('base64');
 }
 
-/** Decrypts a value. Returns null if the value was sealed with another key, name, or version, or was changed since. */
+/** Decrypts a value. Returns null if it was sealed with another key, name, or version, or was altered. */
 export function openValue(key: SecretKey, what: SealedFor, sealed: string): string | null {
   const bytes = Buffer.from(sealed, 'base64');
   if (bytes.length < nonceBytes + tagBytes) return null;

@@ -362,7 +362,7 @@ describeDatabases('secrets', (fixture) => {
           expect(await sent(domain, agent.id, id)).toMatchObject({ content: 'the first' });
           await domain.clock.advance(1000);
           await change(all);
-          // The operation is dispatched again without a report in between. The agent uses the first values.
+          // Dispatches the operation again without a report. The agent uses the first values.
           await domain.links.nextOperation(agent.id);
           await domain.clock.advance(60_000);
           await dropFormerSecrets(context);
@@ -384,7 +384,7 @@ describeDatabases('secrets', (fixture) => {
           ).toBeNull();
           const { resources } = await getOperation(context, id);
           expect(resources[0]?.message).toBe('it was (sensitive)');
-          // No open operation can report the value any more, so it is deleted.
+          // No open operation can report the value, so it is deleted.
           await dropFormerSecrets(context);
           expect(await context.db.all(everyFormer, {})).toEqual([]);
         });
@@ -477,7 +477,7 @@ describeDatabases('secrets', (fixture) => {
     const moved = await context.db.get(channelById, { channel_id: channel.id });
     expect(moved?.key_id).toBe(rotation.key_id);
     expect(moved && targetOf(context, moved)?.config).toEqual(config);
-    // The values are the same, so plans with them stay valid.
+    // The values are equal, so plans that use them remain valid.
     expect([await version('s0'), await version('s1')]).toEqual([1, 2]);
     const { events } = await listAudit(context, { event_type: 'secret.key_rotated' });
     expect(events).toMatchObject([{ metadata: { key_id: rotation.key_id, retired: [former], unreadable: 0 } }]);

@@ -18,7 +18,7 @@ import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.t
 import { keepFormer } from './former-secrets.ts';
 import { sealValue } from './secret-seal.ts';
 
-/** Secrets: stored encrypted, sent to machines, and never returned by the API. */
+/** Manages secrets, which are stored encrypted, sent to machines, and never returned by the API. */
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
 const findRow = ({ db }: Context, name: string) => db.get(secretByName, { name });
@@ -41,7 +41,7 @@ const unknown = (name: string) =>
 
 export interface GivenRestriction {
   node_ids?: string[] | undefined;
-  /** A selector, or tags that must all match. */
+  /** Either a selector, or tags that must all match. */
   tags?: string | Record<string, string> | undefined;
 }
 
@@ -54,14 +54,14 @@ export interface NewSecret {
   restriction?: GivenRestriction | undefined;
 }
 
-/** A change of a secret. Absent fields keep their values. */
+/** A change of a secret. Absent fields do not change. */
 export interface SecretChange {
   value?: string | undefined;
-  /** An empty text removes the description. */
+  /** An empty string removes the description. */
   description?: string | undefined;
   /** Null removes the expiry. */
   expires_at?: number | null | undefined;
-  /** An object without parts removes the restriction. */
+  /** An empty object removes the restriction. */
   restriction?: GivenRestriction | undefined;
 }
 
@@ -218,7 +218,7 @@ async function withNewValue(
 }
 
 /**
- * Checks an expiry time. Secrets are not ended by a time in the past, but by removing them.
+ * Checks an expiry time. A time in the past is refused, because operators remove secrets to end them.
  * @throws MusterError invalid_input
  */
 function futureTime(context: Context, time: number | undefined): number | undefined {
@@ -237,7 +237,7 @@ function restrictionOf(given: GivenRestriction | undefined): JsonText<SecretRest
 
 const unquoted = /^[^\s()"',=!]+$/;
 
-/** Returns a selector for agents that have all of these tags. */
+/** Returns the selector for agents that have all of these tags. */
 function selectorOfTags(tags: Record<string, string>): string {
   const quoted = (value: string) => (unquoted.test(value) ? value : `"${value.replaceAll(/["\\]/g, '\\$&')}"`);
   return Object.entries(tags)
@@ -246,7 +246,7 @@ function selectorOfTags(tags: Record<string, string>): string {
     .join(' ');
 }
 
-/** Returns the metadata of an audit event about a secret: restriction and expiry, never the value. */
+/** Returns the metadata of an event about a secret, without its value. */
 const eventMetadata = (
   expiry: number | null | undefined,
   restriction: JsonText<SecretRestriction> | null | undefined,

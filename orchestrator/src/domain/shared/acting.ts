@@ -2,7 +2,7 @@ import { liveSession } from '../../store/queries/operators.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { type Actor, type Context, seconds } from './context.ts';
 
-/** Returns statements that require the actor's sign-in session, if any, to be live. `audited` already includes them. */
+/** Returns statements that fail if the actor's sign-in session has ended. `audited` already includes them. */
 export function inSession({ now }: Pick<Context, 'now'>, { session }: Actor): Statement[] {
   if (session === undefined) return [];
   const live = { session, now: seconds(now()) };
@@ -10,10 +10,10 @@ export function inSession({ now }: Pick<Context, 'now'>, { session }: Actor): St
 }
 
 /**
- * Checks that the actor's sign-in session is live. Call it just before an effect outside the database, or before long work
- * that must continue if the session ends later.
+ * Checks that the actor's sign-in session has not ended. Call it just before an effect outside the database, or before
+ * long work that must continue even if the session ends.
  * @returns the actor without its session, so that the work can be recorded after the session has ended
- * @throws MusterError unauthenticated if the session has ended
+ * @throws MusterError unauthenticated
  */
 export async function stillSignedIn(context: Pick<Context, 'db' | 'now'>, actor: Actor): Promise<Actor> {
   const { session: _, ...rest } = actor;

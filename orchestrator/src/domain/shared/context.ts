@@ -38,7 +38,7 @@ export interface Actor {
   readonly type: 'operator' | 'agent' | 'system';
   readonly id: string;
   readonly name: string;
-  /** SHA-256 (hex) of the request's token. Changes are only written while its sign-in session is live. */
+  /** SHA-256 (hex) of the request's token. Changes fail once its sign-in session has ended. */
   readonly session?: string;
 }
 

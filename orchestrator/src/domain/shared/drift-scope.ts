@@ -1,6 +1,6 @@
 /*
- * The scope of a drift state says what the machine is compared with: the last apply, or the modules of an audit assignment.
- * Each scope has its own state and its own events.
+ * The state with which drift checks compare a machine: the last apply, or the modules of an audit assignment. Each
+ * scope has its own drift state and events.
  */
 
 export const appliedScope = '';

@@ -3,11 +3,11 @@ import { putSetting } from '../../store/queries/settings.ts';
 import { statement } from '../../store/transaction.ts';
 import { type Context, seconds } from './context.ts';
 
-/** Whether the orchestrator can work. Scheduled checks write it, and requests read it. */
+/** The health of the orchestrator. Scheduled checks write it, and requests read it. */
 export interface Health {
   /** Whether the last check found the key of every secret. */
   secretsReadable: boolean;
-  /** Reports whether the database answers now, and accepted the last test write. */
+  /** Reports whether the database responds and the last test write succeeded. */
   isReady(): Promise<boolean>;
   /**
    * Makes a test write to the database.

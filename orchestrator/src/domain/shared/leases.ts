@@ -2,7 +2,7 @@ import { keepLease, leaseHeld, releaseLease, takeLease } from '../../store/lease
 import { type Statement, statement } from '../../store/transaction.ts';
 import type { Context } from './context.ts';
 
-/** Leases for work that only one process at a time does, for processes that share a database. */
+/** Leases for work that only one of several processes on the same database does. */
 /** Statements that make a transaction fail if another process holds the lease. */
 export type Fence = readonly Statement[];
 
@@ -15,14 +15,14 @@ export interface Lease {
 
 /** Lifetime of a lease, in milliseconds. If the holder crashes, its work pauses for at most this time. */
 const lifeMs = 10_000;
-/** Maximum difference between the clocks of processes that share a database, in milliseconds. */
+/** Maximum difference between the clocks of processes on the same database, in milliseconds. */
 const skewMs = 60_000;
 
 /**
  * Creates a lease.
- * @param name identifies the work that only the holder does
- * @param holder identifies this process among those that share the database; the same after a restart, so that the process
- * gets its own lease back without waiting
+ * @param name identifies the work
+ * @param holder identifies this process; the same after a restart, so that the process reacquires its own lease
+ * without waiting
  */
 export function createLease({ db, now }: Context, name: string, holder: string): Lease {
   let held: { token: number; until: number } | null = null;
@@ -42,8 +42,8 @@ export function createLease({ db, now }: Context, name: string, holder: string):
 
   return {
     async hold() {
-      // Renews at half of the lifetime. The other half is left for the work, and for detecting that another process took
-      // over.
+      // Renews after half of the lifetime. The other half remains for the work, and to detect that another process has
+      // acquired the lease.
       const left = held === null ? 0 : held.until - now();
       // If more than a full lifetime remains, the clock was set back.
       if (held !== null && (left < lifeMs / 2 || left > lifeMs)) held = await keep(held.token);

@@ -14,7 +14,7 @@ export interface ModuleDocuments {
    * @throws MusterError module_not_found, naming the missing modules
    */
   load(names: readonly string[], at?: Revisions): Promise<ModuleDocument[]>;
-  /** Returns the newest revisions of the given modules. Leaves out missing modules. */
+  /** Returns the newest revisions of the given modules. Omits missing modules. */
   revisions(names: readonly string[]): Promise<Revisions>;
 }
 
@@ -48,7 +48,7 @@ export function createModuleDocuments(db: Pick<Database, 'all' | 'get'>): Module
           const text = await db.get(moduleRevision, { name, revision });
           if (!text) throw new MusterError('module_not_found', `module ${name} has no revision ${revision}`);
           const parsed = parseModule(text.content);
-          // Only possible if a newer release validates more strictly than the one that accepted the upload.
+          // A newer release may validate more strictly than the release that accepted the upload.
           if (!parsed.ok)
             throw new MusterError(
               'module_invalid',

@@ -9,7 +9,7 @@ export interface PageRequest {
 }
 
 /**
- * Reads a page. Reads one row more than requested to find out whether there is another page.
+ * Reads a page. Reads one row more than requested to determine whether another page follows.
  * @param read returns at most `limit` rows after `offset`
  */
 export async function readPage<T>(

@@ -1,6 +1,6 @@
 /**
- * Makes text from machines safe to display. Removes line breaks, control characters, and characters that reorder or hide
- * others, and limits the length.
+ * Makes text from machines safe to display: removes line breaks, control characters, and characters that reorder or
+ * hide other characters, and limits the length.
  */
 export function oneLine(text: string, longest: number): string {
   const clean = text

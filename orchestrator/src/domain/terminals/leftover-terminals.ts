@@ -6,7 +6,7 @@ import type { EndedSession, TerminalEnds } from './terminal-ends.ts';
 
 type Leftover = Omit<EndedSession, 'agent'> & { readonly node_id: string };
 
-/** Records the ends of sessions that a former process left open, and repairs their transcripts first. */
+/** Repairs the transcripts of sessions that an earlier process left open, then records the ends of the sessions. */
 export async function interruptLeftovers(
   context: Context,
   transcripts: Transcripts,
@@ -17,7 +17,7 @@ export async function interruptLeftovers(
   const end = interrupted('the orchestrator restarted');
   for (const leftover of leftovers) {
     const { session_id, node_id } = leftover;
-    // An unreadable file must not keep other sessions from ending.
+    // An unreadable file must not prevent other sessions from ending.
     await transcripts
       .repair(session_id)
       .catch((error: unknown) =>

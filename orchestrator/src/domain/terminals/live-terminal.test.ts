@@ -60,7 +60,7 @@ function open(given: Partial<TerminalRules> = {}) {
   };
   return {
     clock,
-    /** Like a reloaded configuration, the rules can change during a test. */
+    /** The rules can change during a test, as when the configuration is reloaded. */
     rules,
     recording,
     live,
@@ -115,7 +115,7 @@ test('sends the first controller all earlier output unchanged, so that its termi
   screen('<screen>');
   await nextTurn();
   expect(shell.given).toBe(5);
-  // Later connections get a rebuilt screen instead.
+  // Later connections get a rebuilt screen without that output.
   ada.connection.left();
   expect(live.attached).toEqual([{ operator_id: 'e', username: 'name-e', mode: 'view', since: 5 }]);
   shell.says('more');
@@ -158,7 +158,7 @@ test('shows a reconnected client the screen, then all later output in order, onc
   back.connection.resized(100, 30);
   shell.says('after');
   expect(back.seen).toHaveLength(1);
-  // The output is not shown yet, so its window credit is not returned.
+  // The output has not been shown, so its window credit is not returned.
   expect(shell.given).toBe(6);
   screen('<screen>');
   await nextTurn();
@@ -181,7 +181,7 @@ test('lets a newer connection take over immediately, even from a dead one', asyn
   const back = join('control', 'b');
   expect([dead.over, dead.code]).toEqual(['cut', 'terminal_taken_over']);
   expect(shell.given).toBe(1000);
-  // Data that the dead network accepts later is ignored.
+  // Data that the dead network accepts afterward is ignored.
   dead.take();
   expect(shell.given).toBe(1000);
   screen('');
@@ -370,7 +370,7 @@ test('ends the session before the transcript exceeds its maximum size', async ()
   expect([ada.over, ada.code]).toEqual(['closed', 'terminal_full']);
   expect(ends).toMatchObject([{ end: { status: 'closed', notice: { code: 'terminal_full' } } }]);
   expect(shell.closed).not.toBeNull();
-  // All shown output was recorded.
+  // All output that clients received was recorded.
   expect(recording.events.map(([, data]) => data).join('')).toBe(ada.shown);
 });
 
@@ -459,7 +459,7 @@ test('makes the program redraw the alternate screen without showing clients the 
     return { client, requestedSizes, sizes: [...shell.sizes] };
   };
   const first = join('control');
-  // The program does not redraw if the screen is complete, or the main screen is shown.
+  // The program does not redraw if the screen is complete, or if it shows the main screen.
   shell.says('\x1b[?1049hheading');
   expect((await comes('view')).sizes).toEqual([]);
   shell.says('\x1b[?1049l');
@@ -477,7 +477,8 @@ test('makes the program redraw the alternate screen without showing clients the 
   expect(second.client.seen).toEqual([{ type: 'resize', cols: 80, rows: 24 }, '<screen>']);
   expect(recording.events.filter(([kind]) => kind === 'r')).toEqual([]);
 
-  // A size that a client requests during the redraw is applied afterwards. Several new connections cause one redraw.
+  // A size that a client requests during the redraw is applied after it. Several new connections cause a single
+  // redraw.
   join('view');
   join('view');
   shell.sizes = [];
@@ -488,7 +489,7 @@ test('makes the program redraw the alternate screen without showing clients the 
   expect(shell.sizes).toEqual(['80x23', '80x24', '100x40']);
   expect(recording.events.filter(([kind]) => kind === 'r')).toEqual([['r', '100x40']]);
 
-  // The program does not redraw after the session ended, or on the main screen.
+  // The program does not redraw after the session has ended, or on the main screen.
   join('view');
   shell.says('\x1b[?1049l');
   shell.sizes = [];

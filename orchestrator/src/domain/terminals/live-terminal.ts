@@ -18,9 +18,9 @@ import { TerminalModes } from './terminal-modes.ts';
 
 /** Limits and recording rules from the configuration. */
 export interface TerminalRules {
-  /** Seconds for which a shell is kept without a controlling connection. */
+  /** Seconds for which a shell runs without a controlling connection. */
   readonly reattachSecs: number;
-  /** Seconds for which a shell is kept without typed input; 0 means no limit. */
+  /** Seconds for which a shell runs without typed input; 0 for no limit. */
   readonly idleLimitSecs: number;
   /** Maximum size of a transcript in bytes. */
   readonly transcriptLimit: number;
@@ -28,13 +28,13 @@ export interface TerminalRules {
   readonly recordInput: boolean;
 }
 
-/** The part of a recording that a screen is built from. */
+/** The part of a recording from which a screen is built. */
 export interface ScreenSource {
   readonly session_id: string;
   /** Offset in the transcript at which the part starts, in bytes. */
   readonly from: number;
   readonly to: number;
-  /** The terminal's state at `from`: its size, and the sequences that restore its modes. */
+  /** The state of the terminal at `from`: its size, and the sequences that restore its modes. */
   readonly cols: number;
   readonly rows: number;
   readonly opening: string;
@@ -68,17 +68,17 @@ export interface LiveTerminalParts {
   readonly onEnded: (end: TerminalEnd, digest: TranscriptDigest | null) => void;
 }
 
-/** A point in a recording from which a screen can be built, with the state of the terminal there. */
+/** A point in a recording from which a screen can be built, with the state of the terminal at that point. */
 interface StartingPoint {
   readonly at: number;
   readonly cols: number;
   readonly rows: number;
   readonly opening: string;
-  /** Whether the alternate screen has earlier content that cannot be rebuilt from here. */
+  /** Whether the alternate screen has earlier content that cannot be rebuilt from this point. */
   readonly partial: boolean;
 }
 
-/** Maximum bytes of a recording from which a screen is built. Also the distance between starting points. */
+/** Maximum bytes of a recording from which a screen is built, and the distance between starting points. */
 const screenBytes = 1024 * 1024;
 const startingPointBytes = 128 * 1024;
 /** Milliseconds to wait for the remaining bytes of an incomplete character. */
@@ -90,15 +90,14 @@ const redrawMs = 100;
 /** Maximum number of typed bytes that wait to be recorded. Reading of input pauses beyond it. */
 const maxUnrecorded = 64 * 1024;
 /**
- * Milliseconds for which a shell that ended before any client connected is kept, so that a client can still read its
- * output.
+ * Milliseconds for which a shell that ended before any client connected is kept, so that a client can read its output.
  */
 const unseenMs = 10_000;
 
 /**
- * An open terminal. Shell output is recorded, then shown to the connected clients, then released from the shell's
- * flow-control window. The window bounds the memory used. No timer runs permanently: {@link sweep} is called about once a
- * second.
+ * An open terminal. Output of the shell is recorded, then shown to the connected clients, then released from the
+ * shell's flow-control window, which bounds the memory used. There is no permanent timer: {@link sweep} is called
+ * about once a second.
  */
 export class LiveTerminal implements ShellEvents {
   readonly session_id: string;
@@ -164,12 +163,12 @@ export class LiveTerminal implements ShellEvents {
     return [...this.#connections].map((connection) => connection.who);
   }
 
-  /** Starts recording the running shell. All its output is recorded. */
+  /** Starts recording all output of the running shell. */
   begin(shell: Shell, header: CastHeader): void {
     this.#shell = shell;
     this.#parts.recording.append(headerLine(header));
     this.#shownTo = this.#parts.recording.size;
-    // Recording failed, or the session was ended, while the shell started.
+    // The session ended, or its recording failed, while the shell started.
     this.#startingPoints.push({ at: this.#shownTo, ...this.#size, opening: '', partial: false });
     if (this.#end) shell.close(this.#end.reason);
     for (const event of this.#early) event();
@@ -211,12 +210,12 @@ export class LiveTerminal implements ShellEvents {
     else this.#finish(interrupted(reason));
   }
 
-  /** Ends the session. Does nothing if it has already ended. */
+  /** Ends the session. Has no effect if it has already ended. */
   close(end: TerminalEnd): void {
     this.#finish(end);
   }
 
-  /** Ends the session after a recording failure. Does not show output that is not recorded. */
+  /** Ends the session after a recording failure. Does not show the unrecorded output. */
   unrecorded(reason: Error): void {
     this.#failed = true;
     if (this.#notified) return;
@@ -335,8 +334,8 @@ export class LiveTerminal implements ShellEvents {
   }
 
   /**
-   * Records a starting point for screens. Drops starting points that are no longer needed, more than {@link screenBytes}
-   * before the shown position.
+   * Records a starting point for screens. Drops starting points that are more than {@link screenBytes} before the
+   * shown position.
    */
   #addStartingPoint(at: number): void {
     if (at - (this.#startingPoints.at(-1)?.at ?? 0) < startingPointBytes) return;
@@ -352,8 +351,8 @@ export class LiveTerminal implements ShellEvents {
   }
 
   /**
-   * Returns credit to the window when no connection waits for its first screen. Otherwise a busy shell would leave new
-   * connections too far behind to see any output.
+   * Returns credit to the window when no connection waits for its first screen. Otherwise, a busy shell would leave
+   * new connections too far behind to see any output.
    */
   #taken(bytes: number): void {
     this.#owed += bytes;
@@ -382,8 +381,8 @@ export class LiveTerminal implements ShellEvents {
   }
 
   /**
-   * Makes the program redraw its whole screen, because a rebuilt screen may lack parts that were drawn earlier, such as
-   * other panes or a heading. Changes the terminal's size for a moment, which clients do not see.
+   * Makes the program redraw its screen, because a rebuilt screen may lack parts that were drawn earlier, such as
+   * panes or a heading. Changes the terminal's size briefly, without notifying clients.
    */
   #redraw(): void {
     // A pending size change makes the program redraw anyway.
@@ -471,11 +470,11 @@ export class LiveTerminal implements ShellEvents {
     this.#left(connection);
   }
 
-  /** Shows the recorded output, then notifies the clients, then closes their connections. */
+  /** Shows the recorded output to the clients, notifies them, and closes their connections. */
   #finish(end: TerminalEnd): void {
     if (this.#end) return;
     this.#release();
-    // Recording the last bytes may have ended the session: the transcript was full, or recording failed.
+    // The recording of the last bytes may have ended the session, because it failed or the transcript was full.
     if (this.#end) return;
     this.#end = end;
     this.#sizing?.();

@@ -35,14 +35,16 @@ interface Opening extends TerminalParts {
 interface ShellChoice {
   readonly cols: number;
   readonly rows: number;
-  /** Null means the shell that the agent is configured for. */
+  /** Null for the shell in the agent's configuration. */
   readonly shell: string | null;
 }
 
 /**
- * Opens a session: starts its transcript and its shell, and records it. If a step fails, the earlier ones are reverted.
+ * Opens a session: starts its transcript and its shell, and records it in the database. If a step fails, the earlier
+ * steps are reverted.
  * @returns the open, recorded session
- * @throws MusterError agent_not_approved, terminal_unrecorded, unauthenticated, terminal_ended, and refusals of the agent
+ * @throws MusterError agent_not_approved, terminal_unrecorded, unauthenticated, terminal_ended, and refusals of the
+ * agent
  */
 export async function openTerminal(
   opening: Opening,
@@ -55,7 +57,7 @@ export async function openTerminal(
   const session = { session_id, operator_id: actor.id, opened_at: seconds(context.now()), agent };
   const { live, onRecord, endRecorded } = await startRecording(opening, session, { cols, rows });
   try {
-    // A shell runs the profile of its user, so none starts for an operator who was removed.
+    // A shell runs the profile of its user, so it must not start for an operator who was removed.
     await stillSignedIn(context, actor);
     const shell = await shells.open(
       { session_id, node_id: agent.node_id, cols, rows, shell: requested, operator: actor.name },
@@ -144,7 +146,7 @@ async function record(context: Context, session: EndedSession, actor: Actor, she
   await context.db.write({
     name: 'terminals/open',
     statements: [
-      // Checks the operator in the same transaction, so that an operator who is removed concurrently gets no terminal.
+      // Ensures that an operator who is removed concurrently gets no terminal.
       statement(liveOperator, { operator_id }, { expect: 'row', else: 'unauthenticated' }),
       statement(approvedAgent, { node_id }, { expect: 'row', else: 'agent_not_approved' }),
       statement(insertTerminal, { session_id, node_id, operator_id, opened_at }),

@@ -3,9 +3,9 @@ import { interrupted, type LiveTerminal, type TerminalEnd } from './live-termina
 import type { TerminalEnds } from './terminal-ends.ts';
 
 const sweepMs = 1000;
-/** Maximum milliseconds that a reader waits while the end of a terminal is recorded. */
+/** Maximum milliseconds that a read waits for the end of a terminal to be recorded. */
 const maxWaitMs = 2000;
-/** Maximum milliseconds that a stop waits. The next start records the ends that are missing. */
+/** Maximum milliseconds that a stop waits. The next start records the missing ends. */
 const stopMs = 5_000;
 
 export interface OpenTerminal {
@@ -23,8 +23,8 @@ export interface OpenTerminalsParts {
 }
 
 /**
- * The sessions of this process that are open, or whose end is being recorded. All share one timer, which only runs while
- * there are any.
+ * The sessions of this process that are open, or whose ends are being recorded. They share one timer, which runs only
+ * while there are any.
  */
 export class OpenTerminals {
   readonly #parts: OpenTerminalsParts;
@@ -71,7 +71,7 @@ export class OpenTerminals {
     if (endRecorded.length > 0) await this.#atMost(maxWaitMs, Promise.all(endRecorded));
   }
 
-  /** Starts the timer. Call it when a session opens, or an end waits to be recorded. */
+  /** Starts the timer. Call it when a session opens, or when an end must be recorded. */
   watch(): void {
     if (!this.#stopping) this.#cancelTimer ??= this.#parts.clock.after(sweepMs, () => this.#sweep());
   }

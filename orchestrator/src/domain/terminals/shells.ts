@@ -1,10 +1,10 @@
 /**
- * The domain's interface for shells on agents, implemented by the gateway. Output is flow-controlled: the agent sends at
- * most `limits.terminalOutputWindowBytes` that `taken` has not released, then stops reading from the shell.
+ * The domain's interface for shells on agents, implemented by the gateway. Output is flow-controlled: the agent sends
+ * at most `limits.terminalOutputWindowBytes` that `taken` has not released, then stops reading from the shell.
  */
 export interface Shells {
   /**
-   * Starts a shell on a connected agent. `events` is only called after this has resolved.
+   * Starts a shell on a connected agent. `events` is called only after this has resolved.
    * @throws MusterError terminal_disabled, terminal_limit, terminal_shell_refused, terminal_failed, agent_offline,
    * agent_timeout
    */
@@ -16,23 +16,23 @@ export interface ShellOptions {
   readonly node_id: string;
   readonly cols: number;
   readonly rows: number;
-  /** Null means the shell that the agent is configured for. */
+  /** Null for the shell in the agent's configuration. */
   readonly shell: string | null;
   /** Username of the operator who opens the shell. */
   readonly operator: string;
 }
 
-/** Events of a shell. The last event is exactly one of `exited` and `lost`. */
+/** Events of a shell. The last event is either `exited` or `lost`. */
 export interface ShellEvents {
   /** Receives output. The receiver owns the bytes, and releases them with `Shell.taken`. */
   output(bytes: Uint8Array): void;
-  /** More input is accepted. Follows a call to `Shell.write` that returned false. */
+  /** Reports that the shell accepts input again, after `Shell.write` returned false. */
   writable(): void;
   /** The shell ended by itself, after all its output was delivered. */
   exited(exit: ShellExit): void;
   /**
    * The agent disconnected or violated the protocol.
-   * @param reason shown to operators
+   * @param reason displayed to operators
    */
   lost(reason: string): void;
 }
@@ -44,7 +44,7 @@ export interface ShellExit {
 }
 
 export interface Shell {
-  /** The program, and the system user that runs it. */
+  /** The program that runs as the shell, and the system user that runs it. */
   readonly program: string;
   readonly user: string;
   /**
@@ -55,6 +55,6 @@ export interface Shell {
   resize(cols: number, rows: number): void;
   /** Releases output that was recorded and shown. */
   taken(bytes: number): void;
-  /** Ends the shell. No event follows. Does nothing if the shell has already ended. */
+  /** Ends the shell, without causing an event. Has no effect if the shell has already ended. */
   close(reason: string): void;
 }

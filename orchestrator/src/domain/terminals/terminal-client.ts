@@ -1,16 +1,16 @@
 import type { ErrorCode } from '@muster/protocol';
 import type { TerminalMode } from './terminal-tickets.ts';
 
-/** Messages to clients on a terminal's WebSocket. Sent in addition to output, as JSON text frames. */
+/** Messages to clients on a terminal's WebSocket, as JSON text frames between the output. */
 export type TerminalNotice =
   /** The size of the terminal. Sent first, and after every change. */
   | { readonly type: 'resize'; readonly cols: number; readonly rows: number }
   /** The shell ended. `code` is null if it is unknown, or if a signal ended the shell. */
   | { readonly type: 'exit'; readonly code: number | null; readonly signal: string | null }
-  /** Why this connection or the session ends, with an error code of the API. */
+  /** The reason why this connection or the session ends, with an error code of the API. */
   | { readonly type: 'error'; readonly code: ErrorCode; readonly message: string };
 
-/** An operator's connection to a terminal, as the domain uses it. The HTTP side owns the socket. */
+/** An operator's connection to a terminal, as the domain uses it. The HTTP layer owns the socket. */
 export interface TerminalClient {
   /**
    * Sends output.
@@ -18,7 +18,7 @@ export interface TerminalClient {
    */
   show(bytes: Uint8Array, sent: () => void): void;
   notify(notice: TerminalNotice): void;
-  /** Stops reading input until `resume`. Typed bytes then wait in the network's buffers. */
+  /** Stops reading input until `resume`. Typed bytes then wait in network buffers. */
   pause(): void;
   resume(): void;
   /** Closes the connection after all pending data was sent. */
@@ -27,7 +27,7 @@ export interface TerminalClient {
   cut(): void;
 }
 
-/** Events of a client, reported by the HTTP side. */
+/** Events of a client, reported by the HTTP layer. */
 export interface TerminalConnectionEvents {
   readonly mode: TerminalMode;
   typed(bytes: Uint8Array): void;
@@ -36,7 +36,7 @@ export interface TerminalConnectionEvents {
   left(): void;
 }
 
-/** Accepts connections from the HTTP side. */
+/** Accepts connections from the HTTP layer. */
 export interface TerminalConnections {
   /**
    * Redeems a ticket and connects the client to its session. The client may receive messages and output before this

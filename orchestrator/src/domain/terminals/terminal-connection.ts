@@ -9,13 +9,13 @@ export interface Attached {
   readonly since: number;
 }
 
-/** Maximum number of bytes that a viewer may be behind. Beyond it, the viewer is disconnected. */
+/** Maximum number of bytes that a viewer may be behind. Viewers that exceed it are disconnected. */
 const maxBehind = 1024 * 1024;
 
 /**
- * A single connection to a terminal. It first receives the screen at the time it connected, then all later output in order.
- * The controlling connection determines the flow control: output that it has not received stays in the shell's flow-control
- * window.
+ * A connection to a terminal. It first receives the screen as of the connection, then all later output in order. The
+ * controlling connection determines the flow control: output that it has not received remains in the shell's
+ * flow-control window.
  */
 export class TerminalConnection {
   readonly who: Attached;
@@ -23,7 +23,7 @@ export class TerminalConnection {
   readonly #client: TerminalClient;
   readonly #taken: (bytes: number) => void;
   readonly #tooSlow: () => void;
-  /** Output that waits for the first screen; null when none is pending. */
+  /** Output that waits for the first screen; null if no screen is pending. */
   #queue: (() => void)[] | null = null;
   /** Number of bytes that the network has not accepted. */
   #behind = 0;
@@ -82,7 +82,7 @@ export class TerminalConnection {
   }
 
   /**
-   * Shows a screen. Later output follows it.
+   * Shows a screen, before all later output.
    * @param started called after the screen was shown
    */
   begin(screen: Promise<Uint8Array>, started: () => void): void {

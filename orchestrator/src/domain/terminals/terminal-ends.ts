@@ -20,7 +20,7 @@ interface Pending {
   readonly closedAt: number;
 }
 
-/** Records the ends of sessions. Retries if the database fails, so that no session stays open forever. */
+/** Records the ends of sessions. Retries if the database fails, so that no session remains open forever. */
 export class TerminalEnds {
   readonly #context: Context;
   readonly #pending = new Map<string, Pending>();
@@ -36,7 +36,7 @@ export class TerminalEnds {
 
   /**
    * Records the end of a session.
-   * @returns whether the end was recorded; otherwise {@link retry} records it later
+   * @returns whether the end was recorded; otherwise, {@link retry} records it later
    */
   async record(session: EndedSession, end: Pending['end'], digest: TranscriptDigest | null): Promise<boolean> {
     // The end is never before the start, even if the clock was set back.
@@ -91,7 +91,7 @@ export class TerminalEnds {
         ],
       });
     } catch (error) {
-      // `terminal_ended` means that an earlier attempt with an unknown outcome succeeded.
+      // The error `terminal_ended` means that an earlier attempt with an unknown outcome succeeded.
       if (!(error instanceof MusterError && error.code === 'terminal_ended')) {
         this.#context.log.warn({ err: error, session_id }, 'failed to record end of terminal session; will retry');
         return false;

@@ -1,6 +1,6 @@
 /**
- * Tracks the modes of a terminal from its output, because a screen that is rebuilt from the middle of a recording lacks
- * them. Only scans for escape characters, which costs little.
+ * Tracks the modes of a terminal from its output, because a screen that is rebuilt from the middle of a recording
+ * lacks them. To save time, scans only for escape characters.
  */
 
 const escapeByte = 0x1b;
@@ -8,7 +8,7 @@ const escapeByte = 0x1b;
 const maxSequenceLength = 64;
 
 const alternateScreens = [47, 1047, 1049];
-/** Groups of modes that exclude each other. Switching off any mode of a group ends the active one. */
+/** Groups of modes that exclude each other. Switching off any mode of a group ends its active mode. */
 const exclusive = [
   [9, 1000, 1002, 1003],
   [1005, 1006, 1015, 1016],
@@ -23,7 +23,7 @@ export class TerminalModes {
   readonly #switched = new Map<number, boolean>();
   #alternate = false;
   #cursorStyle = '';
-  /** Scroll margins of the main screen and of the alternate screen. */
+  /** Scroll margins of the main screen and the alternate screen. */
   #margins = ['', ''];
   /** Bytes from an unfinished escape sequence; null outside one. */
   #sequence: string | null = null;
@@ -48,7 +48,7 @@ export class TerminalModes {
     return this.#alternate;
   }
 
-  /** Returns the sequences that bring a new terminal into this state. */
+  /** Returns the sequences that set a new terminal to this state. */
   opening(): string {
     // If a sequence is unfinished, the next bytes of the recording complete it.
     const unfinished = this.#sequence === null ? '' : `\x1b${this.#sequence}`;

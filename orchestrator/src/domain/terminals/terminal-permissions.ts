@@ -6,10 +6,7 @@ import { ended, interrupted } from './live-terminal.ts';
 import type { OpenTerminals } from './open-terminals.ts';
 import type { TerminalTickets } from './terminal-tickets.ts';
 
-/**
- * Milliseconds after which the permissions of operators and agents are checked again, because a hint on the bus may be
- * lost.
- */
+/** Milliseconds after which the permissions of operators and agents are checked again, because hints may be lost. */
 const recheckMs = 5_000;
 
 /** Ends terminals and revokes tickets when their operator is removed or signs out, or their agent is no longer approved. */
@@ -38,7 +35,7 @@ export class TerminalPermissions {
     });
   }
 
-  /** Rechecks permissions if the last check is long enough ago. */
+  /** Rechecks permissions if `recheckMs` has passed since the last check. */
   recheckWhenDue(): void {
     if (!this.#checking && this.#clock.monotonic() - this.#checkedAt >= recheckMs) void this.#recheck();
   }
@@ -71,14 +68,17 @@ export class TerminalPermissions {
   }
 
   /**
-   * Closes the connections of the sign-in session. Their shells continue for the reattach time, as after any disconnect.
+   * Closes the connections of the sign-in session. Their shells continue for the reattach time, as after any
+   * disconnect.
    */
   #signInEnded(tokenHash: string, renewedAs: string | null): void {
     if (renewedAs === null) this.#tickets.revoke(({ token_hash }) => token_hash === tokenHash);
     for (const { live } of this.#open.all) live.signInEnded(tokenHash, renewedAs);
   }
 
-  /** Ends the terminal sessions on agents that are not approved, without waiting for the ends of the agents' links. */
+  /**
+   * Ends the terminal sessions on agents that are not approved, without waiting for the links of the agents to close.
+   */
   async #endOfRejected(nodeIds: readonly string[]): Promise<void> {
     const rows = await this.#context.db.all(approvedAgents, { ids: nodeIds });
     const approved = new Set(rows.map(({ node_id }) => node_id));

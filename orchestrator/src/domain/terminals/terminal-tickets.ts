@@ -18,8 +18,8 @@ const maxOfSession = 32;
 const digest = (ticket: string): string => createHash('sha256').update(ticket).digest('base64');
 
 /**
- * Issues tickets for connections to terminals. A browser cannot send a session token with a WebSocket, and a token in the
- * URL would be in every log. A ticket is valid only once and briefly, and only its hash is stored.
+ * Issues tickets for connections to terminals. A browser cannot send a session token with a WebSocket, and logs would
+ * contain a token in the URL. A ticket is valid once and for a short time, and only its hash is stored.
  */
 export class TerminalTickets {
   readonly #now: () => number;
@@ -59,7 +59,7 @@ export class TerminalTickets {
     for (const [key, ticket] of this.#live) if (which(ticket)) this.#live.delete(key);
   }
 
-  /** Drops expired tickets. Tickets expire in the order in which they were issued. */
+  /** Drops expired tickets, which are the oldest ones. */
   #expire(): void {
     for (const [key, { until }] of this.#live) {
       if (until > this.#now()) return;

@@ -42,7 +42,7 @@ describeDatabases('terminals', (fixture) => {
     const admin: TerminalAsker = { actor, role: 'admin' };
     const audit = async () => (await listAudit(domain.context, { category: 'terminal' })).events.reverse();
     const events = async () => (await audit()).map((event) => event.event_type);
-    /** Connects with the ticket from the answer to a request. */
+    /** Connects with the ticket from a response. */
     const join_ = (given: { session_id: string; ws_url: string }) => {
       const client = new MemoryClient();
       const connection = terminals.connect(ticketOf(given), given.session_id, client);
@@ -183,7 +183,7 @@ describeDatabases('terminals', (fixture) => {
   test('deletes sessions and transcripts past their retention', async () => {
     const { terminals, admin, domain, directory, transcripts, join } = await open(fixture, { idleLimitSecs: 0 });
     const { context } = domain;
-    // An open terminal has a timer each second, and advancing this clock runs all of them.
+    // While a terminal is open, a timer runs every second, and advancing this clock runs it each time.
     const days = 2;
     const day = 86_400_000;
     const begin = async () => {
@@ -295,7 +295,7 @@ describeDatabases('terminals', (fixture) => {
     const { session_id } = opened;
     const controls = join(opened);
     const looks = join(await terminals.attach(eve(elsewhere), session_id, 'view'));
-    // Renewing a sign-in session keeps its connections.
+    // The connections of a sign-in session continue when the session is renewed.
     const renewed = hashOfToken((await signIn.renew(here)).token);
     await new Promise((resolve) => setImmediate(resolve));
     expect(controls.over).toBeNull();

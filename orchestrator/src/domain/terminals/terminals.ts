@@ -24,12 +24,15 @@ import { type EndedSession, TerminalEnds } from './terminal-ends.ts';
 import { TerminalPermissions } from './terminal-permissions.ts';
 import { type TerminalMode, TerminalTickets } from './terminal-tickets.ts';
 
-/** Terminal sessions: opening, listing, attaching, and ending them, and reading their transcripts. */
+/** Opens, lists, attaches, and ends terminal sessions, and reads their transcripts. */
 
 export interface TerminalAsker {
   readonly actor: Actor;
   readonly role: Role;
-  /** Token hash of the operator's sign-in session, if any. Signing out closes the connections that were opened with it. */
+  /**
+   * Token hash of the operator's sign-in session, if any. When the session ends, the connections that were opened with
+   * it are closed.
+   */
   readonly token_hash?: string;
 }
 
@@ -58,7 +61,7 @@ export interface Terminals extends TerminalConnections {
    */
   get(sessionId: string): Promise<TerminalSessionDetail>;
   /**
-   * Ends a session. Does nothing if it has already ended.
+   * Ends a session. Has no effect if it has already ended.
    * @throws MusterError terminal_not_found, terminal_of_another
    */
   close(asker: TerminalAsker, sessionId: string): Promise<void>;
@@ -238,7 +241,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       const live = open.find(sessionId);
       if (row.status !== 'active' || !live || live.over) throw new MusterError('terminal_ended');
       const agent = await agentLabel(context, row.node_id);
-      // An operator who is removed concurrently gets no ticket, or has it revoked.
+      // If an operator is removed concurrently, the ticket is refused or revoked.
       const connection = issueTicket(tickets, asker, row.session_id, mode);
       await recordJoin(context, asker.actor, row, { agent, mode });
       return connection;
