@@ -98,7 +98,9 @@ export class Addresses {
 export async function readTls({ tls_enabled, tls_cert, tls_key }: Config): Promise<Tls | null> {
   if (!tls_enabled) return null;
   if (tls_cert === null || tls_key === null)
-    throw new Error('tls_cert was removed from the configuration: restart to serve a generated certificate');
+    throw new Error(
+      'tls_cert is missing from the configuration; restart the orchestrator to serve a generated certificate',
+    );
   return { cert: await readFile(tls_cert, 'utf8'), key: await readFile(tls_key, 'utf8') };
 }
 

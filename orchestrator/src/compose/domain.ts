@@ -147,7 +147,7 @@ function createSignInSessions({ context, settings, addresses, clock }: DomainPar
 function recordSamplesUnlessDiskLow(metrics: Metrics, disk: DiskGuard, { db }: Context): AgentLinks['sampled'] {
   return async (nodeId, samples) => {
     if (disk.low && db.kind === 'sqlite')
-      throw new MusterError('storage_full', 'The disk of the orchestrator is nearly full; no samples were stored');
+      throw new MusterError('storage_full', 'the disk of the orchestrator is nearly full; no samples were stored');
     await metrics.record(nodeId, samples);
   };
 }

@@ -103,7 +103,7 @@ describeDatabases('reports of an operation', (fixture) => {
     const [first] = asSent(operation);
     expect(await results(operation.operation_id, 2, [first!])).toMatchObject({ code: 'protocol_violation' });
     expect(await results(operation.operation_id, 3, [first!])).toMatchObject({
-      message: expect.stringContaining('where only a removal is allowed'),
+      message: expect.stringContaining('where only removals are allowed'),
     });
     expect(await count('results')).toBe(0);
   });
@@ -271,7 +271,7 @@ describeDatabases('daily limits of an agent', (fixture) => {
     expect(await results(check.operation_id, 0, [second!])).toBeNull();
     expect(await results(check.operation_id, 3, [second!])).toMatchObject({ code: 'protocol_violation' });
     expect(await results(check.operation_id, 0, [resultOf()])).toMatchObject({
-      message: expect.stringContaining('which is not checked'),
+      message: expect.stringContaining('but is not checked'),
     });
   });
 });

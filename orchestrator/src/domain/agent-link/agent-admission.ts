@@ -38,7 +38,7 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
     const { node_id } = from;
     const known = await db.get(agentById, { node_id });
     if (known?.status === 'rejected')
-      return refuse('rejected', 'this agent was rejected', limits.rejectedRetryAfterSecs);
+      return refuse('rejected', 'an operator rejected this agent', limits.rejectedRetryAfterSecs);
     if (from.succession !== null) {
       const refusal = await succeed(context, hello, from, from.succession);
       if (refusal !== null) return { admitted: false, refusal };
@@ -59,18 +59,14 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
       if (error.code === 'enrolment_token_not_found')
         return refuse('token_invalid', 'the enrollment token has no uses left', retrySecs);
       if (error.code === 'pending_full' || error.code === 'agent_changed')
-        return refuse(
-          'pending_full',
-          `${pending.capacity} agents already wait for approval, which is the maximum`,
-          retrySecs,
-        );
+        return refuse('pending_full', `${pending.capacity} agents already wait for approval, the maximum`, retrySecs);
       if (error.code === 'name_taken')
-        return refuse('token_invalid', 'another agent has taken the name of the enrollment token', retrySecs);
+        return refuse('token_invalid', 'another agent has the name that the enrollment token assigns', retrySecs);
       throw error;
     }
     const ended = await findEnded(context, hello, node_id);
     const row = await recordConnected(context, usage, hello, from, known, singly);
-    if (!row) return refuse('removed', 'this agent was removed', limits.rejectedRetryAfterSecs);
+    if (!row) return refuse('removed', 'an operator removed this agent', limits.rejectedRetryAfterSecs);
     const acknowledged = (await db.get(acknowledgedSeq, { node_id }))?.seq ?? 0;
     return {
       admitted: true,
@@ -121,10 +117,17 @@ async function succeed(context: Context, hello: Hello, from: Caller, succession:
   } catch (error) {
     if (!(error instanceof MusterError)) throw error;
     if (error.code === 'invalid_input')
-      return { code: 'key_refused', message: `the new key is refused: ${error.message}`, retry_after_secs: null };
-    // The agent's keys or approval changed after they were read. The next hello reads them again.
+      return {
+        code: 'key_refused',
+        message: `the orchestrator refuses the new key: ${error.message}`,
+        retry_after_secs: null,
+      };
     if (error.code === 'agent_changed')
-      return { code: 'unavailable', message: 'the agent was changed while it was connecting', retry_after_secs: 1 };
+      return {
+        code: 'unavailable',
+        message: 'the agent’s record changed while the agent was connecting',
+        retry_after_secs: 1,
+      };
     throw error;
   }
 }
@@ -208,7 +211,7 @@ function connectionHappening(
     return {
       ...connected,
       type: 'agent.returned',
-      summary: `agent ${label} connected again from ${from.remote_ip}`,
+      summary: `agent ${label} reconnected from ${from.remote_ip}`,
       metadata: { ...metadata, lost_at: known.lost_at },
     };
   if (known.status !== 'approved') return null;
@@ -257,7 +260,7 @@ async function findEnded(context: Context, hello: Hello, nodeId: string): Promis
 
 const neverReceived = (error: string): Ending => ({ status: 'cancelled', error, summary: null, startedAt: null });
 
-const cancelledBefore = 'cancelled before the agent received it';
+const cancelledBefore = 'the operation was cancelled before the agent received it';
 
 /**
  * Marks an operation as not dispatched, because the message with it was lost.

@@ -76,7 +76,7 @@ const refused = (
   why: string,
   code: 'key_refused' | 'key_unknown' = 'key_refused',
 ): { refusal: Refusal; node_id: string } => ({
-  refusal: { code, message: `the new key is refused: ${why}`, retry_after_secs: null },
+  refusal: { code, message: `the orchestrator refuses the new key: ${why}`, retry_after_secs: null },
   node_id,
 });
 
@@ -95,26 +95,27 @@ export function judgeKey(
   if (own !== undefined) {
     const { node_id, valid_until } = own;
     if (valid_until !== null && valid_until <= now)
-      return replaced(node_id, 'another key has replaced this one, and it is no longer valid');
+      return replaced(node_id, 'a newer key has replaced this key, which is no longer valid');
     return { node_id, valid_until, succession: null };
   }
   const firstId = idOfRawKey(Buffer.from(public_key, 'hex'));
-  // The agent's record no longer contains its first key. Statements about that key have no effect.
-  if (idTaken) return replaced(firstId, 'another key has replaced this one');
+  // The agent no longer has its first key. Statements about that key have no effect.
+  if (idTaken) return replaced(firstId, 'a newer key has replaced this key');
   const statements = statementsOf(shown);
   if (statements.length === 0) return { node_id: firstId, valid_until: null, succession: null };
   const followed = follow(public_key, statements, formers);
-  if (followed === 'unsigned') return refused(firstId, 'the former key did not sign it');
-  // The key that signed the statement belongs to another orchestrator, or to a removed agent. On `key_unknown`, the agent
-  // tries its other keys, or enrolls as a new agent.
-  if (followed === 'unknown') return refused(firstId, 'the key that signed it is unknown', 'key_unknown');
+  if (followed === 'unsigned') return refused(firstId, 'the former key did not sign the key statement');
+  // The signing key belongs to another orchestrator, or to a removed agent. On `key_unknown`, the agent tries its
+  // other keys, or enrolls as a new agent.
+  if (followed === 'unknown')
+    return refused(firstId, 'the orchestrator does not know the key that signed the key statement', 'key_unknown');
   const { former, said } = followed;
   const { node_id } = former;
   const first = said.at(-1)!;
   // The agent was removed and enrolled again under an earlier key, for example after its disk was restored.
   if (first.madeAt + keyStatementLimits.clockSkewSecs < former.first_seen_at)
-    return refused(node_id, 'its statement is older than the agent’s enrollment', 'key_unknown');
-  // The age of a statement by an unrecorded key cannot be checked, because it is unknown when that key was last used.
+    return refused(node_id, 'the key statement is older than the agent’s enrollment', 'key_unknown');
+  // Only the age of the first statement is checked against its key's last use, which is unknown for unrecorded keys.
   const fault =
     keyStatementFault(first, now, former.last_seen_at) ??
     said
@@ -122,12 +123,10 @@ export function judgeKey(
       .map((each) => keyStatementFault(each, now, 0))
       .find((each) => each !== null);
   if (fault != null) return refused(node_id, fault);
-  if (former.valid_until !== null)
-    return refused(node_id, 'the key that signed it has itself been replaced and cannot name a successor');
-  // A rejected agent is refused as rejected under any of its keys. Both keys stay valid.
+  if (former.valid_until !== null) return refused(node_id, 'the key that signed the key statement has been replaced');
+  // A rejected agent is refused under each of its keys. Both keys remain valid.
   if (former.status === 'rejected') return { node_id, valid_until: null, succession: null };
-  if (former.status === 'pending')
-    return refused(node_id, 'this agent waits for approval and cannot change its key until then');
+  if (former.status === 'pending') return refused(node_id, 'this agent cannot change its key before it is approved');
   return { node_id, valid_until: null, succession: successionBy(said, formers, now) };
 }
 
@@ -256,7 +255,7 @@ export function successionStatements(
       {
         expect: 'no_row',
         else: 'invalid_input',
-        detail: `the agent’s key was changed ${maxKeys - 1} times, which is the maximum`,
+        detail: `the agent’s key was already changed ${maxKeys - 1} times, the maximum`,
       },
     ),
     audited(context, {

@@ -95,7 +95,7 @@ export async function reported(
     const acknowledged = (await context.db.get(acknowledgedSeq, { node_id: nodeId }))?.seq ?? 0;
     if (seq <= acknowledged) return null;
   }
-  throw new Error(`the database refused report ${seq} of agent ${nodeId} 5 times`);
+  throw new Error(`failed to store report ${seq} of agent ${nodeId} in 5 attempts`);
 }
 
 async function limitsFor({ usage, space }: ReportMemory, nodeId: string): Promise<ReportLimits> {

@@ -99,7 +99,7 @@ async function loaded(
   }
   const changed = plan === null || dispatched_at !== null ? undefined : changedSince(plan.secrets, payload.secrets);
   if (changed !== undefined) {
-    await endUnresolved(context, row, `plan_stale: the secret ${changed} has changed since this was planned`);
+    await endUnresolved(context, row, `plan_stale: the secret ${changed} has changed since the plan`);
     return 'ended';
   }
   const sending = reportedOf(row, dispatched_at ?? seconds(context.now()));

@@ -113,7 +113,7 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
       type: 'agent.limited',
       actor: systemActor,
       target: { type: 'agent', id: node_id, name: label },
-      summary: `${label} has exceeded its daily limit of ${limit} ${counted[what]}; until 00:00 UTC ${consequences[what]}`,
+      summary: `agent ${label} has exceeded its daily limit of ${limit} ${counted[what]}; until 00:00 UTC ${consequences[what]}`,
       metadata: { what, limit },
     });
 

@@ -80,7 +80,7 @@ export function createDiscovery(context: Context, options: DiscoveryOptions): Di
       throw new MusterError(
         'discovery_failed',
         failed.length > 0
-          ? `no announcement could be sent: ${failed
+          ? `failed to send any announcement: ${failed
               .slice(0, 8)
               .map(({ to, error }) => `${to}: ${error}`)
               .join('; ')}`
@@ -114,8 +114,8 @@ export function parseTarget(text: string): { host: string; port: number } {
   const host = bracketed ?? plain;
   if (host === undefined) throw fault('must be host:port, such as 192.0.2.40:4747 or [2001:db8::40]:4747');
   const port = Number(digits);
-  if (port < 1 || port > 65_535) throw fault(`has port ${digits}, but a port must be 1 to 65535`);
-  // The interface (`%eth0`) of a link-local address only has a meaning on this machine, so it is not sent.
+  if (port < 1 || port > 65_535) throw fault(`has port ${digits}; a port must be between 1 and 65535`);
+  // The interface (`%eth0`) of a link-local address is meaningful only on this machine, so it is not sent.
   const [address = '', scope] = host.split('%', 2);
   const isValid =
     bracketed === undefined ? !host.includes('%') : address.includes(':') && /^[\w.-]{1,15}$/.test(scope ?? 'x');

@@ -99,7 +99,7 @@ export function installSource(facts: InstallFacts): InstallSource | { refused: s
   if (publicUrl !== null) return { from: publicUrl.replace(/\/+$/, ''), pin: null };
   if (loopback.test(apiHost))
     return {
-      refused: `the API listens only on ${apiHost}, which other machines cannot reach; set api_host in the configuration`,
+      refused: `the API listens only on ${apiHost}, which other machines cannot reach; set api_host in the configuration to an address that they can reach`,
     };
   if (!tls || keyDigest === null)
     return {

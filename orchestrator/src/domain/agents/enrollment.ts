@@ -65,10 +65,10 @@ export async function createToken(
     requireAgentName(options.name);
     const message =
       uses > 1
-        ? 'only a single-use token can have a name'
+        ? 'only a single-use token can assign a name'
         : approve
           ? null
-          : 'only a token that approves can have a name';
+          : 'only a token that approves agents can assign a name';
     if (message !== null) throw new MusterError('invalid_input', message, [{ path: '/name', message }]);
   }
   const tags = options.tags ?? {};
@@ -98,7 +98,7 @@ export async function createToken(
             {
               expect: 'no_row',
               else: 'name_taken',
-              detail: `a valid enrollment token already has the name ${row.name}; revoke that token (muster enrolment-tokens list, revoke) or choose another name`,
+              detail: `a valid enrollment token already assigns the name ${row.name}; revoke that token with muster enrolment-tokens revoke, or choose another name`,
             },
           ),
         ];

@@ -81,7 +81,7 @@ describeDatabases('pending agents', (fixture) => {
     const announced = await events(domain, 'agent.pending');
     expect(announced).toHaveLength(11);
     expect(announced[0]).toMatchObject({
-      summary: '30 more agents wait for approval; the last was web-1 from 198.51.100.39',
+      summary: '30 more agents wait for approval; the newest is web-1 from 198.51.100.39',
       metadata: { count: 30 },
     });
     await come(domain, '198.51.100.100');

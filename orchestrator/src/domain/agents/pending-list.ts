@@ -71,7 +71,7 @@ export function createPendingList(context: Context, capacity: number): PendingLi
           audited(context, {
             type: 'agent.pending',
             actor: systemActor,
-            summary: `${more} for approval; the last was ${newest.target?.name} from ${newest.metadata?.ip}`,
+            summary: `${more} for approval; the newest is ${newest.target?.name} from ${newest.metadata?.ip}`,
             metadata: { ...newest.metadata, count, since: new Date(since).toISOString() },
           }),
         ],

@@ -81,7 +81,7 @@ export async function putOneTag(context: Context, actor: Actor, idOrName: string
     {
       expect: 'no_row',
       else: 'invalid_input',
-      detail: `the agent has ${maxTags} tags, which is the maximum`,
+      detail: `the agent already has ${maxTags} tags, the maximum`,
     },
   );
   await changeTags(context, actor, agent, [put, capacity], `${agent.label} tagged ${key}=${value}`, {

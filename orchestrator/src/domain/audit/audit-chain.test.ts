@@ -84,7 +84,7 @@ describe('cut for pruning', () => {
 
   test.each<[string, number[], number, boolean]>([
     ['an empty chain', [], 10, false],
-    ['a chain of only older events', [1, 2, 3], 13, true],
+    ['a chain of older events only', [1, 2, 3], 13, true],
     ['an event exactly at the given time, which is kept', [1, 100, 3], 11, false],
     ['an old event after a newer one, which is kept for now', [1, 2, 150, 3], 12, false],
     ['a chain without older events', [100, 101], 10, false],

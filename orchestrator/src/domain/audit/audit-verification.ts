@@ -36,7 +36,7 @@ function faultOf(before: Link, event: PlacedEvent): string | null {
   try {
     if (hashOf(before.hash, event) === event.hash) return null;
   } catch {
-    return 'the event cannot be read';
+    return 'the event has an invalid format';
   }
   return 'the hash does not match the event and the previous hash';
 }
@@ -65,7 +65,7 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
     return {
       place: first.place as number,
       event_id: first.id,
-      message: 'the position of the event is before the anchor',
+      message: 'the position is before the start of the chain',
     };
   };
   const early = await begin();
@@ -109,7 +109,7 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
             },
       );
     if (head.place < last.place) {
-      const message = 'the position of the event is after that of the recorded newest event';
+      const message = 'the position is after the recorded end of the chain';
       return verdict({ place: head.place + 1, event_id: null, message });
     }
     if (now.place > last.place) {

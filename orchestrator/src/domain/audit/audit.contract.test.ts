@@ -259,7 +259,7 @@ describeDatabases('the audit log', (fixture) => {
     test.each<[string, string, number, string]>([
       ['a changed summary', `update audit_events set summary = 'nothing' where place = 130`, 130, 'hash'],
       ['changed metadata', `update audit_events set metadata = '{"at":7}' where place = 130`, 130, 'hash'],
-      ['metadata that is no JSON', `update audit_events set metadata = '{' where place = 130`, 130, 'read'],
+      ['metadata that is no JSON', `update audit_events set metadata = '{' where place = 130`, 130, 'format'],
       ['a changed category', `update audit_events set category = 'x' where place = 130`, 130, 'category'],
       ['a changed time', 'update audit_events set timestamp_ms = timestamp_ms + 1 where place = 130', 130, 'hash'],
       ['a changed hash', `update audit_events set hash = 'ab' where place = 130`, 130, 'hash'],

@@ -105,7 +105,7 @@ function readCursor(text: string): { below_ms: number; below_seq: number } {
   const read = /^(\d{1,15})\.(\d{1,15})$/.exec(text);
   if (read === null)
     throw new MusterError('invalid_input', 'the cursor is invalid', [
-      { path: '/cursor', message: 'must be the next_cursor of an earlier answer' },
+      { path: '/cursor', message: 'must be the next_cursor of an earlier response' },
     ]);
   return { below_ms: Number(read[1]), below_seq: Number(read[2]) };
 }

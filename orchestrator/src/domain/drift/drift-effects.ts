@@ -58,7 +58,11 @@ const unlessAcceptanceChanged = ({ node_id, scope, accepted }: StateRow): Statem
   statement(
     stillAccepted,
     { node_id, scope, accepted: accepted ?? '' },
-    { expect: 'row', else: 'operation_finished', detail: 'an operator has just changed the acceptance of the drift' },
+    {
+      expect: 'row',
+      else: 'operation_finished',
+      detail: 'an operator changed the acceptance of the drift at the same time',
+    },
   );
 
 export interface CheckEffects {
@@ -190,7 +194,7 @@ function detected(
     type: 'drift.detected',
     actor: agent,
     target: agent,
-    summary: `${label} has drifted${adverb}: ${count} ${how === 'further' ? 'more ' : ''}of its resources differ`,
+    summary: `agent ${label} has drifted${adverb}: ${count} ${how === 'further' ? 'more ' : ''}of its resources differ`,
     metadata: { drift_id: driftId, ...namesOf(which) },
   });
 }
@@ -227,7 +231,7 @@ function resolved(
       type: 'drift.resolved',
       actor: agent,
       target: agent,
-      summary: `${label} is in sync again`,
+      summary: `agent ${label} is in sync again`,
       metadata: by,
     }),
   ];

@@ -155,7 +155,10 @@ export async function checkDrift(
   };
   const found = await untilFound(context, waiting, driftId, look, context.now() + maxWaitMs, signal);
   if (found === null && signal?.aborted)
-    throw new MusterError('draining', 'the orchestrator is stopping; the record will be in the list of drift records');
+    throw new MusterError(
+      'draining',
+      'the orchestrator is stopping; the check continues, and its record will be in the list of drift records',
+    );
   if (found === null || found === 'never') {
     const operation = await context.db.get(operationById, { operation_id: driftId });
     throw new MusterError('agent_timeout', operation?.error ?? undefined);

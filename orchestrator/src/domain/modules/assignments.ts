@@ -90,10 +90,11 @@ async function requireFitting(
   faults: Fault[] = [],
 ): Promise<void> {
   for (const [i, name] of requested.modules.entries())
-    if (requested.modules.indexOf(name) !== i) faults.push({ path: `/modules/${i}`, message: 'is listed twice' });
+    if (requested.modules.indexOf(name) !== i)
+      faults.push({ path: `/modules/${i}`, message: `module ${name} is listed twice` });
   for (const module of Object.keys(requested.parameters ?? {}))
     if (!requested.modules.includes(module))
-      faults.push({ path: `/parameters/${module}`, message: 'is not a module of this assignment' });
+      faults.push({ path: `/parameters/${module}`, message: `${module} is not a module of this assignment` });
   if (faults.length > 0) throw new MusterError('invalid_input', faults[0]?.message, faults);
   requireSelector(requested.selector, '/selector');
   const known = new Set((await context.db.all(modulesByName, { names: requested.modules })).map(({ name }) => name));

@@ -85,7 +85,7 @@ export function desiredModules(
         else if (JSON.stringify(earlier.value) !== JSON.stringify(value))
           faults.push({
             path: `/parameters/${module}/${name}`,
-            message: `assignments ${earlier.by} and ${assignment.name} set it differently`,
+            message: `assignments ${earlier.by} and ${assignment.name} set this parameter to different values`,
           });
       }
     }
@@ -153,7 +153,7 @@ export function encodePayload(payload: Payload): EncodedPayload {
   const text = toJson(payload);
   const bytes = Buffer.byteLength(text);
   if (bytes > maxPayloadBytes) {
-    const message = `the desired set has ${Math.ceil(bytes / 1024 / 1024)} MiB, and ${maxPayloadBytes / 1024 / 1024} MiB is the maximum; remove large content from modules`;
+    const message = `the desired set has ${Math.ceil(bytes / 1024 / 1024)} MiB, which exceeds the maximum of ${maxPayloadBytes / 1024 / 1024} MiB; remove large content from modules`;
     throw new MusterError('module_unresolved', message, [{ path: '/modules', message }]);
   }
   return { digest: hash('sha256', text, 'hex'), text };

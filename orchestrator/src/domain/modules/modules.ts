@@ -37,7 +37,7 @@ export function validateModule(content: string) {
  */
 export async function uploadModule(context: Context, actor: Actor, name: string, content: string): Promise<Module> {
   if (Buffer.byteLength(content) > moduleLimits.bytes)
-    throw new MusterError('body_too_large', `a module has at most ${moduleLimits.bytes} bytes`);
+    throw new MusterError('body_too_large', `a module can have at most ${moduleLimits.bytes} bytes`);
   const parsed = parseModule(content);
   if (!parsed.ok) {
     const [first] = parsed.faults;
@@ -46,7 +46,7 @@ export async function uploadModule(context: Context, actor: Actor, name: string,
     throw new MusterError('module_invalid', `${at}${first?.message ?? 'not a module'}${more}`, parsed.faults);
   }
   if (parsed.module.name !== name) {
-    const message = `must be ${JSON.stringify(parsed.module.name)}, the name in the module’s text`;
+    const message = `must be ${JSON.stringify(parsed.module.name)}, the name that the module declares`;
     throw new MusterError('invalid_input', `name ${message}`, [{ path: '/name', message }]);
   }
   const { db } = context;

@@ -68,7 +68,7 @@ function watched(agent: AgentFacts) {
   let isOfOne = false;
   const values = (from: Read['from']) => {
     const record = (key: string | symbol) => {
-      if (typeof key !== 'string') throw new TypeError('a fact has a text as its key');
+      if (typeof key !== 'string') throw new TypeError('the key of a fact must be a string');
       if (!reads.some((read) => read.from === from && read.key === key))
         reads.push({ from, key, value: ownFact(agent[from], key) });
     };
@@ -86,7 +86,7 @@ function watched(agent: AgentFacts) {
         return Reflect.has(target, key);
       },
       ownKeys() {
-        throw new TypeError('facts are read by their keys');
+        throw new TypeError('facts cannot be enumerated; read each by its key');
       },
     };
     return new Proxy(agent[from], handler);

@@ -94,7 +94,10 @@ export function readConfig(
   // it to another server.
   if (config.token !== undefined && (given as Texts).token === maskedSecret)
     if (faults.length === 0 && originOf(config.url) !== originOf(storedConfig.url))
-      faults.push({ path: pathOf('token'), message: 'is stored for another server; enter it again' });
+      faults.push({
+        path: pathOf('token'),
+        message: 'contains the mask, but the stored token belongs to another server; enter the token again',
+      });
   if (faults.length > 0) throw refused(faults);
   return { channel_type: type, config: config as AnyConfig } as ChannelTarget;
 }

@@ -102,7 +102,7 @@ export async function createChannel(
           {
             expect: 'no_row',
             else: 'too_many_channels',
-            detail: `there are already ${maxChannels} channels, which is the maximum`,
+            detail: `there are already ${maxChannels} channels, the maximum`,
           },
         ),
         statement(insertChannel, {

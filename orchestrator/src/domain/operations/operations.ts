@@ -188,7 +188,7 @@ export async function listOperations(context: Context, filter: OperationFilter) 
   const offset = filter.offset ?? 0;
   if (filter.cursor !== undefined && !isUlid(filter.cursor))
     throw new MusterError('invalid_input', 'the cursor is invalid', [
-      { path: '/cursor', message: 'must be the next_cursor of an earlier answer' },
+      { path: '/cursor', message: 'must be the next_cursor of an earlier response' },
     ]);
   let nodeId: string | undefined;
   if (filter.agent !== undefined) {

@@ -160,7 +160,7 @@ describeDatabases('plan binding', (fixture) => {
     const ended = await listOperations(context, { kind: 'apply', status: 'failed' });
     expect(ended.operations.map(({ error }) => error)).toEqual([
       'the secret "x" is not allowed for this agent',
-      'plan_stale: the secret x has changed since this was planned',
+      'plan_stale: the secret x has changed since the plan',
     ]);
   });
 
@@ -175,9 +175,7 @@ describeDatabases('plan binding', (fixture) => {
     expect(stale.operation).toBeNull();
     expect(await getRun(context, stale.id)).toMatchObject({
       status: 'failed',
-      results: [
-        { status: 'failed', operation_id: null, error: expect.stringContaining('has changed since this was planned') },
-      ],
+      results: [{ status: 'failed', operation_id: null, error: expect.stringContaining('has changed since the plan') }],
     });
     expect(await code(run({ kind: 'apply', plan_run_id: 'x' }))).toBe('run_not_found');
     expect(await code(run({ kind: 'apply', plan_run_id: applied.id }))).toBe('invalid_input');

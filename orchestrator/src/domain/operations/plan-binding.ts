@@ -31,17 +31,15 @@ const stale = (detail: string) => new MusterError('plan_stale', detail);
  * @throws MusterError plan_stale
  */
 export function requireSamePlan(plan: BoundPlan | null, now: PresentSet): asserts plan is BoundPlan {
-  if (plan === null) throw stale('the plan does not include this agent');
+  if (plan === null) throw stale('the planned run does not include this agent');
   if (plan.status !== 'succeeded')
     throw stale(`the plan has ${plan.status === 'queued' || plan.status === 'running' ? 'not ended' : plan.status}`);
-  if (plan.plan_digest === null)
-    throw stale('the agent is too old to report the digest of its plans; upgrade the agent');
-  if (plan.payload_digest !== now.digest)
-    throw stale('the desired state of the agent has changed since this was planned');
+  if (plan.plan_digest === null) throw stale('the agent’s version does not report digests of plans; upgrade the agent');
+  if (plan.payload_digest !== now.digest) throw stale('the desired state of the agent has changed since the plan');
   const planned = versionsIn(plan);
   const names = new Set([...Object.keys(planned), ...Object.keys(now.secrets)]);
   for (const name of names)
-    if (planned[name] !== now.secrets[name]) throw stale(`the secret ${name} has changed since this was planned`);
+    if (planned[name] !== now.secrets[name]) throw stale(`the secret ${name} has changed since the plan`);
 }
 
 /** Returns the plans of the given agents in a run, by node id. */

@@ -108,15 +108,15 @@ export function keepResults(
 
 function faultOf(position: number, kind: Kind, result: ResourceResult, sent: Sent): string | null {
   if (sent === null)
-    return position < limits.maxResults ? null : `there is a result at position ${position}, beyond the maximum`;
+    return position < limits.maxResults ? null : `the result at position ${position} is beyond the maximum`;
   if (kind === 'drift') {
     if (position >= sent.count)
-      return `there is a result at position ${position}, but only ${sent.count} resources are checked`;
-    return sent.has(result) ? null : `there is a result of ${named(result)}, which is not checked`;
+      return `the result at position ${position} is out of range: only ${sent.count} resources are checked`;
+    return sent.has(result) ? null : `${named(result)} has a result, but is not checked`;
   }
   return sent.isAt(position, result)
     ? null
-    : `there is a result of ${named(result)} at position ${position}, which belongs to another resource`;
+    : `the result of ${named(result)} is at position ${position}, which belongs to another resource`;
 }
 
 /**
@@ -125,9 +125,9 @@ function faultOf(position: number, kind: Kind, result: ResourceResult, sent: Sen
  */
 function removalFault(position: number, count: number, result: ResourceResult, sent: SentNames): string | null {
   if (position >= count + limits.maxResources)
-    return `there is a result at position ${position}, but only ${count} resources were sent`;
+    return `the result at position ${position} is out of range: only ${count} resources were sent`;
   return sent.has(result)
-    ? `there is a result of ${named(result)} at position ${position}, where only a removal is allowed`
+    ? `the result of ${named(result)} is at position ${position}, where only removals are allowed`
     : null;
 }
 
@@ -147,7 +147,7 @@ export function keepOutput(
   const isSent = sent?.hasOutput(resource) === true;
   if (sent !== null && !isSent && tally.removals !== null && !tally.removals.has(printOf(resource)))
     return {
-      fault: `operation ${operation_id}: there is output of ${JSON.stringify(boundedName(resource, 100))}, which was not sent`,
+      fault: `operation ${operation_id}: the output belongs to ${JSON.stringify(boundedName(resource, 100))}, which was not sent`,
     };
   // The name is stored twice: in the row and in the index.
   const row = rowBytes + 2 * Buffer.byteLength(resource);

@@ -174,7 +174,7 @@ class Signatures {
       : this.#judgeUnbound(operatorId, key, bytes, from);
     const operator = await this.#context.db.get(operatorById, { operator_id: operatorId });
     if (good && operator && operator.removed_at === null) return { operator, ...good };
-    const why = 'the signature is invalid, or its challenge has expired or was answered';
+    const why = 'the signature is invalid, or its challenge has expired or was already answered';
     const refusal = { operator, code: 'signature_invalid', why, ip: from.ip, keyId: operatorId } as const;
     await recordSignInRefusal(this.#refusals, refusal);
     throw new MusterError('signature_invalid');
@@ -182,8 +182,8 @@ class Signatures {
 
   async #requireBound(bound: boolean, { ip }: From): Promise<void> {
     if (bound || !this.#rules.requireBound) return;
-    // Checked before the key is looked up, so that known and unknown keys get the same answer.
-    const why = 'the signature would not name this server';
+    // Precedes the lookup of the key, so that known and unknown keys get the same response.
+    const why = 'the request is for a signature that does not name this server';
     await recordSignInRefusal(this.#refusals, { operator: undefined, code: 'sign_in_unbound', why, ip });
     throw new MusterError('sign_in_unbound');
   }

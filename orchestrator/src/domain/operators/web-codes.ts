@@ -82,8 +82,8 @@ export async function redeemWebCode(
     ]);
   } catch (error) {
     if (!(error instanceof MusterError) || error.kind.status !== 401) throw error;
-    // A client without a valid code does not learn the reason.
-    const why = 'the code of a web login is invalid';
+    // The error does not reveal the reason to clients without a valid code.
+    const why = 'the code of a web login is invalid, used, or expired';
     await recordSignInRefusal(refusals, { operator, code: 'login_code_invalid', why, ip });
     throw invalid();
   }

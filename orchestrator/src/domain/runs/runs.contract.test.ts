@@ -170,9 +170,7 @@ describeDatabases('runs on named agents', (fixture) => {
     await uploadModule(context, actor, 'extra', fileModule('extra', 'changed'));
     const late = await begin({ plan_run_id: plan });
     await vi.waitFor(async () => expect((await getRun(context, late)).status).toBe('failed'));
-    expect(await outcomes(late)).toEqual(
-      node_ids.map(() => expect.stringContaining('has changed since this was planned')),
-    );
+    expect(await outcomes(late)).toEqual(node_ids.map(() => expect.stringContaining('has changed since the plan')));
   });
 
   test('refuses missing agents, modules, and plans', async () => {

@@ -127,7 +127,7 @@ async function requirePlanRun(
 ) {
   const fault = (message: string) =>
     new MusterError('invalid_input', `plan_run_id ${message}`, [{ path: '/plan_run_id', message }]);
-  if (kind === 'plan') throw fault('is only allowed for an apply');
+  if (kind === 'plan') throw fault('is allowed only for an apply');
   const run = await findRow(context, planRunId);
   if (!run) throw new MusterError('run_not_found', `there is no run ${JSON.stringify(planRunId.slice(0, 64))}`);
   const assignment = typeof of === 'string' ? of : null;

@@ -46,7 +46,8 @@ function denial(
   return null;
 }
 
-const lost = (name: string): string => `the secret "${name}" cannot be decrypted: the key that encrypted it is missing`;
+const lost = (name: string): string =>
+  `the secret "${name}" cannot be decrypted: the key that encrypted it is not in the key file or the configuration`;
 
 /** Checks the secrets of payloads for one request or wave. Reads each secret only once. */
 export interface SecretAccess {

@@ -522,7 +522,7 @@ describeDatabases('secrets', (fixture) => {
     const row = await context.db.get(rawSecret, { name: 'x' });
     Object.assign(context, { secretKeys: new SecretKeys([]) });
     expect(await missingKey(context)).toBe(row?.key_id);
-    await expect(submit()).rejects.toThrow('the key that encrypted it is missing');
+    await expect(submit()).rejects.toThrow('the key that encrypted it is not in the key file');
     expect(await code(createSecret(context, actor, { name: 'y', value: 'v' }))).toBe('secrets_locked');
     expect(await code(changeSecret(context, actor, 'x', { value: 'v' }))).toBe('secrets_locked');
     expect(await code(rotateSecretsKey(context, actor))).toBe('secrets_locked');

@@ -205,7 +205,7 @@ async function withNewValue(
     try {
       return await secretKeys.encrypting(async (key) => {
         if (key === null)
-          throw new MusterError('secrets_locked', 'secrets exist, but none of their keys was found at startup');
+          throw new MusterError('secrets_locked', 'secrets are encrypted with keys that were not found at startup');
         const version = ((await db.get(secretVersion, { name }))?.version ?? 0) + 1;
         const sealed = sealValue(key, { name, version }, value, context.randomBytes(12));
         const take = statement(takeSecretVersion, { name, version }, { expect: 'changed', else: 'secret_changed' });
@@ -223,7 +223,7 @@ async function withNewValue(
  */
 function futureTime(context: Context, time: number | undefined): number | undefined {
   if (time === undefined || time > context.now()) return time;
-  const message = 'must be in the future; to end a secret now, remove it';
+  const message = 'must be in the future; to end a secret now, remove the secret';
   throw new MusterError('invalid_input', `expires_at ${message}`, [{ path: '/expires_at', message }]);
 }
 

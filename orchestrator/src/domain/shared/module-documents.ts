@@ -52,7 +52,7 @@ export function createModuleDocuments(db: Pick<Database, 'all' | 'get'>): Module
           if (!parsed.ok)
             throw new MusterError(
               'module_invalid',
-              `module ${name} no longer validates; upload it again`,
+              `module ${name} is not valid in this release; upload a corrected module`,
               parsed.faults,
             );
           if (cache.size >= maxCached) cache.delete(cache.keys().next().value as string);

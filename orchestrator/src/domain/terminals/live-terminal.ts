@@ -399,7 +399,7 @@ export class LiveTerminal implements ShellEvents {
   #typed(connection: TerminalConnection, bytes: Uint8Array): void {
     if (connection.over || this.#end || !this.#shell) return;
     if (connection !== this.#controller) {
-      this.#cut(connection, 'forbidden', 'this connection is view-only and cannot type');
+      this.#cut(connection, 'forbidden', 'this connection is view-only and does not accept input');
       return;
     }
     this.#typedAt = this.#parts.clock.monotonic();

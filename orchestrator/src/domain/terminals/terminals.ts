@@ -151,7 +151,11 @@ async function recordJoin(
 
 /** Refuses a viewer because the session has its maximum number of connections. */
 function refuseViewer(client: TerminalClient): TerminalConnectionEvents {
-  client.notify({ type: 'error', code: 'terminal_limit', message: 'too many viewers are connected' });
+  client.notify({
+    type: 'error',
+    code: 'terminal_limit',
+    message: 'the session has its maximum number of connections',
+  });
   client.close();
   return { mode: 'view', typed: () => {}, resized: () => {}, left: () => {} };
 }
@@ -170,7 +174,7 @@ function issueTicket(
   if (text === null)
     throw new MusterError(
       'terminal_limit',
-      'this session has too many unused tickets; connect with one of them, or wait until they expire',
+      'this session has the maximum number of unused tickets; connect with one of them, or wait until they expire',
     );
   return { session_id, ws_url: `${addressOf(session_id)}/ws?ticket=${text}` };
 }
