@@ -22,10 +22,17 @@ const proxy: Record<string, ProxyOptions> = {
 };
 
 /**
- * Matches code that every page uses, such as icons, small parts, and queries, but no parts that import large packages.
+ * Matches code that every page uses, such as icons, small parts, and queries. Parts that import large packages or that
+ * only some pages need must not match: a group contains everything that its modules import.
  */
 const small =
-  /console\/src\/(api|parts)\/(?:[\w-]+\/)?(?!picker|selector-input|data-table|fan-out|resource|output|diff)[\w-]+\.tsx?$|\/client\/src\/|\/lucide-react\//;
+  /console\/src\/(api\/([\w-]+\/)?|parts\/(dialog\/)?)(?!tabs)[\w-]+\.tsx?$|\/client\/src\/|\/lucide-react\//;
+
+/** Matches tables and what their filters and dialogs use, except inputs that complete. */
+const tables = /console\/src\/parts\/(table|form)\/(?!picker|selector-input|fan-out)[\w-]+\.tsx?$/;
+
+/** Matches the lists of resources. */
+const resources = /console\/src\/parts\/resource\/(?!diff|output)[\w-]+\.tsx?$/;
 
 /** Matches the modules that src/app/start.ts imports. */
 const started =
@@ -53,6 +60,8 @@ export default defineConfig({
             // Groups shared modules into a few files, because a request takes longer than a kilobyte more in a file.
             { name: 'first', tags: ['$initial'], priority: 1 },
             { name: 'shared', test: small, minShareCount: 4 },
+            { name: 'table', test: tables, minShareCount: 4 },
+            { name: 'resource', test: resources, minShareCount: 3 },
           ],
         },
       },
