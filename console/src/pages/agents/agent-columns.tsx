@@ -1,6 +1,7 @@
 import type { Sample } from '@muster/protocol';
 import type { Agent, OffAgent } from '@muster/protocol/http';
 import { Link } from '@tanstack/react-router';
+import { createContext, useContext } from 'react';
 import { reasonWords } from '../../../../client/src/reason-words.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
 import { Meter } from '../../parts/meter.tsx';
@@ -19,7 +20,10 @@ const share = (used: number | null | undefined, total: number | null | undefined
   used === null || used === undefined || !total ? null : used / total;
 
 /** Columns that need only the agent record. */
-const recordColumns: Record<'agent' | 'state' | 'system' | 'hostname' | 'ip' | 'version' | 'seen', Column<Agent>> = {
+const recordColumns: Record<
+  'agent' | 'state' | 'tags' | 'system' | 'hostname' | 'ip' | 'version' | 'seen',
+  Column<Agent>
+> = {
   agent: {
     id: 'agent',
     header: 'Agent',
@@ -52,6 +56,13 @@ const recordColumns: Record<'agent' | 'state' | 'system' | 'hostname' | 'ip' | '
         </span>
       </span>
     ),
+  },
+  tags: {
+    id: 'tags',
+    header: 'Tags',
+    width: 'minmax(14rem,3fr)',
+    from: 'md',
+    cell: ({ tags }) => <Tags tags={tags} />,
   },
   system: {
     id: 'system',
@@ -132,50 +143,42 @@ const offColumn = (off: ReadonlyMap<string, OffAgent>): Column<Agent> => ({
   },
 });
 
-/**
- * Shows the tags that fit into the column.
- * @param tagWidth width of the column in pixels
- */
-const tagsColumn = (tagWidth: number): Column<Agent> => ({
-  id: 'tags',
-  header: 'Tags',
-  width: 'minmax(14rem,3fr)',
-  from: 'md',
-  cell: ({ tags }) => {
-    const entries = Object.entries(tags);
-    const texts = entries.map(([name, value]) => (value === '' ? name : `${name}=${value}`));
-    const shown = new Set(tagsThatFit(texts, tagWidth));
-    return (
-      <span className="flex min-w-0 items-center gap-1 overflow-hidden">
-        {entries.map(([name, value], at) => shown.has(at) && <TagChip key={name} name={name} value={value} />)}
-        {shown.size < entries.length && (
-          <span
-            className="shrink-0 text-muted text-xs"
-            title={visibleText(cutText(texts.filter((_, at) => !shown.has(at)).join('\n'), 1_000))}
-          >
-            +{entries.length - shown.size}
-          </span>
-        )}
-      </span>
-    );
-  },
-});
+/** Width of the tags column in pixels. In a context, so that a new width renders the tags, but not the rows. */
+export const TagWidth = createContext(0);
+
+/** Shows the tags that fit into the column. */
+function Tags({ tags }: { readonly tags: Agent['tags'] }) {
+  const width = useContext(TagWidth);
+  const entries = Object.entries(tags);
+  const texts = entries.map(([name, value]) => (value === '' ? name : `${name}=${value}`));
+  const shown = new Set(tagsThatFit(texts, width));
+  return (
+    <span className="flex min-w-0 items-center gap-1 overflow-hidden">
+      {entries.map(([name, value], at) => shown.has(at) && <TagChip key={name} name={name} value={value} />)}
+      {shown.size < entries.length && (
+        <span
+          className="shrink-0 text-muted text-xs"
+          title={visibleText(cutText(texts.filter((_, at) => !shown.has(at)).join('\n'), 1_000))}
+        >
+          +{entries.length - shown.size}
+        </span>
+      )}
+    </span>
+  );
+}
 
 export function agentColumns({
   samples,
   off,
-  tagWidth,
 }: {
   readonly samples: Readonly<Record<string, Sample>>;
   readonly off: ReadonlyMap<string, OffAgent>;
-  /** Pixels. */
-  readonly tagWidth: number;
 }): readonly Column<Agent>[] {
   const cpu = ({ node_id }: Agent) => share(samples[node_id]?.cpu_usage, 100);
   const memory = ({ node_id }: Agent) => share(samples[node_id]?.memory_used, samples[node_id]?.memory_total);
-  const { agent, state, system, hostname, ip, version, seen } = recordColumns;
+  const { agent, state, tags, system, hostname, ip, version, seen } = recordColumns;
   return [
-    ...[agent, state, offColumn(off), tagsColumn(tagWidth), system, hostname, ip, version],
+    ...[agent, state, offColumn(off), tags, system, hostname, ip, version],
     { id: 'cpu', header: 'CPU', width: '6.5rem', from: 'lg', sort: cpu, cell: (agent) => <Meter share={cpu(agent)} /> },
     {
       id: 'memory',

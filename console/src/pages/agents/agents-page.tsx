@@ -17,7 +17,7 @@ import { useColumnPreference } from '../../parts/table/column-preference.ts';
 import { useColumnWidth } from '../../parts/table/column-width.ts';
 import { ColumnsMenu } from '../../parts/table/columns-menu.tsx';
 import { DataTable } from '../../parts/table/data-table.tsx';
-import { agentColumns } from './agent-columns.tsx';
+import { agentColumns, TagWidth } from './agent-columns.tsx';
 import { type AgentTab, countAgents } from './agent-filter.ts';
 import { agentParam, displayName } from './agent-state.ts';
 import { BulkBar } from './bulk-bar.tsx';
@@ -53,7 +53,7 @@ export function AgentsPage() {
   const isListed = isComplete || rows.length > 0;
   const table = useRef<HTMLDivElement>(null);
   const tagWidth = useColumnWidth(table, 'tags', isListed && isShown('tags'));
-  const columns = useMemo(() => agentColumns({ samples, off, tagWidth }), [samples, off, tagWidth]);
+  const columns = useMemo(() => agentColumns({ samples, off }), [samples, off]);
   const open = useCallback(
     (agent: Agent) => void navigate({ to: '/agents/$agent', params: { agent: agentParam(agent) } }),
     [navigate],
@@ -94,24 +94,26 @@ export function AgentsPage() {
           ) : !isListed ? (
             <SkeletonRows rows={14} label="Loading agents" />
           ) : (
-            <DataTable
-              fill
-              label="Agents"
-              rows={rows}
-              columns={columns}
-              rowKey={keyOf}
-              rowLabel={labelOf}
-              rowHeight={38}
-              onOpen={open}
-              sorting={sorting}
-              onSort={onSort}
-              chosen={chosen}
-              onChoose={setChosen}
-              preference={preference}
-              onPreference={setPreference}
-              isPartial={!isComplete}
-              empty={<NoAgents isFiltered={isFiltered} tab={tab} isAdmin={isAdmin} />}
-            />
+            <TagWidth value={tagWidth}>
+              <DataTable
+                fill
+                label="Agents"
+                rows={rows}
+                columns={columns}
+                rowKey={keyOf}
+                rowLabel={labelOf}
+                rowHeight={38}
+                onOpen={open}
+                sorting={sorting}
+                onSort={onSort}
+                chosen={chosen}
+                onChoose={setChosen}
+                preference={preference}
+                onPreference={setPreference}
+                isPartial={!isComplete}
+                empty={<NoAgents isFiltered={isFiltered} tab={tab} isAdmin={isAdmin} />}
+              />
+            </TagWidth>
           )}
         </div>
       </div>
