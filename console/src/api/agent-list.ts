@@ -1,5 +1,6 @@
 import { type AgentSort, listAgents } from '@muster/protocol/http';
-import { call } from './client.ts';
+import { call, callBeforeEvents } from './client.ts';
+import { provisional } from './live/query-invalidation.ts';
 import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
@@ -20,8 +21,9 @@ const firstPageSize = 100;
 export const firstAgents = (sort: AgentSort) => ({
   queryKey: keys.firstAgents(sort),
   queryFn: ({ signal }: { signal: AbortSignal }) =>
-    call(listAgents, { query: { sort, limit: String(firstPageSize) }, signal }),
+    callBeforeEvents(listAgents, { query: { sort, limit: String(firstPageSize) }, signal }),
   structuralSharing,
+  meta: provisional,
 });
 
 /** Orders of the agents page in which the orchestrator can sort, by the page's URL parameter `sort`. */

@@ -85,7 +85,6 @@ export function delayReadsUntil(open: Promise<void>): void {
  * that gets a 401 has no effect.
  */
 const sendInSession: Transport = async (request) => {
-  if (request.method === 'GET' && !request.stream) await listening;
   let answer = await send(request);
   for (let tokens = 1; tokens < maxTokens && answer.status === 401; tokens++) {
     const { authorization } = request.headers;
@@ -102,7 +101,20 @@ const sendInSession: Transport = async (request) => {
  * Calls an API route.
  * @throws ApiError, Unreachable, or SessionEnded
  */
-export const call: Client = createClient({ url: '', token: session.token, transport: sendInSession });
+export const call: Client = createClient({
+  url: '',
+  token: session.token,
+  transport: async (request) => {
+    if (request.method === 'GET' && !request.stream) await listening;
+    return sendInSession(request);
+  },
+});
+
+/**
+ * Like `call`, but does not wait for the event stream. The caller must read the data again with `call`, because a change
+ * before the opening of the stream would be missed.
+ */
+export const callBeforeEvents: Client = createClient({ url: '', token: session.token, transport: sendInSession });
 
 /**
  * Calls an API route that requires no sign-in.

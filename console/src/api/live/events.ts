@@ -2,6 +2,7 @@ import { followEvents } from '@muster/protocol/http';
 import { EventFrameReader } from '../../../../client/src/event-frames.ts';
 import { call, delayReadsUntil, session } from '../client.ts';
 import { markStale, queryClient } from '../query-client.ts';
+import { hasAnswers } from './query-invalidation.ts';
 import { categories, type LiveMessage, messageOf, staleAfter } from './stale.ts';
 import { createStaleness } from './staleness.ts';
 
@@ -91,18 +92,12 @@ function begin(): void {
     window.clearTimeout(alarm);
     opening.resolve();
     // Hints have no id and are not replayed, so cached data may be outdated.
-    if (late || hasAnswers()) dispatch({ kind: 'gap' });
+    if (late || hasAnswers(queryClient)) dispatch({ kind: 'gap' });
     late = true;
     become('live');
   };
   void follow(signal, onOpen, readAnyway);
 }
-
-const hasAnswers = (): boolean =>
-  queryClient
-    .getQueryCache()
-    .getAll()
-    .some(({ state: { dataUpdatedAt, errorUpdatedAt } }) => dataUpdatedAt > 0 || errorUpdatedAt > 0);
 
 function end(): void {
   running?.abort();

@@ -1,6 +1,6 @@
 import { InfiniteQueryObserver, QueryClient, QueryObserver } from '@tanstack/react-query';
 import { expect, test } from 'vitest';
-import { createStaleMarker, newestFirst, refetchDelay } from './query-invalidation.ts';
+import { createStaleMarker, hasAnswers, newestFirst, provisional, refetchDelay } from './query-invalidation.ts';
 
 const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
 
@@ -20,6 +20,24 @@ function underTest() {
     });
   return { client, mark: createStaleMarker(client), requests, aborted, queryFn };
 }
+
+test('reports answers, but no provisional ones', async () => {
+  const client = new QueryClient();
+  await client.prefetchQuery({ queryKey: ['first'], queryFn: () => 'first', meta: provisional });
+  expect(hasAnswers(client)).toBe(false);
+  await client.prefetchQuery({ queryKey: ['all'], queryFn: () => 'all' });
+  expect(hasAnswers(client)).toBe(true);
+});
+
+test('never fetches a provisional answer again', async () => {
+  const { client, mark, requests, queryFn } = underTest();
+  new QueryObserver(client, { queryKey: ['things', 'first'], queryFn, meta: provisional }).subscribe(() => {});
+  requests[0]?.('first');
+  await settle();
+  mark(['things']);
+  await settle();
+  expect(requests).toHaveLength(1);
+});
 
 test('fetches a query again if it becomes stale during a request', async () => {
   const { client, mark, requests, aborted, queryFn } = underTest();

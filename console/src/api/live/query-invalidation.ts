@@ -16,6 +16,19 @@ import type { Key } from '../query-keys.ts';
  */
 export const newestFirst = { newestFirst: true } as const;
 
+/** Query `meta` of an answer that the answer of another query replaces. It may miss changes, and is never stale. */
+export const provisional = { provisional: true } as const;
+
+/** Reports whether any query has an answer that is not provisional. */
+export const hasAnswers = (client: QueryClient): boolean =>
+  client
+    .getQueryCache()
+    .getAll()
+    .some(
+      ({ meta, state: { dataUpdatedAt, errorUpdatedAt } }) =>
+        meta?.provisional !== true && (dataUpdatedAt > 0 || errorUpdatedAt > 0),
+    );
+
 /** Results with fewer entries are fetched again without delay. */
 const manyEntries = 1_000;
 const delayPerEntryMs = 1;
@@ -111,6 +124,7 @@ export function createStaleMarker(client: QueryClient, { now, after }: MarkerClo
   });
 
   return (key, since = Number.POSITIVE_INFINITY) => {
-    for (const query of cache.findAll({ queryKey: key })) if (!includes(query, since)) mark(query);
+    for (const query of cache.findAll({ queryKey: key }))
+      if (query.meta?.provisional !== true && !includes(query, since)) mark(query);
   };
 }

@@ -8,9 +8,10 @@ import {
   listTags,
 } from '@muster/protocol/http';
 import { screen, waitFor, within } from '@testing-library/react';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { type FakeApi, fakeApi } from '../../../test/fake-api.ts';
 import { renderPage } from '../../../test/render.tsx';
+import { delayReadsUntil } from '../../api/client.ts';
 import { markAgents } from '../../api/live/live-agents.ts';
 import { queryClient } from '../../api/query-client.ts';
 import { keys } from '../../api/query-keys.ts';
@@ -52,6 +53,20 @@ test('shows the first agents, and that the others are loading, until all agents 
   expect(await screen.findByText('149 connected · 1 away')).toBeTruthy();
   expect(table.getAttribute('aria-rowcount')).toBe('151');
   expect([tab(/^All/), tab(/^Away/)]).toEqual(['All150', 'Away1']);
+});
+
+test('shows the first agents before the event stream is open, and requests all agents after it', async () => {
+  const { api, release } = orchestrator();
+  const opening = Promise.withResolvers<void>();
+  delayReadsUntil(opening.promise);
+  onTestFinished(() => delayReadsUntil(Promise.resolve()));
+  await renderPage(AgentsPage);
+  expect(within(await grid()).getByText('web-000')).toBeTruthy();
+  expect(api.received(listAgents).map(({ query }) => query)).toEqual([{ sort: 'name', limit: '100' }]);
+  opening.resolve();
+  release();
+  expect(await screen.findByText('149 connected · 1 away')).toBeTruthy();
+  expect(api.received(listAgents).map(({ query }) => query)).toEqual([{ sort: 'name', limit: '100' }, {}]);
 });
 
 test('keeps the focus on a row when all agents have loaded', async () => {
