@@ -2,17 +2,23 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { serverClock } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
+import { useSession } from '../api/sign-in/use-session.ts';
 import { Toaster } from '../parts/dialog/toast.tsx';
 import { setClock } from '../parts/time.tsx';
 import { router } from './routes.tsx';
+import { SignInPage } from './sign-in-page.tsx';
 import { useShownTheme } from './theme.ts';
 
 setClock(serverClock.now);
+// Loads the code of the page while the operator signs in.
+void router.load();
 
+/** Shows the sign-in page until an operator signs in. It does not wait for the code of the page. */
 export function App() {
+  const { status } = useSession();
   return (
     <QueryClientProvider client={queryClient}>
-      <RouterProvider router={router} />
+      {status === 'signed_out' ? <SignInPage /> : <RouterProvider router={router} />}
       <Toaster theme={useShownTheme()} />
     </QueryClientProvider>
   );

@@ -1,16 +1,16 @@
 import { Navigate, useLocation } from '@tanstack/react-router';
 import { useSession } from '../api/sign-in/use-session.ts';
 import { Shell } from './shell.tsx';
-import { ExpiredSessionDialog, SignInLinkDialog, SignInPage } from './sign-in-page.tsx';
+import { ExpiredSessionDialog, SignInLinkDialog } from './sign-in-page.tsx';
 
 /**
- * Shows the sign-in page until an operator signs in. If the session expires later, the sign-in form opens over the
- * page, so that unsaved input is kept.
+ * Shows the pages to a signed-in operator. If the session expires, the sign-in form opens over the page, so that unsaved
+ * input is kept.
  */
 export function Gate() {
   const state = useSession();
   const { pathname } = useLocation();
-  if (state.status === 'signed_out') return <SignInPage />;
+  if (state.status === 'signed_out') return null;
   if (pathname === '/login') return <Navigate to="/" replace />;
   return (
     <>

@@ -17,9 +17,20 @@ import { followSignInLinks } from './sign-in-link.ts';
  */
 const earlyQueries: Readonly<Record<string, () => void>> = { '/agents': prefetchAgents };
 
+/**
+ * Pages that most operators open first, by URL path. Their code loads along with the code that they share with other
+ * pages, instead of after it.
+ */
+const earlyPages: Readonly<Record<string, () => Promise<unknown>>> = {
+  '/': () => import('../pages/overview/overview-page.tsx'),
+  '/agents': () => import('../pages/agents/agents-page.tsx'),
+};
+
 startLive();
 startLiveAgents();
 session.subscribe(() => {
   if (session.state().status === 'live') earlyQueries[window.location.pathname]?.();
 });
 followSignInLinks();
+// If it fails, the router imports the page again and shows the error.
+earlyPages[window.location.pathname]?.().catch(() => {});
