@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,7 +8,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import { type AnyHandler, registerEndpoint } from './server/endpoint.ts';
-import { type Answer, Reply, Stream } from './server/handlers.ts';
+import { type Answer, JsonBody, Reply, Stream } from './server/handlers.ts';
 import { parseQuery } from './server/query.ts';
 import { StreamingResponses } from './server/streaming-responses.ts';
 
@@ -49,6 +50,27 @@ afterEach(() => app.close());
 async function* pieces(...of: (string | Uint8Array)[]): AsyncGenerator<string | Uint8Array> {
   yield* of;
 }
+
+test('aborts a response that is being compressed when the session ends', async () => {
+  const { media: _, ...record } = lines;
+  const responses = new StreamingResponses();
+  app.decorateRequest('session', null);
+  const handler: AnyHandler = () => {
+    // Runs before the thread pool has compressed the answer.
+    setImmediate(() => responses.cutOff('ada'));
+    return new JsonBody(randomBytes(2 ** 20));
+  };
+  registerEndpoint(app, { ...record, access: 'operator' } as unknown as Route, handler, {
+    validateAnswers: false,
+    draining: draining.signal,
+    admit: () => ({ operator_id: 'ada', username: 'ada', role: 'operator', token_hash: 'first' }),
+    confirm: () => {},
+    responses,
+    broken: (_request, error) => broken.push(error),
+  });
+  url = await app.listen({ host: '127.0.0.1', port: 0 });
+  await expect(fetch(`${url}/api/v1/lines`, { headers: { 'accept-encoding': 'gzip' } })).rejects.toThrow();
+});
 
 describe('stream answer', () => {
   test('sends bytes and text in order, with the content type of the route', async () => {

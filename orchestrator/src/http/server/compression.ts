@@ -11,7 +11,7 @@ import { chooseEncoding } from './content-encoding.ts';
  */
 
 /** Minimum length of answers to compress, in bytes. Compressing a shorter answer costs more than sending it. */
-const minCompressedBytes = 8 * 1024;
+export const minCompressedBytes = 8 * 1024;
 
 /** Low levels compress lists to a tenth of their size. Higher levels need several times as much CPU for little gain. */
 const options = { level: 3 };

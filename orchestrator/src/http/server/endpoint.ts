@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { withinRequest } from '../../request-fields.ts';
 import { type AnswerForm, sendAnswer } from './answer.ts';
 import { authorize } from './authentication.ts';
+import { minCompressedBytes } from './compression.ts';
 import { JsonBody, type Session } from './handlers.ts';
 import { invalidInput, readInput } from './input.ts';
 import { prefersAsync } from './prefer.ts';
@@ -110,8 +111,10 @@ export function registerEndpoint(
     };
     // GET handlers log nothing, and are too frequent for the cost of an async context.
     const given = route.method === 'GET' ? handler(call) : withinRequest(request.id, () => handler(call));
-    // The synchronous part of a handler does not end sessions. A complete body is sent at once.
-    if (!mayTakeLong && request.session !== null && !(given instanceof JsonBody)) track(request.session, reply);
+    // The synchronous part of a handler does not end sessions. A complete short body is sent at once. A longer one may be
+    // compressed first, in the thread pool.
+    const isSent = given instanceof JsonBody && given.json.length < minCompressedBytes;
+    if (!mayTakeLong && request.session !== null && !isSent) track(request.session, reply);
     const send = (body: unknown): FastifyReply | Promise<FastifyReply> => {
       if (context.draining.aborted) reply.header('connection', 'close');
       return sendAnswer(form, body, reply, respondAsync, (error) => context.broken(request, error));
