@@ -73,6 +73,18 @@ export class UnitGroups {
     this.#sql.set(id, sql);
   }
 
+  /** Reports whether another connection has written since the last group, or since the last call. */
+  hasOutsideChange(): boolean {
+    const version = this.#version;
+    try {
+      this.#version = this.#dataVersion.get();
+    } catch {
+      // The database cannot be read, so nothing is known about it.
+      return true;
+    }
+    return this.#version !== version;
+  }
+
   /**
    * Commits a group.
    * @param next returns the next write, or undefined to close the group

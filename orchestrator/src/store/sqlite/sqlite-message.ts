@@ -30,6 +30,8 @@ export type ToWriter =
       readonly queries: readonly (readonly [id: number, sql: string])[];
       readonly units: FlatUnits;
     }
+  /** Asks whether another process has written since the last group. */
+  | { readonly kind: 'look' }
   | { readonly kind: 'close' };
 
 /** The result of a statement; without `returning`, only the number of changes. */
@@ -57,6 +59,8 @@ export type FromWriter =
       /** Whether another process has written since the last group. */
       readonly outside: boolean;
     }
+  /** Another process has written since the last group. */
+  | { readonly kind: 'outside' }
   /** The writer failed, and the process must exit. */
   | { readonly kind: 'fatal'; readonly message: string }
   | { readonly kind: 'closed' };

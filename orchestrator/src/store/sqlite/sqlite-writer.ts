@@ -50,6 +50,10 @@ function accept(message: ToWriter): void {
     closing = true;
     return;
   }
+  if (message.kind === 'look') {
+    if (groups.hasOutsideChange()) say({ kind: 'outside' });
+    return;
+  }
   for (const [id, sql] of message.queries) groups.define(id, sql);
   if (head === queue.length) {
     queue = [];

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MusterError } from '@muster/protocol';
+import Connection from 'better-sqlite3';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { missingMount } from '../../../test/databases/small-file-system.ts';
@@ -46,6 +47,24 @@ async function open(options: Partial<SqliteOptions> = {}): Promise<Database> {
 
 const write = (to: Database, key: string, value = '') =>
   to.write({ name: 'settings/put', statements: [statement(put, { key, value })] });
+
+describe('changes by other processes', () => {
+  test('counts a write between a commit of this process and its answer', async () => {
+    const db = await open();
+    const shell = new Connection(join(directory, 'muster.db'));
+    const committed = shell.prepare("select 1 from settings where key = 'second'");
+    await write(db, 'first');
+    const before = db.outsideChanges();
+    const answered = write(db, 'second');
+    await new Promise((sent) => setImmediate(sent));
+    // The answer cannot arrive, because this thread does not return to its event loop.
+    while (committed.get() === undefined);
+    shell.prepare("insert into settings (key, value) values ('by the shell', '')").run();
+    await answered;
+    await expect.poll(() => db.outsideChanges()).toBeGreaterThan(before);
+    shell.close();
+  });
+});
 
 describe('the writer', () => {
   test('commits queued writes together, up to the maximum number', async () => {

@@ -119,6 +119,10 @@ class SqliteDatabase implements Database {
   #versionReadAt = 0;
   #outsideChanges = 0;
   /**
+   * Whether `#version` may include a write of another process, which only the writer can tell from writes of this process.
+   */
+  #isVersionMixed = false;
+  /**
    * Whether reads share a snapshot. During many writes, a new snapshot for each read would cost far more than the
    * reads, because it must find all pages again after every commit. The snapshot ends before any write of this process
    * is answered, so that callers see their writes, and after `snapshotMs`, so that writes of other processes become
@@ -202,10 +206,20 @@ class SqliteDatabase implements Database {
   outsideChanges(): number {
     // The version also changes with writes of this process, whose group the writer thread checks.
     if (this.#waiting.size > 0 || performance.now() - this.#versionReadAt < snapshotMs) return this.#outsideChanges;
+    if (this.#isVersionMixed) {
+      this.#isVersionMixed = false;
+      this.#post({ kind: 'look' });
+    }
     const version = this.#version;
     this.#readVersion();
     if (version !== this.#version) this.#outsideChanges++;
     return this.#outsideChanges;
+  }
+
+  /** Counts a change, and ends the snapshot so that later reads see it. */
+  #countOutsideChange(): void {
+    this.#endSnapshot();
+    this.#outsideChanges++;
   }
 
   #readVersion(): void {
@@ -256,12 +270,13 @@ class SqliteDatabase implements Database {
     if (message.kind === 'answers') {
       const answers = answersIn(message.answers);
       this.#commits += message.commits;
-      if (message.outside) this.#outsideChanges++;
+      if (message.outside) this.#countOutsideChange();
       if (message.commits > 0) this.#onCommit?.(answers.length / message.commits, message.ms / message.commits);
       // Delivers answers in later turns, because many messages may arrive in one turn.
       if (this.#answers.length === 0) setImmediate(() => this.#passOn(answersPerTurn));
       for (const answer of answers) this.#answers.push(answer);
-    } else if (message.kind === 'fatal') this.#lose(new Error(message.message));
+    } else if (message.kind === 'outside') this.#countOutsideChange();
+    else if (message.kind === 'fatal') this.#lose(new Error(message.message));
     else if (message.kind === 'closed') {
       this.#passOn(Number.POSITIVE_INFINITY);
       this.#closed?.();
@@ -271,6 +286,7 @@ class SqliteDatabase implements Database {
   #passOn(limit: number): void {
     // Ends the snapshot, because the callers that receive these answers must see their writes.
     this.#readVersion();
+    this.#isVersionMixed = true;
     const end = Math.min(this.#answers.length, this.#nextAnswer + limit);
     while (this.#nextAnswer < end) this.#settle(this.#answers[this.#nextAnswer++]!);
     if (this.#nextAnswer < this.#answers.length) {
