@@ -38,7 +38,7 @@ test('cancels a screen build that exceeds its time limit, without delaying other
   expect(textOf(await recentScreen(source))).toContain('kind');
   expect(textOf(await recentScreen(source))).toContain('kind');
   clock.advance(10_000);
-  expect(textOf(await never)).toContain('cannot be shown');
+  expect(textOf(await never)).toContain('cannot be restored');
   expect(warn).toHaveBeenCalledTimes(1);
 });
 
@@ -47,5 +47,5 @@ test('returns a notice and logs a warning if the transcript cannot be read', asy
     throw new Error('gone');
   };
   const recentScreen = createRecentScreen({ transcripts: { part }, clock: systemClock, log });
-  for (let n = 0; n < 5; n++) expect(textOf(await recentScreen(source))).toContain('cannot be shown');
+  for (let n = 0; n < 5; n++) expect(textOf(await recentScreen(source))).toContain('cannot be restored');
 });
