@@ -7,7 +7,7 @@ import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 export interface Tally {
   passed: number;
   failed: number;
-  /** Name and first line of the error of each failed test. */
+  /** Name and error of each failed test; the text of an error has at most `maxErrorChars` characters. */
   failures: string[];
   skipped: Skip[];
 }
@@ -17,14 +17,30 @@ interface Skip {
   reason: string | null;
 }
 
-const firstLine = (error: SerializedError | undefined): string =>
-  stripVTControlCharacters(error?.message ?? 'no reason was given')
-    .split('\n', 1)[0]!
-    .slice(0, 300);
+const maxErrorChars = 3_000;
+const maxMessageLines = 40;
+
+/**
+ * Returns the messages of an error and of its causes. A property test reports its seed below the first line, and the
+ * reason of the failure as cause; a rare failure can be reproduced only with both.
+ */
+export function describeError(error: SerializedError | undefined): string {
+  const messages: string[] = [];
+  for (let cause = error; cause && messages.length < 5; cause = cause.cause) {
+    const lines = stripVTControlCharacters(cause.message ?? 'no reason was given').split('\n');
+    messages.push(lines.slice(0, maxMessageLines).join('\n  '));
+  }
+  return (messages.join('\n  cause: ') || 'no reason was given').slice(0, maxErrorChars);
+}
 
 export default class TallyReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], strayErrors: readonly SerializedError[]): void {
-    const tally: Tally = { passed: 0, failed: strayErrors.length, failures: strayErrors.map(firstLine), skipped: [] };
+    const tally: Tally = {
+      passed: 0,
+      failed: strayErrors.length,
+      failures: strayErrors.map(describeError),
+      skipped: [],
+    };
     for (const module of modules) {
       const file = relative(process.cwd(), module.moduleId);
       let failedInside = false;
@@ -38,14 +54,14 @@ export default class TallyReporter implements Reporter {
           });
         else {
           tally.failed++;
-          tally.failures.push(`${file} › ${test.fullName}: ${firstLine(result.errors?.[0])}`);
+          tally.failures.push(`${file} › ${test.fullName}: ${describeError(result.errors?.[0])}`);
           failedInside = true;
         }
       }
       // A file can fail without a failed test if it does not load or a hook throws.
       if (module.state() === 'failed' && !failedInside) {
         tally.failed++;
-        tally.failures.push(`${file}: ${firstLine(module.errors()[0])}`);
+        tally.failures.push(`${file}: ${describeError(module.errors()[0])}`);
       }
     }
     const path = process.env.MUSTER_TALLY;
