@@ -6,7 +6,7 @@ import { type DatabaseFixture, describeDatabases } from '../../test/databases/da
 import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { getOperation, getOutput, getState } from '../../test/reading.ts';
 import { sampleAt } from '../../test/samples.ts';
-import { type Database, OutcomeUnknown } from '../store/database.ts';
+import { OutcomeUnknown, withOverrides } from '../store/database.ts';
 import { putUsage, usageOf } from '../store/queries/agents/agent-usage.ts';
 import { defineQuery } from '../store/query.ts';
 import { statement, type Unit } from '../store/transaction.ts';
@@ -389,7 +389,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
       fails = false;
       return Promise.reject(failure);
     };
-    const links = started({ ...bound(context.db), write });
+    const links = started(withOverrides(context.db, { write }));
     await expect(links.sampled(agent.id, samples)).rejects.toBe(failure);
     expect(await limited()).toEqual([]);
     await links.sampled(agent.id, samples);
@@ -406,7 +406,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
       fails = false;
       throw new OutcomeUnknown('test', 'the link broke');
     };
-    const links = started({ ...bound(context.db), write });
+    const links = started(withOverrides(context.db, { write }));
     await expect(links.sampled(agent.id, samples)).rejects.toBeInstanceOf(OutcomeUnknown);
     await links.sampled(agent.id, samples);
     expect(await limited()).toEqual(['bytes']);
@@ -422,15 +422,4 @@ describeDatabases('the event of a daily limit', (fixture) => {
     await started().sampled(agent.id, samples);
     expect(await limited()).toEqual(['bytes']);
   });
-});
-
-/** Binds the methods of a database, so that the test can wrap them. */
-const bound = (db: Database): Database => ({
-  kind: db.kind,
-  get: (query, params) => db.get(query, params),
-  all: (query, params) => db.all(query, params),
-  write: (unit) => db.write(unit),
-  outsideChanges: () => db.outsideChanges(),
-  stats: () => db.stats(),
-  close: () => db.close(),
 });

@@ -54,6 +54,18 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** Returns a database that forwards all calls to `db`, except those of the given methods. */
+export const withOverrides = (db: Database, overrides: Partial<Database>): Database => ({
+  kind: db.kind,
+  get: (query, params) => db.get(query, params),
+  all: (query, params) => db.all(query, params),
+  write: (unit) => db.write(unit),
+  outsideChanges: () => db.outsideChanges(),
+  stats: () => db.stats(),
+  close: () => db.close(),
+  ...overrides,
+});
+
 /** A key or constraint was violated that no precondition of the transaction guards. */
 export class ConstraintViolation extends Error {
   readonly constraint: 'unique' | 'foreign_key' | 'not_null' | 'check' | 'other';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type DatabaseFixture, describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, openDomain } from '../../../test/domain.ts';
-import type { Database } from '../../store/database.ts';
+import { type Database, withOverrides } from '../../store/database.ts';
 import { agentsByIds } from '../../store/queries/agents/agents.ts';
 import { putTag } from '../../store/queries/agents/tags.ts';
 import { statement } from '../../store/transaction.ts';
@@ -29,15 +29,10 @@ async function openAlone(fixture: DatabaseFixture, rows = 60_000) {
         at.statements++;
         return work;
       };
-      return {
-        kind: database.kind,
+      return withOverrides(database, {
         get: (query, params) => counted(database.get(query, params)),
         all: (query, params) => counted(database.all(query, params)),
-        write: (unit) => database.write(unit),
-        outsideChanges: () => database.outsideChanges(),
-        stats: () => database.stats(),
-        close: () => database.close(),
-      };
+      });
     },
   });
   return { domain, at };

@@ -1,5 +1,5 @@
 import type { Bus } from '../../bus/bus.ts';
-import type { Database } from '../../store/database.ts';
+import { type Database, withOverrides } from '../../store/database.ts';
 import { insertAuditEvent, insertAuditEventInSession } from '../../store/queries/audit.ts';
 import type { AnyQuery } from '../../store/query.ts';
 import type { Unit } from '../../store/transaction.ts';
@@ -16,10 +16,7 @@ export function announcingEvents(db: Database, bus: Bus): Database {
   bus.subscribe((hint) => {
     if (hint.type === 'audited') announced = false;
   });
-  return {
-    kind: db.kind,
-    get: (query, params) => db.get(query, params),
-    all: (query, params) => db.all(query, params),
+  return withOverrides(db, {
     async write(unit) {
       const result = await db.write(unit);
       if (!announced && audits(unit)) {
@@ -28,8 +25,5 @@ export function announcingEvents(db: Database, bus: Bus): Database {
       }
       return result;
     },
-    outsideChanges: () => db.outsideChanges(),
-    stats: () => db.stats(),
-    close: () => db.close(),
-  };
+  });
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { awaitRun, getOperation, getRun } from '../../../test/reading.ts';
-import type { Database } from '../../store/database.ts';
+import { withOverrides } from '../../store/database.ts';
 import { putOneTag } from '../agents/tags.ts';
 import { createAssignment, removeAssignment } from '../modules/assignments.ts';
 import { removeModule, uploadModule } from '../modules/modules.ts';
@@ -21,16 +21,6 @@ const code = (promise: Promise<unknown>) =>
 
 const fileModule = (name: string, content = 'hi\n') =>
   `name: ${name}\nsupports: [{ platform: linux }]\nresources:\n  - { id: f, resource: { file-unix: { path: /etc/${name}, content: ${JSON.stringify(content)} } } }\n`;
-
-const wrapped = (db: Database, all: Database['all']): Database => ({
-  kind: db.kind,
-  get: (query, params) => db.get(query, params),
-  all,
-  write: (unit) => db.write(unit),
-  outsideChanges: () => db.outsideChanges(),
-  stats: () => db.stats(),
-  close: () => db.close(),
-});
 
 const planDigest = 'ab'.repeat(32);
 
@@ -151,7 +141,7 @@ describeDatabases('plan binding', (fixture) => {
         }
         return db.all(query, params);
       };
-      Object.assign(context, { db: wrapped(db, all) });
+      Object.assign(context, { db: withOverrides(db, { all }) });
       expect(await domain.links.nextOperation(agent.id)).toBeNull();
       Object.assign(context, { db });
       expect(changed).toBe(true);

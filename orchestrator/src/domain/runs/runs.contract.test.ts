@@ -4,6 +4,7 @@ import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, type Key, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { awaitRun, getOperation, getRun } from '../../../test/reading.ts';
 import { startUpkeep } from '../../schedule/upkeep.ts';
+import { withOverrides } from '../../store/database.ts';
 import { removeAgent, setStatus } from '../agents/agents.ts';
 import { putOneTag } from '../agents/tags.ts';
 import { listAudit } from '../audit/audit.ts';
@@ -47,15 +48,10 @@ function withReads(
   };
   return {
     ...context,
-    db: {
-      kind: db.kind,
+    db: withOverrides(db, {
       get: (query, params) => around(query.name, () => db.get(query, params)),
       all: (query, params) => around(query.name, () => db.all(query, params)),
-      write: (unit) => db.write(unit),
-      outsideChanges: () => db.outsideChanges(),
-      stats: () => db.stats(),
-      close: () => db.close(),
-    },
+    }),
   };
 }
 

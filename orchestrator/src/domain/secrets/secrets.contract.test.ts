@@ -6,6 +6,7 @@ import { type Domain, newAdmin, newAgent, openDomain, reportsOf, resultOf } from
 import { getOperation, getOutput, getRun } from '../../../test/reading.ts';
 import { SecretKeys } from '../../identity/secret-keys.ts';
 import { startUpkeep } from '../../schedule/upkeep.ts';
+import { withOverrides } from '../../store/database.ts';
 import { channelById } from '../../store/queries/channels.ts';
 import { insertSecret } from '../../store/queries/secrets.ts';
 import { defineQuery } from '../../store/query.ts';
@@ -278,7 +279,7 @@ describeDatabases('secrets', (fixture) => {
       if (query.name === 'secrets/terms') reads++;
       return db.all(query, params);
     };
-    Object.assign(context, { db: { ...wrapped(db), all } });
+    Object.assign(context, { db: withOverrides(db, { all }) });
     const runId = await startRun(context, domain.conductor, actor, 'all', { kind: 'apply' });
     expect(reads).toBe(1);
     const { results } = await getRun(context, runId);
@@ -505,7 +506,7 @@ describeDatabases('secrets', (fixture) => {
         if (writes++ === cut) throw new Error('killed');
         return context.db.write(unit);
       };
-      const dying = { ...context, db: { ...wrapped(context.db), write } };
+      const dying = { ...context, db: withOverrides(context.db, { write }) };
       expect(await code(rotateSecretsKey(dying, actor))).toMatchObject({ message: 'killed' });
       restart();
       expect(stored).toHaveLength(2);
@@ -572,16 +573,6 @@ describeDatabases('secrets', (fixture) => {
     expect(await announced()).toEqual(['soon', 'soon']);
     await upkeep.stop();
   });
-});
-
-const wrapped = (db: Domain['db']): Domain['db'] => ({
-  kind: db.kind,
-  get: (query, params) => db.get(query, params),
-  all: (query, params) => db.all(query, params),
-  write: (unit) => db.write(unit),
-  outsideChanges: () => db.outsideChanges(),
-  stats: () => db.stats(),
-  close: () => db.close(),
 });
 
 const rawSecret = defineQuery('secrets/raw', (db, p: { name: string }) =>

@@ -1,5 +1,5 @@
 import type { Agent } from '@muster/protocol/http';
-import type { Database } from '../../store/database.ts';
+import { type Database, withOverrides } from '../../store/database.ts';
 import { agentsByIds, type ShownAgent } from '../../store/queries/agents/agents.ts';
 import type { AnyQuery } from '../../store/query.ts';
 import type { Unit } from '../../store/transaction.ts';
@@ -111,15 +111,7 @@ export class AgentRecords {
 
   constructor(db: Database, maxBytes = maxTotalBytes) {
     this.#maxBytes = maxBytes;
-    this.db = {
-      kind: db.kind,
-      get: (query, params) => db.get(query, params),
-      all: (query, params) => db.all(query, params),
-      write: (unit) => db.write(unit).finally(() => this.#dropChanged(unit)),
-      outsideChanges: () => db.outsideChanges(),
-      stats: () => db.stats(),
-      close: () => db.close(),
-    };
+    this.db = withOverrides(db, { write: (unit) => db.write(unit).finally(() => this.#dropChanged(unit)) });
   }
 
   /** Returns the cached record of a node id, or of the name of an approved agent. */
