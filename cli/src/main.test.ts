@@ -633,7 +633,7 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('apply', 'web-1', '-m', 'site', '--yes')).stderr).toContain('muster operations show');
   });
 
-  test('advises to run the command again when the agent refuses a stale plan', async () => {
+  test('advises running the command again when the agent refuses a stale plan', async () => {
     answers.applyAgent = () => ({
       body: operation([], {
         ...{ kind: 'apply', status: 'failed', plan_id: 'p', error: 'plan_stale: the machine has changed' },

@@ -54,7 +54,7 @@ export async function signIn({ call, publicKey, servers, sign }: SignInParts) {
   );
   if (form !== 2 || !/^[0-9a-f]{64}$/.test(nonce)) throw new UnboundSignIn();
   const [first, ...others] = servers();
-  if (first === undefined) throw new Error('the challenge was received without a connection');
+  if (first === undefined) throw new Error('no server name is known for this connection');
   const answer = async (server: string) => {
     const signature = hexOf(await sign(signInBytes({ server, publicKey, nonce })));
     return await call(verify, { body: { public_key: publicKey, signature, server, nonce } });

@@ -38,7 +38,7 @@ export class MemoryLinks implements AgentLinks {
     this.owners.set(operation.operation_id, nodeId);
   }
 
-  /** Owners of keys whose owner's id is not the hash of the key, by key in hex. */
+  /** Owners by key in hex, for keys that differ from the owner's first key, whose hash is the owner's id. */
   readonly keys = new Map<string, KeyOf | { refusal: Refusal; node_id: string }>();
 
   async keyOf(hello: Hello) {

@@ -30,7 +30,7 @@ export const version = packageJson.version;
 
 export interface Agent {
   readonly nodeId: string;
-  /** Reads the configuration again immediately, and checks for a waiting new key. */
+  /** Reloads the configuration immediately, and checks for a pending new key. */
   reload(): Promise<void>;
   /** Finishes and reports the current resource, and ends the link. */
   stop(reason: string): Promise<void>;

@@ -137,8 +137,8 @@ export class Connection {
       return;
     }
     this.isRenewing = true;
-    // Asks the orchestrator to keep the agent's slot. Otherwise, a thief of the former key could use the gap to present
-    // another key.
+    // Asks the orchestrator to reserve the agent's slot. Otherwise, someone who stole the former key could present a
+    // different key while the agent reconnects.
     void this.session.leave('to present a new key', true);
   }
 

@@ -92,7 +92,7 @@ export class AgentKeys implements AgentIdentity {
     return this.#current;
   }
 
-  /** Returns the waiting new key; null if there is none. @throws Error if the key cannot be read */
+  /** Returns the pending new key; null if there is none. @throws Error if the key cannot be read */
   next(): NextKey | null {
     const next = readNextKey(this.#dataDir);
     if (next === null || !isSame(next.key, this.#current)) return next;

@@ -29,7 +29,7 @@ export type GroupBefore = { was: 'absent' } | { was: 'group'; gid: number; remov
 
 type Declared = ResolvedResource<'group-unix'>;
 
-/** A group in /etc/group, which the programs of shadow-utils change. */
+/** A group in /etc/group, managed with the tools of shadow-utils. */
 export const groupUnix = defineProvider<'group-unix', SeenGroup, GroupBefore>({
   type: 'group-unix',
   fields: { name: 'text', gid: 'integer?', ensure: 'text?' },

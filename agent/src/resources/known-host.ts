@@ -153,7 +153,7 @@ const parsed = (lines: readonly { text: string }[]): HostLine[] =>
 /** Returns the resource with the path in its body, where functions of text-edit expect it. */
 const inFile = (resource: Declared) => ({ ...resource, body: { ...resource.body, path: file } });
 
-/** A line in the machine-wide list of SSH hosts. The provider keeps all other lines. */
+/** An entry in the system-wide SSH known_hosts file. The provider keeps all other lines. */
 export const knownHost = defineProvider<'known-host', SeenKnownHost, KnownHostBefore>({
   type: 'known-host',
   fields: { name: 'text', key_type: 'text', key: 'text', aliases: 'list?', ensure: 'text?' },

@@ -146,7 +146,7 @@ export class Dispatcher {
     if (bytes > this.limits.orchestratorFrameBytes) {
       this.log.error(
         { node_id: link.nodeId, operation_id: operation.operation_id, bytes },
-        'did not send an operation above the maximum frame size',
+        'operation exceeds the maximum frame size; not sent',
       );
       return;
     }

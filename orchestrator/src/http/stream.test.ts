@@ -160,7 +160,7 @@ describe('stream answer', () => {
     await released;
   });
 
-  test('completes the answer to a reading client when the signal aborts', async () => {
+  test('completes the response to a client that reads it when the signal aborts', async () => {
     const until = new AbortController();
     let returned = false;
     await serve(() => {

@@ -53,7 +53,10 @@ export async function openDatabase(location: DatabaseLocation, deps: DatabaseDep
         onConnectionError: (error) => log.warn({ err: error }, 'lost a database connection'),
         exclusive: {
           onLost: (reason) =>
-            log.error({ err: reason }, 'lost the database server; refusing writes until it is available again'),
+            log.error(
+              { err: reason },
+              'lost the connection to the database server; refusing writes until it is available again',
+            ),
           onRegained: () => log.info({}, 'database server available again'),
           onTaken: onFatal,
         },

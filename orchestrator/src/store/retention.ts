@@ -72,7 +72,7 @@ export const deleteDriftRecords = defineQuery('drift/delete', (db, p: { ids: rea
   db.deleteFrom('drift_records').where(d.isIn('drift_id', p.ids)),
 );
 
-export const deleteLatestDrift = defineQuery('drift/delete latest of records', (db, p: { ids: readonly string[] }, d) =>
+export const deleteLatestDrift = defineQuery('drift/delete latest by record', (db, p: { ids: readonly string[] }, d) =>
   db.deleteFrom('latest_drift').where(d.isIn('drift_id', p.ids)),
 );
 

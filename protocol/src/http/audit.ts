@@ -114,7 +114,7 @@ export const verifyAudit = route({
   summary: 'Verify the chain of the audit log',
   description:
     'Recomputes all hashes, from the oldest event to the newest. Keep `head` in another place: a log that was ' +
-    'rewritten as a whole is consistent, but has another hash at that position.',
+    'rewritten as a whole is consistent, but has a different hash at that position.',
   access: 'operator',
   answers: {
     200: z

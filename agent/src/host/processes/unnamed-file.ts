@@ -5,7 +5,7 @@ import { hostFailure } from '../failure.ts';
 import { writeAll } from '../write-all.ts';
 
 /**
- * Opens a readable file with this content and without a name, to pass to a program as a file descriptor.
+ * Creates an anonymous file with this content and opens it for reading, to pass it to a program as a file descriptor.
  * @param directories candidates for the file; the first that works is used, memory before disk
  */
 export function openUnnamed(

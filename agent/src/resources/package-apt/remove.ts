@@ -145,7 +145,7 @@ interface Judgement {
   trace: Trace;
   /** The package, and its dependencies that were installed and are removed together with it, as `name:architecture`. */
   group: string[];
-  /** The reason to keep the remains, because a change by others would be lost, or null if they can be deleted. */
+  /** Why the leftover files are kept: their removal would lose a change by others. Null if they can be deleted. */
   kept: string | null;
 }
 

@@ -114,7 +114,7 @@ describe('removal', () => {
     expect(diffUserRemoval(declared(), made, seen(null, {}, { homeIsThere: true })).action).toBe('remove');
   });
 
-  test('restores an account that existed before only if the agent removed it', () => {
+  test('restores a pre-existing account only if the agent removed it', () => {
     const before: UserBefore = { was: 'user', touched: { uid: 3 }, whole: null };
     expect(diffUserRemoval(declared(), before, seen(null)).action).toBe('none');
     const secrets = { password: '!', ageing: [], subordinateUids: [], subordinateGids: [] };

@@ -61,7 +61,7 @@ export function registerChanges(command: Command, act: Act): void {
   command
     .command('tag')
     .description('set tags of agents')
-    .argument('[words...]', `agents, then tags in the form key=value. An agent: ${agentNaming}`)
+    .argument('[words...]', `agents, then tags in the form key=value. Specify an agent by ${agentNaming}`)
     .addOption(selectorOption())
     .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText(
@@ -74,7 +74,7 @@ export function registerChanges(command: Command, act: Act): void {
     .description('remove tags from agents')
     .argument(
       '[words...]',
-      `agents separated by commas, then keys; with --selector, only keys. An agent: ${agentNaming}`,
+      `agents separated by commas, then keys; with --selector, only keys. Specify an agent by ${agentNaming}`,
     )
     .addOption(selectorOption())
     .option('-y, --yes', 'do not ask for confirmation')

@@ -23,7 +23,7 @@ export const register: Register = (command, act) => {
   many(
     'set',
     'set tags of agents; same as agents tag',
-    `agents, then tags in the form key=value. An agent: ${agentNaming}`,
+    `agents, then tags in the form key=value. Specify an agent by ${agentNaming}`,
   )
     .addHelpText(
       'after',
@@ -33,7 +33,7 @@ export const register: Register = (command, act) => {
   many(
     'remove',
     'remove tags from agents; same as agents untag',
-    `agents separated by commas, then keys; with --selector, only keys. An agent: ${agentNaming}`,
+    `agents separated by commas, then keys; with --selector, only keys. Specify an agent by ${agentNaming}`,
   )
     .addHelpText(
       'after',

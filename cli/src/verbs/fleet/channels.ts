@@ -41,7 +41,7 @@ const withConfig = (command: Command): Command =>
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list channels, which notifications are sent to')
+    .description('list notification channels')
     .addHelpText('after', '\nExample:\n  $ muster channels list')
     .action(act(list));
   command

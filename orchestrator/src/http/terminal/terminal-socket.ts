@@ -34,8 +34,8 @@ export const isTerminalUpgrade = ({ url, headers }: IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === 'websocket' && address.test(url ?? '');
 
 /**
- * Serves terminal WebSockets on the API server. Upgrades pass the hooks of requests, so that refusals are answered,
- * logged, and counted in the same way.
+ * Serves terminal WebSockets on the API server. Upgrade requests run the same hooks as other requests, so that
+ * refusals are answered, logged, and counted in the same way.
  * @returns a function that closes open sockets
  */
 export function registerTerminalSockets(app: FastifyInstance, options: TerminalSocketOptions): () => Promise<void> {

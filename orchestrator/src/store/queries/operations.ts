@@ -413,7 +413,7 @@ export const endedAmong = defineQuery('operations/ended among', (db, p: { ids: r
     .limit(1),
 );
 
-/** Ends the run outcomes of an agent's open operations. Must precede the statement that ends the operations. */
+/** Sets the final status of the run results of an agent's open operations. Must precede the end of the operations. */
 export const endOpenRunResults = defineQuery(
   'runs/end results of agent',
   (db, p: { node_id: string; status: OperationStatus; error: string }) =>
