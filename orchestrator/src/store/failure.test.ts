@@ -49,6 +49,7 @@ describe('postgresFailure', () => {
   test('classifies the driver’s messages for a lost connection', () => {
     expect(postgresFailure(new Error('Connection terminated unexpectedly'))).toEqual({ kind: 'gone' });
     expect(postgresFailure(new Error('timeout exceeded when trying to connect'))).toEqual({ kind: 'gone' });
+    expect(postgresFailure(new Error('Client was closed and is not queryable'))).toEqual({ kind: 'gone' });
     expect(postgresFailure(new RangeError('9007199254740993 is too large for a number'))).toEqual({ kind: 'bug' });
   });
 });

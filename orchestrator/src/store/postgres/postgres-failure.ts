@@ -1,4 +1,5 @@
 import type { ConstraintViolation } from '../database.ts';
+import { LockNotHeld } from './postgres-lock.ts';
 
 /**
  * The consequence of a PostgreSQL error for its transaction. `again` is a serialization conflict, after which the
@@ -27,10 +28,14 @@ const lostConnection = ['08', '25P03', '25P04', '57P'];
 
 /** Classifies an error of the driver by its SQLSTATE or its socket error code. */
 export function postgresFailure(error: unknown): PostgresFailure {
+  // A restarted server has released the lock, which this process may not have noticed yet.
+  if (error instanceof LockNotHeld) return { kind: 'unavailable' };
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code !== 'string')
     // The driver sets no code if a connection ends during a query or times out.
-    return { kind: /connection|timeout/i.test(error instanceof Error ? error.message : '') ? 'gone' : 'bug' };
+    return {
+      kind: /connection|timeout|not queryable/i.test(error instanceof Error ? error.message : '') ? 'gone' : 'bug',
+    };
   if (code.startsWith('23')) return { kind: 'constraint', constraint: constraints[code] ?? 'other' };
   if (code === '40001' || code === '40P01') return { kind: 'again' };
   if (code === '53100') return { kind: 'full' };

@@ -20,6 +20,14 @@ export class DatabaseInUse extends Error {
   }
 }
 
+/** A new connection is refused, because the server does not confirm that this process holds the lock. */
+export class LockNotHeld extends Error {
+  constructor() {
+    super('this process does not hold the database lock');
+    this.name = 'LockNotHeld';
+  }
+}
+
 /**
  * A connection as the server sees it. The start time distinguishes connections whose server processes had the same id.
  */
@@ -45,7 +53,7 @@ export interface PostgresLock {
   readonly acquisitions: number;
   /** Must be set on every connection of this process, so that other processes can identify them. */
   readonly applicationName: string;
-  /** Admits a new connection. @throws Error unless the server confirms that this process holds the lock */
+  /** Admits a new connection. @throws LockNotHeld unless the server confirms that this process holds the lock */
   admit(client: ClientBase): Promise<void>;
   release(): Promise<void>;
 }
@@ -130,7 +138,7 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
         pid,
         start,
       ]);
-      if (answer.rowCount === 0) throw new Error('this process does not hold the database lock');
+      if (answer.rowCount === 0) throw new LockNotHeld();
     },
     async release() {
       if (released) return;

@@ -10,7 +10,8 @@ import { defineQuery } from '../query.ts';
 import { openPostgresSamples } from '../samples/samples-postgres.ts';
 import { statement } from '../transaction.ts';
 import { openPostgres, type PostgresOptions } from './postgres.ts';
-import { DatabaseInUse } from './postgres-lock.ts';
+import { postgresFailure } from './postgres-failure.ts';
+import { DatabaseInUse, takePostgresLock } from './postgres-lock.ts';
 import { connect, connectionSettings } from './postgres-settings.ts';
 
 const allSettings = defineQuery('test/all settings', (db, _: Record<never, never>) =>
@@ -116,6 +117,21 @@ describe('an orchestrator on PostgreSQL', () => {
     await until('the lock is held again', () => events.regained === 1);
     await put(db, 'after');
     expect(events.taken).toEqual([]);
+  });
+
+  test('reports the database as unavailable if a new connection finds that the lock was released', async () => {
+    const lock = await takePostgresLock(url, { onTaken: () => {} });
+    await lock.release();
+    await beside((query) =>
+      until('the server releases the lock', async () => (await query(theLock)).rows.length === 0),
+    );
+    const client = await connect(connectionSettings({ url }));
+    const refusal = await lock.admit(client).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    await client.end();
+    expect(postgresFailure(refusal)).toEqual({ kind: 'unavailable' });
   });
 
   test('refuses to write after another process has taken the database', async () => {
