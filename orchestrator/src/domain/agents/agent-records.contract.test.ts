@@ -159,11 +159,23 @@ describeDatabases('agents in memory', (fixture) => {
   test('keeps a limited number of bytes', async () => {
     const { domain } = await openAlone(fixture);
     const { actor } = await newAdmin(domain);
-    const ids = [];
+    const ids: string[] = [];
     for (let n = 0; n < 5; n++) ids.push((await newAgent(domain, actor, `web-${n}`)).id);
     const one = (await domain.context.agentRecords.load(ids))[0]!.bytes;
     const records = new AgentRecords(domain.db, Math.floor(2.5 * one));
     expect((await records.load(ids)).map(({ nodeId }) => nodeId)).toEqual(ids);
     expect(ids.filter((id) => records.find(id) !== undefined)).toHaveLength(2);
+    // A page shows changes of agents whose records were dropped.
+    const page = async () =>
+      (await records.page('all', () => domain.db.all(agentsByIds, { ids }))).map((record) =>
+        JSON.parse(String(record.json(null))),
+      );
+    await page();
+    for (const node_id of ids)
+      await records.db.write({
+        name: 'tags/one',
+        statements: [statement(putTag, { node_id, key: 'role', value: 'web' })],
+      });
+    expect((await page()).map(({ tags }) => tags)).toEqual(ids.map(() => ({ role: 'web' })));
   });
 });

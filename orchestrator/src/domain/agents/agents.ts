@@ -260,6 +260,10 @@ const isNamed = ({ name, initial_hostname, attributes }: Agent, folded: string):
     (text) => typeof text === 'string' && foldAscii(text).includes(folded),
   );
 
+/** Reports whether a list contains all agents by id, which may be in memory. */
+export const isWholeFleet = ({ status, filter, q, sort }: AgentFilter): boolean =>
+  !q && filter === undefined && status === undefined && sort === undefined;
+
 /** Returns a page of agents, each as JSON in UTF-8. */
 export const listAgentPage = (context: Context, filter: AgentFilter, request: PageRequest): Promise<Page<Buffer>> =>
   readPage(request, async (part) => {
@@ -277,8 +281,8 @@ export async function* agentsInTurns(
   filter: AgentFilter,
   perTurn = agentsPerTurn,
 ): AsyncGenerator<Buffer[]> {
-  const { status, sort, q, offset = 0, limit = Number.MAX_SAFE_INTEGER } = filter;
-  if (q || filter.filter !== undefined || status !== undefined || sort !== undefined) {
+  const { offset = 0, limit = Number.MAX_SAFE_INTEGER } = filter;
+  if (!isWholeFleet(filter)) {
     yield* shapedInTurns(context, filter, (row) => shown(context, new AgentRecord(row)), perTurn);
     return;
   }

@@ -105,6 +105,8 @@ export class AgentRecords {
   readonly #maxBytes: number;
   #bytes = 0;
   readonly #pages = new Map<string, readonly string[]>();
+  /** Records of pages in which nothing was dropped since they were read. */
+  readonly #recordsOfPages = new Map<string, readonly AgentRecord[]>();
   #outsideChanges = Number.NaN;
   /** Number of drops. Rows that were read before a drop are not cached after it. */
   #drops = 0;
@@ -141,26 +143,27 @@ export class AgentRecords {
   }
 
   /**
-   * Returns a page of all agents by id, and keeps its ids.
+   * Returns a page of all agents by id, and keeps its records and ids.
    * @param key   differs for each page
    * @param query reads the page
    */
   async page(key: string, query: () => Promise<readonly ShownAgent[]>): Promise<readonly AgentRecord[]> {
     this.#dropOutdated();
-    const ids = this.#pages.get(key);
-    if (ids !== undefined) {
-      const records = await this.load(ids);
-      // An agent may be removed while records are read.
-      if (records.length === ids.length) return records;
-    }
+    const kept = this.#recordsOfPages.get(key);
+    if (kept !== undefined) return kept;
     const drops = this.#drops;
-    const records = await this.read(query);
+    const ids = this.#pages.get(key);
+    let records = ids === undefined ? [] : await this.load(ids);
+    // An agent may be removed while records are read.
+    if (records.length !== ids?.length) records = await this.read(query);
     if (drops === this.#drops) {
       if (this.#pages.size >= maxPages) this.#pages.clear();
+      if (this.#recordsOfPages.size >= maxPages) this.#recordsOfPages.clear();
       this.#pages.set(
         key,
         records.map(({ nodeId }) => nodeId),
       );
+      this.#recordsOfPages.set(key, records);
     }
     return records;
   }
@@ -173,6 +176,8 @@ export class AgentRecords {
     for (const oldest of this.#records.keys()) {
       if (this.#bytes <= this.#maxBytes) return;
       this.#drop(oldest);
+      // Their pages would keep dropped records in memory.
+      this.#recordsOfPages.clear();
     }
   }
 
@@ -195,6 +200,7 @@ export class AgentRecords {
     if (changes === this.#outsideChanges) return;
     this.#outsideChanges = changes;
     this.#drops++;
+    this.#recordsOfPages.clear();
     this.#pages.clear();
     this.#dropAll();
   }
@@ -204,6 +210,7 @@ export class AgentRecords {
       const effect = this.#effectOf(query);
       if (effect === null) continue;
       this.#drops++;
+      this.#recordsOfPages.clear();
       if (effect.ids) this.#pages.clear();
       if (effect.of === 'one') this.#drop((params as { node_id: string }).node_id);
       else this.#dropAll();

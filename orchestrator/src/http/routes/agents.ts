@@ -1,8 +1,10 @@
+import type { Agent } from '@muster/protocol/http';
 import {
   agentsInTurns,
   approvedMatching,
   getAgentJson,
   getAttributes,
+  isWholeFleet,
   listAgentPage,
   removeAgent,
   requireSelector,
@@ -11,14 +13,17 @@ import {
 import { actorIn } from '../../domain/operators/sessions.ts';
 import type { Context } from '../../domain/shared/context.ts';
 import { type Handlers, JsonBody } from '../server/handlers.ts';
-import { inChunks, pagedJson } from '../server/page.ts';
+import { inChunks, JoinedPages, pagedJson } from '../server/page.ts';
 
 export function agentHandlers(context: Context) {
+  const pages = new JoinedPages<Agent>();
   return {
     listAgents: async ({ query }) => {
       const { limit, offset } = query;
       if (limit === undefined) return inChunks(agentsInTurns(context, query));
-      return pagedJson(await listAgentPage(context, query, { limit, offset }), { limit, offset });
+      const request = { limit, offset };
+      const join = isWholeFleet(query) ? (items: readonly Buffer[]) => pages.join(request, items) : undefined;
+      return pagedJson(await listAgentPage(context, query, request), request, join);
     },
     getAgent: ({ params }) => {
       const json = getAgentJson(context, params.node_id);

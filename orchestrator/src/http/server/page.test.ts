@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Chunked, JsonBody } from './handlers.ts';
-import { nextLink, paged, pagedJson } from './page.ts';
+import { JoinedPages, nextLink, paged, pagedJson } from './page.ts';
 
 describe('next page', () => {
   test('changes only the offset in the URL of the next page', () => {
@@ -27,5 +27,35 @@ describe('next page', () => {
     const read = chunks.map(({ json }) => JSON.parse(String(json)) as number[]);
     expect(read.map(({ length }) => length)).toEqual([500, 500, 1]);
     expect(read.flat()).toEqual(Array.from({ length: 1001 }, (_, i) => i));
+  });
+});
+
+describe('pages as JSON arrays', () => {
+  const items = ['{"n":1}', '{"n":2}', '{"n":3}'].map((json) => Buffer.from(json));
+  const [first, second, third] = items as [Buffer, Buffer, Buffer];
+  const request = { limit: 3, offset: 0 };
+
+  test('keeps an array until an item changes', () => {
+    const pages = new JoinedPages<{ n: number }>();
+    const body = pages.join(request, items);
+    expect(String(body.json)).toBe('[{"n":1},{"n":2},{"n":3}]');
+    expect(pages.join(request, [...items])).toBe(body);
+    expect(String(pages.join(request, [first, Buffer.from('{"n":4}'), third]).json)).toBe('[{"n":1},{"n":4},{"n":3}]');
+    expect(String(pages.join(request, [first, second]).json)).toBe('[{"n":1},{"n":2}]');
+    expect(String(pages.join(request, []).json)).toBe('[]');
+    // A page with another offset does not replace the first one.
+    const shown = pages.join(request, items);
+    expect(String(pages.join({ ...request, offset: 1 }, [second, third]).json)).toBe('[{"n":2},{"n":3}]');
+    expect(pages.join(request, items)).toBe(shown);
+  });
+
+  test('keeps a limited number of bytes, of the pages that were read last', () => {
+    const pages = new JoinedPages<{ n: number }>(2 * 2 * '[{"n":1},{"n":2},{"n":3}]'.length);
+    const at = (offset: number) => pages.join({ limit: 3, offset }, items);
+    const [one, two] = [at(1), at(2)];
+    expect(at(1)).toBe(one);
+    at(3);
+    expect(at(1)).toBe(one);
+    expect(at(2)).not.toBe(two);
   });
 });

@@ -15,15 +15,70 @@ export const paged = <T>({ items, more }: Page<T>, { limit, offset }: PageReques
 
 const itemsPerChunk = 500;
 
-/** Returns a page as {@link paged} does, of items in JSON. Writes a long page in pieces. */
-export function pagedJson<T>({ items, more }: Page<Buffer>, { limit, offset }: PageRequest): Paged<T> {
+/**
+ * Returns a page as {@link paged} does, of items in JSON. Writes a long page in pieces.
+ * @param join returns the JSON array of a short page
+ */
+export function pagedJson<T>(
+  { items, more }: Page<Buffer>,
+  { limit, offset }: PageRequest,
+  join: (items: readonly Buffer[]) => JsonBody<readonly T[]> = arrayOf,
+): Paged<T> {
   function* chunks(): Generator<JsonBody<readonly T[]>> {
     for (let start = 0; start < items.length; start += itemsPerChunk)
       yield arrayOf(items.slice(start, start + itemsPerChunk));
   }
   const next = more ? { limit: String(limit), offset: String(offset + items.length) } : null;
-  return new Paged(items.length <= itemsPerChunk ? arrayOf(items) : new Chunked(chunks()), next);
+  return new Paged(items.length <= itemsPerChunk ? join(items) : new Chunked(chunks()), next);
 }
+
+/** Maximum size of all arrays that {@link JoinedPages} keeps, in bytes. */
+const maxJoinedBytes = 32 * 1024 * 1024;
+
+interface JoinedPage<T> {
+  readonly items: readonly Buffer[];
+  readonly body: JsonBody<readonly T[]>;
+}
+
+/**
+ * Keeps pages as JSON arrays, because many large allocations cost more garbage collection than the answers themselves.
+ * An array is replaced when an item is another `Buffer`, so callers must not modify items.
+ */
+export class JoinedPages<T> {
+  /** By limit and offset, least recently read first. */
+  readonly #pages = new Map<string, JoinedPage<T>>();
+  readonly #maxBytes: number;
+  #bytes = 0;
+
+  constructor(maxBytes = maxJoinedBytes) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Returns the page with these items as a JSON array. */
+  join({ limit, offset }: PageRequest, items: readonly Buffer[]): JsonBody<readonly T[]> {
+    const key = `${limit} ${offset}`;
+    const kept = this.#pages.get(key);
+    if (kept !== undefined) this.#delete(key, kept);
+    const isUnchanged =
+      kept !== undefined && kept.items.length === items.length && items.every((item, at) => item === kept.items[at]);
+    const page = isUnchanged ? kept : { items, body: arrayOf<T>(items) };
+    this.#pages.set(key, page);
+    this.#bytes += sizeOf(page);
+    for (const [oldest, old] of this.#pages) {
+      if (this.#bytes <= this.#maxBytes) break;
+      this.#delete(oldest, old);
+    }
+    return page.body;
+  }
+
+  #delete(key: string, page: JoinedPage<T>): void {
+    this.#pages.delete(key);
+    this.#bytes -= sizeOf(page);
+  }
+}
+
+/** A page also keeps its items, which have the same size. */
+const sizeOf = ({ body }: JoinedPage<unknown>): number => 2 * body.json.length;
 
 /** Returns a complete list of items as JSON, which is written while the list is read. */
 export function inChunks<T>(parts: AsyncIterable<readonly Buffer[]>): Chunked<T> {
