@@ -3,6 +3,9 @@ import { derivedRoot } from '../../e2e/hosts/derived-root.ts';
 import { TestHosts } from '../../e2e/hosts/test-hosts.ts';
 import { missing } from '../../e2e/requirements.ts';
 import { AgentFleet } from './load/agent-fleet.ts';
+import { connectMeshAgents } from './peers/mesh-agents.ts';
+import { MeshCentralProcess, meshCentralVersion } from './peers/mesh-central.ts';
+import { createMeshIdentities } from './peers/mesh-identity.ts';
 import { runSession } from './peers/run-session.ts';
 import type { ScrapeFigures } from './peers/samples-session.ts';
 import { conclude } from './run/conclude.ts';
@@ -11,16 +14,21 @@ import { printProgress } from './run/progress.ts';
 import { table } from './run/report.ts';
 import { type Comparison, comparisonHeadings, comparisonRows } from './run/results.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
+import type { Usage } from './servers/server-process.ts';
 
 /**
- * Measures the CPU time and the memory that samples of the same number of machines cost the orchestrator and Prometheus,
- * one after the other. The machines are simulated. Each sends a sample with the same measures every half minute: to
- * Muster over its TLS link, to Prometheus when it scrapes them over HTTP.
+ * Compares the orchestrator with Prometheus and with MeshCentral, one after the other, with the same number of simulated
+ * machines.
  *
+ * - Samples: CPU time and memory. Each machine sends a sample with the same measures every half minute: to Muster over its
+ *   TLS link, to Prometheus when it scrapes the machines over HTTP.
+ * - Idle agents: CPU time to accept a new agent, and memory with all agents. Both servers check a signature over
+ *   TLS and store the agent.
  *
  *     npm run bench -- side-by-side [--machines 1000] [--secs 120]
  *
- * Requires root, as the end-to-end tests with test hosts do. The first run fetches Prometheus from a Debian mirror.
+ * Requires root, as the end-to-end tests with test hosts do. The first run fetches Prometheus from a Debian mirror, and
+ * MeshCentral from the npm registry.
  */
 const { machines, secs, interval, smoke } = benchOptions({
   numbers: { machines: [1000, 4], secs: [120, 1], interval: [30, 1] },
@@ -74,12 +82,61 @@ async function measurePrometheus(): Promise<SampleCost & { version: string }> {
   }
 }
 
+interface IdleCost {
+  acceptMs: number;
+  memoryMb: number;
+}
+
+/** Agents that connect at the same time. */
+const atOnce = 16;
+/** Seconds for the server to finish its work for new agents. */
+const settleSecs = Math.min(5, secs);
+
+/** Measures a server while all agents connect, and after that. */
+async function measureIdle(server: { readonly usage: Usage }, connect: () => Promise<unknown>): Promise<IdleCost> {
+  const before = server.usage;
+  await connect();
+  await sleep(settleSecs * 1000);
+  const after = server.usage;
+  return {
+    acceptMs: ((after.cpuSecs - before.cpuSecs) * 1000) / machines,
+    memoryMb: after.rss / 1e6,
+  };
+}
+
+async function measureIdleMuster(): Promise<IdleCost> {
+  const server = await OrchestratorProcess.start();
+  const fleet = new AgentFleet(machines);
+  const cost = await measureIdle(server, () => fleet.enroll(server, atOnce));
+  await fleet.stop();
+  await server.stop();
+  return cost;
+}
+
+async function measureIdleMeshCentral(): Promise<IdleCost> {
+  const identities = await createMeshIdentities(machines);
+  const server = await MeshCentralProcess.start();
+  const links: { terminate(): void }[] = [];
+  const cost = await measureIdle(server, async () => {
+    links.push(...(await connectMeshAgents(server.port, identities, atOnce)));
+  });
+  for (const link of links) link.terminate();
+  await server.stop();
+  return cost;
+}
+
 const reason = missing('linux', 'root', 'namespaces', 'hosts');
 const muster = await measureMuster();
 printProgress(`Muster: ${muster.cpuMs.toFixed(3)} ms of CPU time for each sample, ${muster.memoryMb.toFixed(0)} MB`);
 const prometheus = smoke || reason !== null ? null : await measurePrometheus();
 if (prometheus !== null)
   printProgress(`Prometheus: ${prometheus.cpuMs.toFixed(3)} ms of CPU time, ${prometheus.memoryMb.toFixed(0)} MB`);
+
+const idle = await measureIdleMuster();
+printProgress(`Muster: ${idle.acceptMs.toFixed(2)} ms to accept an agent, ${idle.memoryMb.toFixed(0)} MB`);
+const meshCentral = smoke || reason !== null ? null : await measureIdleMeshCentral();
+if (meshCentral !== null)
+  printProgress(`MeshCentral: ${meshCentral.acceptMs.toFixed(2)} ms, ${meshCentral.memoryMb.toFixed(0)} MB`);
 
 const peer = prometheus === null ? 'Prometheus' : `Prometheus ${prometheus.version}`;
 const why = reason ?? (smoke ? 'smoke run' : null);
@@ -96,6 +153,20 @@ const comparisons: Comparison[] = [
     muster: muster.memoryMb,
     peer,
     value: prometheus?.memoryMb ?? null,
+    reason: why,
+  },
+  {
+    what: 'CPU time to accept a new agent, ms',
+    muster: idle.acceptMs,
+    peer: `MeshCentral ${meshCentralVersion}`,
+    value: meshCentral?.acceptMs ?? null,
+    reason: why,
+  },
+  {
+    what: `memory with ${machines} idle agents, MB`,
+    muster: idle.memoryMb,
+    peer: `MeshCentral ${meshCentralVersion}`,
+    value: meshCentral?.memoryMb ?? null,
     reason: why,
   },
 ];

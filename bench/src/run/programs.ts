@@ -29,7 +29,7 @@ export const benches: Readonly<Record<string, NamedProgram>> = {
   metrics: bench('metrics', 'samples stored per second, against raw inserts in batches'),
   'metrics-day': bench('metrics-day', 'a day of samples of 1,000 agents: bytes on disk, and latency of reads'),
   return: bench('return', 'time until 50 %, 90 %, 99 %, and all agents are connected after several restarts'),
-  'side-by-side': bench('side-by-side', 'the cost of samples of machines, against Prometheus on the same machine'),
+  'side-by-side': bench('side-by-side', 'samples of machines against Prometheus, and idle agents against MeshCentral'),
   'start-up': bench(
     'start-up',
     'start-up of muster --help and muster status, against bare Node and a bare HTTPS request',
