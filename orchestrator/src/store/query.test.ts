@@ -79,9 +79,15 @@ describe('defineQuery', () => {
     expect(flags.compiled('postgres').sql).toContain('set "approve" = 1, "revoked_at" = null');
   });
 
+  test('hides the values of parameters from the planner of SQLite, which would otherwise plan at each execution', () => {
+    expect(agentNamed.compiled('sqlite').sql).toContain('where "name" = +? and "status" = +? limit 1');
+    expect(list({ status: false }).compiled('sqlite').sql).toContain('limit +?');
+    expect(insertTag.compiled('sqlite').sql).toContain('values (+?, +?, +?)');
+  });
+
   test('binds a list in the format of each database', () => {
     expect(agentsIn.compiled('sqlite').sql).toBe(
-      'select "node_id" from "agents" where "node_id" in (select value from json_each(?))',
+      'select "node_id" from "agents" where "node_id" in (select value from json_each(+?))',
     );
     expect(agentsIn.compiled('postgres').sql).toBe('select "node_id" from "agents" where "node_id" = any($1::text[])');
     expect(bind(agentsIn, 'sqlite', { ids: ['a'] }, asJson)).toEqual(['["a"]']);
