@@ -22,10 +22,17 @@ import { submitOperation } from './operations/operations.ts';
 const instance = '01'.repeat(16);
 const mebibyte = 1024 * 1024;
 
-const rowsOf = (table: 'operation_resources' | 'operation_outputs' | 'applied_resources' | 'drift_records') =>
+const rowsOf = (table: 'operation_outputs' | 'applied_resources' | 'drift_records') =>
   defineQuery(`test/rows of ${table}`, (db) => db.selectFrom(table).select(sql<number>`count(*)`.as('count')));
 const rows = {
-  results: rowsOf('operation_resources'),
+  // A row has one result per line.
+  results: defineQuery('test/results', (db) =>
+    db
+      .selectFrom('operation_resources')
+      .select(
+        sql<number>`coalesce(sum(length(result) - length(replace(result, ${sql.lit('\n')}, '')) + 1), 0)`.as('count'),
+      ),
+  ),
   outputs: rowsOf('operation_outputs'),
   applied: rowsOf('applied_resources'),
   drift: rowsOf('drift_records'),

@@ -68,7 +68,8 @@ const results = (operation_id: string, count: number, length: number) =>
   Array.from({ length: count }, (_, position) =>
     statement(putResourceResults, {
       operation_id,
-      rows: jsonRows([{ position, result: toJson(resultOf({ diff: 'd'.repeat(length), identity: `/${position}` })) }]),
+      position,
+      results: toJson(resultOf({ diff: 'd'.repeat(length), identity: `/${position}` })),
     }),
   );
 

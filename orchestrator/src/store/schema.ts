@@ -155,8 +155,10 @@ export interface OperationPayloadsTable {
 
 export interface OperationResourcesTable {
   operation_id: string;
+  /** Position of the first result. */
   position: number;
-  result: JsonText<ResourceResult>;
+  /** Consecutive results, the JSON of one per line. Rows of an earlier release have one each. */
+  result: string;
 }
 
 export interface OperationOutputsTable {

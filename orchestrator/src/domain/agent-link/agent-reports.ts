@@ -2,7 +2,6 @@ import { hasEnded, type ResourceResult } from '@muster/protocol';
 import type { Report } from '@muster/protocol/wire';
 import { decodeTime } from 'ulid';
 import { fromJson } from '../../store/json-text.ts';
-import { jsonRows } from '../../store/params.ts';
 import { acknowledgedSeq, advanceSpool } from '../../store/queries/agents/agents.ts';
 import { assignmentAuditing } from '../../store/queries/assignments.ts';
 import { putOutput, putResourceResults } from '../../store/queries/operation-results.ts';
@@ -21,7 +20,7 @@ import type { ReportSpace } from '../fleet/disk-space.ts';
 import { announceEnd, endStatements, ignoreFinished } from '../operation-end/operation-end.ts';
 import type { AppliedMemory } from '../operations/applied-memory.ts';
 import type { OperationCache } from '../operations/operation-cache.ts';
-import { reportedResults } from '../operations/operation-results.ts';
+import { reportedResults, rowsOfResults } from '../operations/operation-results.ts';
 import type { Payloads } from '../operations/payloads.ts';
 import {
   defaultLimits,
@@ -154,14 +153,15 @@ async function commit(
       if (!ending.has(operation_id))
         statements.push(statement(markRunning, { operation_id, now: seconds(context.now()) }));
     } else if (report.type === 'results') {
-      const accepted = keepResults(report, row.kind, await sentNames(row), tallyOf(operation_id), allowed);
+      const tally = tallyOf(operation_id);
+      const accepted = keepResults(report, row.kind, await sentNames(row), tally, allowed);
       if ('fault' in accepted) return violation(accepted);
       tallies.set(operation_id, accepted.tally);
       const results = fresh.get(operation_id) ?? new Map<number, ResourceResult>();
       fresh.set(operation_id, results);
       for (const { position, result } of accepted.rows) results.set(position, result);
-      const asRows = accepted.rows.map(({ position, text }) => ({ position, result: text }));
-      if (asRows.length > 0) statements.push(statement(putResourceResults, { operation_id, rows: jsonRows(asRows) }));
+      for (const row of rowsOfResults(accepted.rows, tally.next))
+        statements.push(statement(putResourceResults, { operation_id, ...row }));
     } else if (report.type === 'output') {
       const accepted = keepOutput(report, await sentNames(row), tallyOf(operation_id), allowed);
       if ('fault' in accepted) return violation(accepted);

@@ -1,7 +1,7 @@
 import type { Bus, Hint, QueuedOperation } from '../../bus/bus.ts';
 import type { ReportedOperation } from '../../store/queries/operations.ts';
 import type { SentSecret } from '../secrets/secret-access.ts';
-import { newTally, type Tally } from './report-limits.ts';
+import { newTally, type Tally, unknownTally } from './report-limits.ts';
 
 /**
  * Caches open operations, so that they can be dispatched and their reports stored without lookups. The database is
@@ -77,8 +77,7 @@ export function createOperationCache(bus: Pick<Bus, 'subscribe'>): OperationCach
     },
     secretsOf: (operationId) => secretsSent.get(operationId),
     find: (operationId) => known.get(operationId),
-    tallyOf: (operationId) =>
-      tallies.get(operationId)?.tally ?? (known.has(operationId) ? newTally() : { ...newTally(), removals: null }),
+    tallyOf: (operationId) => tallies.get(operationId)?.tally ?? (known.has(operationId) ? newTally() : unknownTally),
     tally(operationId, tally) {
       forgetTally(operationId);
       const counted = tally.removals?.size ?? 0;

@@ -8,16 +8,48 @@ import type { Context } from '../shared/context.ts';
 /** Maximum bytes of a page. */
 export const pageBytes = 1024 * 1024;
 
+/** A result with its position, as JSON. */
+export interface PlacedText {
+  readonly position: number;
+  readonly text: JsonText<ResourceResult>;
+}
+
+/** Maximum characters of a row with several results, so that a row is no larger than a small part of a page. */
+const maxRowLength = 64 * 1024;
+
+/**
+ * Combines consecutive results into rows, because a row costs more time than a result.
+ * @param next results at earlier positions may be stored already, so each gets a separate row
+ */
+export function rowsOfResults(results: readonly PlacedText[], next: number): { position: number; results: string }[] {
+  const rows: { position: number; end: number; results: string }[] = [];
+  for (const { position, text } of results) {
+    const last = rows.at(-1);
+    if (last?.end === position && last.position >= next && last.results.length + text.length < maxRowLength) {
+      last.results += `\n${text}`;
+      last.end++;
+    } else rows.push({ position, end: position + 1, results: text });
+  }
+  return rows.map(({ position, results }) => ({ position, results }));
+}
+
 /** Yields stored results in pages, in order of position. Yields to the event loop between pages. */
-export async function* storedResults(
-  { db }: Pick<Context, 'db'>,
-  operationId: string,
-): AsyncGenerator<{ position: number; result: JsonText<ResourceResult> }[]> {
+export async function* storedResults({ db }: Pick<Context, 'db'>, operationId: string): AsyncGenerator<PlacedText[]> {
+  let next = 0;
   for (let after = -1; ; ) {
     const rows = await db.all(resultPage, { operation_id: operationId, after, bytes: pageBytes });
     const last = rows.at(-1);
     if (last === undefined) return;
-    yield rows;
+    const page: PlacedText[] = [];
+    for (const row of rows)
+      for (const [index, text] of row.results.split('\n').entries()) {
+        const position = row.position + index;
+        // Rows overlap only if the agent repeated a result. The first one counts.
+        if (position < next) continue;
+        page.push({ position, text });
+        next = position + 1;
+      }
+    if (page.length > 0) yield page;
     after = last.position;
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -40,7 +72,7 @@ export async function* reportedResults(
     for await (const rows of storedResults(context, operationId)) {
       const stored = rows
         .filter(({ position }) => !fresh.has(position))
-        .map(({ position, result }) => [position, fromJson(result)] as const);
+        .map(({ position, text }) => [position, fromJson(text)] as const);
       const last = rows.at(-1)?.position ?? -1;
       const end = left.findIndex(([position]) => position > last);
       const between = left.splice(0, end === -1 ? left.length : end);

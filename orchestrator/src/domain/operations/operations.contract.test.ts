@@ -1,9 +1,13 @@
-import { MusterError } from '@muster/protocol';
+import { MusterError, type ResourceResult as Result } from '@muster/protocol';
 import { expect, test, vi } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, type Domain, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { awaitRun, getOperation, getOutput, getRun, getState, wholeOperation } from '../../../test/reading.ts';
 import { startUpkeep } from '../../schedule/upkeep.ts';
+import { toJson } from '../../store/json-text.ts';
+import { putResourceResults } from '../../store/queries/operation-results.ts';
+import { defineQuery } from '../../store/query.ts';
+import { statement } from '../../store/transaction.ts';
 import { setStatus } from '../agents/agents.ts';
 import { putOneTag } from '../agents/tags.ts';
 import { listAudit } from '../audit/audit.ts';
@@ -248,6 +252,38 @@ describeDatabases('operations', (fixture) => {
       unapplied: [{ identity: '/etc/b', reason: 'no space' }],
       snapshot_operation_id: null,
     });
+  });
+
+  test('stores the consecutive results of a report in one row, and reads each result once, by its position', async () => {
+    const { domain, context, agent, submit, report } = await open(fixture);
+    const id = await submit();
+    await domain.links.nextOperation(agent.id);
+    const [a, b, c, d] = ['/a', '/b', '/c', '/d'].map((identity) => resultOf({ identity })) as [Result, ...Result[]];
+    const results = (position: number, ...some: (Result | undefined)[]) =>
+      ({ type: 'results', operation_id: id, position, results: some as Result[] }) as const;
+    await report([{ type: 'accepted', operation_id: id }, results(0, a, b), results(3, d)]);
+    await report([results(2, c)]);
+    const rows = defineQuery('test/result rows', (db) => db.selectFrom('operation_resources').select('position'));
+    const positions = (await context.db.all(rows, {})).map(({ position }) => position);
+    expect(positions.sort()).toEqual([0, 2, 3]);
+    // The first result of a resource counts.
+    await report([results(1, { ...a, message: 'again' }, { ...a, message: 'again' })]);
+    await report(reportsOf(id, [], { now: domain.now() }).slice(1));
+    const { resources } = await getOperation(context, id);
+    expect(resources).toEqual([a, b, c, d]);
+  });
+
+  test('reads results of an earlier release, which are stored in one row each', async () => {
+    const { context, submit } = await open(fixture);
+    const id = await submit();
+    const results = ['/a', '/b'].map((identity) => resultOf({ identity }));
+    await context.db.write({
+      name: 'test/results',
+      statements: results.map((result, position) =>
+        statement(putResourceResults, { operation_id: id, position, results: toJson(result) }),
+      ),
+    });
+    expect((await getOperation(context, id)).resources).toEqual(results);
   });
 
   test('records removed resources and failed removals', async () => {

@@ -170,7 +170,7 @@ export async function readOperation(context: Context, operationId: string): Prom
 }
 
 async function* resultTexts(context: Context, operationId: string): AsyncGenerator<JsonText<ResourceResult>[]> {
-  for await (const rows of storedResults(context, operationId)) yield rows.map(({ result }) => result);
+  for await (const rows of storedResults(context, operationId)) yield rows.map(({ text }) => text);
 }
 
 export interface OperationFilter {

@@ -47,9 +47,14 @@ export interface Tally {
    * tallies of an operation share this set, which only grows.
    */
   readonly removals: Set<number> | null;
+  /** Position after the last stored result. Agents report results in order, and a result before it may be repeated. */
+  readonly next: number;
 }
 
-export const newTally = (): Tally => ({ bytes: 0, removalBytes: 0, removals: new Set() });
+export const newTally = (): Tally => ({ bytes: 0, removalBytes: 0, removals: new Set(), next: 0 });
+
+/** The tally of an operation of whose reports another process may have stored some. */
+export const unknownTally: Tally = { bytes: 0, removalBytes: 0, removals: null, next: Number.POSITIVE_INFINITY };
 
 type Of<T extends Report['type']> = Extract<Report, { type: T }>;
 
@@ -70,7 +75,7 @@ export interface AcceptedResult {
 
 /**
  * Decides how much of a report of results is stored.
- * @returns the rows to store, or the fault
+ * @returns the results to store, or the fault
  */
 export function keepResults(
   report: Of<'results'>,
@@ -81,13 +86,14 @@ export function keepResults(
 ): { rows: AcceptedResult[]; tally: Tally } | Fault {
   const { operation_id, position: first, results } = report;
   const { removals } = tally;
-  let { bytes, removalBytes } = tally;
+  let { bytes, removalBytes, next } = tally;
   const rows: AcceptedResult[] = [];
   for (const [index, given] of results.entries()) {
     const position = first + index;
     const isRemoval = kind !== 'drift' && sent !== null && position >= sent.count;
     const fault = isRemoval ? removalFault(position, sent.count, given, sent) : faultOf(position, kind, given, sent);
     if (fault !== null) return { fault: `operation ${operation_id}: ${fault}` };
+    next = Math.max(next, position + 1);
     const full: AcceptedResult = { position, result: given, text: toJson(given) };
     const weight = weightOf(full.text);
     if (bytes + weight <= allowed.operationBytes) {
@@ -103,7 +109,7 @@ export function keepResults(
     }
     if (isRemoval) removals?.add(printOf(outputName(given)));
   }
-  return { rows, tally: { bytes, removalBytes, removals } };
+  return { rows, tally: { bytes, removalBytes, removals, next } };
 }
 
 function faultOf(position: number, kind: Kind, result: ResourceResult, sent: Sent): string | null {

@@ -3,30 +3,19 @@ import { defineQuery } from '../query.ts';
 
 /** Results of operations by resource, and the output of their scripts. */
 
+/** Stores consecutive results, one per line, in one row. Does nothing if a row begins at the same position. */
 export const putResourceResults = defineQuery(
   'operations/put results',
-  (db, p: { operation_id: string; rows: string }, d) =>
+  (db, p: { operation_id: string; position: number; results: string }) =>
     db
       .insertInto('operation_resources')
-      .columns(['operation_id', 'position', 'result'])
-      .expression((e) =>
-        e
-          .selectFrom(d.rowsOf(p.rows, { position: 'integer', result: 'text' }).as('r'))
-          .select((s) => [
-            d.typed(p.operation_id, 'text').as('operation_id'),
-            s.ref('r.position').as('position'),
-            s.ref('r.result').as('result'),
-          ])
-          .where(e.lit(true)),
-      )
-      .onConflict((c) =>
-        c.columns(['operation_id', 'position']).doUpdateSet({ result: (e) => e.ref('excluded.result') }),
-      ),
+      .values({ operation_id: p.operation_id, position: p.position, result: p.results })
+      .onConflict((c) => c.columns(['operation_id', 'position']).doNothing()),
 );
 
 const pageRows = 1000;
 
-/** Results with positions greater than `after`. Limited to about `bytes` in total, but returns at least one result. */
+/** Rows with positions greater than `after`. Limited to about `bytes` in total, but returns at least one row. */
 export const resultPage = defineQuery(
   'operations/results',
   (db, p: { operation_id: string; after: number; bytes: number }) =>
@@ -49,7 +38,7 @@ export const resultPage = defineQuery(
           .as('cut'),
       )
       .innerJoin('operation_resources', 'operation_resources.position', 'cut.position')
-      .select(['operation_resources.position', 'operation_resources.result'])
+      .select(['operation_resources.position', 'operation_resources.result as results'])
       .where('operation_resources.operation_id', '=', p.operation_id)
       .where('cut.before', '<', p.bytes)
       .orderBy('operation_resources.position'),
