@@ -17,7 +17,8 @@ import { ServerProcess } from './servers/server-process.ts';
  * stores nothing. The agents run the real connection code in separate processes. The rounds of the two servers alternate,
  * so that other load on the machine affects both.
  *
- * Measures first a tenth of the agents and then all of them, and compares the CPU time. `--growth 0` omits the tenth.
+ * Compares the CPU time of all agents with that of a tenth of them, which apply ten times in each round: other load, garbage
+ * collection, and the length of the history then affect both alike. `--growth 0` omits the tenth.
  *
  *     node bench/src/fan-out.ts [--agents 10000] [--resources 4] [--rounds 3] [--growth 1] [--json]
  */
@@ -27,6 +28,8 @@ const { agents, resources, rounds, growth } = benchOptions({
 const atOnce = 256;
 /** Ratio of the two fleet sizes. */
 const times = 10;
+/** No memory is measured, so the servers have the young generation of the shipped programs, V8's default. */
+const flags: readonly string[] = [];
 
 interface Figures {
   wallSecs: number;
@@ -42,7 +45,7 @@ interface Contender {
 
 /** Starts an orchestrator with agents. `operation` returns the JSON text of the last operation that an agent received. */
 async function orchestratorWith(count: number): Promise<Contender & { operation(): Promise<string> }> {
-  const orchestrator = await OrchestratorProcess.start();
+  const orchestrator = await OrchestratorProcess.start({ flags });
   const { call } = orchestrator;
   await assignFiles(call, resources, `${'x'.repeat(200)}\n`);
   const fleet = new AgentFleet(count);
@@ -67,7 +70,7 @@ function requireAll(run: Run, count: number): void {
 }
 
 async function bareWith(count: number, operation: string): Promise<Contender> {
-  const server = await ServerProcess.start('bare-server.ts');
+  const server = await ServerProcess.start('bare-server.ts', flags);
   const fleet = new AgentFleet(count);
   await fleet.connect({ ...server.address, token: null }, atOnce);
   printProgress(`${count} agents connected to bare ws`);
@@ -81,11 +84,47 @@ async function bareWith(count: number, operation: string): Promise<Contender> {
   };
 }
 
-async function measureOnce(contender: Contender): Promise<Figures> {
+/** Both servers with the same number of agents. */
+interface Fleets {
+  agents: number;
+  muster: Contender;
+  bare: Contender;
+  /** Size of an operation in bytes. */
+  bytes: number;
+  /** Figures of each round. */
+  rounds: { muster: Figures; bare: Figures }[];
+}
+
+/** Starts both servers. The first apply of each is a warm-up and does not count. */
+async function fleetsOf(count: number): Promise<Fleets> {
+  const muster = await orchestratorWith(count);
+  await muster.fanOut();
+  const operation = await muster.operation();
+  const bare = await bareWith(count, operation);
+  await bare.fanOut();
+  return { agents: count, muster, bare, bytes: Buffer.byteLength(operation), rounds: [] };
+}
+
+/** Measures applies one after the other. Returns the means. */
+async function measureApplies(contender: Contender, applies: number): Promise<Figures> {
   const cpuBefore = contender.usage().cpuSecs;
   const began = performance.now();
-  await contender.fanOut();
-  return { wallSecs: (performance.now() - began) / 1000, cpuSecs: contender.usage().cpuSecs - cpuBefore };
+  for (let apply = 0; apply < applies; apply++) await contender.fanOut();
+  return {
+    wallSecs: (performance.now() - began) / 1000 / applies,
+    cpuSecs: (contender.usage().cpuSecs - cpuBefore) / applies,
+  };
+}
+
+/** Measures as many operations of a fleet as there are agents in the largest. */
+async function measureRound(fleets: Fleets, round: number): Promise<void> {
+  const applies = Math.round(agents / fleets.agents);
+  const muster = await measureApplies(fleets.muster, applies);
+  const bare = await measureApplies(fleets.bare, applies);
+  fleets.rounds.push({ muster, bare });
+  printProgress(
+    `${fleets.agents} agents, round ${round + 1}: ${muster.wallSecs.toFixed(1)} s against ${bare.wallSecs.toFixed(1)} s, ${muster.cpuSecs.toFixed(2)} against ${bare.cpuSecs.toFixed(2)} CPU s`,
+  );
 }
 
 const middle = (all: readonly Figures[]): Figures => ({
@@ -97,36 +136,18 @@ interface Measured {
   agents: number;
   muster: Figures;
   bare: Figures;
-  /** Median over all rounds of the ratio of elapsed times. */
-  ratio: number;
 }
 
-/** Measures both servers with `count` agents each, and prints the figures. */
-async function measure(count: number): Promise<Measured> {
-  const orchestrator = await orchestratorWith(count);
-  // The first apply of each server is a warm-up and does not count.
-  await orchestrator.fanOut();
-  const operation = await orchestrator.operation();
-  const server = await bareWith(count, operation);
-  await server.fanOut();
-  const pairs: { muster: Figures; bare: Figures }[] = [];
-  for (let round = 0; round < rounds; round++) {
-    const muster = await measureOnce(orchestrator);
-    const bare = await measureOnce(server);
-    pairs.push({ muster, bare });
-    printProgress(
-      `${count} agents, round ${round + 1}: ${muster.wallSecs.toFixed(1)} s against ${bare.wallSecs.toFixed(1)} s, ${muster.cpuSecs.toFixed(2)} against ${bare.cpuSecs.toFixed(2)} CPU s`,
-    );
-  }
-  await server.stop();
-  await orchestrator.stop();
+/** Stops the servers, and prints the medians of the rounds. */
+async function concluded(fleets: Fleets): Promise<Measured> {
+  await fleets.bare.stop();
+  await fleets.muster.stop();
   const measured = {
-    agents: count,
-    muster: middle(pairs.map(({ muster }) => muster)),
-    bare: middle(pairs.map(({ bare }) => bare)),
-    ratio: median(pairs.map(({ muster, bare }) => muster.wallSecs / bare.wallSecs)),
+    agents: fleets.agents,
+    muster: middle(fleets.rounds.map(({ muster }) => muster)),
+    bare: middle(fleets.rounds.map(({ bare }) => bare)),
   };
-  print(measured, Buffer.byteLength(operation));
+  print(measured, fleets.bytes);
   return measured;
 }
 
@@ -147,15 +168,23 @@ function print({ agents, muster, bare }: Measured, bytes: number): void {
   console.log(`${ratioLine('CPU time', muster.cpuSecs, bare.cpuSecs, 's')}\n`);
 }
 
-const few = growth === 0 ? null : await measure(Math.ceil(agents / times));
-const all = await measure(agents);
+const fleets: Fleets[] = [];
+for (const count of growth === 0 ? [agents] : [Math.ceil(agents / times), agents]) fleets.push(await fleetsOf(count));
+for (let round = 0; round < rounds; round++) for (const each of fleets) await measureRound(each, round);
+const measured: Measured[] = [];
+for (const each of fleets) measured.push(await concluded(each));
+const all = fleets.at(-1)!;
+const few = fleets.at(-2);
 const growthOf = (what: string, of: (measured: Measured) => number): Growth[] =>
-  few === null ? [] : [{ what, unit: 's', points: [few, all].map((one) => [one.agents, of(one)]) }];
+  few === undefined ? [] : [{ what, unit: 's', points: measured.map((one) => [one.agents, of(one)]) }];
 process.exitCode = conclude('fan-out', {
   sizes: `${agents} agents, ${resources} resources each, ${rounds} rounds`,
   figures: {
-    time: all.ratio,
-    growth: few === null ? notJudged('omitted by --growth 0') : all.muster.cpuSecs / few.muster.cpuSecs,
+    time: median(all.rounds.map(({ muster, bare }) => muster.wallSecs / bare.wallSecs)),
+    growth:
+      few === undefined
+        ? notJudged('omitted by --growth 0')
+        : median(all.rounds.map(({ muster }, round) => muster.cpuSecs / few.rounds[round]!.muster.cpuSecs)),
   },
   growth: [
     ...growthOf('time of an apply', ({ muster }) => muster.wallSecs),

@@ -13,7 +13,7 @@ import { retryingResets } from './reset-retries.ts';
 import { serverFlags, type Usage, usageOf } from './server-process.ts';
 
 /** Flags that make the process collect garbage on SIGUSR2, so that a bench can measure live memory. */
-const collecting = [...serverFlags, '--import', 'data:text/javascript,process.on("SIGUSR2",()=>{gc();gc();gc()})'];
+const collecting = ['--import', 'data:text/javascript,process.on("SIGUSR2",()=>{gc();gc();gc()})'];
 const collectMs = 500;
 
 /** A real orchestrator on free ports, with its own data directory. */
@@ -31,7 +31,7 @@ export class OrchestratorProcess {
   private child: ChildProcess;
   private readonly spawn: (apiPort: string, agentPort: string) => ChildProcess;
 
-  private constructor(program: string, dataDir: string, operator: Operator, databaseUrl: string | null) {
+  private constructor(nodeArgs: readonly string[], dataDir: string, operator: Operator, databaseUrl: string | null) {
     this.transport = retryingResets(
       transportTo(() => this.certificate),
       (path) => {
@@ -54,7 +54,7 @@ export class OrchestratorProcess {
         '--agent-port',
         agentPort,
       ];
-      const args = [...collecting, program, ...own, '--log-format', 'json', ...flags];
+      const args = [...nodeArgs, ...own, '--log-format', 'json', ...flags];
       return spawn(...endingWithStarter(process.execPath, args), {
         stdio: ['ignore', 'pipe', 'inherit'],
         env: databaseUrl === null ? process.env : { ...process.env, MUSTER_DATABASE_URL: databaseUrl },
@@ -67,19 +67,22 @@ export class OrchestratorProcess {
    * Starts the orchestrator. Resolves when it is ready.
    * @param options.prepare     called with the data directory before the start
    * @param options.databaseUrl URL of a PostgreSQL database; null for SQLite in the data directory
+   * @param options.flags       flags of Node
    */
   static async start({
     prepare,
     databaseUrl = null,
+    flags = serverFlags,
   }: {
     prepare?: (dataDir: string) => Promise<void>;
     databaseUrl?: string | null;
+    flags?: readonly string[];
   } = {}): Promise<OrchestratorProcess> {
     const operator = newOperator();
     const dataDir = scratchDirectory('orchestrator');
     const program = join(await bundles(), 'orchestrator.cjs');
     await prepare?.(dataDir);
-    const orchestrator = new OrchestratorProcess(program, dataDir, operator, databaseUrl);
+    const orchestrator = new OrchestratorProcess([...flags, ...collecting, program], dataDir, operator, databaseUrl);
     await orchestrator.ready();
     return orchestrator;
   }

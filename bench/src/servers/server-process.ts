@@ -19,7 +19,7 @@ export interface Usage {
 }
 
 /**
- * Flags of all measured servers. Under load, V8 grows the young generation by up to 100 MB at random times, independent of
+ * Flags of servers whose memory is measured. Under load, V8 grows the young generation by up to 100 MB at random times, independent of
  * the number of agents. A small maximum keeps that from hiding the cost of an agent.
  */
 export const serverFlags = ['--expose-gc', '--max-semi-space-size=8'];
@@ -71,9 +71,13 @@ export class ServerProcess {
     this.address = address;
   }
 
-  /** Starts a server. @param module file in this directory that calls `answerParent` */
-  static async start(module: string): Promise<ServerProcess> {
-    const child = fork(join(import.meta.dirname, module), [], { execArgv: serverFlags });
+  /**
+   * Starts a server.
+   * @param module file in this directory that calls `answerParent`
+   * @param flags  flags of Node
+   */
+  static async start(module: string, flags: readonly string[] = serverFlags): Promise<ServerProcess> {
+    const child = fork(join(import.meta.dirname, module), [], { execArgv: [...flags] });
     return new ServerProcess(child, await nextMessage<ServerAddress>(child));
   }
 
