@@ -49,6 +49,18 @@ describe('the share of a network', () => {
   });
 });
 
+describe('requests of a connection', () => {
+  test('need no end once the connection is protected', () => {
+    const all = table(2);
+    all.add('a1', 'A', false);
+    all.add('proxy', 'P', true);
+    expect(all.requestReceived('a1')).toBe(true);
+    all.signedIn('a1');
+    all.ended('a1');
+    for (const name of ['a1', 'proxy', 'closed']) expect(all.requestReceived(name), name).toBe(false);
+  });
+});
+
 describe('a full port', () => {
   test('drops a silent connection of the network with the most connections', () => {
     const all = table(4);

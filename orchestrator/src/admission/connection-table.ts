@@ -67,12 +67,18 @@ export class ConnectionTable<T> {
     return victim === null || reason === null ? null : { connection: victim.connection, reason };
   }
 
-  /** Records that the headers of a request have arrived. */
-  requestReceived(connection: T): void {
+  /**
+   * Records that the headers of a request have arrived.
+   * @returns whether the caller must call `ended`; protected connections need no rank
+   */
+  requestReceived(connection: T): boolean {
+    const entry = this.entries.get(connection);
+    if (entry === undefined || entry.isProtected) return false;
     this.change(connection, (entry) => {
       entry.spoke = true;
       entry.requests++;
     });
+    return true;
   }
 
   /** Records that a request was answered. */

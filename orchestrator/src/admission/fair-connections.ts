@@ -49,8 +49,7 @@ export class FairConnections {
     // Must precede the listener that routes the request, because routing may call `signedIn`.
     server.prependListener('request', ({ socket }: { socket: Socket }, response: ServerResponse) => {
       const connection = this.acceptedOf(socket);
-      this.table.requestReceived(connection);
-      response.once('close', () => this.table.ended(connection));
+      if (this.table.requestReceived(connection)) response.once('close', () => this.table.ended(connection));
     });
     server.prependListener('upgrade', ({ socket }: { socket: Socket }) =>
       this.table.requestReceived(this.acceptedOf(socket)),

@@ -1,9 +1,13 @@
+import { once } from 'node:events';
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { MusterError } from '@muster/protocol';
 import { agentExample, nodeExample } from '@muster/protocol/http';
 import type { InjectOptions } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { bearer, exampleHandlers, keepingLog, sessions, testApp, tokens } from '../../test/app-fixture.ts';
 import { createApp } from './app.ts';
+import { hashToken } from './server/authentication.ts';
 import { type CallOf, Reply } from './server/handlers.ts';
 
 const agents = '/api/v1/agents';
@@ -55,6 +59,29 @@ describe('sessions and roles', () => {
       const broken = testApp({}, { sessions: { find } });
       expect((await broken.inject({ url: agent, headers: admin })).statusCode).toBe(500);
     }
+  });
+
+  test('finds the session of each request on a connection', async () => {
+    const ended = new Set<string>();
+    const app = testApp(
+      { getAgent: ({ session }) => ({ ...agentExample, name: session.username }) },
+      { sessions: { find: (hash) => (ended.has(hash) ? null : sessions.find(hash)) } },
+    );
+    const url = await app.listen({ host: '127.0.0.1', port: 0 });
+    const connection = new Agent({ keepAlive: true, maxSockets: 1 });
+    const read = async (headers: Record<string, string>) => {
+      const [answer] = (await once(get(url + agent, { headers, agent: connection }), 'response')) as [IncomingMessage];
+      const body = JSON.parse(await text(answer));
+      return answer.statusCode === 200 ? body.name : body.code;
+    };
+    for (const role of ['admin', 'admin', 'operator', 'admin', 'operator'] as const)
+      expect(await read(bearer(role))).toBe(role);
+    ended.add(hashToken(tokens.operator));
+    const unknown = Array.from({ length: 20 }, (_, n) => ({ authorization: `Bearer nobody-${n}` }));
+    for (const headers of [bearer('operator'), {}, ...unknown]) expect(await read(headers)).toBe('unauthenticated');
+    expect(await read(bearer('admin'))).toBe('admin');
+    connection.destroy();
+    await app.close();
   });
 
   test('accepts the Bearer scheme in any letter case', async () => {

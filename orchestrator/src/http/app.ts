@@ -232,7 +232,7 @@ function hookRequests(
   app.addHook('onRequest', (request, reply, done) => {
     const startedAt = performance.now();
     // Costs less than a hook `onResponse`.
-    reply.raw.once('finish', () => answered(request, reply, performance.now() - startedAt));
+    reply.raw.on('finish', () => answered(request, reply, performance.now() - startedAt));
     reply.headers(headers).header('x-request-id', request.id);
     try {
       refuseForeign(request);

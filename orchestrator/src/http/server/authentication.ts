@@ -19,26 +19,18 @@ export const challengeHeader = (tokenSent: boolean): string =>
   tokenSent ? 'Bearer realm="muster", error="invalid_token"' : 'Bearer realm="muster"';
 
 /**
- * Finds the session of a request. Runs before the body is read, so that no body is read without a session.
- * @returns null on public routes; a promise only if the lookup returns one
- * @throws MusterError unauthenticated, if there is no live session
+ * Returns the token of an `Authorization` header.
+ * @throws MusterError unauthenticated, if the header is missing or malformed
  */
-export function authenticate(
-  access: Route['access'],
-  authorization: string | undefined,
-  sessions: Sessions,
-): Session | null | Promise<Session> {
-  if (access === 'anyone') return null;
+export function requireToken(authorization: string | undefined): string {
   const token = bearerToken(authorization);
-  if (token === null) {
-    throw new MusterError(
-      'unauthenticated',
-      authorization === undefined
-        ? 'The request contains no session token.'
-        : 'The Authorization header is not `Bearer <token>`.',
-    );
-  }
-  return findLive(hashToken(token), sessions);
+  if (token !== null) return token;
+  throw new MusterError(
+    'unauthenticated',
+    authorization === undefined
+      ? 'The request contains no session token.'
+      : 'The Authorization header is not `Bearer <token>`.',
+  );
 }
 
 /**

@@ -1,7 +1,8 @@
+import type { Socket } from 'node:net';
 import { MusterError } from '@muster/protocol';
 import type { Route } from '@muster/protocol/http';
 import type { FastifyRequest } from 'fastify';
-import { authenticate, challengeHeader, findLive } from './authentication.ts';
+import { challengeHeader, findLive, hashToken, requireToken } from './authentication.ts';
 import type { Session, Sessions } from './handlers.ts';
 import { RefusedRequest } from './problem.ts';
 import { createRates, type Rates, type TicketRate } from './rate.ts';
@@ -13,10 +14,18 @@ export interface RequestAdmissionParts {
   readonly onSignedIn: (request: FastifyRequest) => void;
 }
 
+/** Maximum number of tokens whose hashes are kept for a connection, such as one of a proxy. */
+const maxTokens = 16;
+
 /** Admits requests: finds their sessions, and enforces the rate limits. */
 export class RequestAdmission {
   readonly #parts: RequestAdmissionParts;
   #rates: ReturnType<typeof createRates>;
+  /**
+   * Token hashes of a connection by `Authorization` header, because hashing costs more than the rest of an admission. A
+   * `Map` compares hashes first, so the time of a lookup reveals nothing about a header that it contains.
+   */
+  readonly #tokenHashes = new WeakMap<Socket, Map<string | undefined, string>>();
   /** Limits connections with invalid terminal tickets, at the current rates. */
   readonly ticketRate: TicketRate = {
     consume: (address) => this.#rates.ticket.consume(address),
@@ -48,14 +57,27 @@ export class RequestAdmission {
    * @throws MusterError unauthenticated, with a challenge; if a promise is returned, it rejects with the error
    */
   findSession(access: Route['access'], request: FastifyRequest): Session | null | Promise<Session> {
-    const { authorization } = request.headers;
-    return challenging(request, () => authenticate(access, authorization, this.#parts.sessions));
+    if (access === 'anyone') return null;
+    return challenging(request, () => findLive(this.#tokenHash(request), this.#parts.sessions));
   }
 
   /** Throws or rejects if the session has ended since the admission of the request. */
   confirm(session: Session, request: FastifyRequest): void | Promise<void> {
     const found = challenging(request, () => findLive(session.token_hash, this.#parts.sessions));
     return found instanceof Promise ? found.then(() => {}) : undefined;
+  }
+
+  #tokenHash({ raw: { socket }, headers: { authorization } }: FastifyRequest): string {
+    let hashes = this.#tokenHashes.get(socket);
+    const known = hashes?.get(authorization);
+    if (known !== undefined) return known;
+    const tokenHash = hashToken(requireToken(authorization));
+    if (hashes === undefined || hashes.size >= maxTokens) {
+      hashes = new Map();
+      this.#tokenHashes.set(socket, hashes);
+    }
+    hashes.set(authorization, tokenHash);
+    return tokenHash;
   }
 
   #counted(session: Session, request: FastifyRequest): Session {
