@@ -12,11 +12,11 @@ import { conclude, type Measured } from './run/conclude.ts';
 import { type Figure, notJudged } from './run/judge.ts';
 import { benchOptions } from './run/options.ts';
 import { printProgress } from './run/progress.ts';
-import { median } from './run/quantiles.ts';
+import { median, quantile } from './run/quantiles.ts';
 import { ratioLine, table } from './run/report.ts';
 import type { ServerOptions } from './servers/api-server.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
-import { usageOf } from './servers/server-process.ts';
+import { serverFlags, usageOf } from './servers/server-process.ts';
 
 /**
  * Measures authenticated reads of one agent's record over the API, compared with a bare server that returns the same bytes
@@ -32,6 +32,9 @@ import { usageOf } from './servers/server-process.ts';
  * The first form starts an orchestrator with connected agents, and uses TLS for both servers; `--layer` measures only the
  * HTTP layer, with the record in memory. The second form measures a running orchestrator; `--rate` keeps the client below
  * the rate limit of its sessions.
+ *
+ * A round begins when all connections are open and have received a response, so that no figure includes TLS handshakes. All
+ * servers have the same limits of V8's heap.
  *
  * A request costs the client as much as the server, so the client may be the bottleneck for both servers. The bench
  * therefore judges requests per second of the server's CPU time.
@@ -49,7 +52,8 @@ let path = `/api/v1/agents/${encodeURIComponent(options.agent)}`;
  */
 const sessions = 12;
 const rateOfSession = 800;
-const start = (program: string): ChildProcess => fork(join(import.meta.dirname, program));
+const start = (program: string, execArgv: string[] = []): ChildProcess =>
+  fork(join(import.meta.dirname, program), [], { execArgv });
 
 type Figures = Measured<'api'>['figures'];
 
@@ -60,10 +64,11 @@ interface Server {
 interface Seen extends LoadSeen {
   /** Number of requests per second of the server's CPU time. */
   perCpuSecond: number;
+  p50Ms: number;
 }
 
 async function serve(options: ServerOptions): Promise<Server> {
-  const child = start('servers/api-server.ts');
+  const child = start('servers/api-server.ts', serverFlags);
   child.send(options);
   const [port] = (await once(child, 'message')) as [number];
   return { url: `${options.tls ? 'https' : 'http'}://127.0.0.1:${port}${path}`, pid: child.pid! };
@@ -71,7 +76,7 @@ async function serve(options: ServerOptions): Promise<Server> {
 
 async function load(server: Server, seconds: number, wishes: LoadOptions['wishes'] = []): Promise<Seen> {
   const child = start('load/api-load.ts');
-  const before = usageOf(server.pid).cpuSecs;
+  let { cpuSecs } = usageOf(server.pid);
   child.send({
     url: server.url,
     wishes,
@@ -80,9 +85,25 @@ async function load(server: Server, seconds: number, wishes: LoadOptions['wishes
     seconds,
     rate: options.rate ? Number(options.rate) : options.url || options.layer ? null : sessions * rateOfSession,
   } satisfies LoadOptions);
-  const [seen] = (await once(child, 'message')) as [LoadSeen];
-  return { ...seen, perCpuSecond: seen.requests / (usageOf(server.pid).cpuSecs - before) };
+  const seen = await new Promise<LoadSeen>((resolve) =>
+    child.on('message', (message: LoadSeen | 'open') => {
+      if (message === 'open') ({ cpuSecs } = usageOf(server.pid));
+      else resolve(message);
+    }),
+  );
+  const { latencies } = seen;
+  const perCpuSecond = latencies.length / (usageOf(server.pid).cpuSecs - cpuSecs);
+  return { ...seen, perCpuSecond, p50Ms: median(latencies) };
 }
+
+/** Minimum number of latencies for a 99th percentile, of which 20 exceed it. */
+const minLatencies = 2000;
+/** Returns the 99th percentile of the latencies of all rounds, because a round may have few. */
+const p99Of = (rounds: readonly Seen[]): number =>
+  quantile(
+    rounds.flatMap(({ latencies }) => latencies),
+    0.99,
+  );
 
 async function bytesOf(url: string): Promise<string> {
   const send = url.startsWith('https:') ? httpsRequest : httpRequest;
@@ -141,15 +162,16 @@ async function measureAgainst(real: Server | null): Promise<Figures> {
   const bare = await serve({ kind: 'bare', bytes, pages, token: '', tls });
 
   const seen = { bare: [] as Seen[], muster: [] as Seen[] };
+  const figures = ['perCpuSecond', 'requestsPerSecond', 'p50Ms'] as const;
   for (const server of [bare, muster]) await load(server, Math.min(2, options.seconds));
   for (let round = 0; round < options.rounds; round++) {
     seen.bare.push(await load(bare, options.seconds));
     seen.muster.push(await load(muster, options.seconds));
     printProgress(`reads of a record, round ${round + 1} of ${options.rounds}`);
   }
-  const typical = (name: keyof typeof seen, figure: keyof Seen) => median(seen[name].map((one) => one[figure]));
+  const typical = (name: keyof typeof seen, figure: (typeof figures)[number]) =>
+    median(seen[name].map((one) => one[figure]));
   const failed = (name: keyof typeof seen) => seen[name].reduce((sum, one) => sum + one.failed, 0);
-  const figures = ['perCpuSecond', 'requestsPerSecond', 'p50Ms', 'p99Ms'] as const;
 
   console.log(
     `${bytes.length} bytes, ${options.connections} connections, ${options.rounds} rounds of ${options.seconds} s`,
@@ -160,6 +182,7 @@ async function measureAgainst(real: Server | null): Promise<Figures> {
       (['bare', 'muster'] as const).map((name) => [
         name,
         ...figures.map((figure) => typical(name, figure)),
+        p99Of(seen[name]),
         failed(name),
       ]),
     ),
@@ -174,7 +197,7 @@ async function measureAgainst(real: Server | null): Promise<Figures> {
       'requests/s',
     ),
   );
-  console.log(ratioLine('p99', typical('muster', 'p99Ms'), typical('bare', 'p99Ms'), 'ms'));
+  console.log(ratioLine('p99', p99Of(seen.muster), p99Of(seen.bare), 'ms'));
 
   const record =
     failed('muster') > 0
@@ -185,7 +208,7 @@ async function measureAgainst(real: Server | null): Promise<Figures> {
     return { record, page: omitted, tag: omitted };
   }
   const lists = Object.keys(pages).map((path) => ({ method: 'GET' as const, path }));
-  const page = await measureWishes(`reads of a page of ${pageSize} agents`, bare, muster, lists, 'p99Ms');
+  const page = await measureWishes(`reads of a page of ${pageSize} agents`, bare, muster, lists, 'p99');
   const tags = Array.from({ length: 20 }, (_, n) => ({
     method: 'PUT' as const,
     path: `${path}/tags/bench-${n}`,
@@ -207,26 +230,31 @@ async function measureWishes(
   bare: Server,
   muster: Server,
   wishes: LoadOptions['wishes'],
-  judged: 'p99Ms' | 'perCpuSecond',
+  judged: 'p99' | 'perCpuSecond',
 ): Promise<Figure> {
-  const rounds: { bare: Seen; muster: Seen }[] = [];
+  const seen = { bare: [] as Seen[], muster: [] as Seen[] };
+  for (const server of [bare, muster]) await load(server, Math.min(2, options.seconds), wishes);
   for (let round = 0; round < options.rounds; round++) {
-    rounds.push({
-      bare: await load(bare, options.seconds, wishes),
-      muster: await load(muster, options.seconds, wishes),
-    });
+    seen.bare.push(await load(bare, options.seconds, wishes));
+    seen.muster.push(await load(muster, options.seconds, wishes));
     printProgress(`${what}, round ${round + 1} of ${options.rounds}`);
   }
-  const typical = (name: 'bare' | 'muster', figure: keyof Seen) => median(rounds.map((one) => one[name][figure]));
-  const failed = rounds.reduce((sum, one) => sum + one.muster.failed + one.bare.failed, 0);
+  const typical = (name: keyof typeof seen, figure: 'requestsPerSecond' | 'perCpuSecond' | 'p50Ms') =>
+    median(seen[name].map((one) => one[figure]));
+  const failed = [...seen.muster, ...seen.bare].reduce((sum, one) => sum + one.failed, 0);
   console.log(`\n${what}${failed > 0 ? `: ${failed} requests failed` : ''}`);
   for (const [name, figure, unit] of [
     ['requests per second', 'requestsPerSecond', 'requests/s'],
     ['requests per CPU second', 'perCpuSecond', 'requests/CPU s'],
-    ['p99', 'p99Ms', 'ms'],
+    ['p50', 'p50Ms', 'ms'],
   ] as const)
     console.log(ratioLine(name, typical('muster', figure), typical('bare', figure), unit));
-  return failed > 0 ? notJudged(`${failed} requests failed`) : typical('muster', judged) / typical('bare', judged);
+  console.log(ratioLine('p99', p99Of(seen.muster), p99Of(seen.bare), 'ms'));
+  if (failed > 0) return notJudged(`${failed} requests failed`);
+  if (judged !== 'p99') return median(seen.muster.map((one, round) => one[judged] / seen.bare[round]![judged]));
+  const count = Math.min(...Object.values(seen).map((rounds) => rounds.flatMap(({ latencies }) => latencies).length));
+  if (count < minLatencies) return notJudged(`${count} latencies are too few for a p99; set --seconds or --rounds`);
+  return p99Of(seen.muster) / p99Of(seen.bare);
 }
 
 const sizes = `${options.agents} agents, ${options.connections} connections, ${options.rounds} rounds of ${options.seconds} s`;

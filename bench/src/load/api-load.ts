@@ -1,8 +1,9 @@
 import { createRequire } from 'node:module';
 
 /**
- * The client of `api.ts`, in a separate process. It receives one message, sends requests, and replies with one message that
- * contains the figures.
+ * The client of `api.ts`, in a separate process. It receives one message, and opens its connections. When each connection
+ * has received a response, it sends the message `open` and begins to measure, because the first responses wait for the TLS
+ * handshakes of all connections. Its last message contains the figures.
  */
 export interface LoadOptions {
   url: string;
@@ -11,27 +12,28 @@ export interface LoadOptions {
   /** Tokens to use in turn, so that no session exceeds its rate limit. */
   tokens: string[];
   connections: number;
+  /** Duration of the measurement, from the message `open`. */
   seconds: number;
   /** Maximum requests a second over all connections; null for no limit. */
   rate: number | null;
 }
 
 export interface LoadSeen {
-  requests: number;
   requestsPerSecond: number;
-  p50Ms: number;
-  p99Ms: number;
+  /** Milliseconds from each request to the end of its response, for responses with a status of 2xx. */
+  latencies: number[];
   /** Number of requests with a status other than 2xx, or without a response. */
   failed: number;
 }
 
-type Autocannon = (options: object) => PromiseLike<{
-  requests: { average: number; total: number };
-  latency: { p50: number; p99: number };
-  non2xx: number;
-  errors: number;
-}>;
-const autocannon = createRequire(import.meta.url)('autocannon') as Autocannon;
+interface Run extends PromiseLike<{ non2xx: number; errors: number }> {
+  on(event: 'response', listener: (connection: object, status: number, bytes: number, ms: number) => void): void;
+  stop(): void;
+}
+const autocannon = createRequire(import.meta.url)('autocannon') as (options: object) => Run;
+
+/** Maximum seconds until all connections are open, and until the run has ended. */
+const maxOpenSecs = 30;
 
 process.once('message', async ({ url, wishes = [], tokens, connections, seconds, rate }: LoadOptions) => {
   const requests = Array.from({ length: Math.max(tokens.length, wishes.length) }, (_, turn) => {
@@ -39,18 +41,33 @@ process.once('message', async ({ url, wishes = [], tokens, connections, seconds,
     const typed = 'body' in request ? { 'content-type': 'application/json' } : {};
     return { ...request, headers: { authorization: `Bearer ${tokens[turn % tokens.length]}`, ...typed } };
   });
-  const seen = await autocannon({
+  const run = autocannon({
     url,
     connections,
-    duration: seconds,
+    // `stop` ends the run.
+    duration: maxOpenSecs + seconds,
     requests,
+    // Otherwise, the client adds latencies for requests that it did not send.
+    ignoreCoordinatedOmission: true,
     ...(rate === null ? {} : { overallRate: rate }),
   });
+  const opening = new Set<object>();
+  const latencies: number[] = [];
+  let openedAt = 0;
+  run.on('response', (connection, status, _bytes, ms) => {
+    if (openedAt > 0) {
+      if (status >= 200 && status < 300) latencies.push(ms);
+    } else if (opening.add(connection).size === connections) {
+      openedAt = performance.now();
+      process.send?.('open');
+      setTimeout(() => run.stop(), seconds * 1000);
+    }
+  });
+  const seen = await run;
+  const secs = (performance.now() - openedAt) / 1000;
   process.send?.({
-    requests: seen.requests.total,
-    requestsPerSecond: seen.requests.average,
-    p50Ms: seen.latency.p50,
-    p99Ms: seen.latency.p99,
+    requestsPerSecond: latencies.length / secs,
+    latencies,
     failed: seen.non2xx + seen.errors,
   } satisfies LoadSeen);
   process.disconnect();
