@@ -1,8 +1,20 @@
 import { useSyncExternalStore } from 'react';
 
+interface Moment {
+  /** Unix milliseconds. */
+  readonly now: number;
+  /** Whether times show the absolute time as tooltip. */
+  readonly hasTooltips: boolean;
+}
+
 const listeners = new Set<() => void>();
 let clock: () => number = Date.now;
-let now = clock();
+let moment: Moment = { now: clock(), hasTooltips: false };
+
+function become(next: Moment): void {
+  moment = next;
+  for (const each of listeners) each();
+}
 
 /**
  * Sets the clock for relative times. The browser's clock may be hours off.
@@ -10,20 +22,26 @@ let now = clock();
  */
 export function setClock(read: () => number): void {
   clock = read;
+  moment = { ...moment, now: clock() };
 }
 
 /** Returns the current time in Unix milliseconds, for values to send. `useNow` is up to five seconds behind. */
 export const momentNow = (): number => clock();
 
+/** Tooltips are added this many milliseconds after the first time is shown, because `absoluteTime` would delay it. */
+const tooltipDelayMs = 1_000;
+let isTooltipTimerSet = false;
 let timer: number | null = null;
 
 /** All times on a page share one timer. It pauses while the tab is hidden. */
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
+  if (!isTooltipTimerSet) {
+    isTooltipTimerSet = true;
+    window.setTimeout(() => become({ ...moment, hasTooltips: true }), tooltipDelayMs);
+  }
   timer ??= window.setInterval(() => {
-    if (document.hidden) return;
-    now = clock();
-    for (const each of listeners) each();
+    if (!document.hidden) become({ ...moment, now: clock() });
   }, 5_000);
   return () => {
     listeners.delete(listener);
@@ -33,11 +51,16 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** Returns the current time in Unix milliseconds, updated every five seconds. */
-export const useNow = (): number => {
-  if (listeners.size === 0) now = clock();
-  return useSyncExternalStore(subscribe, () => now);
+/** Maximum error of the first moment of a page in milliseconds. All of its times share this moment. */
+const maxErrorMs = 1_000;
+
+const useMoment = (): Moment => {
+  if (listeners.size === 0 && Math.abs(clock() - moment.now) > maxErrorMs) moment = { ...moment, now: clock() };
+  return useSyncExternalStore(subscribe, () => moment);
 };
+
+/** Returns the current time in Unix milliseconds, updated every five seconds. */
+export const useNow = (): number => useMoment().now;
 
 const steps: readonly (readonly [seconds: number, per: number, unit: string])[] = [
   [60, 1, 's'],
@@ -65,10 +88,16 @@ export function relativeTime(at: number, from: number): string {
   return seconds > 0 ? `${shortDuration(seconds)} ago` : `in ${shortDuration(-seconds)}`;
 }
 
-const fullFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
+let fullFormat: Intl.DateTimeFormat | undefined;
 
-/** @param at Unix milliseconds */
-export const absoluteTime = (at: number): string => fullFormat.format(at);
+/**
+ * Formats a time in the browser's locale. The first call takes long, because the browser loads the data of the locale.
+ * @param at Unix milliseconds
+ */
+export function absoluteTime(at: number): string {
+  fullFormat ??= new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
+  return fullFormat.format(at);
+}
 
 /** Converts a time from the API (Unix seconds or RFC 3339) to Unix milliseconds. */
 export const milliseconds = (at: number | string): number => (typeof at === 'number' ? at * 1000 : Date.parse(at));
@@ -78,13 +107,17 @@ export const isTime = (ms: number): boolean => Math.abs(ms) <= 8.64e15;
 
 /** Shows a time from the API relative to now, with the absolute time as tooltip. */
 export function Time({ at }: { readonly at: number | string | null | undefined }) {
-  const present = useNow();
+  const { now, hasTooltips } = useMoment();
   if (at === null || at === undefined) return <span className="text-muted">–</span>;
   const ms = milliseconds(at);
   if (!isTime(ms)) return <span className="text-muted">–</span>;
   return (
-    <time dateTime={new Date(ms).toISOString()} title={absoluteTime(ms)} className="tabular whitespace-nowrap">
-      {relativeTime(ms, present)}
+    <time
+      dateTime={new Date(ms).toISOString()}
+      title={hasTooltips ? absoluteTime(ms) : undefined}
+      className="tabular whitespace-nowrap"
+    >
+      {relativeTime(ms, now)}
     </time>
   );
 }
