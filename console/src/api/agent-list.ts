@@ -1,8 +1,10 @@
-import { type AgentSort, listAgents } from '@muster/protocol/http';
+import { type Agent, type AgentSort, listAgents } from '@muster/protocol/http';
 import { call, callBeforeEvents } from './client.ts';
 import { provisional } from './live/query-invalidation.ts';
 import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
+import type { Person } from './sign-in/session.ts';
+import type { PendingSignIn } from './sign-in/sign-in.ts';
 
 // Structural sharing compares all agents on every change, which costs more than rendering them again.
 const structuralSharing = false;
@@ -17,11 +19,12 @@ export const agentList = {
 /** Maximum number of agents on the first page of the list: more than a screen shows. */
 const firstPageSize = 100;
 
+const firstPage = (sort: AgentSort) => ({ sort, limit: String(firstPageSize) });
+
 /** The query for the first agents in an order, to show while the list of all agents loads. */
 export const firstAgents = (sort: AgentSort) => ({
   queryKey: keys.firstAgents(sort),
-  queryFn: ({ signal }: { signal: AbortSignal }) =>
-    callBeforeEvents(listAgents, { query: { sort, limit: String(firstPageSize) }, signal }),
+  queryFn: ({ signal }: { signal: AbortSignal }) => callBeforeEvents(listAgents, { query: firstPage(sort), signal }),
   structuralSharing,
   meta: provisional,
 });
@@ -38,9 +41,53 @@ export const defaultAgentOrder = 'agent';
  */
 export const firstAgentsSort = (order: string | null): AgentSort | null => sorts[order ?? defaultAgentOrder] ?? null;
 
-/** Requests the data of the agents page: the first agents, then all. */
-export function prefetchAgents(): void {
-  const sort = firstAgentsSort(new URLSearchParams(window.location.search).get('sort'));
-  if (sort !== null) void queryClient.prefetchQuery(firstAgents(sort));
+const sortOfPage = () => firstAgentsSort(new URLSearchParams(window.location.search).get('sort'));
+
+/** The first agents, requested for a sign-in that waits for confirmation. */
+interface EarlyAgents {
+  readonly person: Person;
+  readonly sort: AgentSort;
+  readonly request: Promise<Agent[]>;
+  /** Undefined until the response arrives. */
+  agents: Agent[] | undefined;
+}
+let early: EarlyAgents | null = null;
+
+/**
+ * Requests the first agents before the operator confirms a sign-in, so that the page has rows to show as soon as the
+ * session begins. `prefetchAgents` caches them.
+ */
+export function requestFirstAgents({ person, call }: PendingSignIn): void {
+  const sort = sortOfPage();
+  if (sort === null) return;
+  const request = call(listAgents, { query: firstPage(sort) });
+  const requested: EarlyAgents = { person, sort, request, agents: undefined };
+  early = requested;
+  request.then(
+    (agents) => {
+      requested.agents = agents;
+    },
+    () => {
+      // `prefetchAgents` requests them again.
+    },
+  );
+}
+
+/**
+ * Requests the data of the agents page: the first agents, then all.
+ * @param person operator of the session
+ */
+export function prefetchAgents(person: Person): void {
+  const sort = sortOfPage();
+  if (sort !== null) {
+    const first = firstAgents(sort);
+    const found = early?.person === person && early.sort === sort ? early : null;
+    void queryClient.prefetchQuery({
+      ...first,
+      ...(found && { queryFn: (context) => found.request.catch(() => first.queryFn(context)) }),
+      ...(found?.agents && { initialData: found.agents }),
+    });
+  }
+  early = null;
   void queryClient.prefetchQuery(agentList);
 }

@@ -52,7 +52,9 @@ async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uin
   }
 }
 
-const clientWith = (token: string) => createClient({ url: '', token: async () => token, transport: send });
+/** Returns a client that sends this token. */
+export const clientWith = (token: string): Client =>
+  createClient({ url: '', token: async () => token, transport: send });
 
 export const session = createSession({
   calls: {

@@ -1,10 +1,12 @@
 // Must be the first import, because other modules create style elements when they load.
 import './nonce.ts';
-import { prefetchAgents } from '../api/agent-list.ts';
+import { prefetchAgents, requestFirstAgents } from '../api/agent-list.ts';
 import { session } from '../api/client.ts';
 import { startLive } from '../api/live/events.ts';
 import { startLiveAgents } from '../api/live/live-agents.ts';
-import { followSignInLinks } from './sign-in-link.ts';
+import type { Person } from '../api/sign-in/session.ts';
+import type { PendingSignIn } from '../api/sign-in/sign-in.ts';
+import { followSignInLinks, linkedSignIn } from './sign-in-link.ts';
 
 /**
  * Starts work that does not need the user interface: sign-in links, the event stream, and the first queries. This chunk
@@ -12,10 +14,17 @@ import { followSignInLinks } from './sign-in-link.ts';
  * chunks.
  */
 
-/**
- * Queries that start at sign-in, because their large responses would delay the first render. The keys are URL paths.
- */
-const earlyQueries: Readonly<Record<string, () => void>> = { '/agents': prefetchAgents };
+/** Requests that start before the page renders, because their responses would delay it. */
+interface EarlyQueries {
+  /** Starts when a sign-in waits for confirmation. */
+  readonly atLink: (pending: PendingSignIn) => void;
+  /** Starts when the session begins. */
+  readonly atSignIn: (person: Person) => void;
+}
+/** The keys are URL paths. */
+const earlyQueries: Readonly<Record<string, EarlyQueries>> = {
+  '/agents': { atLink: requestFirstAgents, atSignIn: prefetchAgents },
+};
 
 /**
  * Pages that most operators open first, by URL path. Their code loads along with the code that they share with other
@@ -29,7 +38,12 @@ const earlyPages: Readonly<Record<string, () => Promise<unknown>>> = {
 startLive();
 startLiveAgents();
 session.subscribe(() => {
-  if (session.state().status === 'live') earlyQueries[window.location.pathname]?.();
+  const state = session.state();
+  if (state.status === 'live') earlyQueries[window.location.pathname]?.atSignIn(state.person);
+});
+linkedSignIn.subscribe(() => {
+  const linked = linkedSignIn.state();
+  if (linked?.status === 'pending') earlyQueries[window.location.pathname]?.atLink(linked.pending);
 });
 followSignInLinks();
 // If it fails, the router imports the page again and shows the error.

@@ -1,8 +1,9 @@
+import type { Client } from '@muster/protocol/client';
 import { redeemWebLogin } from '@muster/protocol/http';
 import { serverOfOrigin } from '@muster/protocol/sign-in';
 import { hexOf } from '../../../../client/src/bytes.ts';
 import { signIn } from '../../../../client/src/sign-in.ts';
-import { callWithoutSession, session } from '../client.ts';
+import { callWithoutSession, clientWith, session } from '../client.ts';
 import type { Person } from './session.ts';
 
 /** Signs in with a link from `muster web-login` or with a key file. */
@@ -16,13 +17,17 @@ export async function redeemCode(code: string): Promise<PendingSignIn> {
   const signedIn = await callWithoutSession(redeemWebLogin, { body: { code } });
   return {
     person: signedIn.operator,
+    call: clientWith(signedIn.token),
     begin: () => session.begin(signedIn),
     refuse: () => session.end(signedIn),
   };
 }
 
 export interface PendingSignIn {
+  /** The state of the session that `begin` starts has the same object. */
   readonly person: Person;
+  /** Calls the API with the token of this sign-in. No result may be shown before `begin`. */
+  readonly call: Client;
   begin(): Promise<void>;
   /** Discards the sign-in and revokes its token. */
   refuse(): void;

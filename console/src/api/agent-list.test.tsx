@@ -1,0 +1,85 @@
+import { type Agent, agentExample, listAgents, redeemWebLogin } from '@muster/protocol/http';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { fakeApi } from '../../test/fake-api.ts';
+import { firstAgentsSort, prefetchAgents, requestFirstAgents } from './agent-list.ts';
+import { session } from './client.ts';
+import { queryClient } from './query-client.ts';
+import { keys } from './query-keys.ts';
+import type { Person } from './sign-in/session.ts';
+import { redeemCode } from './sign-in/sign-in.ts';
+
+test.each([
+  [null, 'name'],
+  ['agent', 'name'],
+  ['-agent', '-name'],
+  ['state', null],
+  ['-cpu', null],
+])('requests the first agents in the order of the page: %s', (order, sort) => {
+  expect(firstAgentsSort(order)).toBe(sort);
+});
+
+/** A sign-in that waits for confirmation, whose session prefetches the agents. */
+async function pendingSignIn() {
+  const api = fakeApi();
+  api.answerExamples(redeemWebLogin);
+  const agents: readonly Agent[] = [agentExample];
+  const first = vi.fn(() => [...agents]);
+  const all = Promise.withResolvers<Agent[]>();
+  api.answer(listAgents, ({ query: { limit } }) => (limit === undefined ? all.promise : first()));
+  const pending = await redeemCode('code');
+  onTestFinished(async () => {
+    all.resolve([]);
+    await session.leave();
+  });
+  onTestFinished(
+    session.subscribe(() => {
+      const state = session.state();
+      if (state.status === 'live') prefetchAgents(state.person);
+    }),
+  );
+  return { api, agents, first, pending };
+}
+const firstAgents = () => queryClient.getQueryData(keys.firstAgents('name'));
+
+test('caches the first agents before a confirmed session begins, from a single request', async () => {
+  const { agents, first, pending } = await pendingSignIn();
+  requestFirstAgents(pending);
+  await vi.waitFor(() => expect(first).toHaveBeenCalledTimes(1));
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(firstAgents()).toBeUndefined();
+  let atStart: unknown;
+  onTestFinished(
+    session.subscribe(() => {
+      atStart = firstAgents();
+    }),
+  );
+  await pending.begin();
+  expect(atStart).toEqual(agents);
+  expect(first).toHaveBeenCalledTimes(1);
+});
+
+test('waits for the first agents that were requested before the session began', async () => {
+  const { agents, first, pending } = await pendingSignIn();
+  requestFirstAgents(pending);
+  await pending.begin();
+  await vi.waitFor(() => expect(firstAgents()).toEqual(agents));
+  expect(first).toHaveBeenCalledTimes(1);
+});
+
+test('requests the first agents again after a failed request', async () => {
+  const { agents, first, pending } = await pendingSignIn();
+  requestFirstAgents({ ...pending, call: () => Promise.reject(new Error('no answer')) });
+  await pending.begin();
+  await vi.waitFor(() => expect(firstAgents()).toEqual(agents));
+  expect(first).toHaveBeenCalledTimes(1);
+});
+
+test('does not show the first agents of another sign-in', async () => {
+  const { agents, first, pending } = await pendingSignIn();
+  const person: Person = { ...pending.person };
+  requestFirstAgents({ ...pending, person, call: async () => [] as never });
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  await pending.begin();
+  await vi.waitFor(() => expect(firstAgents()).toEqual(agents));
+  expect(first).toHaveBeenCalledTimes(1);
+});
