@@ -1,5 +1,5 @@
 import { screen, waitFor, within } from '@testing-library/react';
-import { useState } from 'react';
+import { Profiler, useState } from 'react';
 import { expect, test, vi } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPart } from '../../../test/render.tsx';
@@ -109,19 +109,38 @@ test('shows the earlier rows until many new rows are sorted', async () => {
   expect(names(rows()).slice(0, 3)).toEqual(['web-0', 'web-1', 'web-2']);
 });
 
-test('leaves the number of rows open while further rows are loading', async () => {
+test('leaves the number and the order of rows open while further rows are loading', async () => {
   fakeApi();
   await renderPart(
     <DataTable
       label="Machines"
-      rows={machines(3)}
+      rows={machines(3).toReversed()}
       columns={columns}
       rowKey={({ name }) => name}
+      sorting={{ column: 'name', descending: false }}
       isPartial
       empty={null}
     />,
   );
   expect(screen.getByRole('grid').getAttribute('aria-rowcount')).toBe('-1');
+  expect(rows().map((row) => within(row).getAllByRole('gridcell')[0]?.textContent)).toEqual([
+    'web-2',
+    'web-1',
+    'web-0',
+  ]);
+});
+
+test('renders the visible rows before the rows below them', async () => {
+  fakeApi();
+  const rendered: number[] = [];
+  await renderPart(
+    <Profiler id="table" onRender={() => rendered.push(document.querySelectorAll('[data-index]').length)}>
+      <Machines rows={machines(100)} />
+    </Profiler>,
+  );
+  // The screen is 800 px high, a row 40.
+  expect(rendered.filter((count) => count > 0)[0]).toBe(20);
+  expect(rows()).toHaveLength(30);
 });
 
 test('requests more rows if all rows are visible', async () => {

@@ -39,7 +39,7 @@ export interface DataTableProps<Row> {
   readonly onPreference?: (preference: ColumnPreference) => void;
   /** Called to load more rows when the last rows come into view. */
   readonly onNearEnd?: () => void;
-  /** Whether further rows are loading without a request from the table. */
+  /** Whether further rows are loading without a request from the table. Until then, `rows` must be in their order. */
   readonly isPartial?: boolean;
 }
 
@@ -52,7 +52,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const { rowHeight = 40, fill = false, preference, onPreference, onNearEnd, isPartial = false } = props;
   const hidden = preference?.hidden;
   const widths = preference?.widths;
-  const { rows: sorted, keys, isSorting } = useSortedRows(rows, columns, { rowKey, sorting });
+  const { rows: sorted, keys, isSorting } = useSortedRows(rows, columns, { rowKey, sorting, isPartial });
   const shown = useMemo(() => columns.filter(({ id }) => hidden?.includes(id) !== true), [columns, hidden]);
   const drawn = useDrawnColumns(shown);
   const { scroller, items, height, tabStop, setActive, focus } = useVirtualRows(keys, rowHeight, onNearEnd);

@@ -28,11 +28,13 @@ interface Placed<Row> {
   readonly index: number;
 }
 
-const collator = new Intl.Collator(undefined, { numeric: true });
+let collator: Intl.Collator | undefined;
 
 /** Orders numbers by value and all other values as text. */
 function compareValues(a: string | number, b: string | number): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
+  // Created on first use, because the browser then loads the data of the locale.
+  collator ??= new Intl.Collator(undefined, { numeric: true });
   return collator.compare(String(a), String(b));
 }
 

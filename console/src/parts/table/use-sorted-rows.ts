@@ -10,19 +10,20 @@ type Sort<Row> =
 
 /**
  * Returns the sorted rows with their keys in the same order, and whether rows are still being sorted. Few new rows are
- * sorted at once, many in slices. Until then, the rows are those that the table showed before.
+ * sorted at once, many in slices. Until then, the rows are those that the table showed before. Partial rows keep their
+ * order, because the orchestrator has sorted them.
  */
 export function useSortedRows<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
-  options: { readonly rowKey: (row: Row) => string; readonly sorting: Sorting | null },
+  options: { readonly rowKey: (row: Row) => string; readonly sorting: Sorting | null; readonly isPartial: boolean },
 ): SortedRows<Row> & { readonly isSorting: boolean } {
-  const { rowKey, sorting } = options;
+  const { rowKey, sorting, isPartial } = options;
   // Callers pass `rowKey` inline, so a new function must not trigger sorting.
   const latestKey = useRef(rowKey);
   latestKey.current = rowKey;
   const { column = '', descending = false } = sorting ?? {};
-  const sortValue = columns.find(({ id }) => id === column)?.sort;
+  const sortValue = isPartial ? undefined : columns.find(({ id }) => id === column)?.sort;
   const known = useRef<KnownOrder | null>(null);
   const sort = useMemo((): Sort<Row> => {
     const keyOf = latestKey.current;

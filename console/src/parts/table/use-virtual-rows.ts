@@ -1,8 +1,11 @@
 import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
 
 /** Number of rows before the end at which more rows are requested. */
 const nearEndRows = 20;
+
+/** Number of rows to render above and below the visible rows, so that scrolling shows them without delay. */
+const overscanRows = 10;
 
 /**
  * Renders only the visible rows and moves the focus between rows.
@@ -17,11 +20,13 @@ export function useVirtualRows(keys: readonly string[], rowHeight: number, onNea
    */
   const [active, setActive] = useState<string | null>(null);
   const activeIndex = useMemo(() => (active === null ? -1 : keys.indexOf(active)), [keys, active]);
+  // The first render has only the visible rows.
+  const overscan = useDeferredValue(overscanRows, 0);
   const virtualizer = useVirtualizer({
     count: keys.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => rowHeight,
-    overscan: 10,
+    overscan,
     getItemKey: (index) => keys[index] as string,
     rangeExtractor: (range) => {
       const indexes = defaultRangeExtractor(range);
