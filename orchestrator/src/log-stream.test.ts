@@ -1,5 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { logTo } from './log-stream.ts';
+import { gatheringLines, logTo } from './log-stream.ts';
 
 const hostile = {
   'an 8-bit CSI': 'a\u009b2Jb',
@@ -48,4 +49,51 @@ test('writes JSON that contains the logged values unchanged', () => {
       reason: text,
       msg: `said ${text}`,
     });
+});
+
+describe('gathering lines', () => {
+  const gathering = () => {
+    const writes: string[] = [];
+    const lines = gatheringLines({ write: (text) => writes.push(text) });
+    return { writes, lines, log: logTo(lines, { format: 'json', level: 'info', color: false }) };
+  };
+  const messages = (text: string): string[] =>
+    text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).msg);
+
+  test('writes the lines of a turn of the event loop together, in order', async () => {
+    const { writes, log } = gathering();
+    log.info({}, 'one');
+    log.info({}, 'two');
+    expect(writes).toEqual([]);
+    await nextTurn();
+    log.info({}, 'three');
+    await nextTurn();
+    expect(writes.map(messages)).toEqual([['one', 'two'], ['three']]);
+  });
+
+  test('writes a warning and the lines before it immediately', async () => {
+    const { writes, log } = gathering();
+    log.info({}, 'one');
+    log.warn({}, 'two');
+    expect(writes.map(messages)).toEqual([['one', 'two']]);
+    log.child({ part: 'x' }).error({}, 'three');
+    expect(writes.map(messages)).toEqual([['one', 'two'], ['three']]);
+  });
+
+  test('writes at the exit of the process', () => {
+    const { writes, lines, log } = gathering();
+    log.info({}, 'last');
+    lines.flush();
+    expect(writes.map(messages)).toEqual([['last']]);
+  });
+
+  test('limits the text that it gathers', () => {
+    const { writes, log } = gathering();
+    for (let n = 0; n < 100; n++) log.info({ text: 'x'.repeat(1_000) }, 'long');
+    expect(writes).toHaveLength(1);
+    expect(writes[0]!.length).toBeLessThan(66 * 1_024);
+  });
 });

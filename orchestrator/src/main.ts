@@ -9,7 +9,7 @@ import { ConfigError } from './config/faults.ts';
 import { usage } from './config/flags.ts';
 import { faultsOfFile, type Invocation, readInvocation } from './config/read.ts';
 import { type Config, configJsonSchema, exposesTokens } from './config/schema.ts';
-import { logTo } from './log-stream.ts';
+import { gatheringLines, logTo } from './log-stream.ts';
 
 /** Maximum time for the shutdown. Service managers kill the process after 30 s. */
 const stopTimeoutMs = 25_000;
@@ -40,10 +40,12 @@ function invocation(): Invocation {
   }
 }
 
-/** Creates a synchronous log, so that the last lines before an exit are written. */
+/** Creates a log that writes synchronously, so that the last lines before an exit are written. */
 function createLog({ logFormat, logLevel }: Invocation): Logger {
   const color = process.stdout.isTTY === true && !process.env.NO_COLOR;
-  return logTo(pino.destination({ fd: 1, sync: true }), { format: logFormat, level: logLevel, color });
+  const lines = gatheringLines(pino.destination({ fd: 1, sync: true }));
+  process.once('exit', lines.flush);
+  return logTo(lines, { format: logFormat, level: logLevel, color });
 }
 
 /** Describes why the start failed, and how to fix it. */
