@@ -30,7 +30,19 @@ export function isCompressed(reply: FastifyReply, length: number): boolean {
 }
 
 const compressed = promisify<string | Buffer, { level: number }, Buffer>(gzip);
-export const compressJson = (json: string | Buffer): Promise<Buffer> => compressed(json, options);
+const results = new WeakMap<Buffer, Promise<Buffer>>();
+
+/** Compresses JSON. A `Buffer`, such as a page of agents that several requests read, is compressed once. */
+export function compressJson(json: string | Buffer): Promise<Buffer> {
+  if (typeof json === 'string') return compressed(json, options);
+  let result = results.get(json);
+  if (result === undefined) {
+    result = compressed(json, options);
+    results.set(json, result);
+    result.catch(() => results.delete(json));
+  }
+  return result;
+}
 
 /**
  * Returns a stream that compresses the source at the pace of its reader. Both streams end, fail, and are destroyed
