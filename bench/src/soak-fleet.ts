@@ -45,6 +45,8 @@ process.env.MUSTER_METRICS_POLL_INTERVAL = String(options.poll);
 process.env.MUSTER_DRIFT_INTERVAL = String(Math.ceil(options.drift * 60));
 // Seconds. The maximum, which is longer than the soak, so that no agent is reported as lost.
 process.env.MUSTER_AGENTS_LOST_AFTER_SECS = '86400';
+// Seconds. Longer than the soak, which uses one session for all reads.
+process.env.MUSTER_SESSION_TOKEN_EXPIRY_SECS = '86400';
 
 /** Measurements of the orchestrator at one time. */
 interface Look {
