@@ -61,6 +61,11 @@ function plan(query: AnyQuery): string {
 }
 
 describe('indices', () => {
+  test('stores the rows that every operation updates in the order of agent ids', () => {
+    const names = db.prepare(`select name from pragma_table_list where schema = 'main' and wr order by name`);
+    expect(names.pluck().all()).toEqual(['agent_state', 'spool_ack']);
+  });
+
   test.each<[string, AnyQuery, string]>([
     ['open operations of an agent', openOperations, 'operations_open'],
     ['the oldest of them', oldestOpen, 'operations_open'],

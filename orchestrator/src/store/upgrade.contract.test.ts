@@ -129,3 +129,30 @@ describeDatabases('terminal sessions of a release without recordings', (fixture)
     });
   });
 });
+
+describeDatabases('rows of agents in a release that stored them in the order of enrollment', (fixture) => {
+  test('an upgrade keeps the state and the acknowledged report of each agent', async () => {
+    const at = await fixture.newAddress();
+    const old = await fixture.open({ at, migrations: migrations.slice(0, 19) });
+    const states = [
+      { node_id: 'a', snapshot_operation_id: null, updated_at: 3, drift_due_at: null, failed_apply_id: 'failed' },
+      { node_id: 'b', snapshot_operation_id: 'applied', updated_at: 1, drift_due_at: 2, failed_apply_id: null },
+    ];
+    const acknowledged = [
+      { node_id: 'a', instance_id: 'first', seq: 1 },
+      { node_id: 'b', instance_id: 'second', seq: 7 },
+    ];
+    const insert = defineQuery('test/states', (db) => db.insertInto('agent_state').values(states.toReversed()));
+    const insertSpool = defineQuery('test/spool', (db) => db.insertInto('spool_ack').values(acknowledged.toReversed()));
+    await old.write({ name: 'test/agents', statements: [statement(insert, {}), statement(insertSpool, {})] });
+    await old.close();
+    const db = await fixture.open({ at });
+    const all = (table: 'agent_state' | 'spool_ack') =>
+      db.all(
+        defineQuery(`test/all of ${table}`, (query) => query.selectFrom(table).selectAll().orderBy('node_id')),
+        {},
+      );
+    expect(await all('agent_state')).toEqual(states);
+    expect(await all('spool_ack')).toEqual(acknowledged);
+  });
+});

@@ -17,6 +17,7 @@ import { appliedState } from './0016-applied-state.ts';
 import { agentUsage } from './0017-agent-usage.ts';
 import { boundSessions } from './0018-bound-sessions.ts';
 import { notifiedLimits } from './0019-notified-limits.ts';
+import { adjacentAgents } from './0020-adjacent-agents.ts';
 import type { Migration } from './migration.ts';
 
 /** Every migration, oldest first. */
@@ -40,4 +41,5 @@ export const migrations: readonly Migration[] = [
   agentUsage,
   boundSessions,
   notifiedLimits,
+  adjacentAgents,
 ];
