@@ -62,7 +62,7 @@ describe('the configuration', () => {
     expect(() => parseConfig(text)).toThrow(message);
   });
 
-  test('lists the differences of two configurations', () => {
+  test('lists the differences between two configurations', () => {
     const next = parseConfig('metrics: { enabled: false }\nremote_terminal: { shell: /bin/sh }');
     expect(configChanges(defaultConfig, next)).toEqual([
       'remote_terminal.shell: "" → "/bin/sh"',

@@ -104,7 +104,7 @@ function keysAt(path: readonly PropertyKey[]): string[] {
   return Object.keys(at as object);
 }
 
-/** Lists every difference as `section.key: before → after`. */
+/** Lists each difference as `section.key: before → after`. */
 export function configChanges(before: AgentConfig, after: AgentConfig): string[] {
   const flat = (config: AgentConfig) =>
     new Map(

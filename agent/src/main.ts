@@ -85,7 +85,8 @@ async function main(): Promise<void> {
   if (options.connect) options.connect.token ??= takeToken(process.env);
   delete process.env.MUSTER_TOKEN;
   if (options.connect?.token === '-') options.connect.token = await readToken();
-  // `rotate-key` sends SIGHUP to the process that holds the data directory. By default, SIGHUP would end the process.
+  // `rotate-key` sends SIGHUP to the process that holds the data directory. By default, SIGHUP would terminate the
+  // process.
   process.on('SIGHUP', () => {});
   if (options.save && options.connect) {
     const { saveTarget } = await import('./connection/save-target.ts');
@@ -118,8 +119,8 @@ async function main(): Promise<void> {
   });
   // Keeps the process alive between attempts to connect, because the agent's timers do not.
   const alive = setInterval(() => {}, 2 ** 30);
-  // Without a handler, SIGHUP would end the agent, even during its start. The agent also notices a changed file without
-  // SIGHUP; SIGHUP reports immediately whether the file is valid.
+  // Without a handler, SIGHUP would terminate the agent, even during startup. The agent also notices a changed file
+  // without SIGHUP; SIGHUP reports immediately whether the file is valid.
   let reload = async () => {};
   process.on('SIGHUP', () => {
     void reload().then(
@@ -145,7 +146,7 @@ async function main(): Promise<void> {
     agent.stop(signal).then(
       () => {
         clearInterval(alive);
-        // Fires only if a pending call keeps the process alive, such as a query of a hanging disk.
+        // Fires only if a pending call keeps the process alive, such as a query to a hanging disk.
         setTimeout(() => endProcess(0), 1_000).unref();
         log.info({}, 'agent stopped');
         process.exitCode = 0;

@@ -1,7 +1,7 @@
 import type { OperationMessage, OutputProgress, Report } from '@muster/protocol/wire';
 import type { AcceptOutcome, Engine, OpenOperation, ReportSpool, SpoolEntry } from '../src/converge/engine.ts';
 
-/** An in-memory spool that behaves like the real one toward a connection. */
+/** An in-memory spool that behaves toward a connection like the real one. */
 export class MemorySpool implements ReportSpool {
   entries: SpoolEntry[] = [];
   private last = 0;

@@ -18,7 +18,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 type Of<T extends AgentMessage['type']> = Extract<AgentMessage, { type: T }>;
 type KeyKind = 'ed25519' | 'ec';
 
-/** The orchestrator's end of one agent's link. The test sends and receives every message. */
+/** The orchestrator's side of one agent's link. The test sends and receives every message. */
 export class ServedLink {
   readonly ws: WebSocket;
   readonly socket: TLSSocket;
@@ -124,10 +124,10 @@ export class ServedLink {
   }
 }
 
-/** The orchestrator's end of links over real TLS, controlled by the test. */
+/** The orchestrator's side of links over real TLS, controlled by the test. */
 export class TestOrchestrator {
   readonly publicKey: Buffer;
-  /** Private key of the orchestrator, PEM. */
+  /** The orchestrator's private key, in PEM. */
   readonly privateKey: string;
   port = 0;
   private readonly server: Server;
@@ -185,7 +185,7 @@ export class TestOrchestrator {
     return new Promise((resolve) => this.waiting.push(resolve));
   }
 
-  /** Accepts the next link, receives its hello, and answers with a welcome. */
+  /** Accepts the next link, receives its hello, and replies with a welcome. */
   async welcomed(acknowledged = 0, version = 2): Promise<{ link: ServedLink; hello: Hello }> {
     const link = await this.nextLink();
     link.challenge(this.publicKey);

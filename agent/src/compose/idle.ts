@@ -5,7 +5,7 @@ const idleMs = 10_000;
 
 /**
  * Collects garbage once when the agent becomes idle. V8 does not collect while nothing is allocated, so the garbage of
- * the last apply would stay resident until the next apply, perhaps for a month. The launcher exposes the collector.
+ * the last apply would stay resident until the next apply, perhaps for a month. The launcher enables `--expose-gc`.
  */
 export class Idle {
   private readonly clock: Clock;

@@ -7,7 +7,7 @@ import { defaultMetrics } from '../metrics/sampler.ts';
 import type { ProviderLimits } from '../resources/provider/provider.ts';
 import type { TerminalSettings } from '../terminal/shell-choice.ts';
 
-/** The configuration in force. */
+/** The current configuration. */
 export interface Settings {
   /** A function, because the value may change. The same applies to `terminal` and `metrics`. */
   discovery(): AgentConfig['discovery'];
@@ -43,7 +43,7 @@ const unconfigured: Settings = {
 };
 
 /**
- * Reads the configuration now and after each change of the file. An invalid change has no effect.
+ * Reads the configuration now and after each change to the file. An invalid change has no effect.
  * @param path null if the agent has no configuration file
  * @throws ConfigError if the file is missing or invalid
  */

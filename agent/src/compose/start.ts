@@ -32,7 +32,7 @@ export interface Agent {
   readonly nodeId: string;
   /** Reloads the configuration immediately, and checks for a pending new key. */
   reload(): Promise<void>;
-  /** Finishes and reports the current resource, and ends the link. */
+  /** Finishes and reports the current resource, and closes the link. */
   stop(reason: string): Promise<void>;
 }
 

@@ -16,7 +16,7 @@ export const newKeyPem = (): string =>
 
 /**
  * Reads a private key.
- * @param path file of the key, for the error message
+ * @param path key file, for the error message
  * @throws Error if the key is not an Ed25519 key
  */
 export function keyOfPem(pem: string, path: string): AgentKey {

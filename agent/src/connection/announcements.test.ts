@@ -68,7 +68,7 @@ describe('an announcement', () => {
     expect(judge(once)).toBe('stale');
   });
 
-  test('accepts a difference of up to ten minutes between the clocks', () => {
+  test('accepts a clock skew of up to ten minutes', () => {
     const { clockSkewSecs } = announcementLimits;
     expect(judge(datagram({ sentAt: now() - clockSkewSecs }))).toBe('127.0.0.1:4747');
     expect(judge(datagram({ sentAt: now() + clockSkewSecs }))).toBe('127.0.0.1:4747');

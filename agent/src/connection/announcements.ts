@@ -19,7 +19,7 @@ export interface AnnouncementsOptions {
   pinnedKey: () => string | null;
 }
 
-/** Rate limit of signature checks. Anyone can send datagrams, and each valid one makes this agent dial. */
+/** Rate limit for signature checks. Anyone can send datagrams, and each valid one makes this agent dial. */
 const verifiedPerSecond = 5;
 const verifiedBurst = 20;
 /** Maximum number of followed announcements to remember, so that each is followed only once. */

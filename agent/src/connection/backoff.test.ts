@@ -8,7 +8,9 @@ const lost: LinkEnd = { livedMs: 0, retryAfterSecs: null, refused: null };
 const lived = (livedMs: number): LinkEnd => ({ ...lost, livedMs });
 const almostOne = 1 - Number.EPSILON;
 
-/** Returns the delay after each of the given links. The next link begins after the delay, and ends immediately. */
+/**
+ * Returns the delay after each of the given links. The next link is established after the delay and breaks immediately.
+ */
 function waitsOf(ends: readonly LinkEnd[], random: number, from: Waits = noWaits): number[] {
   let waits = from;
   let now = 1_000_000;
@@ -42,7 +44,7 @@ describe('the backoff', () => {
       else if (minutes[i]! > 6) expect(wait).toBe(60_000);
   });
 
-  test('increases the delay if links repeatedly end right after they begin', () => {
+  test('increases the delay if links repeatedly break right after they are established', () => {
     const waits = waitsOf(Array<LinkEnd>(30).fill(lived(1_000)), almostOne);
     expect(Math.max(...waits.slice(0, 10))).toBe(5_000);
     expect(waits.slice(20).every((wait) => wait === 60_000)).toBe(true);
@@ -113,7 +115,7 @@ describe('reconnecting after several restarts of the orchestrator within a minut
     expect(percentile(took, 1)).toBeLessThanOrEqual(10_000);
   });
 
-  test('reconnects 10,000 agents of one address within 120 s', () => {
+  test('reconnects 10,000 agents behind one address within 120 s', () => {
     for (let seed = 1; seed <= 4; seed++) {
       const took = restarts({ seed, agents: 10_000, backOff, first: noWaits });
       expect(took).toHaveLength(10_000);
@@ -121,7 +123,7 @@ describe('reconnecting after several restarts of the orchestrator within a minut
     }
   });
 
-  test('reconnects 10,000 agents within 120 s even if one in ten hellos is answered too late', () => {
+  test('reconnects 10,000 agents within 120 s even if the response to one hello in ten is too late', () => {
     for (let seed = 1; seed <= 2; seed++) {
       const took = restarts({ seed, agents: 10_000, backOff, first: noWaits, late: 0.1 });
       expect(took).toHaveLength(10_000);

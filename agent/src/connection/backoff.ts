@@ -2,7 +2,7 @@ import { limits, type RefusalCode } from '@muster/protocol/wire';
 
 /** Outcome of a link, or of an attempt to establish one. */
 export interface LinkEnd {
-  /** Milliseconds from the welcome to the end; 0 without a welcome. */
+  /** Milliseconds from the welcome until the link was closed; 0 without a welcome. */
   livedMs: number;
   retryAfterSecs: number | null;
   refused: RefusalCode | null;
@@ -15,7 +15,7 @@ export interface Waits {
   /** Number of consecutive short links. */
   shortLinks: number;
   /**
-   * Monotonic milliseconds of the end of the last link, or of the start of this process if an earlier process had a
+   * Monotonic milliseconds when the last link was closed, or when this process started if an earlier process had a
    * link; null if the agent never had a link.
    */
   linkedAt: number | null;
@@ -29,9 +29,9 @@ const busyRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'hello_timeo
 /**
  * Computes the wait before the next attempt: a random value between half of an exponential ceiling and all of it, so
  * that agents that lost their links at the same time do not reconnect at the same time. Shortly after a link, the
- * ceiling stays at seconds, because a restarting orchestrator is back soon and limits the admission of agents itself. A
- * busy orchestrator gets the same short waits from the start, and longer ones after five minutes. Other refusals, and
- * repeated links that end before they are stable, get the long ceiling. A delay that the orchestrator requested takes
+ * ceiling stays at seconds, because a restarting orchestrator is back soon and limits the admission of agents itself.
+ * If the orchestrator is busy, the waits are short at first, and longer after five minutes. Other refusals, and
+ * repeated links that break before they are stable, get the long ceiling. A delay that the orchestrator requested takes
  * precedence, with a little jitter.
  * @param random a number in [0, 1)
  * @param now monotonic milliseconds

@@ -6,9 +6,9 @@ const checkIntervalMs = 60_000;
 const minStepMs = 5_000;
 
 /**
- * Watches for changes of this machine's clock. The agent's timers use the monotonic clock and are not affected, but the
- * orchestrator shows the difference between the clocks.
- * @returns a function that ends the watch
+ * Watches for changes to this machine's clock. The agent's timers use the monotonic clock and are not affected, but the
+ * orchestrator shows the clock skew.
+ * @returns a function that stops watching
  */
 export function watchClock(clock: Clock, log: Log, changed: () => void): () => void {
   const offset = () => clock.now() - clock.monotonic();
@@ -19,7 +19,7 @@ export function watchClock(clock: Clock, log: Log, changed: () => void): () => v
       const stepMs = offset() - known;
       if (Math.abs(stepMs) >= minStepMs) {
         known += stepMs;
-        log.warn({ by_ms: Math.round(stepMs) }, 'the clock of this machine was set');
+        log.warn({ by_ms: Math.round(stepMs) }, "this machine's clock was set");
         changed();
       }
       next();

@@ -111,7 +111,7 @@ const printed = (text: string): OutputProgress => ({
 });
 
 describe('live output', () => {
-  test('sends live output once a second, one message at a time, in parallel to reports', async () => {
+  test('sends live output once a second, one message at a time, in parallel with reports', async () => {
     const connection = connect();
     const { link } = await orchestrator.welcomed();
     await until(() => has('connected'));
@@ -215,7 +215,7 @@ describe('samples', () => {
     return link;
   };
 
-  test('sends samples at the requested interval, drops stored ones, and resends the others after a lost answer', async () => {
+  test('sends samples at the requested interval, drops stored ones, and resends the others after a lost response', async () => {
     connect();
     samples.push(at(10));
     samples.push(at(20));
@@ -265,7 +265,7 @@ describe('samples', () => {
     await until(() => has('not connected'));
     clock.advance(375);
     const old = await come({});
-    // This answer belongs to no message of the agent.
+    // This reply does not belong to any message from the agent.
     old.send({ type: 'metrics_stored', collected_at: 10 });
     clock.advance(60_000);
     await old.untilSettled();
@@ -302,7 +302,7 @@ describe('connecting', () => {
     expect(JSON.parse(await readFile(join(dir, 'orchestrator.json'), 'utf8'))).toMatchObject({ token: null });
   });
 
-  test('sends nothing to an orchestrator with another key, and warns once about an impostor', async () => {
+  test('sends nothing to an orchestrator with a different key, and warns once about an impostor', async () => {
     const pinned = 'ab'.repeat(32);
     connect({ orchestrator_key: pinned });
     await until(() => has('not connected'));
@@ -335,7 +335,7 @@ describe('connecting', () => {
     web.close();
   });
 
-  test('refuses a key of another type than Ed25519', async () => {
+  test('refuses a key that is not an Ed25519 key', async () => {
     const other = await TestOrchestrator.start('ec');
     connect({ port: other.port, orchestrator_key: null, pinSource: 'first_use' });
     await until(() => has('not connected'));
@@ -366,7 +366,7 @@ describe('connecting', () => {
     expect((await orchestrator.welcomed()).hello.pin_source).toBe('pinned');
   });
 
-  test('disconnects if the challenge names another key than TLS proved', async () => {
+  test('disconnects if the key in the challenge differs from the key that TLS proved', async () => {
     connect();
     const link = await orchestrator.nextLink();
     link.challenge(Buffer.alloc(32, 1));
@@ -471,7 +471,7 @@ describe('an open link', () => {
     await until(() => engine.spool.entries.length === 0);
   });
 
-  test('ends the link if the orchestrator is silent, but not if it sends pings', async () => {
+  test('closes the link if the orchestrator is silent, but not if it sends pings', async () => {
     connect();
     const { link } = await orchestrator.welcomed();
     for (let i = 0; i < 5; i++) {
@@ -485,7 +485,7 @@ describe('an open link', () => {
     expect(entry('not connected')?.fields.reason).toContain('the orchestrator has been silent for');
   });
 
-  test('ends the link after a message that the agent does not understand', async () => {
+  test('closes the link after a message that the agent does not understand', async () => {
     connect();
     const { link } = await orchestrator.welcomed();
     link.ws.send('{"type":"dance"}');
@@ -580,7 +580,7 @@ describe('reconnecting', () => {
     expect(entry('not connected')?.fields.reason).toBe('the orchestrator is stopping');
   });
 
-  test('doubles the delay while no orchestrator answers', async () => {
+  test('doubles the delay while no orchestrator responds', async () => {
     const { port } = orchestrator;
     await orchestrator.stop();
     connect({ port });
@@ -594,7 +594,7 @@ describe('reconnecting', () => {
     orchestrator = await TestOrchestrator.start();
   });
 
-  test('retries every few seconds for five minutes after its start, then every minute', async () => {
+  test('retries every few seconds for five minutes after startup, then every minute', async () => {
     const { port } = orchestrator;
     await orchestrator.stop();
     connect({ port });
@@ -614,7 +614,7 @@ describe('reconnecting', () => {
 
   test('gives up after 8 s on a host that drops packets, and retries', async () => {
     connect();
-    // Handles no network events, as if the host did not answer.
+    // Handles no network events, as if the host did not respond.
     for (let i = 0; i < 100 && clock.next !== 8_000; i++)
       await new Promise<void>((resolve) => process.nextTick(resolve));
     clock.advance(8_000);
@@ -673,7 +673,7 @@ describe('a new key', () => {
     return { link, hello: await link.next('hello') };
   };
 
-  test('reconnects to present a new key, signed by the old key, and puts it in force after the welcome', async () => {
+  test('reconnects to present a new key, signed by the old key, and switches to it after the welcome', async () => {
     const connection = connect();
     const first = await greeted([4]);
     first.link.welcome(0, [], 4, { node_id: identity.nodeId });
@@ -753,7 +753,7 @@ describe('a new key', () => {
     expect((await greeted([4, 3])).hello.key_statement).toBeUndefined();
   });
 
-  test('presents no new key to an orchestrator that does not support it, and keeps the link', async () => {
+  test('does not present a new key to an orchestrator that does not support key changes, and keeps the link', async () => {
     const connection = connect();
     const { link, hello } = await greeted([3, 2]);
     link.welcome(0, [], 3);

@@ -56,9 +56,9 @@ export class Connection {
   private wake: () => void = () => {};
   /** The first pending report at the last protocol violation, and the number of consecutive violations with it. */
   private suspect = { seq: 0, refusals: 0 };
-  /** Whether the last link was ended to present a new key. */
+  /** Whether the last link was closed to present a new key. */
   private isRenewing = false;
-  /** Number of failed attempts. Each attempt begins with the next address of the orchestrator's name. */
+  /** Number of failed attempts. Each attempt begins with the next address that the orchestrator's name resolves to. */
   private failures = 0;
   private lastWrongKey: string | null = null;
 
@@ -89,7 +89,7 @@ export class Connection {
     this.running ??= this.run();
   }
 
-  /** Sends a bye and ends permanently. */
+  /** Sends a bye and disconnects permanently. */
   async stop(reason: string): Promise<void> {
     this.stopping.abort();
     this.wake();
@@ -114,13 +114,13 @@ export class Connection {
     return this.session?.hintDrift(keys) ?? false;
   }
 
-  /** Reconnects to present a new key. Waits while terminals are open, because they would end with the link. */
+  /** Reconnects to present a new key. Waits while terminals are open, because they close with the link. */
   keysChanged(): void {
     const { identity, terminals, log } = this.options;
     try {
       if (!identity.hasNext()) return;
     } catch (error) {
-      log.error({ error }, 'failed to read the new key; the current key stays in force');
+      log.error({ error }, 'failed to read the new key; keeping the current one');
       return;
     }
     if (!this.isLinked || this.session === null) {
@@ -128,7 +128,7 @@ export class Connection {
       return;
     }
     if (this.session.version < 4) {
-      log.warn({}, 'the orchestrator does not support key changes; the current key stays in force');
+      log.warn({}, 'the orchestrator does not support key changes; keeping the current key');
       return;
     }
     const open = terminals?.open ?? 0;
@@ -148,7 +148,7 @@ export class Connection {
     try {
       return identity.toShow(versions, orchestratorKey);
     } catch (error) {
-      log.error({ error }, 'failed to read the new key; the current key stays in force');
+      log.error({ error }, 'failed to read the new key; keeping the current one');
       return identity.inForce();
     }
   }
@@ -193,7 +193,7 @@ export class Connection {
     this.options.linked?.(isUp);
   }
 
-  /** Tries to connect once. If it succeeds, runs the link until the link ends. */
+  /** Tries to connect once. If it succeeds, runs the link until it closes. */
   private async link(target: Target): Promise<LinkEnd & { reason: string }> {
     const { engine, terminals, clock, log, identity, introduction } = this.options;
     try {
@@ -247,7 +247,7 @@ export class Connection {
         welcomed: (welcome) => {
           this.keyWelcomed(shown, welcome.node_id);
           this.welcomed(welcome, shownKey);
-          // Called only if a key was created after the hello. A key that could not be put in force is presented on the
+          // Called only if a key was created after the hello. If switching to a key failed, the key is presented on the
           // next link.
           if (identity.inForce().key === shown.key) this.keysChanged();
         },
@@ -289,7 +289,7 @@ export class Connection {
   private keyRefused(shown: ShownKey, orchestratorKey: string, versions: readonly number[]): boolean {
     const { log } = this.options;
     if (this.dropNext(shown)) return false;
-    // Orchestrators of earlier releases also send this refusal for unknown keys.
+    // Earlier releases of the orchestrator also send this refusal for unknown keys.
     if (!versions.includes(5)) {
       this.keyUnknown(shown, orchestratorKey);
       return false;
@@ -305,7 +305,7 @@ export class Connection {
   private keyUnknown(shown: ShownKey, orchestratorKey: string): void {
     if (this.dropNext(shown)) return;
     this.options.identity.unknownTo(orchestratorKey);
-    this.options.log.warn({}, 'the orchestrator knows none of the keys of this agent; enrolling as a new agent');
+    this.options.log.warn({}, "the orchestrator does not know any of this agent's keys; enrolling as a new agent");
   }
 
   /** Drops the key that this connection presented if it was a new key. @returns whether it was a new key */
@@ -313,7 +313,7 @@ export class Connection {
     const { identity, log } = this.options;
     try {
       const isNew = identity.refused(shown);
-      if (isNew) log.error({}, 'dropped the new key; the current key stays in force');
+      if (isNew) log.error({}, 'dropped the new key; keeping the current one');
       return isNew;
     } catch (error) {
       log.error({ error }, 'failed to drop the new key that the orchestrator refused');
@@ -322,8 +322,8 @@ export class Connection {
   }
 
   /**
-   * Counts a violation against the first unacknowledged report. Never discards the report, because an orchestrator of
-   * another version may accept it.
+   * Counts a violation against the first unacknowledged report. Never discards the report, because another version of
+   * the orchestrator may accept it.
    * @returns whether to retry slowly, because the next attempt is likely to fail too
    */
   private suspectReport(reason: string): boolean {
@@ -354,7 +354,7 @@ export class Connection {
     this.lastWrongKey = shown;
     this.options.log.warn(
       { host, port, shown, pinned },
-      `the peer is not the orchestrator this agent belongs to, perhaps an impostor; nothing was sent to it. If your orchestrator has a new key, first compare the shown key with the output of \`muster status\` on its machine, then run: muster agent connect ${host}:${port} --orchestrator-key KEY`,
+      `the peer is not the orchestrator this agent belongs to, perhaps an impostor; nothing was sent to it. If your orchestrator has a new key, first compare the key shown here with the output of \`muster status\` on its machine, then run: muster agent connect ${host}:${port} --orchestrator-key KEY`,
     );
   }
 

@@ -7,16 +7,16 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import { rawEd25519Key } from './agent-key.ts';
 
 /**
- * Timeout of the TCP connection, in milliseconds. The kernel sends SYNs after 0, 1, 3, 7, and 15 s. If the host drops
- * packets because it is starting, a new attempt reaches it sooner than the SYN after 15 s.
+ * TCP connection timeout, in milliseconds. The kernel sends SYNs after 0, 1, 3, 7, and 15 s. If the host drops packets
+ * because it is starting, a new attempt reaches it sooner than the SYN after 15 s.
  */
 const connectTimeoutMs = 8_000;
 /**
  * Timeout in milliseconds for each address of a host name except the last. Short, because an address that does not
- * answer delays the others.
+ * respond delays the others.
  */
 const addressTimeoutMs = 1_000;
-/** Timeout of the TLS handshake, in milliseconds. A busy orchestrator may queue an agent before it answers. */
+/** TLS handshake timeout, in milliseconds. A busy orchestrator may queue an agent before it responds. */
 const tlsTimeoutMs = 45_000;
 const upgradeTimeoutMs = 15_000;
 /** TLS 1.3 does not distinguish an empty context from none. */
@@ -35,7 +35,7 @@ export class WrongOrchestratorError extends Error {
 export interface Dialled {
   /** Open and paused. */
   ws: WebSocket;
-  /** Secret that only the two ends of this TLS connection can derive. */
+  /** Secret that only the two peers of this TLS connection can derive. */
   exporter: Buffer;
   /** The raw key of 32 bytes. The TLS handshake proved that the peer has it. */
   orchestratorKey: Buffer;
@@ -138,8 +138,8 @@ function tlsFault(error: Error): Error {
 }
 
 /**
- * Returns the orchestrator's key, 32 bytes, whose possession this handshake proved.
- * @throws Error if the handshake proved no key or one of another type
+ * Returns the 32-byte orchestrator key whose possession this handshake proved.
+ * @throws Error if the handshake proved no key, or a key of a different type
  */
 export function provenKey(socket: TLSSocket): Buffer {
   // A resumed session has no certificate. Session data is never passed in, so this cannot happen.

@@ -28,7 +28,7 @@ const prepared = async () => {
 };
 
 describe('the keys of a data directory', () => {
-  test('puts a new key, signed by the current key, in force after the welcome, with the same identity', async () => {
+  test('switches to a new key, signed by the current key, after the welcome and keeps the identity', async () => {
     const { identity, former, next } = await prepared();
     const nodeId = await idOfKey(former.publicKey);
     expect(identity.hasNext()).toBe(true);
@@ -65,7 +65,7 @@ describe('the keys of a data directory', () => {
     expect(statSync(join(dir, 'agent.key')).mode & 0o777).toBe(0o600);
   });
 
-  test('survives a kill at any write while a new key is put in force', async () => {
+  test('survives a kill at any write during the switch to a new key', async () => {
     const { identity, former } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const nodeId = await idOfKey(former.publicKey);
@@ -74,7 +74,7 @@ describe('the keys of a data directory', () => {
     const before = join(root, 'before');
     cpSync(dir, before, { recursive: true });
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
-    // Checks the id, the key, and the removal of the new key's file after a kill at each write.
+    // Checks the id and the key, and that the new key's file is removed, after a kill at each write.
     const steps = [[], ['agent-keys.json'], ['agent-keys.json', 'agent.key']];
     for (const written of steps) {
       const killed = join(root, `killed-${written.length}`);
@@ -100,7 +100,7 @@ describe('the keys of a data directory', () => {
     expect((await loadAgentIdentity(dir)).nodeId).toBe(await idOfKey(former.publicKey));
   });
 
-  test('keeps the current key in force when the new key is refused and dropped', async () => {
+  test('keeps the current key when the new key is refused and dropped', async () => {
     const { identity, former } = await prepared();
     const shown = identity.toShow(versions, orchestrator);
     expect(identity.refused(shown)).toBe(true);
@@ -112,7 +112,7 @@ describe('the keys of a data directory', () => {
     expect(identity.hasNext()).toBe(true);
   });
 
-  test('sends no statements to an orchestrator that knows none of the keys', async () => {
+  test('sends no statements to an orchestrator that does not know any of the keys', async () => {
     const { identity } = await prepared();
     const shown = identity.toShow(versions, orchestrator);
     identity.welcomed(shown, undefined);
@@ -128,7 +128,7 @@ describe('the keys of a data directory', () => {
       earlier: [shown.statement],
     });
     expect(identity.refused(identity.toShow(versions, orchestrator))).toBe(true);
-    // The orchestrator may be restored from a later backup.
+    // The orchestrator may be restored from a more recent backup.
     expect((await loadAgentIdentity(dir)).toShow(versions, orchestrator)).toMatchObject({ statement: shown.statement });
   });
 
@@ -177,7 +177,7 @@ describe('the keys of a data directory', () => {
     expect((await loadAgentIdentity(dir)).nodeId).toBe(elsewhere);
   });
 
-  test('puts a new key in force even if its file is missing', async () => {
+  test('switches to a new key even if its file is missing', async () => {
     const { identity, next } = await prepared();
     const shown = identity.toShow(versions, orchestrator);
     rmSync(join(dir, 'agent.key.next'));
@@ -196,7 +196,7 @@ describe('the keys of a data directory', () => {
     expect(again.nodeId).toBe(identity.nodeId);
   });
 
-  test('creates one new key at a time, and never overwrites a waiting key', async () => {
+  test('creates one new key at a time, and never overwrites a pending key', async () => {
     const { identity, next } = await prepared();
     expect(() => makeNextKey(dir, identity.current, 0, now)).toThrow(/EEXIST/);
     expect(identity.toShow(versions, orchestrator).key.publicKey).toEqual(next.key.publicKey);
@@ -204,7 +204,7 @@ describe('the keys of a data directory', () => {
       expect(() => makeNextKey(join(root, 'none'), identity.current, grace, now)).toThrow(RangeError);
   });
 
-  test('reports a damaged file of a waiting key', async () => {
+  test('reports a damaged file of a pending key', async () => {
     const { identity } = await prepared();
     const path = join(dir, 'agent.key.next');
     const { private_key, statement } = JSON.parse(readFileSync(path, 'utf8'));

@@ -32,12 +32,12 @@ export interface AgentIdentity {
    */
   toShow(versions: readonly number[], orchestratorKey: string): ShownKey;
   inForce(): ShownKey;
-  /** Reports whether a new key is waiting. @throws Error if the new key cannot be read */
+  /** Reports whether a new key is pending. @throws Error if the new key cannot be read */
   hasNext(): boolean;
   /**
    * Records that the orchestrator has welcomed this agent under a key.
    * @param nodeId the agent's id at the orchestrator; undefined if the orchestrator did not send it
-   * @returns true if the key is new, and is now in force
+   * @returns true if the key is new, and is now the current key
    * @throws Error if the key cannot be written to disk; the next hello then presents it again
    */
   welcomed(shown: ShownKey, nodeId: string | undefined): boolean;
@@ -47,28 +47,28 @@ export interface AgentIdentity {
    */
   refused(shown: ShownKey): boolean;
   /**
-   * Records that the orchestrator knows none of the former keys. Until this process ends, that orchestrator gets the
-   * key in force without statements. The statements stay on disk, because the orchestrator may be restored from a later
+   * Records that the orchestrator knows none of the former keys. Until this process exits, that orchestrator gets the
+   * current key without statements. The statements stay on disk, because the orchestrator may be restored from a later
    * backup.
    * @param orchestratorKey in hexadecimal
    */
   unknownTo(orchestratorKey: string): void;
 }
 
-/** Record of key changes. Valid while one of its keys is in force. */
+/** Record of key changes. Valid while one of its keys is the current key. */
 interface History {
   node_id: string;
   /** The former key and its successor, in hexadecimal. */
   keys: string[];
   statement: Statement | null;
-  /** Statements of earlier changes, newest first. Absent in files of earlier releases. */
+  /** Statements of earlier changes, newest first. Absent in files from earlier releases. */
   earlier?: Statement[];
 }
 
 /**
- * The keys of a data directory. `agent.key` is the key in force. `agent.key.next` is a new key that waits for the next
+ * The keys of a data directory. `agent.key` is the current key. `agent.key.next` is a new key that waits for the next
  * hello, with the former key's statement about it. `agent-keys.json` contains the agent's id if it does not follow from
- * the key. One rename of `agent.key` puts a new key in force; until then, both exist.
+ * the key. Replacing `agent.key` with a single rename activates a new key; until then, both exist.
  */
 export class AgentKeys implements AgentIdentity {
   readonly #dataDir: string;
@@ -96,7 +96,7 @@ export class AgentKeys implements AgentIdentity {
   next(): NextKey | null {
     const next = readNextKey(this.#dataDir);
     if (next === null || !isSame(next.key, this.#current)) return next;
-    // The key is already in force. The agent was killed before it removed the file.
+    // The key is already the current one. The agent was killed before it removed the file.
     this.#removeNext();
     return null;
   }
@@ -108,7 +108,7 @@ export class AgentKeys implements AgentIdentity {
   toShow(versions: readonly number[], orchestratorKey: string): ShownKey {
     if (!versions.includes(keyChangeVersion)) return this.inForce();
     const next = this.next();
-    // An orchestrator that was restored from a backup knows only the key that was in force at the time of the backup.
+    // An orchestrator that was restored from a backup knows only the key that was current at the time of the backup.
     const before = this.#statements();
     const [statement = null, ...earlier] = next === null ? before : [next.statement, ...before];
     if (statement === null || (next === null && this.#unknownTo === orchestratorKey)) return this.inForce();
@@ -123,14 +123,14 @@ export class AgentKeys implements AgentIdentity {
     return { key: this.#current, statement: null, earlier: [] };
   }
 
-  /** Returns the statements of the key changes up to the key in force, newest first. */
+  /** Returns the statements of the key changes up to the current key, newest first. */
   #statements(): Statement[] {
     if (this.#history === null) return [];
     const { keys, statement, earlier = [] } = this.#history;
     const key = hexOf(this.#current);
     if (statement === null) return [];
     if (keys.at(-1) === key) return [statement, ...earlier];
-    // The agent was killed after it wrote the history and before it put the new key in force.
+    // The agent was killed after it wrote the history and before it switched to the new key.
     return statement.former_key === key ? earlier : [];
   }
 
@@ -205,7 +205,7 @@ function readHistory(dataDir: string): History | null {
     const { node_id, keys, statement, earlier = [] } = JSON.parse(text) as History;
     if (!/^[0-9a-f]{32}$/.test(node_id) || !Array.isArray(keys) || !Array.isArray(earlier)) return null;
     const statements = [statement, ...earlier].map((each) => keyStatementSchema.safeParse(each).data ?? null);
-    // Statements before an unreadable one are not linked to the key in force.
+    // Statements before an unreadable one are not linked to the current key.
     const read = statements.slice(0, statements.concat(null).indexOf(null)) as Statement[];
     return { node_id, keys, statement: read[0] ?? null, earlier: read.slice(1) };
   } catch {

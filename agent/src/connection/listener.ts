@@ -4,7 +4,7 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 import { Announcements, type Ignored } from './announcements.ts';
 
-/** Delay after a failure, such as a port that is in use or a network that is not up yet. */
+/** Delay after a failure, such as when a port is in use or a network is not up yet. */
 const retryMs = 30_000;
 /**
  * Minimum time between log lines about ignored datagrams, in milliseconds. Anyone can send datagrams, so the log could
@@ -46,7 +46,7 @@ export class Listener {
 
   private open(port: number, type: 'udp4' | 'udp6'): void {
     const { log, clock } = this.options;
-    // An IPv6 socket also receives IPv4 datagrams. The address is shared, so that all agents of a machine receive a
+    // An IPv6 socket also receives IPv4 datagrams. The address is shared, so that all agents on a machine receive a
     // broadcast.
     const socket = createSocket({ type, reuseAddr: true });
     this.socket = socket;
@@ -103,7 +103,7 @@ export class Listener {
     else
       log.warn(
         { from, sent_at: new Date(Math.min(sentAt, 8.64e12) * 1000).toISOString(), count },
-        'ignored an announcement because the clocks differ by more than ten minutes; correct the clock of this machine or of the orchestrator',
+        'ignored an announcement because the clock skew exceeds ten minutes; correct the clock of this machine or the orchestrator',
       );
   }
 }

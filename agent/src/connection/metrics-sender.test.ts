@@ -51,7 +51,7 @@ function link(intervalMs = 60_000): MetricsSender {
 const sentTimes = () => sent.map(({ times }) => times);
 
 describe('samples on a link', () => {
-  test('sends samples at a random moment of the first interval, and then each interval with 10 % jitter', () => {
+  test('sends samples at a random time within the first interval, and then once per interval with 10 % jitter', () => {
     random = 0.25;
     const sender = link();
     add(1, 2);
@@ -61,7 +61,7 @@ describe('samples on a link', () => {
     expect(sentTimes()).toEqual([[1, 2]]);
     add(3);
     clock.advance(60_000);
-    // Only one message may be unanswered.
+    // Only one message may be unacknowledged.
     expect(sent).toHaveLength(1);
     sender.stored(2);
     random = 0.999999;
@@ -98,7 +98,7 @@ describe('samples on a link', () => {
         write: (text) => {
           const { samples } = JSON.parse(text) as { samples: Sample[] };
           moments.push(time.now() - began);
-          // Answers in the next turn of the event loop, and adds a sample before the turn after it.
+          // Replies in the next turn of the event loop, and adds a sample before the turn after that.
           time.after(0, () => {
             sender.stored(samples.at(-1)!.collected_at);
             own.push(sampleOf(samples.at(-1)!.collected_at + 60));
@@ -154,7 +154,7 @@ describe('samples on a link', () => {
     sender.end();
   });
 
-  test('sends samples again on the next link if the answer was lost', () => {
+  test('sends samples again on the next link if the response was lost', () => {
     const first = link();
     add(1, 2);
     clock.advance(30_000);
@@ -172,7 +172,7 @@ describe('samples on a link', () => {
     expect(buffer.first).toBe(3);
   });
 
-  test('sends unanswered samples again after five minutes, without delaying reports', () => {
+  test('resends unacknowledged samples after five minutes, without delaying reports', () => {
     const sender = link();
     add(1);
     clock.advance(30_000);
@@ -184,16 +184,16 @@ describe('samples on a link', () => {
     expect(sent).toHaveLength(1);
     clock.advance(1);
     expect(sentTimes()).toEqual([[1], [1, 2]]);
-    // The late answer to the first message confirms its samples. The other samples are sent immediately.
+    // The late reply to the first message acknowledges its samples. The other samples are sent immediately.
     sender.stored(1);
     expect(sentTimes().at(-1)).toEqual([2]);
     sender.stored(2);
     expect(window).toBe(limits.unacknowledgedBytes);
   });
 
-  test('sends refused samples again at the requested time, with later samples', () => {
+  test('resends refused samples at the requested time, with later samples', () => {
     const sender = link();
-    // These answers belong to no message.
+    // These replies do not belong to any message.
     sender.refused(1);
     sender.setEnabled(false);
     sender.refused(1);
@@ -245,7 +245,7 @@ describe('samples on a link', () => {
     expect(buffer.first).toBe(0);
   });
 
-  test('drops only samples that the answered message contained', () => {
+  test('drops only samples that the acknowledged message contained', () => {
     const sender = link();
     add(10, 20);
     sender.stored(20);
@@ -255,7 +255,7 @@ describe('samples on a link', () => {
     sender.stored(5);
     expect(sent).toHaveLength(1);
     expect(buffer.first).toBe(0);
-    // The answer covers more samples than were sent.
+    // The reply covers more samples than were sent.
     sender.stored(1_000);
     expect(buffer.first).toBe(2);
     sender.stored(1_000);

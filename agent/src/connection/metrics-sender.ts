@@ -14,14 +14,14 @@ const retryMs = 1_000;
 /** Milliseconds after which a frame counts as read, so that it no longer delays reports. */
 const readMs = 10_000;
 /**
- * Milliseconds after which unanswered samples are sent again, because orchestrators before protocol version 3 do not
- * report samples that they could not store. A store may be slow, and a second message before the answer would be a
- * violation.
+ * Milliseconds after which unacknowledged samples are resent, because orchestrators before protocol version 3 do not
+ * report samples that they could not store. A store may be slow, and sending a second message before the reply would be
+ * a violation.
  */
 const answerMs = 300_000;
-/** Maximum delay of a Node timer. A timer with a longer delay would fire immediately. */
+/** Maximum delay of a Node.js timer. A timer with a longer delay would fire immediately. */
 const maxTimerMs = 2 ** 31 - 1;
-/** Maximum random change of each delay, as a fraction, so that agents do not synchronize. */
+/** Maximum random change to each delay, as a fraction, so that agents do not synchronize. */
 const jitter = 0.1;
 
 export interface MetricsSenderOptions {
@@ -42,7 +42,7 @@ export interface MetricsSenderOptions {
 export class MetricsSender {
   readonly #options: MetricsSenderOptions;
   #isEnabled = false;
-  /** Index after the last sample of the unanswered message; null if there is none. */
+  /** Index after the last sample in the unacknowledged message; null if there is none. */
   #unanswered: number | null = null;
   #reserved = 0;
   /** Samples before this index are sent without a delay. */
@@ -63,8 +63,8 @@ export class MetricsSender {
     this.#isEnabled = isEnabled;
     if (isEnabled) {
       const { random, intervalMs } = this.#options;
-      // Starts at a random moment of the interval, because all agents reconnect together after a restart of the
-      // orchestrator.
+      // Starts at a random time within the interval, because all agents reconnect at once after the orchestrator
+      // restarts.
       this.#next(random() * intervalMs);
       return;
     }
@@ -73,13 +73,13 @@ export class MetricsSender {
     this.#release();
   }
 
-  /** Handles an answer: the orchestrator has stored the samples up to this time, or will never store them. */
+  /** Handles an acknowledgment: the orchestrator has stored the samples up to this time, or will never store them. */
   stored(collectedAt: number): void {
     const { buffer } = this.#options;
     if (this.#unanswered === null || !this.#isEnabled) return;
     let done = buffer.first;
     while (done < this.#unanswered && done < buffer.end && buffer.timeOf(done) <= collectedAt) done++;
-    // The answer belongs to an earlier message. The answer to the last message may still come.
+    // The reply belongs to an earlier message. The reply to the last message may still arrive.
     if (done === buffer.first && done < this.#unanswered) return;
     this.#unanswered = null;
     buffer.drop(done);
@@ -88,7 +88,10 @@ export class MetricsSender {
     else this.#nextInterval();
   }
 
-  /** Handles a refusal. Retries after one to two times this delay, because many agents receive the refusal together. */
+  /**
+   * Handles a refusal. Retries after one to two times this delay, because many agents receive the refusal at the same
+   * time.
+   */
   refused(afterMs: number): void {
     if (this.#unanswered === null || !this.#isEnabled) return;
     this.#unanswered = null;
@@ -96,7 +99,7 @@ export class MetricsSender {
     this.#next(afterMs * (1 + this.#options.random()));
   }
 
-  /** Stops sending. Call it when the link has ended. */
+  /** Stops sending. Call it when the link has closed. */
   end(): void {
     this.#isEnabled = false;
     this.#cancelNext();

@@ -15,10 +15,10 @@ export interface NextKey {
 export const nextKeyPath = (dataDir: string): string => join(dataDir, 'agent.key.next');
 
 /**
- * Creates a new key, signed by the key in force, and stores it on disk until the agent presents it.
- * @param graceSecs how long the key in force stays valid after the change
+ * Creates a new key, signed by the current key, and stores it on disk until the agent presents it.
+ * @param graceSecs how long the current key stays valid after the change
  * @param now Unix seconds
- * @throws Error with code EEXIST if a new key is already waiting
+ * @throws Error with code EEXIST if a new key is already pending
  */
 export function makeNextKey(dataDir: string, current: AgentKey, graceSecs: number, now: number): NextKey {
   if (!Number.isInteger(graceSecs) || graceSecs < 0 || graceSecs > keyStatementLimits.longestGraceSecs)
@@ -38,8 +38,8 @@ export function makeNextKey(dataDir: string, current: AgentKey, graceSecs: numbe
 }
 
 /**
- * Reads the new key that is waiting.
- * @returns null if no key is waiting
+ * Reads the pending new key.
+ * @returns null if no key is pending
  * @throws Error if `makeNextKey` did not write the file
  */
 export function readNextKey(dataDir: string): NextKey | null {

@@ -2,14 +2,14 @@ import { limits, type OutputProgress } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { OutputTail } from '../converge/report/live-output.ts';
 
-/** Milliseconds to collect output before the first message of a burst. */
+/** Milliseconds for which output is collected before the first message in a burst. */
 const collectMs = 200;
 
 /** Sends live output at most once a second, one message at a time, and after pending results. */
 export class OutputSender {
   private readonly options: OutputSenderOptions;
   private waiting: (() => void) | null = null;
-  /** Bytes reserved for the unanswered message; null if there is none. */
+  /** Bytes reserved for the unacknowledged message; null if there is none. */
   private unanswered: number | null = null;
   private sentAt = Number.NEGATIVE_INFINITY;
   private ended = false;
@@ -26,7 +26,7 @@ export class OutputSender {
     this.waiting = clock.after(Math.max(collectMs, pause), () => this.send());
   }
 
-  /** Handles an answer: the orchestrator has received the last message. */
+  /** Handles an acknowledgment: the orchestrator has received the last message. */
   taken(): void {
     if (this.unanswered === null) return;
     this.options.release(this.unanswered);

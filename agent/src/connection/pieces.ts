@@ -1,11 +1,11 @@
 import { limits } from '@muster/protocol/wire';
 
-/** Maximum bytes of a piece as JSON text. Two frames with such pieces fit the window. */
+/** Maximum size of a chunk as JSON text, in bytes. Two frames with such chunks fit the window. */
 const pieceBytes = 3_900;
 
 /**
- * Cuts the JSON text of a large report into pieces whose frames fit the window. The concatenated pieces are the
- * original text, even if a cut splits a surrogate pair.
+ * Splits the JSON text of a large report into chunks whose frames fit the window. The concatenated chunks equal the
+ * original text, even if a surrogate pair is split.
  */
 export function cutIntoPieces(text: string): string[] {
   const pieces: string[] = [];

@@ -28,7 +28,7 @@ export interface Target extends KnownOrchestrator {
 
 /**
  * Chooses the orchestrator to connect to. The expected key is, in this order: the key from the command line, the pinned
- * key, or any key at the first connection.
+ * key, or any key on the first connection.
  * @param known content of the data directory
  * @returns null if no address is known
  */

@@ -23,7 +23,7 @@ const anyText = (maxLength: number) =>
     })
     .chain((units) => fc.nat(maxLength).map((length) => units.join('').padEnd(length, units.join('') || 'x')));
 
-/** Simulates the orchestrator. Checks the window, and lets the test decide when to answer. */
+/** Simulates the orchestrator. Checks the window, and lets the test decide when to reply. */
 class Receiver {
   readonly received: { seq: number; reports: Report[] }[] = [];
   open: { seq: number; part: number | null; bytes: number }[] = [];
@@ -52,7 +52,7 @@ class Receiver {
 }
 
 describe('pieces', () => {
-  test('cuts a text into pieces that are small when encoded and concatenate to the text', () => {
+  test('splits a text into chunks that are small when encoded and concatenate to the text', () => {
     fc.assert(
       fc.property(anyText(30_000), (text) => {
         const pieces = cutIntoPieces(text);
@@ -68,7 +68,7 @@ describe('pieces', () => {
 });
 
 describe('the report sender', () => {
-  test('sends everything once, in order, and within the window, for any order of answers', () => {
+  test('sends everything once, in order, and within the window, for any order of acknowledgments', () => {
     fc.assert(
       fc.property(
         fc.array(anyText(12_000), { minLength: 1, maxLength: 8 }),
@@ -88,7 +88,7 @@ describe('the report sender', () => {
           while (receiver.open.length > 0) {
             const credit = receiver.open.find((frame) => frame.part !== null);
             const unsplit = receiver.open.filter((frame) => frame.part === null);
-            // Acknowledges some complete reports or one piece.
+            // Acknowledges some complete reports or one chunk.
             if (credit && (unsplit.length === 0 || choices.next().value === 0)) {
               receiver.open = receiver.open.filter((frame) => frame !== credit);
               sender.credited(credit.seq, credit.part!);
@@ -110,7 +110,7 @@ describe('the report sender', () => {
     );
   });
 
-  test('sends an unfinished large report again from its beginning on the next link', () => {
+  test('resends an incomplete large report from its beginning on the next link', () => {
     const spool = new MemorySpool();
     spool.add([output('first')]);
     spool.add([output('"'.repeat(50_000))]);

@@ -9,9 +9,9 @@ export class ReportSender {
   private readonly spool: ReportSpool;
   private readonly write: (text: string) => void;
   private readonly tooLarge: (seq: number, length: number) => void;
-  /** Sequence number of the last entry whose sending has begun. */
+  /** Sequence number of the last entry that was at least partly sent. */
   private sentSeq: number;
-  /** Frames that count against the window, oldest first. `part` is null for a whole report or its last piece. */
+  /** Frames that count against the window, oldest first. `part` is null for a whole report or its last chunk. */
   private outstanding: { seq: number; part: number | null; bytes: number }[] = [];
   private outstandingBytes = 0;
   private pieces: { seq: number; texts: string[]; next: number } | null = null;
@@ -44,7 +44,7 @@ export class ReportSender {
   /** Begins to send an entry. @returns false if the window is full */
   private begin(entry: SpoolEntry): boolean {
     const { seq, reports } = entry;
-    // Sends the entry as one frame if it may fit. The other fields take less than a hundred bytes.
+    // Sends the entry as a single frame if it might fit. The other fields take less than a hundred bytes.
     if (entry.bytes <= limits.unacknowledgedBytes) {
       const text = JSON.stringify({ type: 'report', seq, reports } satisfies ReportFrame);
       const bytes = Buffer.byteLength(text);
@@ -55,7 +55,7 @@ export class ReportSender {
         return true;
       }
     }
-    // Cuts the report only when the first piece fits, so that a waiting report needs no memory.
+    // Splits the report only when the first chunk fits, so that a waiting report needs no memory.
     if (!this.fits(limits.unacknowledgedBytes / 2)) return false;
     this.sentSeq = seq;
     const text = JSON.stringify(reports);
@@ -68,7 +68,7 @@ export class ReportSender {
     return this.pumpPieces();
   }
 
-  /** Sends the remaining pieces of a report. @returns false if the window is full */
+  /** Sends the remaining chunks of a report. @returns false if the window is full */
   private pumpPieces(): boolean {
     while (this.pieces !== null) {
       const { seq, texts, next } = this.pieces;
@@ -119,7 +119,7 @@ export class ReportSender {
     this.pump();
   }
 
-  /** Handles an acknowledgment of one piece. */
+  /** Handles an acknowledgment of one chunk. */
   credited(seq: number, part: number): void {
     this.drop((frame) => frame.seq === seq && frame.part === part);
     this.pump();

@@ -6,7 +6,7 @@ const waitMs = 30_000;
 const exitCodes = { in_force: 0, refused: 1, waiting: 5 } as const;
 
 /**
- * Gives the agent of a data directory a new key and prints the result.
+ * Gives a data directory's agent a new key and prints the result.
  * @returns the exit code
  */
 export async function printRotation(dataDir: string, options: { graceSecs: number; json: boolean }): Promise<number> {

@@ -37,7 +37,7 @@ const rotate = (agent: () => void = () => {}, later: () => void = () => {}) => {
 };
 
 describe('muster agent rotate-key', () => {
-  test('leaves one new key for the next start if no agent runs', async () => {
+  test('leaves one new key for the next start if no agent is running', async () => {
     const first = await rotate();
     expect(first).toMatchObject({
       node_id: identity.nodeId,
@@ -56,7 +56,7 @@ describe('muster agent rotate-key', () => {
     expect(textOf(second, now)).toMatch(/^A new key was already waiting/);
   });
 
-  test('notifies the running agent, and waits until the key is in force', async () => {
+  test('notifies the running agent, and waits until the key is in use', async () => {
     unlock = await lockDirectory(dir, 'agent');
     let polls = 0;
     const done = await rotate(undefined, () => {

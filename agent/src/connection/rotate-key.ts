@@ -6,7 +6,8 @@ import { loadAgentIdentity } from './identity.ts';
 import { makeNextKey, type NextKey, readNextKey } from './next-key.ts';
 
 /**
- * `waiting`: the orchestrator has not answered yet. `refused`: the orchestrator refused the new key, which was dropped.
+ * `waiting`: the orchestrator has not responded yet. `refused`: the orchestrator refused the new key, which was
+ * dropped.
  */
 export type RotationState = 'in_force' | 'waiting' | 'refused';
 
@@ -27,7 +28,7 @@ export interface Rotation {
 export interface RotationTools {
   /** Unix seconds. */
   now(): number;
-  /** Notifies the running agent of the new key. @throws Error with code ESRCH if the process has ended */
+  /** Notifies the running agent of the new key. @throws Error with code ESRCH if the process has exited */
   notify(pid: number): void;
   sleep(ms: number): Promise<void>;
 }
@@ -36,8 +37,8 @@ export interface RotationTools {
 const pollMs = 100;
 
 /**
- * Creates a new key for the agent of this directory, and waits until it is in force. A key that is already waiting is
- * not replaced, because the orchestrator may have accepted it.
+ * Creates a new key for the agent of this directory, and waits until it is the current key. A key that is already
+ * pending is not replaced, because the orchestrator may have accepted it.
  * @param graceSecs how long the former key stays valid after the change
  * @param waitMs maximum time to wait for a running agent
  * @throws Error if the directory has no agent or belongs to another user
@@ -80,7 +81,7 @@ function notifyHolder(dataDir: string, notify: (pid: number) => void): boolean {
     notify(pid);
     return true;
   } catch (error) {
-    // The agent has ended since `holderOf` found it.
+    // The agent has exited since `holderOf` found it.
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
     throw error;
   }
@@ -98,7 +99,7 @@ function makeOrRead(dataDir: string, make: () => NextKey): NextKey {
 }
 
 async function stateOf(dataDir: string, { key }: NextKey): Promise<RotationState> {
-  // Checks the waiting key first, because the agent puts the key in force before it removes the file.
+  // Checks the pending key first, because the agent switches to the key before it removes the file.
   if (readNextKey(dataDir)?.key.publicKey.equals(key.publicKey) === true) return 'waiting';
   const { current } = await loadAgentIdentity(dataDir);
   return current.publicKey.equals(key.publicKey) ? 'in_force' : 'refused';

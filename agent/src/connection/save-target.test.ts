@@ -33,7 +33,7 @@ describe('the saved target', () => {
     });
   });
 
-  test('refuses to change the target while an agent runs', async () => {
+  test('refuses to change the target while an agent is running', async () => {
     await inFolder(async (folder) => {
       await saveTarget(folder, order);
       const unlock = await lockDirectory(folder, 'agent');

@@ -3,8 +3,8 @@ import { loadAgentIdentity } from './identity.ts';
 import { type ConnectOrder, chooseTarget, OrchestratorFile } from './pin.ts';
 
 /**
- * Saves the orchestrator of this machine for the next start of the agent.
- * @returns the node id of the agent
+ * Saves this machine's orchestrator for the agent's next start.
+ * @returns the agent's node id
  * @throws DirectoryInUse if an agent runs on the directory, because the agent would overwrite the file
  */
 export async function saveTarget(dataDir: string, order: ConnectOrder): Promise<string> {

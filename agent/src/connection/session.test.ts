@@ -15,7 +15,7 @@ import { Session } from './session.ts';
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const key = Buffer.alloc(32, 1);
 
-test('stops reading from a peer that does not read the answers', async () => {
+test('stops reading from a peer that does not read the replies', async () => {
   // The kernel buffers only a little data on a local socket.
   const directory = mkdtempSync(join(tmpdir(), 'muster-session-'));
   const server = createServer().listen(join(directory, 'socket'));

@@ -59,7 +59,7 @@ const unsentPollMs = 50;
 /** Maximum bytes in the send buffer before terminals pause, so that results can still be sent. */
 const terminalBacklogBytes = 64 * 1024;
 
-/** A link from its challenge to its end. */
+/** A link, from the challenge until it closes. */
 export class Session {
   private readonly options: SessionOptions;
   private readonly ws: WebSocket;
@@ -72,7 +72,7 @@ export class Session {
   private metricsSender: MetricsSender | null = null;
   private phase: 'challenge' | 'welcome' | 'open' | 'over' = 'challenge';
   private receivedAt: number;
-  /** Version of the protocol, known after the welcome. */
+  /** Protocol version, known after the welcome. */
   version = 1;
   private welcomedAt: number | null = null;
   private retryAfterSecs: number | null = null;
@@ -95,7 +95,7 @@ export class Session {
         this.receive(data, isBinary);
         this.pauseIfFull();
       } catch (error) {
-        // A thrown error would end the process and the running operation.
+        // A thrown error would terminate the process and the running operation.
         options.log.error({ error }, 'bug: failed to handle a message from the orchestrator; closing the link');
         this.end('internal error', 1011);
       }
@@ -108,7 +108,7 @@ export class Session {
     this.ws.resume();
   }
 
-  /** Waits for the end of the link. Never rejects. */
+  /** Waits until the link closes. Never rejects. */
   run(): Promise<SessionEnd> {
     return this.over;
   }
@@ -137,9 +137,9 @@ export class Session {
   }
 
   /**
-   * Sends a bye and ends the link. Ignores later messages, because the caller may close the components that they would
-   * change.
-   * @param returns whether this process reconnects immediately; an orchestrator of protocol version 4 then keeps the
+   * Sends a bye and closes the link. Ignores later messages, because the caller may close the components that they
+   * would change.
+   * @param returns whether this process reconnects immediately; an orchestrator with protocol version 4 then keeps the
    * agent's slot
    */
   async leave(reason: string, returns = false): Promise<void> {
@@ -181,8 +181,7 @@ export class Session {
   }
 
   /**
-   * Pauses reading while the peer does not read the answers, so that unsent answers do not fill the memory of this
-   * process.
+   * Pauses reading while the peer does not read the replies, so that unsent replies do not fill this process's memory.
    */
   private pauseIfFull(): void {
     if (this.ws.isPaused || this.ws.bufferedAmount <= unsentBytes) return;
@@ -316,7 +315,7 @@ export class Session {
     this.metricsSender?.setEnabled(message.status === 'approved');
     this.options.welcomed(message);
     this.sender.pump();
-    // Sends output from before the link.
+    // Sends output from before the link was established.
     this.outputSender?.printed();
     return;
   }

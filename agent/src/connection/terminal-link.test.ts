@@ -86,13 +86,13 @@ describe.skipIf(process.platform !== 'linux')('terminals on a link', () => {
     link.ws.send(encodeTerminalFrame(7, Buffer.from('echo $((6*7)); exit 5\r')));
     expect(await link.next('terminal_exited')).toMatchObject({ channel: 7, exit_code: 5, signal: null });
     expect(shownOn(link, 7)).toContain('42\r\n');
-    // Input for an ended terminal is not a violation.
+    // Input for a closed terminal is not a violation.
     link.ws.send(encodeTerminalFrame(7, Buffer.from('late')));
     link.send({ type: 'terminal_resize', channel: 7, cols: 1, rows: 1 });
     await link.untilSettled();
   });
 
-  test('ends all terminals when the link ends', async () => {
+  test('closes all terminals when the link closes', async () => {
     const link = await opened();
     await link.next('terminal_opened');
     link.ws.send(encodeTerminalFrame(1, Buffer.from('echo own=$$.\r')));

@@ -7,7 +7,7 @@ import { removeDirectory, startAgent, temporaryDirectory } from './test/agent.ts
 import { directory, file, operation, script } from './test/desired.ts';
 import { snapshotTree } from './test/tree.ts';
 
-/** Applies random modules to a real tree. An apply must do what its plan says, and a removal must leave no trace. */
+/** Applies random modules to a real tree. An apply must do what its plan says, and a removal must not leave a trace. */
 
 const paths = ['/a', '/a/b', '/a/b/c', '/a/b/d', '/a/e', '/f', '/g/h/i', '/g/h'];
 const mode = fc.constantFrom('0600', '0644', '0755', '4750');
@@ -170,7 +170,7 @@ describe('random modules', () => {
   test.each([
     ['when a file replaces it', (root: string) => file(`${root}/a/b`)],
     ['when a file below it fails', (root: string) => file(`${root}/a/b/x/y`, { owner: 'nobody-of-ours' })],
-  ])('removes a created parent directory together with its content, %s', async (_, late) => {
+  ])('removes a created parent directory together with its contents, %s', async (_, late) => {
     const home = temporaryDirectory();
     const root = `${home}/root`;
     mkdirSync(root);

@@ -9,7 +9,7 @@ import { directory, file, operation, script } from './test/desired.ts';
 import { planAndApplyOn } from './test/provider-contract.ts';
 import { snapshotTree } from './test/tree.ts';
 
-/** Tests the guarantees of `only_if` for every kind of resource. */
+/** Tests what `only_if` guarantees for every kind of resource. */
 
 let home: string;
 let root: string;

@@ -15,7 +15,7 @@ const correctiveOf = (results: { id: string | null; status: string; corrective: 
 const f = (body: object, id = 'f') => file(`${h.root}/${id}`, { mode: '0644', ...body }, { id });
 const apply = async (...desired: ReturnType<typeof file>[]) => await h.agent.run(operation('apply', desired));
 
-test('marks the repair of a manual change as corrective, but not a change of the declaration', async () => {
+test('marks repairing a manual change as corrective, but not a change to the declaration', async () => {
   await apply(f({ content: 'one\n' }), f({ content: 'one\n' }, 'g'), f({ content: 'one\n' }, 'h'));
   chmodSync(`${h.root}/f`, 0o600);
   chmodSync(`${h.root}/h`, 0o600);
@@ -23,7 +23,7 @@ test('marks the repair of a manual change as corrective, but not a change of the
   expect(correctiveOf(outcome.results)).toEqual({ f: true, g: false, h: false });
 });
 
-test('does not treat the leftover of a failed apply as drift', async () => {
+test('does not treat the remains of a failed apply as drift', async () => {
   await apply(f({ content: 'one\n' }));
   // The unknown owner makes this apply fail before it sets the mode.
   const failed = await apply(f({ content: 'two\n', owner: 'nobody-of-that-name' }));

@@ -42,7 +42,10 @@ const first = () => [
   file(`${root}/d/last`, { content: 'last\n' }),
 ];
 
-/** Checks the state after a kill: exactly one end, exactly one execution of each step, and no mixed states. */
+/**
+ * Checks the state after a kill: the operation finished exactly once, each step ran exactly once, and no resource is in
+ * a mixed state.
+ */
 function expectComplete(reported: Reported, died: string): void {
   expect(reported.results.length, died).toBe(6);
   const triggered = reported.results.find(({ id }) => id === 'triggered');
@@ -85,7 +88,7 @@ describe('an agent that is killed at a durable step', () => {
       expect(killed, died).toBe(true);
       expect(['old\n', 'new\n'], died).toContain(readFileSync(`${root}/there`, 'utf8'));
       const agent = await startAgent(dataDir);
-      // The orchestrator sends an operation again until it receives the end of the operation.
+      // The orchestrator resends an operation until it receives the operation's outcome.
       const outcome = await agent.engine.accept(apply);
       if (points.at(-1) !== 'accepted:before') expect(outcome, died).toBe('known');
       expectComplete(await agent.ended(apply.operation_id), died);

@@ -153,7 +153,7 @@ const canFreeze = (() => {
   return frozen;
 })();
 
-test.runIf(canFreeze)('keeps an immutable file, and includes the attribute in the error', async () => {
+test.runIf(canFreeze)('leaves an immutable file unchanged, and includes the attribute in the error', async () => {
   const path = `/tmp/muster-immutable-${process.pid}`;
   writeFileSync(path, 'old');
   spawnSync('chattr', ['+i', path]);

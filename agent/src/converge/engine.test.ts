@@ -35,7 +35,7 @@ describe('reports', () => {
     expect(seqs).toEqual(seqs.map((_, i) => i + 1));
   });
 
-  test('reports a long operation as accepted before its end', async () => {
+  test('reports a long operation as accepted before it finishes', async () => {
     const slow = operation('apply', [file(`${h.root}/f`), script('slow', { apply: 'sleep 0.6' })]);
     const ended = h.agent.run(slow);
     await expect.poll(() => entries()[0]?.reports[0]?.type).toBe('accepted');
@@ -68,7 +68,7 @@ describe('reports', () => {
     expect(entries().map(({ reports }) => reports)).toEqual(outcome.map(({ reports }) => reports));
   });
 
-  test('drops the oldest output, but no results, beyond the size limit of the spool', async () => {
+  test('drops the oldest output, but no results, when the spool exceeds its size limit', async () => {
     await h.restart({ spoolBytes: 23_000 });
     for (const name of ['a', 'b', 'c'])
       await h.agent.run(
@@ -83,7 +83,7 @@ describe('reports', () => {
 });
 
 describe('operations', () => {
-  test('runs an operation once when it is delivered twice, even after its end', async () => {
+  test('runs an operation once when it is delivered twice, even after it has finished', async () => {
     const once = operation('apply', [script('count', { apply: `echo x >> ${h.root}/count` })]);
     await h.agent.run(once);
     expect(await h.agent.engine.accept(once)).toBe('known');
@@ -129,7 +129,7 @@ describe('operations', () => {
     expect(existsSync(`${h.root}/f`)).toBe(false);
   });
 
-  test('ends a waiting operation immediately when it is cancelled', async () => {
+  test('stops a waiting operation immediately when it is cancelled', async () => {
     const first = operation('apply', [script('first', { apply: `while ! test -e ${h.root}/go; do sleep 0.02; done` })]);
     const second = operation('apply', [file(`${h.root}/f`)]);
     await h.agent.engine.accept(first);
@@ -141,7 +141,7 @@ describe('operations', () => {
     expect(existsSync(`${h.root}/f`)).toBe(false);
   });
 
-  test('closes operations whose end the orchestrator has stored', async () => {
+  test('closes operations whose outcome the orchestrator has stored', async () => {
     const outcome = operation('apply', [file(`${h.root}/f`)]);
     await h.agent.run(outcome);
     h.agent.engine.settle([outcome.operation_id, 'unknown']);

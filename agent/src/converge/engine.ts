@@ -15,8 +15,8 @@ import { Publisher } from './report/publisher.ts';
 
 /**
  * The interface of the state engine. The engine accepts operations, executes them one at a time, and puts its reports
- * into the spool. It does not know about links. `start`, `accept`, `observe`, `halt`, and `stop` wait for the disk or
- * for programs; all other methods return immediately.
+ * into the spool. It does not know about links. `start`, `accept`, `observe`, `halt`, and `stop` wait for disk access
+ * or programs; all other methods return immediately.
  */
 export interface Engine {
   /**
@@ -31,21 +31,21 @@ export interface Engine {
    * the spool; `full` if too many operations are open: nothing was accepted, and the caller may retry later
    */
   accept(operation: OperationMessage): Promise<AcceptOutcome>;
-  /** Ends an operation after its current resource, or immediately if it has not begun. Ignores an unknown id. */
+  /** Cancels an operation after its current resource, or immediately if it has not begun. Ignores an unknown id. */
   cancel(operationId: string): void;
-  /** Returns all operations whose end the orchestrator has not acknowledged, for the hello. */
+  /** Returns all operations whose outcome the orchestrator has not acknowledged, for the hello. */
   openOperations(): OpenOperation[];
   readonly spool: ReportSpool;
   readonly output: OutputTail;
   /**
-   * Closes operations whose end the orchestrator has stored. An operation that has not begun is dropped; a running one
-   * ends after its current resource.
+   * Closes operations whose outcome the orchestrator has stored. An operation that has not begun is dropped; a running
+   * one stops after its current resource.
    */
   settle(operationIds: readonly string[]): void;
   /** Reports whether an operation is running or waiting. */
   busy(): boolean;
   /**
-   * Returns the paths whose change may mean drift, by key of the applied resource, and the number of applies so far.
+   * Returns the paths where a change may mean drift, by key of the applied resource, and the number of applies so far.
    */
   applied(): { applies: number; watched: ReadonlyMap<string, readonly string[]> };
   /**
@@ -78,7 +78,7 @@ export interface ReportSpool {
 export interface SpoolEntry {
   seq: number;
   reports: Report[];
-  /** Length in bytes of the JSON text of `reports`. */
+  /** Length of the JSON text of `reports`, in bytes. */
   bytes: number;
 }
 
@@ -97,7 +97,7 @@ export interface EngineOptions {
   /** Called after new entries were added to the spool, never from inside `accept`. */
   onReports(): void;
   onOutput?(): void;
-  /** Called when an operation has ended. `succeeded` is true only for an apply that succeeded. */
+  /** Called when an operation has finished. `succeeded` is true only for an apply that succeeded. */
   onEnded?: (succeeded: boolean, kind: OperationMessage['kind']) => void;
   /**
    * Called after a complete drift check with a fingerprint of each resource's state, by key; empty if the resource is
@@ -115,9 +115,9 @@ export interface EngineOptions {
 
 /** Maximum number of open operations, which is also the maximum in a hello. */
 const maxOpen = 64;
-/** Milliseconds after which an operation that has not ended is reported as accepted. */
+/** Milliseconds after which an operation that has not finished is reported as accepted. */
 const acceptedAloneMs = 200;
-/** Milliseconds for which a program may continue after the agent began to stop. */
+/** Milliseconds for which a program may continue after the agent has begun to stop. */
 const stopGraceMs = 20_000;
 /** Number of internal faults after which an operation is abandoned. */
 const maxFaults = 3;
@@ -144,14 +144,14 @@ class ConvergeEngine implements Engine {
   #stopping = false;
   readonly #stop = new AbortController();
   #current: Promise<void> | null = null;
-  /** Ids of the operations being executed: the current one, and cancelled ones that end before their turn. */
+  /** Ids of the operations being executed: the current one, and cancelled ones that are closed before their turn. */
   readonly #executing = new Set<string>();
   /** Number of internal faults, by operation id. */
   readonly #faults = new Map<string, number>();
-  /** State of started operations that is not in the journal, by operation id. */
+  /** State of started operations that is not yet in the journal, by operation id. */
   readonly #attempts = new Map<string, Attempt>();
   #process: ProcessIdentity | null = null;
-  /** The last `check` or `validate` process, which may have ended, and its operation. */
+  /** The last `check` or `validate` process, which may have exited, and its operation. */
   #observing: { id: string; process: ProcessIdentity } | null = null;
   /** Whether the grace period of the stop has passed. Observing processes are then killed as soon as they start. */
   #overdue = false;
@@ -225,7 +225,7 @@ class ConvergeEngine implements Engine {
     this.#guard('cancel', () => journal.record('cancelled', [{ t: 'cancelled', id: operationId }]));
     // An observation can be killed immediately, because it changes nothing.
     if (this.#observing?.id === operationId) killIfRunning(this.#observing.process);
-    // Ends a waiting operation before its turn.
+    // Closes a waiting operation before its turn.
     if (operation.cancelled && !this.#executing.has(operationId))
       this.#executeOne(operation).finally(() => this.#next());
   }
@@ -373,12 +373,12 @@ class ConvergeEngine implements Engine {
     if (isBug) this.#faults.set(id, faults);
     else this.#needsRewrite = true;
     await this.#pause();
-    // The end of the operation is journaled but not reported, and no later event would report it.
+    // The operation's outcome is journaled but not reported, and no later event would report it.
     while (operation.state === 'finished' && this.#opened().isBroken && !this.#stopping)
       await this.#repairJournal().catch(() => this.#pause());
   }
 
-  /** Waits before a retry. Ends early if the agent stops. */
+  /** Waits before a retry. Returns early if the agent stops. */
   async #pause(): Promise<void> {
     if (this.#stopping) return;
     await new Promise<void>((resolve) => {

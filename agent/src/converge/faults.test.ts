@@ -9,7 +9,7 @@ import { snapshotTree } from './test/tree.ts';
 const h = useAgent();
 const nobodyUid = 65534;
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
-/** Ends the wait before a retry immediately. */
+/** Makes the wait before a retry return immediately. */
 const clock = {
   ...systemClock,
   after: (ms: number, action: () => void) => systemClock.after(ms === 5000 ? 1 : ms, action),
@@ -85,7 +85,7 @@ describe('an operation with faults', () => {
     },
   );
 
-  test('manages the changes of an abandoned operation, and keeps its due triggers', async () => {
+  test('manages the changes made by an abandoned operation, and keeps its due triggers', async () => {
     writeFileSync(`${h.root}/a`, 'before\n');
     let faults = 0;
     await h.restart({
@@ -117,7 +117,7 @@ describe('an operation with faults', () => {
   });
 
   test.each(['step:after', 'step:ended', 'results:before'])(
-    'reports a script that has ended without running it again after a fault at %s',
+    'reports a script that has exited without running it again after a fault at %s',
     async (at) => {
       let faults = 0;
       await h.restart({
@@ -219,7 +219,7 @@ describe('an operation with faults', () => {
   });
 
   test.each(['intents', 'results', 'finished'])(
-    'ends and reports an operation when the disk fails once at %s',
+    'finishes and reports an operation when the disk fails once at %s',
     async (at) => {
       let failed = 0;
       await h.restart({

@@ -22,7 +22,7 @@ for (const kind of ['apply', 'plan'] as const)
     expect(existsSync(`${h.root}/f`)).toBe(false);
   });
 
-test('kills a hanging `check` at the end of the grace period of a stop', async () => {
+test('kills a hanging `check` when the grace period of a stop expires', async () => {
   await h.restart({
     clock: { ...systemClock, after: (ms, action) => systemClock.after(ms === 20_000 ? 20 : ms, action) },
   });
@@ -37,7 +37,7 @@ test('kills a hanging `check` at the end of the grace period of a stop', async (
   await h.agent.ended(long.operation_id);
 });
 
-test('kills a hanging `apply` at the end of the grace period of a stop, and reports it at the next start', async () => {
+test('kills a hanging `apply` when the grace period of a stop expires, and reports it at the next start', async () => {
   await h.restart({
     clock: { ...systemClock, after: (ms, action) => systemClock.after(ms === 20_000 ? 20 : ms, action) },
   });

@@ -16,8 +16,8 @@ import { directory, file, operation } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
 /**
- * Sends bodies as a hostile orchestrator, or one of another version, may send them. Executes only kinds that are safe
- * on the test machine; for the other kinds, it checks only the validation.
+ * Sends bodies that a hostile orchestrator, or another version of it, may send. Executes only kinds that are safe on
+ * the test machine; for the other kinds, it checks only the validation.
  */
 
 const h = useAgent();
@@ -105,7 +105,7 @@ describe('a body from the wire', () => {
       bodyOf('script').map((body) => ({ type: 'script' as const, body: { ...body, program: 'nothing' } })),
       fc.jsonValue().map((body) => ({ type: 'of-tomorrow' as ResourceType, body: { body } })),
     );
-    // A valid path stays below the directory of the test.
+    // A valid path stays below the test's directory.
     const inside = (root: string, body: Record<string, unknown>) =>
       typeof body.path === 'string' && body.path.startsWith('/') ? { ...body, path: `${root}/w${body.path}` } : body;
     await fc.assert(

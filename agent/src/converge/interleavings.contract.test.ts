@@ -154,7 +154,7 @@ const essence = (results: readonly ResourceResult[]) =>
     triggered_by,
   }));
 
-/** Describes the failures of an operation, for the message of a failed comparison. */
+/** Describes the failures of an operation, for the message when a comparison fails. */
 const failuresOf = (results: readonly ResourceResult[]): string =>
   results
     .filter(({ status }) => status !== 'unchanged' && status !== 'changed' && status !== 'would_change')

@@ -31,8 +31,8 @@ export async function planOperationOnMachine(progress: Progress): Promise<void> 
 }
 
 /**
- * Returns the digest of a plan of the given steps on the current machine. Observes and decides like a plan, but reports
- * nothing.
+ * Returns the digest of a plan for the given steps on the current machine. Observes and decides like a plan, but
+ * reports nothing.
  * @returns null if the operation was cancelled
  */
 export async function planDigestNow(progress: Progress, steps: readonly Step[]): Promise<string | null> {

@@ -42,7 +42,8 @@ export interface ExecutionContext {
   /** Registers the process to kill if it outlasts the grace period of a stop; null if no process runs. */
   running(process: ProcessIdentity | null): void;
   /**
-   * Registers an observing process, which is killed when the operation is cancelled or the grace period of a stop ends.
+   * Registers an observing process, which is killed when the operation is cancelled or the grace period of a stop
+   * expires.
    */
   observing(operationId: string, process: ProcessIdentity): void;
   /** Streams output of the running program to live viewers. */
@@ -129,7 +130,7 @@ export class Progress {
   }
 
   /**
-   * Journals the start of the operation.
+   * Journals that the operation has started.
    * @param removals keys to remove, in order; a resumed operation uses the same list
    */
   begin(removals: string[]): void {
@@ -298,7 +299,7 @@ export class Progress {
     try {
       this.context.journal.record('process', [{ t: 'step', id: this.id, position, process, before }]);
     } catch (error) {
-      // Only the ability to wait for the process is lost, because the journal already contains the start of the step.
+      // Only the ability to wait for the process is lost, because the journal already records that the step started.
       if (!(error instanceof JournalFailure)) throw error;
     }
   }
@@ -384,7 +385,7 @@ export class Progress {
   }
 
   /**
-   * Ends the operation.
+   * Finishes the operation.
    * @param error why the operation could not be executed
    * @param applied for an apply: the number of steps that were not executed, and the triggers that remain due
    */

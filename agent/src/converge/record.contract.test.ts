@@ -10,8 +10,8 @@ import { file, operation, script } from './test/desired.ts';
 
 /**
  * Compares the agent's record of managed resources with a model that is built from its reports. The record must contain
- * everything that an apply put in place or may have begun, and nothing else. A plan of the empty set shows the record,
- * because it would remove everything.
+ * everything that an apply put in place or may have begun, and nothing else. A plan without desired resources shows the
+ * record, because it would remove everything.
  */
 
 /** `shared` moves between modules. The other names describe how the test uses the resource. */

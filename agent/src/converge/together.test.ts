@@ -375,7 +375,7 @@ test('finishes with one transaction and one restart after a kill at any step', a
   expect(cut).toBeGreaterThan(12);
 });
 
-test('repairs an interrupted transaction before it observes the packages again', async () => {
+test('repairs an interrupted transaction before observing the packages again', async () => {
   await agent.stop();
   const died = new Promise<void>((resolve) => {
     startAgent(`${home}/data`, {

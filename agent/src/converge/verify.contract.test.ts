@@ -172,7 +172,7 @@ describe('verify', () => {
     expect(requests).toBe(2);
   });
 
-  test('stops waiting for a server that never answers', async () => {
+  test('stops waiting for a server that never responds', async () => {
     const port = await serve(() => {});
     // An endless wait would exceed the timeout of the test.
     expect((await applyBriefly(http(`http://127.0.0.1:${port}/`))).error).toMatch(
@@ -202,7 +202,7 @@ describe('verify', () => {
     expect(errors.join()).not.toContain('hunter2');
   });
 
-  test('ends a verification when its operation is cancelled', async () => {
+  test('stops a verification when its operation is cancelled', async () => {
     const began = `${h.root}/began`;
     const sent = applying([command(`touch ${began}; sleep 60`)]);
     const ended = h.agent.run(sent);

@@ -8,7 +8,7 @@ import type { Progress } from './progress.ts';
 
 /**
  * Verifications run after an apply has put everything in place. Each is retried until it passes or times out, because a
- * service needs a moment after its start. They change nothing, so a restarted agent simply repeats them.
+ * service needs a moment after it starts. They change nothing, so a restarted agent simply repeats them.
  */
 
 /** Milliseconds between attempts, and between checks for an interruption. */
@@ -16,8 +16,8 @@ const pollMs = 250;
 const outputCap = 4096;
 
 /**
- * Runs all verifications of an operation in order.
- * @returns the failure of the first verification that fails; null if all pass
+ * Runs an operation's verifications in order.
+ * @returns the reason why the first failed verification failed; null if all pass
  * @throws Stopped when the agent is to stop
  */
 export async function verifyApplied(progress: Progress): Promise<string | null> {
@@ -33,7 +33,7 @@ export async function verifyApplied(progress: Progress): Promise<string | null> 
   return null;
 }
 
-/** Returns the name of a verification for messages, without secrets and user names. */
+/** Returns a verification's name for messages, without secrets and user names. */
 function named(verification: Verification): string {
   const { type } = verification;
   if (verification.sensitive) return `${type} (sensitive)`;
@@ -46,7 +46,7 @@ function named(verification: Verification): string {
 const withoutUser = (url: string): string => url.replace(/^(https?:\/\/)[^/?#]*@/i, '$1');
 
 /**
- * Retries a verification until it passes or its timeout ends.
+ * Retries a verification until it passes or times out.
  * @returns the last problem; null if the verification passes or the operation is interrupted
  */
 async function retryUntilOk(verification: Verification, progress: Progress): Promise<string | null> {
@@ -65,8 +65,8 @@ async function retryUntilOk(verification: Verification, progress: Progress): Pro
 }
 
 /**
- * Makes one attempt, which a cancellation, a stop of the agent, or the timeout ends. For a command, the time limit of a
- * `check` applies instead of the timeout.
+ * Makes one attempt, which is aborted by a cancellation, when the agent stops, or at the timeout. For a command, the
+ * time limit of a `check` applies instead of the timeout.
  */
 async function attempt(
   verification: Verification,
@@ -92,7 +92,7 @@ async function attempt(
 }
 
 /**
- * Reports whether the operation is interrupted. Unlike `interrupted`, does not throw, because the attempt must end
+ * Reports whether the operation is interrupted. Unlike `interrupted`, does not throw, because the attempt must finish
  * first.
  */
 const isAborted = ({ context, operation }: Progress): boolean => context.stopping() || operation.cancelled;

@@ -12,7 +12,7 @@ const timeLimitMs = 10_000;
 type Warn = (file: string, problem: string) => void;
 
 /**
- * Reads the attributes of a directory.
+ * Reads the attributes in a directory.
  * @returns attributes by name; nested names are joined by dots, so that `rack: {row: 4}` becomes `rack.row`
  */
 export async function customFacts(directory: string, clock: Clock, warn: Warn): Promise<Record<string, string>> {
@@ -47,8 +47,8 @@ export async function customFacts(directory: string, clock: Clock, warn: Warn): 
 }
 
 /**
- * Returns the YAML text of a file, or of the output of a program; null if the file is neither, according to its name
- * and mode.
+ * Returns the YAML text in a file or in a program's output; null if the file is neither, according to its name and
+ * mode.
  */
 async function textOf(path: string, clock: Clock): Promise<string | null> {
   const status = fileStatus(path);

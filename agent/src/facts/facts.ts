@@ -18,7 +18,7 @@ export interface FactOptions {
   root?: string;
 }
 
-/** Limits of the orchestrator, which refuses larger attributes. */
+/** The orchestrator's limits; it refuses larger attributes. */
 const { maxAttributes, maxAttributeLength: maxValue, attributesBytes } = limits;
 const maxKey = 128;
 /** Maximum number of names in the warning about omitted attributes. */
@@ -112,7 +112,7 @@ export function initSystem(root: string): string | null {
   const first = readText(`${root}/proc/1/comm`)?.trim() ?? '';
   if (first === 'systemd') return 'systemd';
   if (first.startsWith('openrc')) return 'openrc';
-  // A container may run no init system. The installed one then counts.
+  // A container may run no init system. In that case, the installed one counts.
   if (exists(`${root}/usr/lib/systemd/systemd`) || exists(`${root}/lib/systemd/systemd`)) return 'systemd';
   if (exists(`${root}/sbin/openrc`) || exists(`${root}/usr/sbin/openrc`)) return 'openrc';
   if (exists(`${root}/etc/init.d`)) return 'init.d';

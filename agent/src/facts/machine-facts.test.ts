@@ -53,7 +53,7 @@ test('notices changed facts within seconds, even in a directory that is created 
   expect(changes).toBe(3);
 });
 
-test('notices a new time zone and a new release of the system', async () => {
+test('notices a new time zone and a new operating system release', async () => {
   await start();
   symlinkSync('/usr/share/zoneinfo/Asia/Tokyo', `${root}/etc/new`);
   renameSync(`${root}/etc/new`, `${root}/etc/localtime`);

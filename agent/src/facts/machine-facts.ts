@@ -33,7 +33,7 @@ export interface MachineFactsOptions {
   root?: string;
 }
 
-/** The current attributes of this machine, collected at the start and soon after each change. */
+/** This machine's current attributes, collected at startup and shortly after each change. */
 export class MachineFacts {
   attributes: Record<string, string> = {};
   readonly #options: MachineFactsOptions;
@@ -107,7 +107,7 @@ export class MachineFacts {
       .then((differs) => {
         if (differs) this.#changed?.();
       })
-      .catch((error: unknown) => this.#options.log.warn({ error }, 'failed to collect the attributes of this machine'))
+      .catch((error: unknown) => this.#options.log.warn({ error }, "failed to collect this machine's attributes"))
       .finally(() => {
         this.#gathering = null;
         const hasEvents = this.#hasEvents;

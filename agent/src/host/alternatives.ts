@@ -10,7 +10,7 @@ import { exists, linkTarget } from './read-system.ts';
 export interface LinkGroup {
   /** In mode `auto`, update-alternatives chooses the candidate with the highest priority. */
   mode: 'auto' | 'manual';
-  /** Target of the link, or null if there is no link. */
+  /** The link's target, or null if there is no link. */
   target: string | null;
   /** The candidate with the highest priority, or null if there are no candidates. */
   best: string | null;
@@ -33,10 +33,10 @@ interface Context {
 
 const directory = '/etc/alternatives';
 const timeLimit = 30_000;
-/** Maximum size of the output, in bytes. The description of a large group, such as `java`, has about 50 KB. */
+/** Maximum output size, in bytes. The description of a large group, such as `java`, has about 50 KB. */
 const outputCap = 1024 * 1024;
 
-/** Returns the paths of the link and of dpkg's record of the mode. Every change of the group changes one of them. */
+/** Returns the paths of the link and of dpkg's record of the mode. Every change to the group changes one of them. */
 export const groupFiles = (name: string): string[] => [`${directory}/${name}`, `/var/lib/dpkg/alternatives/${name}`];
 
 /**
@@ -49,7 +49,7 @@ export async function readGroup(name: string, context: Context): Promise<LinkGro
   const result = await run(['--query', name], context);
   if (result.exitCode === 0 && !result.truncated)
     return parseGroup(result.stdout, { slave: currentSlave, link: linkTarget, isThere: exists });
-  // The exit code is 2 for every error, so the message decides.
+  // The exit code is 2 for every error, so the message must be checked.
   if (/: no alternatives for /.test(result.stderr)) return null;
   const reason = result.truncated ? 'it printed more than 1 MiB' : reasonOf(result);
   throw new HostFailure(`cannot read the link group ${name} with dpkg's update-alternatives: ${reason}`);

@@ -28,7 +28,7 @@ test('creates a directory with exactly the requested permissions, regardless of 
   expect(statSync(`${directory}/d`).mode & 0o7777).toBe(0o755);
 });
 
-test('resolves account names and numbers; the first entry for a name wins', () => {
+test('resolves account names and IDs; the first entry for a name wins', () => {
   writeFileSync(
     `${directory}/passwd`,
     'root:x:0:0:root:/root:/bin/sh\ntoor:x:0:0::/:/bin/sh\nweb:x:33:33::/:/bin/sh\nweb:x:44:44::/:\nbroken\n',
@@ -77,10 +77,10 @@ describe('opening directories', () => {
 describe('running programs', () => {
   const command = { timeLimit: 5000, outputCap: 1000 };
 
-  test('reads all output, even if this process was busy when the program ended', async () => {
+  test('reads all output, even if this process was busy when the program exited', async () => {
     const block = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
     const busy = () => {
-      // Blocks while the program ends, so that Node.js reports its exit before its output.
+      // Blocks while the program exits, so that Node.js reports its exit before its output.
       spawn('sh', ['-c', 'sleep 0.1; echo']).stdout.once('data', () => block(700));
       spawn('sleep', ['0.1']).once('exit', () => block(300));
       block(300);
@@ -90,7 +90,7 @@ describe('running programs', () => {
     expect(result.stdout).toBe('word\n');
   });
 
-  test('reports how a program ended, without waiting for its background processes', async () => {
+  test('reports how a program exited, without waiting for its background processes', async () => {
     let identity: ProcessIdentity | null = null;
     const result = await runCommand(
       {
@@ -172,7 +172,7 @@ describe('the output of a program', () => {
     expect(maxBytes).toBeLessThan(8_000_000);
   });
 
-  test('throws an error when no more files can be opened', async () => {
+  test('throws an error when the limit on open files is reached', async () => {
     const command = { program: 'sh', args: ['-c', 'read go <&4'], scriptFd: 0, timeLimit: 5_000, outputCap: 10 };
     const errors: unknown[] = [];
     for (let left = 1; left < 12; left++)

@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { errnoOf } from './failure.ts';
 
-/** Checks whether a service answers. Never throws. Reports errors in the result. */
+/** Checks whether a service responds. Never throws. Reports errors in the result. */
 
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused',

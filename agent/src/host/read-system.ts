@@ -56,7 +56,7 @@ export interface FileStatus {
   size: number;
 }
 
-/** Returns the status of a file. Follows symbolic links. */
+/** Returns a file's status. Follows symbolic links. */
 export function fileStatus(path: string): FileStatus | null {
   try {
     const stats = statSync(path);

@@ -20,15 +20,15 @@ import { syncDirectoryAt } from './log.ts';
 
 /** Copies of replaced file contents. Each copy is a file with mode 0600, named by its hash. */
 export interface ContentStore extends ContentCopies {
-  /** Makes the directory entries of all copies durable. */
+  /** Makes the directory entries for all copies durable. */
   sync(): void;
   /** Removes all copies except those with the given hashes. */
   retain(hashes: ReadonlySet<string>): void;
 }
 
 /**
- * Maximum bytes of a copy. The agent does not change a larger file: otherwise, a user who can write to a managed file
- * could fill the agent's disk.
+ * Maximum size of a copy, in bytes. The agent does not change a larger file: otherwise, a user who can write to a
+ * managed file could fill the agent's disk.
  */
 export const maxCopy = 256 * 1024 * 1024;
 

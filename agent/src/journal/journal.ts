@@ -72,7 +72,7 @@ export class Journal {
     const seq = this.state.lastSeq;
     await this.#log.sync();
     const more = seq > this.#visibleSeq;
-    // Sequence numbers decrease only when entries are renumbered. All entries then wait for the next sync.
+    // Sequence numbers decrease only when entries are renumbered. In that case, all entries wait for the next sync.
     this.#visibleSeq = Math.max(this.#visibleSeq, seq);
     return more;
   }

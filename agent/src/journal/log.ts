@@ -94,7 +94,7 @@ export class JournalLog {
   }
 
   /**
-   * Appends a line. The line survives the end of this process, but survives a power cut only after `sync`.
+   * Appends a line. The line survives if this process exits, but survives a power cut only after `sync`.
    * @throws JournalFailure if the disk rejects the line; the file then does not contain it
    */
   append(value: unknown): void {
@@ -161,7 +161,8 @@ export class JournalLog {
       if (fd !== null) closeSync(fd);
       try {
         rmSync(temporary, { force: true });
-        // A remaining new file would, at the next start, replace the old file and the lines appended to it since.
+        // If the new file remained, it would, at the next start, replace the old file and the lines appended to it
+        // since.
         rmSync(next, { force: true });
       } catch {
         this.#broken = failure;

@@ -137,7 +137,7 @@ function recordResult(state: JournalState, operation: OperationRecord, position:
     if (removed?.type === 'directory-unix' && result.action === 'remove') state.ourDirectories.delete(removed.identity);
     return;
   }
-  // If a killed agent changed this resource, `adopt` manages it at the end.
+  // If a killed agent changed this resource, `adopt` adds it to the managed resources when the operation finishes.
   if (result.status === 'skipped') return;
   const { key } = resource;
   const recorded = state.managed.get(key);
@@ -233,7 +233,7 @@ function drop(state: JournalState, entry: SpooledReports): void {
 function settle(state: JournalState, id: string): void {
   const operation = state.operations.get(id);
   if (operation === undefined) return;
-  // The engine ends an unfinished operation first, and the journal records its end before the operation is settled.
+  // The engine finishes an open operation first, and the journal records that before the operation is settled.
   if (operation.finished === null) return;
   state.operations.delete(id);
   state.past.set(id, operation.finished);

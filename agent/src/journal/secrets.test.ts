@@ -14,7 +14,7 @@ const storedFiles = () =>
     .map((entry) => join(entry.parentPath, entry.name));
 const holding = (text: string) => storedFiles().filter((path) => readFileSync(path, 'utf8').includes(text));
 
-test('removes a secret from the journal when the journal is rewritten after the removal of the resource', async () => {
+test('removes a secret from the journal when the journal is rewritten after the resource is removed', async () => {
   const declared = file(`${h.root}/f`, { content: 'password=hunter2\n' }, { sensitive_fields: ['content'] });
   await h.agent.run(operation('apply', [declared]));
   expect(holding('hunter2')).not.toEqual([]);

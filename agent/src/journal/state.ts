@@ -43,7 +43,9 @@ export interface ManagedRecord {
   resource: ResolvedResource;
   /** The resource as last applied successfully; null if it never was. */
   succeeded: ResolvedResource | null;
-  /** The provider's record of the original state; null if the resource was as declared before it was managed. */
+  /**
+   * The provider's record of the original state; null if the resource was already as declared before it was managed.
+   */
   before: Json | null;
   /** Increases in the order of application. Removals run from the highest down. */
   ordinal: number;
@@ -66,7 +68,7 @@ export interface JournalState {
   ourDirectories: Set<string>;
   /** Triggers that remain due after their operation, by key of the triggered resource: ids of the changed resources. */
   pendingTriggers: Map<string, string[]>;
-  /** The desired set of the last successful apply. */
+  /** The desired state of the last successful apply. */
   snapshot: { operationId: string; resources: ResolvedResource[] } | null;
   spool: Map<number, SpooledReports>;
   spoolBytes: number;

@@ -3,7 +3,7 @@ import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import type { Capacity, MachineSource } from '../host/machine-source.ts';
 import { DiskReader, sumRooms } from './disks.ts';
 
-/** Disks with answers that the test controls. */
+/** Disks whose responses the test controls. */
 class TestDisks {
   readonly clock = new ManualClock();
   mounts = '';
@@ -65,7 +65,7 @@ describe('the capacity of all disks', () => {
     expect(await new TestDisks().reader.read()).toBeNull();
   });
 
-  test('returns null after a disk hangs for two seconds, and queries no disk until it answers', async () => {
+  test('returns null after a disk hangs for two seconds, and queries no disk until it responds', async () => {
     const disks = new TestDisks('/', '/hung', '/srv');
     disks.answers.set('/', capacity(100, 40)).set('/srv', capacity(10, 5));
     const reading = disks.reader.read();
@@ -111,7 +111,7 @@ describe('the capacity of all disks', () => {
     expect(await disks.reader.read()).toEqual({ total: 5, used: 0 });
   });
 
-  test('counts the shared free space of a pool once', () => {
+  test("counts a pool's shared free space once", () => {
     const pool = 'tank';
     const rooms = [
       { ...capacity(1000, 900), pool },

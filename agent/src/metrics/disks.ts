@@ -28,7 +28,7 @@ export class DiskReader {
     this.#clock = clock;
   }
 
-  /** Reads the capacity within `timeoutMs`. @returns null if there are no disks or a disk does not answer */
+  /** Reads the capacity within `timeoutMs`. @returns null if there are no disks or a disk does not respond */
   async read(): Promise<Disks | null> {
     const systems = this.#mounted();
     const rooms: (Capacity & { pool: string | null })[] = [];
@@ -72,7 +72,7 @@ export class DiskReader {
 }
 
 /**
- * Sums the space of file systems. Counts the free space of a pool once, and the used space of each of its file systems.
+ * Sums the space of file systems. Counts a pool's free space once, and the used space of each of its file systems.
  * Returns null if there is nothing to sum.
  */
 export function sumRooms(rooms: readonly (Capacity & { pool: string | null })[]): Disks | null {

@@ -14,7 +14,7 @@ export interface Mount {
   path: string;
   type: string;
   source: string;
-  /** Options of the file system, not of the mount. */
+  /** File system options, not mount options. */
   options: string;
 }
 
@@ -23,7 +23,7 @@ export function parseMounts(text: string): Mount[] {
   const mounts: Mount[] = [];
   for (const line of text.split('\n')) {
     const fields = line.split(' ');
-    // Any number of optional fields may follow the sixth field. A dash ends them.
+    // Any number of optional fields may follow the sixth field. A dash terminates them.
     const dash = fields.indexOf('-', 6);
     const [id, parent, device, root, path] = fields;
     const [type, source, options] = dash < 0 ? [] : fields.slice(dash + 1);

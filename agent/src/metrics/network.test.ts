@@ -9,7 +9,7 @@ const line = (name: string, received: number | string, sent: number | string) =>
   `${name.padStart(6)}: ${received} 1 0 0 0 0 0 0 ${sent} 2 0 0 0 0 0 0\n`;
 
 describe('traffic', () => {
-  test('reads received and sent bytes of each interface except loopback', () => {
+  test('reads the bytes received and sent by each interface except loopback', () => {
     const text = `${head}${line('lo', 9, 9)}${line('eth0', 19345900413, 47958828)}${line('wlan0', 1, 0)}`;
     expect([...parseTraffic(text)]).toEqual([
       ['eth0', { received: 19345900413, sent: 47958828 }],
@@ -41,7 +41,7 @@ describe('counted interfaces', () => {
   const counted = (interfaces: Record<string, InterfaceRelations>) =>
     countedInterfaces(Object.keys(interfaces), (name) => interfaces[name]!);
 
-  test('counts network cards, but not the interfaces above them', () => {
+  test('counts network cards, but not the interfaces on top of them', () => {
     const docker = { eth0: card, docker0: upper, veth1: loose, veth2: loose, wg0: loose, 'eth0.7': upper };
     expect(counted(docker)).toEqual(['eth0']);
     expect(counted({ bond0: upper, eth0: owned('bond0'), eth1: owned('bond0'), br0: on('bond0') })).toEqual([

@@ -53,11 +53,11 @@ export function relationsOf(hasDevice: boolean, entries: readonly string[]): Int
 }
 
 /**
- * Chooses the interfaces that together count every byte once: the network cards. Traffic of bridges, bonds, VLANs, and
- * tunnels also passes a card, and traffic between containers does not leave the machine. Without a card, as in a
- * container, all interfaces without a lower interface count. On Hyper-V and Azure, and with virtio failover, a card may
- * be the fast path of another card. It does not count, because the other card's counters include its traffic, and the
- * other card stays when the fast path is removed.
+ * Chooses the interfaces that together count every byte once: the network cards. Traffic through bridges, bonds, VLANs,
+ * and tunnels also passes through a card, and traffic between containers does not leave the machine. Without a card, as
+ * in a container, all interfaces without a lower interface count. On Hyper-V and Azure, and with virtio failover, a
+ * card may be the fast path of another card. It does not count, because the other card's counters include its traffic,
+ * and the other card stays when the fast path is removed.
  */
 export function countedInterfaces(names: Iterable<string>, relations: (name: string) => InterfaceRelations): string[] {
   const known = [...names].map((name) => ({ name, ...relations(name) }));

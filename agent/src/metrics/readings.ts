@@ -69,7 +69,7 @@ export function parseMemory(text: string): Memory {
 const difference = (all: number | null, rest: number | null): number | null =>
   all === null || rest === null || rest > all ? null : all - rest;
 
-/** Parses the average load of the last minute from /proc/loadavg. */
+/** Parses the one-minute load average from /proc/loadavg. */
 export function parseLoad(text: string): number | null {
   const load = /^(\d{1,9}(?:\.\d{1,6})?) /.exec(text)?.[1];
   return load === undefined ? null : Number(load);

@@ -1,6 +1,6 @@
 import { measureNames, type Sample } from '@muster/protocol';
 
-/** Samples of one day at the default interval. */
+/** Number of samples in one day at the default interval. */
 const defaultCapacity = 2_880;
 
 /** Numbers for each sample: the time, then the measures in order. */

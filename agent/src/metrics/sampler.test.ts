@@ -13,7 +13,7 @@ let buffer: SampleBuffer;
 let settings: MetricsSettings;
 let files: Record<string, string>;
 let logged: { fields: object; message: string }[];
-/** Network cards, and interfaces above other interfaces. */
+/** Network cards, and interfaces on top of other interfaces. */
 let interfaces: Record<string, 'card' | 'upper' | 'loose'>;
 let capacity: MachineSource['capacity'];
 let changes: number;
@@ -81,7 +81,7 @@ const samples = (): Sample[] =>
 const times = () => samples().map(({ collected_at }) => collected_at - 1_800_000_000);
 
 describe('samples', () => {
-  test('takes the first sample seconds after the start, with the CPU usage since the start', async () => {
+  test('takes the first sample seconds after startup, with the CPU usage since startup', async () => {
     start();
     await pass(4_999);
     expect(samples()).toEqual([]);
@@ -194,7 +194,7 @@ describe('samples', () => {
     expect(clock.next).toBeNull();
   });
 
-  test('skips the samples of a suspension, and keeps the interval after a late sample', async () => {
+  test('skips the samples that were due during a suspension, and keeps the interval after a late sample', async () => {
     let late = 10_000;
     const after = clock.after.bind(clock);
     start();
@@ -235,7 +235,7 @@ describe('samples', () => {
     expect(logged).toEqual([]);
   });
 
-  test('drops samples with future times after the clock was set back far', async () => {
+  test('drops samples with future timestamps after the clock was set back by a large amount', async () => {
     start();
     await pass(5_000);
     buffer.drop(buffer.end);
@@ -252,7 +252,7 @@ describe('samples', () => {
     expect(times()).toEqual([95 - 3600, 125 - 3600 + 86_400]);
   });
 
-  test('continues from the samples of the previous process, and waits for the clock to be set', async () => {
+  test("continues from the previous process's samples, and waits for the clock to be set", async () => {
     const before = (ahead: number) => {
       buffer = new SampleBuffer(8);
       for (const at of [-60, -30]) buffer.push({ ...blank, collected_at: clock.now() / 1000 + ahead + at });
@@ -264,7 +264,7 @@ describe('samples', () => {
     expect(times()).toEqual([-60, -30, 5]);
     sampler.end();
 
-    // The machine booted without the time and sets its clock two minutes later.
+    // The machine booted without knowing the time and sets its clock two minutes later.
     clock.jump(-86_400_000);
     sampler = before(86_400);
     await pass(120_000);
@@ -292,7 +292,7 @@ describe('samples', () => {
     sampler.end();
   });
 
-  test('drops samples of the previous process and reports the change if metrics are disabled', async () => {
+  test("drops the previous process's samples and reports the change if metrics are disabled", async () => {
     buffer.push({ ...blank, collected_at: 1_799_999_000 });
     settings = { enabled: false, collection_interval: 30 };
     const sampler = start();

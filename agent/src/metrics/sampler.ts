@@ -29,7 +29,7 @@ export const defaultMetrics: MetricsSettings = { enabled: true, collection_inter
 const firstMs = 5_000;
 /**
  * If the clock was set back by at most this many seconds, the sampler waits until the clock has caught up, because that
- * time already has samples. After a start, it waits for this time regardless of the difference, because some machines
+ * time already has samples. After startup, it waits for this time regardless of the difference, because some machines
  * set their clock only after booting.
  */
 const maxClockWaitSecs = 300;
@@ -69,7 +69,7 @@ export class Sampler {
     this.#options = options;
     this.#disks = new DiskReader(options.source, options.clock);
     const { buffer, clock } = options;
-    // The buffer holds samples of an earlier process.
+    // The buffer holds samples from an earlier process.
     if (buffer.first === buffer.end) return;
     this.#newest = buffer.timeOf(buffer.end - 1);
     this.#waitForClockUntil = clock.monotonic() + maxClockWaitSecs * 1000;
@@ -175,7 +175,7 @@ export class Sampler {
     this.#dropAll();
     log.warn(
       { by_secs: this.#newest - at, dropped },
-      'the clock of this machine was set back; dropped unsent samples with times in the future',
+      "this machine's clock was set back; dropped unsent samples with timestamps in the future",
     );
     return at;
   }

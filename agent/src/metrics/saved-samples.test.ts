@@ -75,7 +75,7 @@ function start(capacity = 2_880) {
         await changed();
       }
     },
-    /** Drops all samples except the last ones, as if the others were sent. */
+    /** Drops all samples except the last ones, as if the others had been sent. */
     async send(left = 0) {
       buffer.drop(buffer.end - left);
       await changed();
@@ -165,7 +165,7 @@ describe('unsent samples', () => {
     await first.saved.end();
     const second = start();
     expect(second.times).toEqual(halfMinutes(46, 70));
-    // Sends some samples of the previous process.
+    // Sends some of the previous process's samples.
     await second.send(10);
     await second.saved.end();
     const third = start();
@@ -280,7 +280,7 @@ describe('the file of samples', () => {
     );
   });
 
-  test('ignores and replaces a file of another agent or an invalid one', async () => {
+  test('ignores and replaces an invalid file or one from another agent', async () => {
     const foreign: [string, () => void][] = [
       ['empty', () => writeFileSync(path, '')],
       ['noise', () => writeFileSync(path, Buffer.alloc(5_000, 0x9f))],
@@ -348,7 +348,7 @@ describe('the file of samples', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test('reads the known measures, and skips invalid samples, in a file of another version', () => {
+  test('reads the known measures, and skips invalid samples, in a file from another version', () => {
     const measures = ['a new one', 'uptime', 'cpu_usage'];
     const header = { node_id: nodeId, measures };
     const rows = [

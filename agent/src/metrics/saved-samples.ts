@@ -22,8 +22,8 @@ export interface SavedSamplesOptions {
 
 /**
  * Saves unsent samples to a file, so that they outlive this process. Samples that are sent within ten minutes are never
- * written. Others are appended every ten minutes, and at the end. Sent samples stay in the file until all are sent or
- * the agent stops. After a kill, they are sent again, and the orchestrator ignores the duplicates.
+ * written. Others are appended every ten minutes, and when the agent stops. Sent samples stay in the file until all are
+ * sent or the agent stops. After a kill, they are sent again, and the orchestrator ignores the duplicates.
  */
 export class SavedSamples {
   readonly #options: SavedSamplesOptions;
@@ -39,7 +39,7 @@ export class SavedSamples {
     this.#file = new LineFile(options.path);
   }
 
-  /** Reads the samples of the previous process into the empty buffer. Never throws. */
+  /** Reads the previous process's samples into the empty buffer. Never throws. */
   restore(): void {
     const { path, buffer, log } = this.#options;
     const nodeId = this.#options.nodeId();
@@ -48,15 +48,15 @@ export class SavedSamples {
       if (read === null) return;
       const found = samplesOf(read.values, nodeId);
       for (const sample of found?.samples ?? []) buffer.push(sample);
-      if (found === null) log.warn({ path }, 'ignored saved samples of another agent');
+      if (found === null) log.warn({ path }, "ignored another agent's saved samples");
       const lost = read.damaged + (found?.invalid ?? 0);
       if (found !== null && lost > 0) log.warn({ path, lines: lost }, 'ignored damaged saved samples');
       if (buffer.end > 0)
-        log.info({ samples: buffer.end - buffer.first }, 'loaded unsent samples from before the start');
+        log.info({ samples: buffer.end - buffer.first }, 'loaded unsent samples from the previous run');
     } catch (error) {
       log.warn({ path, error }, 'failed to read saved samples; ignoring them');
     }
-    // The range of the usable samples. The file may contain others.
+    // The range of usable samples. The file may contain others.
     this.#saved = { from: 0, to: buffer.end, nodeId };
   }
 
@@ -70,7 +70,7 @@ export class SavedSamples {
     this.#wait(Math.min(maxUnsavedMs, Math.max(minDelayMs, maxUnsavedMs - age)));
   }
 
-  /** Saves the unsent samples after the last change of the buffer. The file then contains exactly these samples. */
+  /** Saves the unsent samples after the last change to the buffer. The file then contains exactly these samples. */
   async end(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = () => {};

@@ -39,7 +39,7 @@ const group = (differing: Partial<LinkGroup> = {}): LinkGroup => ({
 });
 const manual = group({ mode: 'manual', target: '/bin/ed' });
 
-/** Output of dpkg 1.21.22, with fewer slave links. */
+/** Output from dpkg 1.21.22, with fewer slave links. */
 const printed = `Name: editor
 Link: /usr/bin/editor
 Slaves:
@@ -62,14 +62,14 @@ Slaves:
 `;
 
 type ReadLinks = Parameters<typeof parseGroup>[1];
-/** Reads links of a machine on which the group's own link is correct. */
+/** Reads links on a machine where the group's own link is correct. */
 const linked = (slave: ReadLinks['slave']): ReadLinks => ({
   slave,
   link: () => '/etc/alternatives/editor',
   isThere: () => true,
 });
 
-test('reads mode, target, and candidates of a link group', () => {
+test('reads the mode, target, and candidates of a link group', () => {
   const read = (text: string) =>
     parseGroup(
       text,
@@ -82,7 +82,7 @@ test('reads mode, target, and candidates of a link group', () => {
   expect(() => read('usage: alternatives --install')).toThrow('in an unknown form');
 });
 
-test.skipIf(!exists('/usr/bin/update-alternatives'))('reads a link group of this machine', async () => {
+test.skipIf(!exists('/usr/bin/update-alternatives'))('reads a link group on this machine', async () => {
   const context = { clock: systemClock, startedProcess: () => {} };
   expect(await readGroup('muster-has-no-such-group', context)).toBeNull();
   // Every Debian has this group.
@@ -119,7 +119,7 @@ test.each([
   [null, true, 'other file'],
   [null, false, 'missing'],
 ] as const)(
-  'if the link leads to %s and its path exists (%s), the link of the group counts as %s',
+  "if the link leads to %s and its path exists (%s), the group's link counts as %s",
   (target, isThere, state) => {
     const read: ReadLinks = {
       slave: () => ({ target: null, isThere: false }),
@@ -130,7 +130,7 @@ test.each([
   },
 );
 
-test('restores a missing link, and reports another file at its path', () => {
+test('restores a missing link, and reports a different file at its path', () => {
   const missing = { ...manual, link: { path: '/usr/bin/editor', state: 'missing' as const } };
   expect(diffAlternatives(declared(), missing)).toEqual({
     action: 'update',
@@ -224,7 +224,7 @@ test.each([
   expect(upload(resource.body)).toMatchObject({ ok: false });
 });
 
-test('accepts the names of alternatives groups in Debian', () => {
+test("accepts the names of Debian's alternatives groups", () => {
   for (const name of ['c++', 'libblas.so.3-x86_64-linux-gnu', 'x-www-browser']) {
     const resource = declared({ name });
     expect(() => alternatives.check(resource)).not.toThrow();

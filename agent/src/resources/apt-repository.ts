@@ -68,7 +68,7 @@ function diffParts(resource: Declared, seen: SeenRepository, circumstances: Pick
   };
 }
 
-/** Translates the changes of both files to fields of the resource. */
+/** Translates the changes to both files into resource fields. */
 function sourceDifference({ source, key }: Parts, from: string | null, to: string | null): Difference {
   if (source.action === 'none' && key.action === 'none') return nothing(source.message);
   const ensure = source.changes.filter(({ field }) => field === 'ensure');

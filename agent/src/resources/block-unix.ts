@@ -16,7 +16,7 @@ import { broughtBy } from './file-unix/brought.ts';
 import { defineProvider } from './provider/define-provider.ts';
 import { changedLines, isAbsent, linesOf, pathOf, rewrite } from './text-edit/text-file.ts';
 
-/** Maximum number of characters of a previous block that are kept so that it can be restored. */
+/** Maximum length of a previous block that is kept so that it can be restored, in characters. */
 const maxSaved = 128 * 1024;
 
 /** Returns the form for the journal: a placeholder, which equals no declared block, replaces a block of more than 16 KiB. */

@@ -63,7 +63,7 @@ function seenJob(resource: Declared, file: SeenFile): Omit<SeenJob, 'userIsMissi
 const jobFields = ['schedule', 'user', 'command'] as const;
 const ownershipFields = new Set(['owner', 'group', 'mode', 'symlink', 'type']);
 
-/** Translates changes of the file to fields of the job. */
+/** Translates changes to the file into job fields. */
 function fieldChanges(file: FieldChange[], from: SeenJob['job'], to: SeenJob['job']): FieldChange[] {
   const ensure = file.filter(({ field }) => field === 'ensure');
   const creation = ensure.some((change) => change.from === 'absent');

@@ -28,7 +28,7 @@ const canTry = (() => {
   }
 })();
 
-/** Sets an ACL with permissions of the owner, of `name`, of the group, of the mask, and of everyone else. */
+/** Sets an ACL with permissions for the owner, `name`, the group, the mask, and everyone else. */
 function setAcl(
   kind: 'access' | 'default',
   path: string,
@@ -47,7 +47,7 @@ os.setxattr(sys.argv[1], 'system.posix_acl_${kind}', struct.pack('<I', 2) + b''.
   python(code, path);
 }
 const setDefaultAcl = (path: string, acl: readonly number[]): void => setAcl('default', path, acl);
-/** Returns the names of the ACLs that a file or directory has. */
+/** Returns the names of the ACLs on a file or directory. */
 const aclsOf = (path: string): string[] =>
   JSON.parse(python('import json\nprint(json.dumps([n for n in os.listxattr(sys.argv[1]) if "acl" in n]))', path));
 
@@ -113,7 +113,7 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     expect([stateOf(path), aclsOf(path)]).toEqual(['0:0 0660', []]);
   });
 
-  test("a user's default ACL is inherited by the files of that user", async () => {
+  test("a user's default ACL is inherited by that user's files", async () => {
     const path = home();
     writeFileSync(`${path}/config`, 'a\n');
     chownSync(`${path}/config`, user, user);
@@ -127,7 +127,7 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     ]);
   });
 
-  test("a default ACL of root's directory is inherited", async () => {
+  test("a default ACL on root's directory is inherited", async () => {
     const path = `${h.root}/shared`;
     mkdirSync(path);
     setDefaultAcl(path, open);
@@ -179,13 +179,13 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
 });
 
 describe.runIf(canTry)('an ACL of the former owner', () => {
-  /** Sets ACLs that would preserve the access of the former owner. */
+  /** Sets ACLs that would preserve the former owner's access. */
   const keep = (path: string, isDirectory: boolean): void => {
     setAcl('access', path, open, user);
     if (isDirectory) setAcl('default', path, open, user);
   };
 
-  test("removes a user's ACLs from a directory whose owner becomes root", async () => {
+  test("removes a user's ACLs from a directory when root becomes its owner", async () => {
     const path = home(null);
     keep(path, true);
     await apply(
@@ -195,7 +195,7 @@ describe.runIf(canTry)('an ACL of the former owner', () => {
     expect([stateOf(path), aclsOf(path), aclsOf(`${path}/secret`)]).toEqual(['0:0 0750', [], []]);
   });
 
-  test("removes a user's ACL from a file that gets another owner", async () => {
+  test("removes a user's ACL from a file when its owner changes", async () => {
     const path = home(null);
     for (const name of ['tool', 'theirs']) {
       writeFileSync(`${path}/${name}`, 'his\n');
@@ -211,7 +211,7 @@ describe.runIf(canTry)('an ACL of the former owner', () => {
     expect(readFileSync(`${path}/tool`, 'utf8')).toBe('his\n');
   });
 
-  test('keeps the ACLs of a directory whose owner does not change', async () => {
+  test('keeps the ACLs on a directory whose owner does not change', async () => {
     const path = home(null);
     keep(path, true);
     await apply(directory(path, { mode: '0750' }));

@@ -34,7 +34,7 @@ export interface SeenDirectory {
   found: Inspected;
   ownership: SeenOwnership;
   /**
-   * Paths below the directory that its removal would leave; listed only if the directory may be removed. Omits
+   * Paths below the directory that would remain after its removal; listed only if the directory may be removed. Omits
    * subdirectories that the agent created, but not their contents. Null if there are too many.
    */
   holds: string[] | null;
@@ -45,7 +45,7 @@ export interface SeenDirectory {
 /** State of a directory before the agent first changed it. */
 export type DirectoryBefore =
   | { was: 'absent' }
-  /** `inode` identifies the directory that had this owner. It is absent in records of release 0.1 or earlier. */
+  /** `inode` identifies the directory that had this owner. It is absent in records from release 0.1 or earlier. */
   | ({ was: 'directory'; inode?: string } & OwnershipBefore);
 
 type Declared = ResolvedResource<'directory-unix'>;
@@ -234,8 +234,8 @@ function look(resource: Declared, machine: Machine): SeenDirectory {
 }
 
 /**
- * @throws HostFailure if the change would expose content of the agent's user, and another user may have moved the
- * directory to this path
+ * @throws HostFailure if the change would expose content that belongs to the agent's user, and another user may have
+ * moved the directory to this path
  */
 function refuseExposure(path: string, { found, isEmpty, ownership }: SeenDirectory, target: Ownership): void {
   if (found.type === 'directory' && isEmpty !== true && exposes(found, target, 'directory'))
@@ -249,7 +249,10 @@ function refuseExposure(path: string, { found, isEmpty, ownership }: SeenDirecto
 const goesAlong = (path: string, machine: Machine): boolean =>
   machine.ourDirectories.has(path) && !machine.declaredDirectory(path);
 
-/** Returns the paths that prevent the removal of the directory, including those in subdirectories of the agent. */
+/**
+ * Returns the paths that prevent the directory from being removed, including those in subdirectories that the agent
+ * created.
+ */
 function contents(path: string, machine: Machine): string[] | null {
   const names = listDirectory(machine.walk, path, maxListed);
   if (names === null) return null;
@@ -266,7 +269,7 @@ function contents(path: string, machine: Machine): string[] | null {
   return all;
 }
 
-/** Returns the number of entries that will remain when the directory is due for removal. */
+/** Returns the number of entries that will still exist when the directory is due for removal. */
 function leftIn(
   path: string,
   entries: string[] | null,
@@ -307,8 +310,8 @@ async function make(
       if (isNew) await setDirectoryOwnership(directory, 'new', target);
       else {
         const now = found ?? inspectOpen(directory);
-        // Resources of this apply that create the directory cause a new observation, so another process created this
-        // one.
+        // If a resource in this apply had created the directory, it would have been observed again, so another process
+        // created it.
         if (found === null && !isMadeOnTheWay(directory, now, machine))
           throw new HostFailure(`${path} was created by another process during the apply; apply again`);
         await setDirectoryOwnership(directory, now, target, isMadeOnTheWay(directory, now, machine) && !mayInherit);

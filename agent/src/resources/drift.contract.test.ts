@@ -7,8 +7,8 @@ import { useAgent } from '../converge/test/harness.ts';
 const h = useAgent();
 
 /**
- * Cases in which an object of another type replaces the declared one. The drift check reports the new type, although an
- * apply may refuse to replace it.
+ * Cases in which an object of a different type replaces the declared one. The drift check reports the new type,
+ * although an apply may refuse to replace it.
  */
 const cases: {
   name: string;
@@ -51,7 +51,7 @@ const cases: {
 ];
 
 test.each(cases)(
-  'a drift check reports an object of another type: $name',
+  'a drift check reports an object of a different type: $name',
   async ({ before, declared, happens, change }) => {
     const path = `${h.root}/f`;
     before?.(path);

@@ -21,7 +21,7 @@ const plan = { purpose: 'plan' } as const;
 const ann = { name: 'ann', how: 'member' as const, declared: false };
 const bob = { name: 'bob', how: 'primary' as const, declared: false };
 
-test('creates a group, and changes its number only if one is declared', () => {
+test('creates a group, and changes its GID only if one is declared', () => {
   expect(diffGroup(declared({ gid: 7 }), seen(null), plan)).toMatchObject({
     action: 'create',
     changes: [{ field: 'ensure' }, { field: 'gid', from: null, to: '7' }],
@@ -44,7 +44,7 @@ test('refuses to remove a group that is in use, and lists its users', () => {
   expect(diffGroupRemoval(declared(), { was: 'absent' }, leaving).action).toBe('remove');
 });
 
-test('restores the number of an existing group, and the group itself if the agent removed it', () => {
+test('restores the GID of an existing group, and the group itself if the agent removed it', () => {
   const before = { was: 'group' as const, gid: 7, removed: null };
   expect(diffGroupRemoval(declared(), before, seen(8)).changes).toEqual([{ field: 'gid', from: '8', to: '7' }]);
   expect(diffGroupRemoval(declared(), before, seen(7)).action).toBe('none');

@@ -11,7 +11,7 @@ import { checkAccountName } from './user-unix.ts';
 
 export interface SeenGroup {
   gid: number | null;
-  /** Members, and users whose primary group it is. */
+  /** Members, and users who have it as their primary group. */
   users: GroupUser[];
   /** Whether the password and the administrators equal the record; checked only if a record may have to be restored. */
   secretsAsBefore: boolean;

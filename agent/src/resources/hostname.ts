@@ -42,7 +42,7 @@ function nameIn(text: string | null): string | null {
   return line?.trim() ?? null;
 }
 
-/** The host name of the kernel and the one in /etc/hostname. The provider does not change /etc/hosts. */
+/** The kernel's host name and the one in /etc/hostname. The provider does not change /etc/hosts. */
 export const hostname = defineProvider<'hostname', SeenHostname, HostnameBefore>({
   type: 'hostname',
   fields: { name: 'text', ensure: 'text?' },

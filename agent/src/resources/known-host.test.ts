@@ -5,7 +5,7 @@ import { declaredLines, type KnownHostBefore, knownHost, restoredLines, type See
 import type { Circumstances, Difference, Machine } from './provider/provider.ts';
 import { joinLines, positionOf, splitLines, type TextLine } from './text-edit/lines.ts';
 
-/** Returns a public key as base64: its type and 32 bytes, each with its length before it. */
+/** Returns a public key as base64: its type and 32 bytes, each prefixed with its length. */
 function keyOf(byte: number, type = 'ssh-ed25519'): string {
   const parts = [Buffer.from(type), Buffer.alloc(32, byte)];
   return Buffer.concat(
@@ -74,7 +74,7 @@ describe('the file', () => {
     expect(edited(`web,w ssh-ed25519 ${old}\n`, { aliases: [] })).toBe(`web ssh-ed25519 ${key}\n`);
   });
 
-  test('leaves one line of the host, and none if it is declared absent', () => {
+  test('leaves one line for the host, and none if it is declared absent', () => {
     const text = `web ssh-ed25519 ${keyOf(2)}\nweb ssh-rsa x\nweb ssh-ed25519 ${keyOf(3)}\n`;
     expect(edited(text)).toBe(`web ssh-ed25519 ${key}\nweb ssh-rsa x\n`);
     expect(edited(text, { ensure: 'absent' })).toBe('web ssh-rsa x\n');
@@ -159,7 +159,7 @@ describe('the difference', () => {
     expect(knownHost.diff(absent, seen('', []), apply).action).toBe('none');
   });
 
-  test('warns about a line of another host that also lists this host with a different key', () => {
+  test('warns about a line for another host that also lists this host with a different key', () => {
     const found = seen(`web ssh-ed25519 ${key}\n`, [0], { contradiction: 'a,web' });
     expect(knownHost.diff(declared(), found, apply)).toMatchObject({
       action: 'none',
@@ -183,7 +183,7 @@ describe('the difference', () => {
   });
 });
 
-test('removal deletes the line, and the empty file if the agent created it', async () => {
+test('a removal deletes the line, and the empty file if the agent created it', async () => {
   const text = `web ssh-ed25519 ${key}\n`;
   const made = await remember(seen('', [], { isOurs: true }));
   expect(made).toEqual({ was: 'absent', made: true });
@@ -231,7 +231,7 @@ test.each([
     'base64 text of an SSH public key',
   ],
 ] as [string, Partial<Body>, string][])(
-  'refuses %s in the agent and at the upload of a module',
+  'refuses %s in the agent and when a module is uploaded',
   (_what, fields, message) => {
     expect(() => knownHost.check(declared(fields))).toThrow(message);
     const uploaded = upload(body(fields));
@@ -248,7 +248,7 @@ test('refuses the port 22, with which ssh never looks for a host', () => {
   expect(upload(body({ name: '[web]:70000' })).ok).toBe(false);
 });
 
-test('refuses a key of another type than declared', () => {
+test('refuses a key whose type differs from the declared one', () => {
   expect(() => knownHost.check(declared({ key: keyOf(1, 'ssh-rsa') }))).toThrow('the key is of type "ssh-rsa"');
 });
 

@@ -26,7 +26,7 @@ const file = `${directory}/ssh_known_hosts`;
 type Body = ResourceBodies['known-host'];
 type Declared = ResolvedResource<'known-host'>;
 
-/** A line of the host, with its position, so that it can be restored there. */
+/** A line for the host, with its position, so that it can be restored there. */
 type PlacedLine = {
   text: string;
   end: TextLine['end'];
@@ -37,12 +37,12 @@ type PlacedLine = {
 };
 
 export interface SeenKnownHost extends Omit<SeenText, 'content'> {
-  /** The lines of the host with a key of the declared type. */
+  /** The lines for the host with a key of the declared type. */
   lines: PlacedLine[];
   /** Whether the file exists and contains no line. */
   isEmpty: boolean;
   hasDirectory: boolean;
-  /** Whether the file is missing, or contains only lines of known-host resources. */
+  /** Whether the file is missing, or contains only lines from known-host resources. */
   isOurs: boolean;
   /**
    * Names in a line whose first name is another host, but which also lists this host with a different key of the
@@ -54,7 +54,7 @@ export interface SeenKnownHost extends Omit<SeenText, 'content'> {
 /** State before the agent's first change. `made`: whether the agent created the file. */
 export type KnownHostBefore = { was: 'absent'; made: boolean } | { was: 'present'; lines: PlacedLine[] };
 
-/** A line of a key, as in sshd(8). */
+/** A line with a key, as in sshd(8). */
 interface HostLine {
   names: readonly string[];
   type: string;
@@ -99,7 +99,7 @@ const kept = <T extends Pick<HostLine, 'key'>>({ key }: Body, own: readonly T[])
   own.find((line) => line.key === key) ?? own[0] ?? null;
 
 /**
- * Returns the file with exactly one line of the host: the declared line, in the position of the current one or at the
+ * Returns the file with exactly one line for the host: the declared line, in the position of the current one or at the
  * end.
  */
 export function declaredLines(body: Body, lines: readonly TextLine[]): TextLine[] {
@@ -117,11 +117,13 @@ export function declaredLines(body: Body, lines: readonly TextLine[]): TextLine[
   return removeLines(after, new Set(own.filter((other) => other !== index)));
 }
 
-/** Returns the file with the host's lines as they were before the agent's first change. All other lines stay. */
+/**
+ * Returns the file with the host's lines as they were before the agent's first change. All other lines stay unchanged.
+ */
 export function restoredLines(body: Body, before: KnownHostBefore, lines: readonly TextLine[]): TextLine[] {
   let after = removeLines(lines, new Set(indexesOf(body, lines)));
   const missing = before.was === 'absent' ? [] : before.lines.map((line) => ({ ...line }));
-  // The neighbors of a group of adjacent lines determine its position.
+  // The neighbors of adjacent lines determine their position.
   for (let i = missing.length - 2; i >= 0; i--) {
     const [line, next] = [missing[i] as PlacedLine, missing[i + 1] as PlacedLine];
     if (next.index === line.index + 1) line.below = next.below;
@@ -150,7 +152,7 @@ function changesBetween(from: readonly HostLine[], to: readonly HostLine[]): Fie
 const parsed = (lines: readonly { text: string }[]): HostLine[] =>
   lines.map(({ text }) => parseHostLine(text)).filter((line) => line !== null);
 
-/** Returns the resource with the path in its body, where functions of text-edit expect it. */
+/** Returns the resource with the path in its body, where the functions in text-edit expect it. */
 const inFile = (resource: Declared) => ({ ...resource, body: { ...resource.body, path: file } });
 
 /** An entry in the system-wide SSH known_hosts file. The provider keeps all other lines. */
@@ -262,7 +264,7 @@ function look(resource: Declared, machine: Machine): SeenKnownHost {
 }
 
 /**
- * Changes the current lines of the file, because another resource may have changed it since the observation. Creates a
+ * Changes the file's current lines, because another resource may have changed it since the observation. Creates a
  * missing file with mode 0644.
  * @param removesEmpty whether to remove the file if no line is left
  */

@@ -37,7 +37,7 @@ export type PackageBefore = {
 
 type PackageItem = Item<SeenPackage, PackageBefore>;
 
-/** A package of Debian or one of its derivatives, with apt and dpkg. */
+/** A package for Debian or one of its derivatives, with apt and dpkg. */
 export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefore>({
   type: 'package-apt',
   fields: { name: 'text', version: 'text?', ensure: 'text?' },

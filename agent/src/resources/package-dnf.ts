@@ -22,7 +22,7 @@ import { type Database, type Difference, type Item, type Machine, nothing, type 
 export type PackageBefore = {
   /** Null if the package was not installed. */
   version: string | null;
-  /** Copy of the names of all packages before the installation; null once `brought` is determined. */
+  /** Copy of all package names before the installation; null once `brought` is determined. */
   ground: { sha256: string; size: number } | null;
   /** Names of the packages that were installed with it. */
   brought: string[];
@@ -30,7 +30,7 @@ export type PackageBefore = {
 
 type PackageItem = Item<SeenPackage, PackageBefore>;
 
-/** A package of Fedora or a related distribution, with dnf and rpm. */
+/** A package for Fedora or a related distribution, with dnf and rpm. */
 export const packageDnf = defineProvider<'package-dnf', SeenPackage, PackageBefore>({
   type: 'package-dnf',
   fields: { name: 'text', version: 'text?', ensure: 'text?' },
@@ -169,7 +169,7 @@ function requestedPackageOf({ resource, difference }: PackageItem): RequestedPac
   return [{ name: bodyOf(resource).name, version: typeof version === 'string' ? version : null }];
 }
 
-/** Copy of the names of all installed packages, created once for all installations of an operation. */
+/** Copy of all installed packages' names, created once for all installations in an operation. */
 const ground: Database<CopyReference> = {
   name: 'ground of rpm packages',
   async read(machine) {
@@ -178,7 +178,7 @@ const ground: Database<CopyReference> = {
   },
 };
 
-/** Maximum bytes of the copied names. */
+/** Maximum size of the copied names, in bytes. */
 const maxGround = 16 * 1024 * 1024;
 
 /** Records which packages were installed with this one. */

@@ -98,9 +98,7 @@ export const serviceSystemd = defineProvider<'service-systemd', SeenService, Ser
     alone({ kind: 'remove', resource, seen, difference, before }, machine),
   together: execute,
 
-  /**
-   * Waits for requests of the killed agent, which systemd continues, so that their result is observed.
-   */
+  /** Waits for requests that the killed agent made and systemd still executes, so that their result is observed. */
   async recover(machine) {
     const { clock, limits } = machine;
     const deadline = clock.monotonic() + limits.scriptMs;
@@ -115,7 +113,7 @@ export const serviceSystemd = defineProvider<'service-systemd', SeenService, Ser
   wasApplied(resource, brief, seenNow, original) {
     const then = (brief as unknown as SeenService).unit;
     const now = seenNow.unit;
-    // If a restored field takes effect only at a start, a running process must have been restarted.
+    // If a restored field takes effect only when the unit starts, a running process must have been restarted.
     if (original.action === 'remove' && bodyOf(resource).ensure !== 'absent') {
       const restarts = isUp(then) && isUp(now) && original.changes.some(({ field }) => fixedAtStart.has(field));
       return !restarts || now.invocation !== then.invocation;
@@ -134,7 +132,10 @@ const recheckMs = 100;
 /** Targets through which services usually start at boot. */
 const targets = ['multi-user', 'graphical', 'default', 'basic', 'sysinit', 'network', 'network-online'];
 
-/** Returns the paths to watch. systemd creates the link in /run at each start of the unit and removes it at the end. */
+/**
+ * Returns the paths to watch. systemd creates the link in /run whenever the unit starts and removes it when the unit
+ * stops.
+ */
 function watchedOf(resource: ResolvedResource): string[] {
   const unit = unitOf(resource);
   return [

@@ -157,7 +157,7 @@ describe.runIf(process.geteuid?.() === 0)('a set-user-ID or set-group-ID bit tha
     expect(readFileSync(path, 'utf8')).toBe('ours\n');
   });
 
-  test('keeps the set-group-ID bit of a directory', async () => {
+  test('keeps the set-group-ID bit on a directory', async () => {
     const path = `${h.root}/d`;
     mkdirSync(path);
     chownSync(path, user, user);
@@ -221,7 +221,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     await refused(/tool.*content/s);
   });
 
-  test('does not restore the set-user-ID bit of a file whose content root changed', async () => {
+  test('does not restore the set-user-ID bit on a file whose content root changed', async () => {
     const path = lay('tool', 'theirs\n', user, 0o4755);
     await apply(file(path, { owner: 'root' }));
     writeFileSync(path, 'of root\n');
@@ -230,7 +230,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     expect(stateOf(path)).toBe('41000:41000 0755');
   });
 
-  test('does not restore the set-user-ID bit of a file that others changed', async () => {
+  test('does not restore the set-user-ID bit on a file that others changed', async () => {
     const path = lay('tool', 'good\n', 0, 0o4755);
     await apply(file(path, { mode: '0666' }));
     writeFileSync(path, 'evil\n');
@@ -331,13 +331,13 @@ describe.runIf(process.geteuid?.() === 0)(
       ['the owner', { owner: String(user) }],
       ['the group', { group: String(user), mode: '0640' }],
       ['the mode', { mode: '0644' }],
-    ])('refuses a change of %s that would expose a file of root', async (_, body) => {
+    ])("refuses a change to %s that would expose one of root's files", async (_, body) => {
       const path = `${home()}/log`;
       move(path);
       await isRefused(file(path, body));
     });
 
-    test('refuses to expose a file of root when it corrects drift', async () => {
+    test("refuses to expose one of root's files when it corrects drift", async () => {
       const path = lay('home/log', 'mine\n', user, 0o644);
       await apply(file(path, { owner: String(user), mode: '0640' }));
       move(path);
@@ -346,7 +346,7 @@ describe.runIf(process.geteuid?.() === 0)(
       await isRefused(file(path, { owner: String(user), mode: '0640' }));
     });
 
-    test('changes a file of root if it stays private or its content is declared', async () => {
+    test("changes one of root's files if it stays private or its content is declared", async () => {
       const path = `${home()}/log`;
       move(path);
       await apply(file(path, { mode: '0400' }));
@@ -356,7 +356,7 @@ describe.runIf(process.geteuid?.() === 0)(
       await apply(file(empty, { owner: String(user) }));
     });
 
-    test('refuses to give a file of root to the previous owner of another file', async () => {
+    test("refuses to give one of root's files to the previous owner of another file", async () => {
       const path = lay('home/log', 'theirs\n', user, 0o644);
       await apply(file(path, { owner: 'root', mode: '0600' }));
       const before = snapshotTree(h.root);
@@ -371,7 +371,7 @@ describe.runIf(process.geteuid?.() === 0)(
       await isRefused();
     });
 
-    test('refuses to restore content of root into a file of another user', async () => {
+    test("refuses to restore root's content into another user's file", async () => {
       const path = `${home()}/log`;
       move(path);
       await apply(file(path, { content: 'ours\n' }));
@@ -383,7 +383,7 @@ describe.runIf(process.geteuid?.() === 0)(
       expect([readFileSync(path, 'utf8'), stateOf(path)]).toEqual(['of root\n', '0:0 0600']);
     });
 
-    test('refuses to expose a directory of root', async () => {
+    test("refuses to expose one of root's directories", async () => {
       const path = `${home()}/log`;
       mkdirSync(path, { mode: 0o700 });
       await apply(directory(path, { owner: String(user) }));
@@ -432,7 +432,7 @@ const deeds: ((path: string) => void)[] = [
 ];
 
 test.runIf(process.geteuid?.() === 0)(
-  'never lets a user write to a file of root, or gives a file of root content of that user',
+  "never lets a user write to one of root's files, and never gives one of root's files that user's content",
   async () => {
     await fc.assert(
       fc.asyncProperty(

@@ -41,7 +41,7 @@ export const userUnix = defineProvider<'user-unix', SeenUser, UserBefore>({
   remove: (resource, before, _seen, _difference, machine) => removeOrRestoreUser(resource, before, machine),
 });
 
-/** Repeats the check of the orchestrator, because the name becomes an argument of programs and a field in files. */
+/** Repeats the orchestrator's check, because the name becomes an argument of programs and a field in files. */
 export function checkAccountName(name: string): void {
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.@-]*\$?$/.test(name))
     throw new HostFailure(`${JSON.stringify(name)} is not a valid account name`);

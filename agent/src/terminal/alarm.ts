@@ -13,7 +13,7 @@ export class Alarm<Sleeper extends { wake(): void }> {
 
   /**
    * Requests a wake-up, which replaces the sleeper's earlier request.
-   * @param time when to wake the sleeper, on the monotonic clock; null to cancel its request
+   * @param time when to wake the sleeper, on the monotonic clock; null to cancel the request
    */
   set(sleeper: Sleeper, time: number | null): void {
     if (time === null) {

@@ -45,7 +45,7 @@ describe.skipIf(process.platform !== 'linux')('terminals', () => {
     expect(opened).toHaveLength(3);
     for (const one of all)
       if (!opened.includes(one)) expect(one.answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
-    // Lowering the limit does not end open terminals.
+    // Lowering the limit does not close open terminals.
     link.settings = { ...link.settings, max_sessions: 1 };
     link.terminals.settingsChanged();
     for (const one of opened) expect(await one.run('echo still=$((3*3))')).toContain('still=9');
@@ -54,7 +54,7 @@ describe.skipIf(process.platform !== 'linux')('terminals', () => {
     expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
   });
 
-  test('answers each request once, in any order of messages, and leaves no open files', async () => {
+  test('responds to each request once, in any order of messages, and leaves no open files', async () => {
     await (await link.open()).run('true');
     const before = openFiles();
     const converse = async (acts: (typeof act extends fc.Arbitrary<infer Act> ? Act : never)[]) => {

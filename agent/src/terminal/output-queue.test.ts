@@ -8,7 +8,7 @@ const pieceBytes = 16;
 const copy = (bytes: Uint8Array) => Buffer.from(bytes);
 
 describe('output', () => {
-  test('sends output immediately after a pause, and combines small pieces', () => {
+  test('sends output immediately after a pause, and combines small chunks', () => {
     const queue = new OutputQueue(pieceBytes, small);
     queue.add(Buffer.from('$'));
     expect(queue.take(1000, copy)?.toString()).toBe('$');

@@ -1,6 +1,6 @@
 import { limits } from '@muster/protocol/wire';
 
-/** Limits of the amount and the rate of a terminal's output. */
+/** Limits the amount and the rate of a terminal's output. */
 export interface OutputLimits {
   readonly windowBytes: number;
   readonly frameBytes: number;
@@ -19,7 +19,7 @@ const outputLimits: OutputLimits = {
 
 /**
  * Unsent output of a terminal, with flow control. Sends the first bytes after a pause immediately, so that an echo is
- * not delayed, and combines small pieces that follow.
+ * not delayed, and combines small chunks that follow.
  */
 export class OutputQueue {
   readonly #limits: OutputLimits;
@@ -28,7 +28,7 @@ export class OutputQueue {
   #unacknowledged = 0;
   #sentAt = Number.NEGATIVE_INFINITY;
 
-  /** @param pieceBytes maximum bytes of one `add` */
+  /** @param pieceBytes maximum size of one `add`, in bytes */
   constructor(pieceBytes: number, options: OutputLimits = outputLimits) {
     this.#limits = options;
     this.#bytes = Buffer.allocUnsafeSlow(options.frameBytes + pieceBytes);

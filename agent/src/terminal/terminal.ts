@@ -3,7 +3,7 @@ import type { LoginShell } from '../host/accounts/login-shell.ts';
 import { InputQueue } from './input-queue.ts';
 import { OutputQueue } from './output-queue.ts';
 
-/** The operations of a link that a terminal uses. After the end of the link, messages are dropped. */
+/** The operations of a link that a terminal uses. After the link closes, messages are dropped. */
 export interface Outlet {
   send(message: AgentMessage): void;
   sendFrame(frame: Uint8Array): void;
@@ -19,9 +19,9 @@ export interface TerminalOptions {
   wakeAt(terminal: Terminal, time: number | null): void;
 }
 
-/** Maximum bytes of one read from a shell. */
+/** Maximum size of one read from a shell, in bytes. */
 const pieceBytes = 16 * 1024;
-/** Milliseconds between checks for room in the send buffer, because frames of other senders raise no event here. */
+/** Milliseconds between checks for room in the send buffer, because frames from other senders raise no event here. */
 const spacePollMs = 50;
 /** Milliseconds between attempts to pass on input that the terminal does not accept. */
 const retry = { first: 1, last: 50 };

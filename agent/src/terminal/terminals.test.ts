@@ -47,7 +47,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(shown).toContain('0=-sh\r\n');
       expect(shown).toContain(`\n${homedir}\r\n`);
       expect(shown).toContain('0022\r\n');
-      // The shell has no open files but its own and the pipe of `ls`.
+      // The shell has no open files but its own and the pipe for `ls`.
       expect(shown).toMatch(/open=0,1,(10,)?2,(255,)?3, files=1024\r/);
       expect(shown).not.toMatch(/MUSTER|MALLOC|NODE_|VITEST/);
       expect(link.messages[0]).toMatchObject({ type: 'terminal_opened', shell: '/bin/sh', user: username });
@@ -82,7 +82,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(shell.exit).toBeNull();
     });
 
-    test.skipIf(!isRoot)('runs a shell as another user with only the groups of that user', async () => {
+    test.skipIf(!isRoot)("runs a shell as another user with only that user's groups", async () => {
       const own = process.getgroups!();
       process.setgroups!([0, 4, 24]);
       try {
@@ -113,7 +113,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       }
     });
 
-    test('hides the files of other terminals from every program', async () => {
+    test("hides other terminals' files from every program", async () => {
       await link.open();
       const second = await link.open();
       expect(await second.run('ls -l /proc/$$/fd')).not.toContain('ptmx');
@@ -127,7 +127,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
   });
 
   describe('in use', () => {
-    test('sends all output before it reports the end, even to a slow receiver', async () => {
+    test('sends all output before it reports that the terminal is closed, even to a slow receiver', async () => {
       const shell = await link.open();
       shell.isTaking = false;
       await shell.type('stty -onlcr; head -c 1000000 /dev/zero | tr "\\\\0" x; exit 3\r');
@@ -145,7 +145,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(count).toBeLessThanOrEqual(1_000_004);
     });
 
-    test('transmits 16 MB of output in frames that respect the rate', async () => {
+    test('transmits 16 MB of output in frames that respect the rate limit', async () => {
       const shell = await link.open();
       await shell.run('stty -echo -opost');
       const before = shell.shownBytes;
@@ -160,7 +160,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(small).toBeLessThanOrEqual(limits.terminalSmallFramesPerSecond * seconds + 10);
     });
 
-    test('ends a terminal when its shell exits, even while background jobs print', async () => {
+    test('closes a terminal when its shell exits, even while background jobs print', async () => {
       const shell = await link.open();
       shell.isTaking = false;
       const own = numberIn(await shell.run('echo own=$$'), 'own');
@@ -169,7 +169,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       const slowly = setInterval(() => shell.take(), 20);
       expect(await shell.ended()).toEqual({ code: 4, signal: null });
       clearInterval(slowly);
-      // The window and one frame were full when the shell ended. Only the kernel's buffer adds a little more.
+      // The window and one frame were full when the shell exited. Only the kernel's buffer adds a little more.
       expect(shell.shownBytes).toBeLessThan(limits.terminalOutputWindowBytes + 128 * 1024);
     });
 
@@ -252,19 +252,19 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(await second.ended()).toEqual({ code: null, signal: 'SIGKILL' });
       await link.until(
         'both in the log',
-        () => link.logged.filter(({ message }) => message === 'terminal ended').length === 2,
+        () => link.logged.filter(({ message }) => message === 'terminal closed').length === 2,
       );
       expect(link.logged.map(({ message }) => message)).toEqual([
         'terminal opened',
-        'terminal ended',
+        'terminal closed',
         'terminal opened',
-        'terminal ended',
+        'terminal closed',
       ]);
       expect(link.logged[1]!.fields).toMatchObject({ operator: 'ann', shell: '/bin/sh', exit_code: 7, signal: null });
       expect(JSON.stringify(link.logged)).not.toContain('kill -KILL');
     });
 
-    test('kills all processes of an ended terminal, even those that ignore SIGHUP, except detached ones', async () => {
+    test('kills all processes of a closed terminal, even those that ignore SIGHUP, except detached ones', async () => {
       const shell = await link.open({ shell: '/bin/bash' });
       const shown = await shell.run(
         'sleep 1001 & echo plain=$!; sh -c "trap \'\' HUP; exec sleep 1002" & echo deaf=$!; setsid sh -c "echo apart=\\$\\$; exec sleep 1003" & sleep 0.1; echo own=$$',
@@ -301,7 +301,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       rmSync(folder, { recursive: true });
     });
 
-    test('ends terminals when their link ends and when the agent stops', async () => {
+    test('closes terminals when their link closes and when the agent stops', async () => {
       const first = await link.open();
       const own = numberIn(await first.run('echo own=$$'), 'own');
       link.link.end('the link is gone');
@@ -311,12 +311,12 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       const other = numberIn(await second.run('echo own=$$'), 'own');
       await link.terminals.stop('the agent stops');
       expect(runs(other)).toBe(false);
-      // The end of the link already reports the interruption.
+      // Closing the link already reports the interruption.
       expect(second.exit).toBeNull();
       expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'disabled' });
     });
 
-    test('ends all terminals when the configuration disables them', async () => {
+    test('closes all terminals when the configuration disables them', async () => {
       const shell = await link.open();
       link.settings = { ...link.settings, enabled: false };
       link.terminals.settingsChanged();
@@ -324,7 +324,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'disabled' });
     });
 
-    test('reports the end of a terminal that was closed before it was open', async () => {
+    test('reports that a terminal was closed before it was open', async () => {
       const opening = link.open();
       link.link.receive({ type: 'terminal_close', channel: 1, reason: 'at once' });
       await (await opening).ended();
@@ -333,14 +333,14 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
   });
 
   describe('is refused', () => {
-    test('refuses a terminal beyond the maximum number until one has ended', async () => {
+    test('refuses a terminal beyond the maximum number until one has been closed', async () => {
       link.settings = { ...link.settings, max_sessions: 1 };
       const first = await link.open();
       const second = await link.open();
       expect(second.answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
       first.close();
       await first.ended();
-      // The terminal counts toward the maximum until its remaining processes have ended.
+      // The terminal counts toward the maximum until its remaining processes have exited.
       await expect.poll(async () => (await link.open()).answer?.type, { interval: 20 }).toBe('terminal_opened');
     });
 
@@ -363,7 +363,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
 
     test('refuses a terminal if the agent has too many open files, and opens one later', async () => {
       await link.open();
-      // The limit is enough for a terminal and some of the pipes of its program, but not for all of them.
+      // The limit is enough for a terminal and some of its program's pipes, but not for all of them.
       for (const left of [2, 4, 6]) {
         const { answer } = await withFilesLeft(left, () => link.open());
         expect(answer).toMatchObject({

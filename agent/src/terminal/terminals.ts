@@ -31,17 +31,17 @@ export interface TerminalsOptions {
   readonly log: Log;
   settings(): TerminalSettings;
   readonly open: OpenTerminals;
-  /** Called when a terminal has ended and released its memory. */
+  /** Called when a terminal has been closed and has released its memory. */
   ended?(): void;
 }
 
-/** A terminal that counts against the maximum until all its processes have ended. */
+/** A terminal that counts against the maximum until all its processes have exited. */
 interface Entry {
   readonly request: Message<'terminal_open'>;
   readonly terminal: Terminal;
   readonly outlet: Outlet;
   refuse(code: TerminalRefusal, message: string): void;
-  /** Whether the opening was reported, but the end was not. */
+  /** Whether it was reported that the terminal is open, but not that it is closed. */
   isOpen: boolean;
   /** Why the terminal was hung up; null if it was not. */
   ending: string | null;
@@ -57,7 +57,7 @@ const notKilled = 'failed to kill processes of an ended terminal';
 /** Milliseconds to wait for the exit event of a shell after its processes were killed. */
 const exitTimeoutMs = 3_000;
 
-/** All terminals of this agent, across links. */
+/** All of this agent's terminals, across links. */
 export class Terminals {
   readonly #options: TerminalsOptions;
   readonly #alarm: Alarm<Terminal>;
@@ -72,12 +72,12 @@ export class Terminals {
     this.#killer = new SessionKiller(options.clock);
   }
 
-  /** Ends terminal processes that an earlier, killed process of this agent left. */
+  /** Kills terminal processes left behind by a previous agent process that was killed. */
   start(): void {
     const { open, log } = this.#options;
     for (const terminal of open.left()) {
       const { pid } = terminal.session;
-      log.warn({ pid }, 'found processes of a terminal that an earlier agent process left; ending them');
+      log.warn({ pid }, 'found terminal processes left behind by an earlier agent process; killing them');
       this.#killer.end(terminal.session).then((left) => {
         open.remove(terminal);
         if (left > 0) log.warn({ pid, left }, notKilled);
@@ -85,7 +85,7 @@ export class Terminals {
     }
   }
 
-  /** Number of terminals, including those whose processes have not ended yet. */
+  /** Number of terminals, including those whose processes have not exited yet. */
   get open(): number {
     return this.#entries.size;
   }
@@ -124,13 +124,13 @@ export class Terminals {
     };
   }
 
-  /** Ends all terminals if the settings disable them. */
+  /** Closes all terminals if the settings disable them. */
   settingsChanged(): void {
     if (this.#options.settings().enabled) return;
     for (const entry of this.#entries) this.#hangUp(entry, 'terminals were disabled in the configuration');
   }
 
-  /** Ends all terminals. Resolves when all their processes have ended. */
+  /** Closes all terminals. Resolves when all their processes have exited. */
   async stop(reason: string): Promise<void> {
     this.#isStopping = true;
     for (const entry of this.#entries) this.#hangUp(entry, reason);
@@ -194,7 +194,7 @@ export class Terminals {
     entry.hungUp.resolve();
   }
 
-  /** Runs a terminal from its opening until all its processes have ended. */
+  /** Opens and runs a terminal. Resolves when all its processes have exited. */
   async #run(entry: Entry): Promise<void> {
     const { clock, log, open } = this.#options;
     const { request, terminal, outlet, refuse } = entry;
@@ -243,11 +243,11 @@ export class Terminals {
     const unknown = killed.then(() => this.#pause(exitTimeoutMs)).then((): Exit => ({ code: null, signal: null }));
     const { code, signal } = await Promise.race([exited.promise, unknown]);
     entry.isOpen = false;
-    // When the agent stops, the end of the link reports these terminals as interrupted instead of ended.
+    // When the agent stops, closing the link reports these terminals as interrupted instead of closed.
     if (!this.#isStopping) outlet.send({ type: 'terminal_exited', channel, exit_code: code, signal });
     const seconds = Math.round((clock.monotonic() - openedAt) / 1000);
     const reason = entry.ending ?? 'the shell ended';
-    log.info({ session_id, operator, ...as, seconds, exit_code: code, signal, reason }, 'terminal ended');
+    log.info({ session_id, operator, ...as, seconds, exit_code: code, signal, reason }, 'terminal closed');
     const left = await killed;
     open.remove(shell);
     if (left > 0) log.warn({ session_id, operator, left }, notKilled);

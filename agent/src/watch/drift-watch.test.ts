@@ -71,7 +71,7 @@ describe('the drift watch', () => {
   };
   const drift = () => apply('drift');
 
-  test('sends a hint after a manual change, and another after the change was reversed', async () => {
+  test('sends a hint after a manual change, and another after the change was undone', async () => {
     await apply('apply', desired());
     writeFileSync(`${root}/f`, 'by hand\n');
     await hinted('f');
@@ -108,7 +108,7 @@ describe('the drift watch', () => {
     writeFileSync(`${root}/f`, 'by hand\n');
     await hinted('f');
     await drift();
-    // The apply repairs the file, which the orchestrator knows from the results.
+    // The apply repairs the file; the orchestrator learns this from the results.
     await apply('apply', desired('another\n'));
     await nothingHinted();
   });
@@ -138,7 +138,7 @@ describe('the drift watch', () => {
     watch.linked();
     expect(hints.splice(0).length).toBe(2);
     await drift();
-    // The orchestrator receives the event of a check before the end of the check is visible here.
+    // The orchestrator receives the event of a check before this test sees that the check has finished.
     await expect
       .poll(() => {
         hints = [];

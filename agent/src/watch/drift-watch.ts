@@ -4,9 +4,10 @@ import type { Engine } from '../converge/engine.ts';
 import { PathWatch } from '../host/files/path-watch.ts';
 
 /**
- * Detects changes of applied resources within seconds. Watches their paths, observes a resource after an event as a
+ * Detects changes to applied resources within seconds. Watches their paths, observes a resource after an event as a
  * drift check would, and sends a hint if its state differs from the state that the orchestrator knows. Observes nothing
- * while an operation runs, because changes of the operation match the applied state only at its end.
+ * while an operation runs, because an operation's changes match the applied state only after the operation has
+ * finished.
  */
 
 export interface DriftWatchOptions {
@@ -19,7 +20,9 @@ export interface DriftWatchOptions {
 
 /** Debounce, because one change causes several events and often affects several files. */
 const debounceMs = 100;
-/** Number of observations of a path without a delay. Later delays double from `minBackoffMs` to `maxBackoffMs`. */
+/**
+ * Number of times that a path is observed without a delay. Later delays double from `minBackoffMs` to `maxBackoffMs`.
+ */
 const freeObservations = 10;
 const minBackoffMs = 1_000;
 const maxBackoffMs = 300_000;
@@ -51,7 +54,7 @@ export class DriftWatch {
   readonly #watch: PathWatch;
   #applies = -1;
   #paths = new Map<string, Path>();
-  /** State of each resource as the orchestrator knows it; empty if as applied. */
+  /** Each resource's state as the orchestrator knows it; empty if as applied. */
   #known = new Map<string, string>();
   /** States that differ and that no drift check has found yet. */
   readonly #unreported = new Map<string, string>();
@@ -70,7 +73,7 @@ export class DriftWatch {
     });
   }
 
-  /** Watches the resources of earlier applies. */
+  /** Watches the resources from earlier applies. */
   start(): void {
     this.#refresh();
     const now = this.#options.clock.monotonic();
@@ -79,8 +82,8 @@ export class DriftWatch {
   }
 
   /**
-   * Handles the end of an operation. @param succeeded whether an apply has succeeded, so that all resources are as
-   * applied
+   * Handles a finished operation.
+   * @param succeeded whether an apply has succeeded, so that all resources are as applied
    */
   operationEnded(succeeded: boolean): void {
     if (this.#ended) return;
@@ -170,7 +173,8 @@ export class DriftWatch {
     const fingerprints = await engine.observe(new Set(due.flatMap(({ keys }) => keys)));
     if (this.#ended) return;
     if (fingerprints === null) {
-      // An operation is running, and its end triggers the observation; or it has just ended, and the retry observes.
+      // An operation is running, and the resource is observed when it finishes; or it has just finished, and the
+      // resource is observed on the retry.
       for (const path of due) path.dueAt ??= now;
       this.#scheduleAt(clock.monotonic() + busyRetryMs);
       return;

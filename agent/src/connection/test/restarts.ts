@@ -3,9 +3,9 @@ import type { backOff, LinkEnd, Waits } from '../backoff.ts';
 
 /** Simulates agents and a restarting orchestrator. Only the backoff is real. */
 
-/** Number of agents that a slow orchestrator admits in a second. */
+/** Number of agents that a slow orchestrator admits per second. */
 const admittedPerSecond = 250;
-/** Maximum number of sockets that wait for their handshake. Further sockets are dropped immediately. */
+/** Maximum number of sockets waiting for their handshake. Further sockets are dropped immediately. */
 const waitingSockets = 2_048;
 const tickMs = 10;
 
@@ -20,7 +20,7 @@ interface Phase {
 
 interface SimulatedAgent {
   waits: Waits;
-  /** Start of the link; null without a link. */
+  /** When the link started; null without a link. */
   linkedAt: number | null;
 }
 
@@ -54,7 +54,7 @@ function phasesOf(random: () => number): Phase[] {
 /**
  * Simulates several restarts.
  * @param options.late probability that an admitted agent is refused because its hello is read too late
- * @returns the milliseconds from the last start of the orchestrator to the link of each agent
+ * @returns for each agent, the milliseconds from the last start of the orchestrator until the agent had a link
  */
 export function restarts(options: {
   seed: number;

@@ -223,7 +223,7 @@ async function resultFor(
     return resultOf(step, fault ?? decision, 'changed', ms);
   }
   if (outcome.failure === undefined) record(before === null ? null : (outcome.before ?? before));
-  // Partial changes of a failed step must stay restorable.
+  // Partial changes by a failed step must stay restorable.
   else if (kind === 'apply' && seen !== null)
     await rememberPartial(progress, { step, provider, before: outcome.before ?? before }, seen.it);
   const reported = original === null ? decision : noted(original, `resumed after ${progress.interruption}`);

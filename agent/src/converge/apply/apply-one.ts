@@ -9,7 +9,7 @@ import { type Decision, decide, type Picture, type Step } from '../plan/plan.ts'
 import { maxResultDelayMs, type Progress, Stopped } from '../progress.ts';
 import { failedResult, noted, resultOf } from '../result.ts';
 
-/** Applies a resource that is not recheckable. Journals and syncs its start and its end. */
+/** Applies a resource that is not recheckable. Journals and syncs when it starts and when it finishes. */
 
 export async function applyOne(
   progress: Progress,
@@ -58,7 +58,7 @@ export async function applyOne(
     // A change that could not be restored is not made.
     return end(failedResult(step, decision, error.message, elapsed()), false);
   }
-  // Reports earlier results and journals the start of this step before the step starts.
+  // Reports earlier results and journals that this step starts, before it does.
   attempt.notStarted = step.position;
   await progress.flush('step', [{ t: 'step', id: progress.id, position: step.position, process: null, before }]);
   attempt.notStarted = null;
@@ -122,7 +122,7 @@ async function settleInterrupted(
       const seen = await provider.observe(resource, circumstances, progress.machine());
       const inPlace = provider.diff(resource, seen, circumstances).action === 'none';
       const isDone = inPlace === (step.kind === 'apply');
-      // The operation may have been cancelled during the observation.
+      // The operation may have been cancelled in the meantime.
       if (!progress.interrupted()) {
         if (!isDone) return null;
         if (step.kind === 'apply') progress.recordBefore(resource.key, before);

@@ -40,7 +40,7 @@ export async function applyRun(progress: Progress, steps: readonly Step[], pictu
   const awaitInFlight = async (): Promise<void> => {
     const awaited = inFlight;
     inFlight = [];
-    // Waits for all results before it handles the first failure, so that no write continues after the path walk is
+    // Waits for all results before it handles the first failure, so that no write is in progress when the path walk is
     // closed.
     await Promise.allSettled(awaited.map(({ result }) => result));
     for (const { planned, result } of awaited) {
@@ -102,8 +102,8 @@ async function planRun(progress: Progress, steps: readonly Step[], picture: Pict
     const step = steps[position] as Step;
     const provider = providerFor(step);
     if (provider?.recheckable !== true || provider.together !== undefined || bytes > runBytes) break;
-    // A path below a future link, in the same file, or created by another resource can only be observed after that
-    // resource was applied.
+    // A resource whose path is below a future link, refers to the same file, or is created by another resource can only
+    // be observed after that other resource was applied.
     const path = provider.path(step.resource);
     if (path !== null && changed.size > 0 && [path, ...ancestors(path)].some((part) => changed.has(part))) break;
     if (path !== null && step.resource.type !== 'directory-unix') changed.add(path);
@@ -149,7 +149,7 @@ export const isUnmet = ({ step, decision }: { step: Step; decision: Decision }):
   decision.verdict === 'skip' && step.resource.only_if !== undefined;
 
 /**
- * Journals all intended changes of a run in one synced entry, with the current state and everything needed to restore
+ * Journals all of a run's intended changes in one synced entry, with the current state and everything needed to restore
  * it.
  */
 async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<void> {
@@ -230,7 +230,7 @@ export function claimIfNew(progress: Progress, step: Step, provider: Provider): 
   }
 }
 
-/** Records the original state of a failed resource if it may have changed, so that it can be restored. */
+/** Records a failed resource's original state if the resource may have changed, so that it can be restored. */
 export async function rememberPartial(
   progress: Progress,
   planned: Pick<PlannedStep, 'step' | 'provider' | 'before'>,

@@ -18,7 +18,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
   if (progress.operation.state === 'accepted') {
     steps = stepsOf(resources, state.managed, keep_modules);
     progress.setSteps(steps);
-    // Checked only before the first change, because the changes of the apply itself would make the plan stale.
+    // Checked only before the first change, because the apply's own changes would make the plan stale.
     if (await isStale(progress, steps)) {
       const pending = [...state.pendingTriggers].map(([key, ids]): [string, string[]] => [key, [...ids]]);
       return progress.finish(0, stale, { cut: 0, pending });
@@ -72,7 +72,7 @@ function wasKilledDuringStep({ operation, results, context }: Progress, steps: r
 
 /**
  * Verifies the applied resources. Reports the results first, because the resources are in place and a verification may
- * take long.
+ * take a long time.
  */
 async function verified(progress: Progress, cut: number): Promise<{ error?: string; cut: number }> {
   const { verify = [] } = progress.operation.message;

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Decision, Step } from './plan.ts';
 
 /**
- * Digest of a plan: equal if the steps and their differences are equal. It is an HMAC with a key of this machine,
+ * Digest of a plan: equal if the steps and their differences are equal. It is an HMAC with one of this machine's keys,
  * because it leaves the machine and covers secret values.
  */
 export class PlanDigest {

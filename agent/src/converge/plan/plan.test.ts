@@ -12,7 +12,7 @@ const none = { read: () => null };
 const keys = (steps: ReturnType<typeof stepsOf>) => steps.map(({ kind, resource }) => `${kind} ${resource.identity}`);
 
 describe('steps', () => {
-  test('orders the desired set first, then the removals in reverse, without kept modules', () => {
+  test('orders the desired resources first, then the removals in reverse, without kept modules', () => {
     const [a, b, c] = [file('/a'), file('/b'), file('/c', {}, { module: 'kept' })];
     expect(keys(stepsOf([b!], managed([a!, b!, c!]), ['kept']))).toEqual(['apply /b', 'remove /a']);
     expect(keys(stepsOf([], managed([a!, b!, c!]), []))).toEqual(['remove /c', 'remove /b', 'remove /a']);

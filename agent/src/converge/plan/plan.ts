@@ -47,10 +47,10 @@ export type Condition = { note: string | null } | Extract<Decision, { verdict: '
 const labelOf = (resource: ResolvedResource): string => resource.id ?? resource.key;
 
 /**
- * Returns every step of an operation: the desired set in order, then removals of the managed resources that are no
- * longer desired.
+ * Returns every step of an operation: the desired resources in order, then removals of the managed resources that are
+ * no longer desired.
  * @param managed resources from earlier applies
- * @param keepModules modules whose resources are kept even if they are not in the set
+ * @param keepModules modules whose resources are kept even if they are not desired
  */
 export function stepsOf(
   desired: readonly ResolvedResource[],
@@ -176,14 +176,14 @@ export class Picture {
 
   /** Records a finished removal, because the directories above were observed while the object still existed. */
   removed({ resource }: Step): void {
-    // After a restart of the agent, only the key of a removed resource is known.
+    // After the agent restarts, only a removed resource's key is known.
     const path = resource.key.startsWith('path:') ? resource.key.slice('path:'.length) : null;
     if (path === null) return;
     this.#removed.add(path);
     this.#made.delete(path);
   }
 
-  /** Records the effect that a step is expected to have on later steps. */
+  /** Records how a step is expected to affect later steps. */
   expects(step: Step, decision: Decision): void {
     if (decision.verdict !== 'act') {
       const statuses = { none: 'unchanged', skip: 'skipped', fail: 'failed' } as const;
@@ -504,8 +504,8 @@ export const desiredByKey = (steps: readonly Step[]): Map<string, ResolvedResour
 /**
  * Returns the triggers that remain due after an operation, because a resource changed and the resource that it triggers
  * was not reached.
- * @param before triggers that were due at the start
- * @param keepModules modules whose resources are kept even if they are not in the set; null if the operation did not
+ * @param before triggers that were due when the operation began
+ * @param keepModules modules whose resources are kept even if they are not desired; null if the operation did not
  * complete
  */
 export function triggersLeft(

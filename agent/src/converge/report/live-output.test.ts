@@ -40,7 +40,7 @@ describe('live output', () => {
     );
   });
 
-  test('streams only the end of longer output, within the limit for any bytes', () => {
+  test('streams only the last part of longer output, and stays within the limit for any bytes', () => {
     const pieces = fc.oneof(
       fc.uint8Array({ maxLength: 9_000 }),
       fc.constantFrom(0, 0x1b, 0x22, 0x80, 0xff, 0xf0).map((byte) => Buffer.alloc(5_000, byte)),
@@ -61,7 +61,7 @@ describe('live output', () => {
         for (const stream of ['stdout', 'stderr'] as const) {
           const piece = message[stream];
           if (piece === null) continue;
-          // A piece contains all bytes except those of an incomplete character.
+          // A chunk contains all bytes except those of an incomplete character.
           expect(piece.to).toBeGreaterThanOrEqual(ends[stream] - 3);
           expect(piece.to).toBeLessThanOrEqual(ends[stream]);
           expect(piece.from).toBeLessThan(piece.to);
@@ -85,7 +85,7 @@ describe('live output', () => {
     expect(live.take()?.stdout).toMatchObject({ to: 1024 ** 3 });
   });
 
-  test('streams only the output of the running program, and nothing after its operation ended', () => {
+  test('streams only the output of the running program, and nothing after its operation has finished', () => {
     const live = new LiveOutput(() => {});
     live.add(source, 'stdout', Buffer.from('one'));
     live.add({ ...source, resource: 'site/next' }, 'stderr', Buffer.from('two'));

@@ -1,8 +1,8 @@
 import { limits, type OutputProgress } from '@muster/protocol/wire';
 
 /**
- * Live output of the running program. Only the newest part is kept, whether or not anyone watches; the report at the
- * end of the operation contains everything that may be shown.
+ * Live output of the running program. Only the newest part is kept, whether or not anyone watches; the operation's
+ * final report contains everything that may be shown.
  */
 
 /** The newest output of the running program, kept only in memory. Losing it does no harm. */
@@ -20,11 +20,11 @@ export interface OutputSource {
   resource: string;
 }
 
-/** Maximum bytes of JSON text of both streams together. The rest of the frame is for names. */
+/** Maximum size of both streams together as JSON text, in bytes. The rest of the frame is for names. */
 const textBytes = limits.outputProgressBytes - 1024 - 384;
 /**
- * Maximum bytes of JSON text of a name. Output of a resource with a longer name is not streamed, because the frame has
- * no room for it.
+ * Maximum size of a name as JSON text, in bytes. Output of a resource with a longer name is not streamed, because the
+ * frame has no room for it.
  */
 const maxNameBytes = 1024;
 
@@ -37,7 +37,7 @@ export class LiveOutput implements OutputTail {
     this.#onOutput = onOutput;
   }
 
-  /** Adds output. Discards the earlier output of another program. */
+  /** Adds output. Discards earlier output from another program. */
   add(source: OutputSource, stream: Stream, piece: Buffer): void {
     if (this.#source?.operation_id !== source.operation_id || this.#source.resource !== source.resource) {
       this.#source = source;
@@ -48,7 +48,7 @@ export class LiveOutput implements OutputTail {
     this.#onOutput();
   }
 
-  /** Discards the output of an ended operation. */
+  /** Discards the output of a finished operation. */
   forget(operationId: string): void {
     if (this.#source?.operation_id !== operationId) return;
     this.#source = null;
@@ -65,7 +65,7 @@ export class LiveOutput implements OutputTail {
   }
 }
 
-/** The end of a stream of any length. */
+/** The last part of a stream of any length. */
 class Tail {
   /** Offset in the stream of the first kept byte. */
   #from = 0;
@@ -87,7 +87,7 @@ class Tail {
 
   /**
    * Removes all complete characters and returns the newest that fit.
-   * @param maxBytes maximum bytes of the text as JSON
+   * @param maxBytes maximum size of the text as JSON
    */
   take(maxBytes: number): { from: number; to: number; text: string } | null {
     const end = completeLength(this.#tail);

@@ -8,7 +8,7 @@ const redacted = '(sensitive)';
 
 /** Fields of a resource body whose value appears in the unified diff. */
 const shownInDiff = ['content', 'content_base64', 'template', 'symlink', 'line'];
-/** Names under which changes of a field are reported, if they differ from the name of the field. */
+/** Names under which field changes are reported, if they differ from the field name. */
 const reportedAs: Readonly<Record<string, readonly string[]>> = {
   content_base64: ['content'],
   template: ['content'],

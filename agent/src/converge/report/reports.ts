@@ -9,7 +9,10 @@ const maxReports = 64;
 const maxResults = 256;
 
 type Output = Extract<Report, { type: 'output' }>;
-/** Maximum characters of output in a result. Longer output gets its own entry, which can be dropped separately. */
+/**
+ * Maximum length of the output in a result, in characters. Longer output gets its own entry, which can be dropped
+ * separately.
+ */
 const maxInlineOutput = 1024;
 
 const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value)) + 1;

@@ -18,9 +18,9 @@ export interface Reported {
 export interface TestAgent {
   engine: Engine;
   dataDir: string;
-  /** Sends an operation and waits for its end. */
+  /** Sends an operation and waits until it finishes. */
   run(operation: OperationMessage): Promise<Reported>;
-  /** Waits for the end of an operation that was sent before. */
+  /** Waits until an operation that was sent before finishes. */
   ended(operationId: string): Promise<Reported>;
   stop(): Promise<void>;
 }
@@ -73,7 +73,7 @@ export async function startAgent(dataDir: string, options: Partial<EngineOptions
   };
 }
 
-/** Returns the reports of an operation; null until its end is in the spool. */
+/** Returns the reports of an operation; null until its outcome is in the spool. */
 function reportedOf(engine: Engine, id: string): Reported | null {
   const results: ResourceResult[] = [];
   const outputs: Output[] = [];

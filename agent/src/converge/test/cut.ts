@@ -11,7 +11,7 @@ export const unhurried: Clock = { ...systemClock, monotonic: () => systemClock.m
 
 /**
  * Reports whether a crash point counts as a step. `accepted-report` does not, because it occurs only if the operation
- * takes long.
+ * takes a long time.
  */
 export const isStep = (point: string): boolean => !point.startsWith('accepted-report:');
 
@@ -33,7 +33,7 @@ export function isThere(at: JournalStep | number, points: readonly string[]): bo
 interface Cut {
   /** Steps that the agent passed, up to the cut. */
   points: string[];
-  /** Reports of the operation; null if the agent was cut off. */
+  /** The operation's reports; null if the agent was cut off. */
   reported: Reported | null;
 }
 

@@ -1,7 +1,7 @@
 import type { ResolvedResource, ResourceBodies, ResourceType } from '@muster/protocol/module';
 import type { OperationMessage } from '@muster/protocol/wire';
 
-/** Builds desired sets and operations as an orchestrator sends them, for tests and benchmarks. */
+/** Builds desired states and operations as an orchestrator sends them, for tests and benchmarks. */
 
 type Links = Partial<Pick<ResolvedResource, 'depends_on' | 'rerun_on' | 'sensitive_fields' | 'module' | 'id'>>;
 

@@ -12,7 +12,7 @@ export interface Harness {
   restart(options?: Partial<EngineOptions>): Promise<void>;
 }
 
-/** Provides each test of the file with a new agent and an empty tree. */
+/** Provides each test in the file with a new agent and an empty tree. */
 export function useAgent(options: Partial<EngineOptions> = {}): Harness {
   const harness = {} as Harness;
   let home: string;

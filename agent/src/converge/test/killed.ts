@@ -9,7 +9,7 @@ import { build } from 'esbuild';
 
 let doomed: Promise<string> | null = null;
 
-/** Bundles the agent once, because reading a hundred files takes half of its start time. */
+/** Bundles the agent once, because reading a hundred files takes half of its startup time. */
 async function bundledDoomed(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'muster-doomed-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));

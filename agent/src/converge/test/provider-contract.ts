@@ -60,7 +60,7 @@ export async function planAndApplyOn(
   return applied.results;
 }
 
-/** Defines the tests of one subject. Call it inside a `describe`. */
+/** Defines the tests for one subject. Call it inside a `describe`. */
 export function providerContract({ begin, moved, ...kills }: ContractOptions): void {
   let ground: Ground;
   beforeEach(async () => {

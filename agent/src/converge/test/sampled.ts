@@ -1,6 +1,6 @@
 /**
- * Samples the steps of a kill loop at random, but evenly spread. Returns all steps with `MUSTER_EVERY_STEP`, which `npm
- * run soak -- kill-steps` sets. A failure names its step.
+ * Selects random but evenly spread steps of a kill loop. Returns all steps with `MUSTER_EVERY_STEP`, which `npm run
+ * soak -- kill-steps` sets. A failure names its step.
  * @param random a number in [0, 1)
  */
 export function sampled<T>(

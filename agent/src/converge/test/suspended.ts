@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
  * Runs code in a loop in its own process, and suspends the process (SIGSTOP) several times, as on an overloaded
  * machine.
  * @param imports modules that the code uses, by imported name
- * @param work JavaScript source; an error in it ends the loop
+ * @param work JavaScript source; an error in it stops the loop
  * @param suspendedMs duration of each suspension
  * @returns the error output; null if the code did not fail
  */

@@ -25,7 +25,7 @@ export interface AccountFiles {
   groupByGid(gid: number): GroupEntry | null;
   /** Returns the sorted names of a user's supplementary groups. */
   groupsOf(user: string): string[];
-  /** Returns the names of the users whose primary group has this number. */
+  /** Returns the names of the users whose primary group has this GID. */
   usersWithGroup(gid: number): string[];
   /** Account sources other than files, from /etc/nsswitch.conf. */
   otherSources: readonly string[];
@@ -90,7 +90,7 @@ export type Range = {
 };
 
 /**
- * Reads the data of one account. Fields are empty if the account has no lines.
+ * Reads one account's data. Fields are empty if the account has no lines.
  * @throws HostFailure if /etc/shadow cannot be read
  */
 export function readAccountSecrets(name: string, etc = '/etc'): AccountSecrets {
@@ -110,7 +110,7 @@ export type GroupSecrets = {
 };
 
 /**
- * Reads the data of one group.
+ * Reads one group's data.
  * @throws HostFailure if /etc/gshadow cannot be read
  */
 export function readGroupSecrets(name: string, etc = '/etc'): GroupSecrets {
@@ -128,7 +128,7 @@ const subordinateIds = (file: string, name: string): Range[] =>
 
 const isNumber = (text: string | undefined): text is string => text !== undefined && /^\d+$/.test(text);
 
-/** Reports whether a line is an entry, unlike NIS lines, such as `+@staff`, and lines without a number. */
+/** Reports whether a line is an entry, unlike NIS lines, such as `+@staff`, and lines without an ID. */
 const isEntry = (name: string | undefined, id: string | undefined): name is string =>
   name !== undefined && name !== '' && !/^[+-]/.test(name) && isNumber(id);
 

@@ -56,7 +56,7 @@ async function execute(
   context: ToolContext,
   input: string | undefined,
 ): Promise<CommandResult> {
-  // usermod changes the owner of every file in the home directory, so the time limit of scripts applies.
+  // usermod changes the owner of every file in the home directory, so the time limit for scripts applies.
   const timeLimit = context.limits.scriptMs;
   const rest = {
     timeLimit,
@@ -113,7 +113,7 @@ export function processesOf(uid: number): string[] {
       if (/^ [ZX]/.test(stat.slice(stat.lastIndexOf(')') + 1))) continue;
       found.push(`${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (${pid})`);
     } catch {
-      // The process ended during the scan.
+      // The process exited during the scan.
     }
   }
   return found;

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { HostFailure } from '../failure.ts';
 
-/** User and group names and numbers from /etc/passwd and /etc/group. */
+/** User and group names and IDs from /etc/passwd and /etc/group. */
 export interface Accounts {
-  /** Returns the number of a user, or null if the user does not exist. A name of digits is itself the number. */
+  /** Returns a user's UID, or null if the user does not exist. A name that consists of digits is itself the UID. */
   uid(name: string): number | null;
   gid(name: string): number | null;
-  /** Returns the name for a number, or the number itself if it has no name. */
+  /** Returns the name for an ID, or the ID itself if it has no name. */
   userName(uid: number): string;
   groupName(gid: number): string;
 }

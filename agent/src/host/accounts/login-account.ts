@@ -19,7 +19,7 @@ export function ownAccount(): LoginAccount {
     const { username: name, uid, gid, homedir: home, shell } = userInfo();
     return { name, uid, gid, home, shell: shell ?? '' };
   } catch {
-    // The user number has no name, as in some containers.
+    // The UID has no name, as in some containers.
     const uid = process.geteuid?.() ?? 0;
     return { name: String(uid), uid, gid: process.getegid?.() ?? 0, home: '/', shell: '' };
   }
@@ -37,7 +37,7 @@ export async function accountOf(name: string, clock: Clock): Promise<LoginAccoun
   return entry;
 }
 
-/** Looks up an account that is not in the local files, such as one of a directory service. */
+/** Looks up an account that is not in the local files, such as one from a directory service. */
 async function fromNss(name: string, clock: Clock): Promise<LoginAccount | null> {
   if (readAccountFiles().otherSources.length === 0) return null;
   const { exitCode, stdout } = await runCommand(

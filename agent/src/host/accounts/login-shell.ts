@@ -21,7 +21,7 @@ export interface LoginRequest {
   readonly shell: string;
   readonly cols: number;
   readonly rows: number;
-  /** Cancels the start when it resolves. A start that does not end within `cancelGraceMs` after that is aborted. */
+  /** Cancels startup when it resolves. If startup does not finish within `cancelGraceMs` after that, it is aborted. */
   readonly cancelled: Promise<unknown>;
   /** Called if systemd refuses a scope for the shell. */
   warn(message: string): void;
@@ -86,7 +86,7 @@ const scopeProperties = ['SendSIGHUP=yes'];
 
 /** Maximum bytes of launcher output to keep before the shell begins. */
 const maxLauncherOutput = 4096;
-/** Maximum milliseconds of a start. Creating the scope and changing the user may wait for other services. */
+/** Startup timeout, in milliseconds. Creating the scope and changing the user may wait for other services. */
 const startTimeoutMs = 8_000;
 const cancelGraceMs = 1_000;
 
@@ -239,7 +239,7 @@ function untilStarted(
     for (const stream of [errors, status]) stream.on('error', () => {});
     child.once('error', (error) => settle(error.message));
     status.once('data', () => settle(null));
-    // The last output of the shell may still be in the pipe after its exit.
+    // The shell's last output may still be in the pipe after the shell has exited.
     exited.then(() => (errors.closed ? settle(output) : errors.once('close', () => settle(output))));
   });
 }
@@ -266,7 +266,7 @@ function giveTo(pty: Pty, { uid, gid }: LoginAccount): void {
   }
 }
 
-/** Returns the number of the group with which `write` and `wall` write to terminals. */
+/** Returns the GID of the group that `write` and `wall` use to write to terminals. */
 function terminalGroup(): number | null {
   const gid = /^tty:[^:]*:(\d+):/m.exec(readText('/etc/group') ?? '')?.[1];
   return gid === undefined ? null : Number(gid);
@@ -297,7 +297,7 @@ async function switchUserPrefix(account: LoginAccount, clock: Clock): Promise<st
 }
 
 /**
- * Looks up the groups by name, because setpriv itself would use the first of two accounts with the same number.
+ * Looks up the groups by name, because setpriv itself would use the first of two accounts with the same ID.
  * @throws HostFailure
  */
 async function groupsOf({ name, gid }: LoginAccount, clock: Clock): Promise<string[]> {

@@ -9,7 +9,7 @@ import type { OpenDirectory } from './path-walk.ts';
 import { removeTemporary, temporaryName, withTemporaryPath } from './temporary-path.ts';
 
 export interface NewFile {
-  /** `openFd` is an open file to copy, which must have this hash and size. */
+  /** `openFd` is an open file to copy; it must have this hash and size. */
   content: { bytes: Uint8Array } | { copyOf: string } | { openFd: number; sha256: string; size: number };
   uid: number;
   gid: number;

@@ -1,7 +1,7 @@
 import { type Context, createContext, Script } from 'node:vm';
 import { HostFailure } from '../failure.ts';
 
-/** Maximum CPU time for all lines of one observation. A reasonable pattern takes a few ms for the largest file. */
+/** Maximum CPU time for all lines in one observation. A reasonable pattern takes a few ms for the largest file. */
 const maxCpuMs = 400;
 /** Wall-clock limit of the first attempt, as a multiple of the CPU limit, because the thread may wait for a CPU. */
 const wallClockFactor = 1.1;
@@ -72,7 +72,7 @@ function matchBounded<T>(
 
 /**
  * @param timeout wall-clock milliseconds
- * @returns the answers up to the timeout
+ * @returns the results up to the timeout
  */
 function attempt<T>(
   pattern: string,
@@ -94,7 +94,7 @@ function attempt<T>(
   } catch (error) {
     // `instanceof` fails if the error belongs to the other context.
     const { code, name } = error as { code?: string; name?: string };
-    // Another thread raises the timeout, possibly after the last text, so `isDone` decides.
+    // Another thread signals the timeout, possibly after the last text was matched, so `isDone` must be checked.
     if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT')
       throw new HostFailure(
         `its \`${field}\` cannot be matched: ${name === 'RangeError' ? 'it is too large or too deep' : 'it is not a regular expression'}`,

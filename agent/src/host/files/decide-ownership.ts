@@ -5,7 +5,7 @@ import type { OpenDirectory } from './path-walk.ts';
 
 export type OwnedObject =
   | { type: 'directory' | 'symlink' }
-  /** `edited`: the agent changes a part of the content. `written`: the agent replaces all of it. */
+  /** `edited`: the agent changes part of the content. `written`: the agent replaces all of it. */
   | { type: 'file'; content: 'kept' | 'edited' | 'written' };
 
 /** An absent field keeps its current value. `uid` or `gid` is null if the account does not exist yet. */

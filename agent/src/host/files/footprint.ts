@@ -81,7 +81,7 @@ export function bornAt(path: string): number | null {
   }
 }
 
-/** Returns the stamp of one path, or null if the path does not exist. */
+/** Returns a path's stamp, or null if the path does not exist. */
 export const stampAt = (path: string): string | null => stampOf(path)?.stamp ?? null;
 
 function stampOf(path: string): { stamp: string; device: number } | null {

@@ -64,12 +64,12 @@ export function inspect(walk: PathWalk, path: string, wantContent: boolean): Ins
   );
 }
 
-/** Another process replaced the object between its lookup and its opening. */
+/** Another process replaced the object after its lookup and before it was opened. */
 class Replaced extends HostFailure {}
 
 /**
- * Maximum number of attempts to inspect a path. An attempt fails if another process replaces the file between its
- * lookup and its opening.
+ * Maximum number of attempts to inspect a path. An attempt fails if another process replaces the file after its lookup
+ * and before it is opened.
  */
 const maxAttempts = 4;
 
@@ -212,7 +212,7 @@ export const contentOf = (bytes: Buffer): FileContent & { sha256: string; bytes:
   bytes,
 });
 
-/** Reads to the end, even if the file grows during the read. */
+/** Reads to end of file, even if the file grows during the read. */
 function readToEnd(fd: number, expected: number): Buffer {
   let buffer = Buffer.allocUnsafe(expected + 1);
   let length = 0;
@@ -230,7 +230,7 @@ function readToEnd(fd: number, expected: number): Buffer {
 }
 
 /**
- * Hashes an inspected file in pieces, so that the agent can do other work in between.
+ * Hashes an inspected file in chunks, so that the agent can do other work in between.
  * @returns null if its size has changed
  * @throws HostFailure if the path now refers to another object
  */
@@ -247,7 +247,7 @@ export function hashLarge(walk: PathWalk, path: string, seen: Inspected, size: n
   });
 }
 
-/** Reads an open file from its start, off the event loop. A piece is valid until the next one is requested. */
+/** Reads an open file from its start, off the event loop. A chunk is valid until the next one is requested. */
 export async function* pieces(fd: number): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(256 * 1024);
   for (let position = 0; ; ) {

@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { errnoOf, HostFailure, hostFailure, NotADirectory } from '../failure.ts';
 import { makeDirectory } from './make-directory.ts';
 
-/** open(2) flag of Linux: a handle that identifies a file or directory and needs no permission to read it. */
+/** Linux open(2) flag: a handle that identifies a file or directory and needs no permission to read it. */
 export const O_PATH = 0o10000000;
 const openFlags = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const maxSymlinks = 40;
@@ -13,7 +13,7 @@ const maxOpen = 128;
 export interface OpenDirectory {
   /** The real path when the directory was opened. */
   readonly path: string;
-  /** Returns the path of an entry, for calls to `node:fs`. `name` is one component. */
+  /** Returns an entry's path, for calls to `node:fs`. `name` is one component. */
   child(name: string): string;
   /** Path of the directory itself, for calls to `node:fs`. */
   readonly self: string;
@@ -176,7 +176,7 @@ export class PathWalk {
     const fd = open();
     const { uid, mode } = fstatSync(fd);
     const isOwn = uid === 0 || uid === this.#own;
-    // In a sticky directory other users can create names, but cannot change names of root and the agent.
+    // In a sticky directory other users can create names, but cannot change names that root or the agent created.
     const closed = (mode & 0o022) === 0;
     const trusted = parentTrusted && isOwn && (closed || (mode & 0o1000) !== 0);
     const held = new HeldDirectory(path, fd, uid, trusted, trusted && closed);

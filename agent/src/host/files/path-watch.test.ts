@@ -54,7 +54,7 @@ describe('a path watch', () => {
     expect([...reported].sort()).toEqual([...paths].sort());
   };
 
-  test('reports every kind of change at the watched paths, but no change of another file', async () => {
+  test('reports every kind of change at the watched paths, but no change to another file', async () => {
     mkdirSync(`${root}/d`);
     writeFileSync(`${root}/d/f`, 'x');
     set('/d/f', '/d', '/marker');
@@ -89,7 +89,7 @@ describe('a path watch', () => {
     await expectReported(['/a/b/c/f'], () => writeFileSync(`${root}/a/b/c/f`, 'x'));
   });
 
-  test('reports changes of all entries of a directory, even of one with the name of the directory', async () => {
+  test('reports changes to all entries of a directory, even one with the same name as the directory', async () => {
     mkdirSync(`${root}/units/units`, { recursive: true });
     set('/units/', '/marker');
     await expectReported(['/units/'], () => symlinkSync('x', `${root}/units/invocation:a.service`));
@@ -126,7 +126,7 @@ describe('a path watch', () => {
     await expectReported([], () => writeFileSync(`${root}/c/f`, 'x'));
   });
 
-  test('pauses the watch of a directory with too many events, and reports the directory afterwards', async () => {
+  test('pauses the watch on a directory with too many events, and reports the directory afterwards', async () => {
     mkdirSync(`${root}/d`);
     set('/d/f', '/marker');
     const before = watch.size;

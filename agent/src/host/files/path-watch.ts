@@ -4,8 +4,8 @@ import type { Clock } from '../../../../lib/src/clock.ts';
 import { errnoOf } from '../failure.ts';
 
 /**
- * Reports when objects at given paths may have changed: content, owner, mode, or existence. Watches every directory on
- * the way to a path, and no files. A watch on a file breaks when the file is replaced, and a watch on a directory
+ * Reports when objects at given paths may have changed: content, owner, mode, or existence. Watches each directory on
+ * the way to a path, but no files. A watch on a file breaks when the file is replaced, and a watch on a directory
  * breaks when a directory above it is renamed. Rescans periodically, because mounting over a directory raises no event.
  */
 
@@ -22,7 +22,7 @@ const defaultMaxDirectories = 2_000;
 /** The rescan interval is the larger of `rescanMs` and `rescanMsPerDirectory` for each watched directory. */
 const rescanMs = 10_000;
 const rescanMsPerDirectory = 250;
-/** More than `maxEvents` within `eventWindowMs` pause the watch of a directory for `minPauseMs` to `maxPauseMs`. */
+/** More than `maxEvents` within `eventWindowMs` pause the watch on a directory for `minPauseMs` to `maxPauseMs`. */
 const maxEvents = 2_000;
 const eventWindowMs = 10_000;
 const minPauseMs = 30_000;
@@ -34,7 +34,7 @@ interface Node {
   readonly children: Map<string, Node>;
   /** The watched paths that lead through this directory. */
   targets: string[];
-  /** Whether a target ends in `/`, so that changes of all entries count. */
+  /** Whether a target ends in `/`, so that changes to all entries count. */
   includesEntries: boolean;
   watcher: FSWatcher | null;
   identity: string | null;
@@ -151,7 +151,7 @@ export class PathWatch {
       this.#watches++;
     } catch (error) {
       const code = errnoOf(error);
-      // The directory was removed since the lookup; the watch of its parent reports that.
+      // The directory was removed since the lookup; the watch on its parent reports that.
       if (code !== 'ENOENT' && code !== 'ENOTDIR') this.#warnOnce(at, code ?? String(error));
     }
   }

@@ -26,7 +26,7 @@ function digestOf(entries: readonly Entry[]): string {
 export function removeIfUntouched(walk: PathWalk, directory: string, expected: string): boolean {
   walk.forget();
   const { type } = inspect(walk, directory, false);
-  // Keeps an object of another type with which another process replaced the directory.
+  // Keeps an object of a different type if another process replaced the directory with it.
   if (type !== 'directory') return type === 'absent';
   let entries: Entry[];
   try {

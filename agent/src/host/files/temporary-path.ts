@@ -8,8 +8,8 @@ import { makeDirectory } from './make-directory.ts';
 import type { OpenDirectory } from './path-walk.ts';
 
 /**
- * Returns the temporary name for `name`. The name is always the same, so that the agent finds the leftover of a killed
- * agent. It starts with a dot and has an extension, so that programs that read a whole directory skip it.
+ * Returns the temporary name for `name`. The name is always the same, so that the agent finds what a killed agent left
+ * behind. It starts with a dot and has an extension, so that programs that read a whole directory skip it.
  */
 export const temporaryName = (name: string): string => `.muster-${hash('sha256', name, 'hex').slice(0, 20)}.tmp`;
 
@@ -69,7 +69,7 @@ export async function makeDirectoryIn(parent: OpenDirectory, name: string, targe
 const made = 'new';
 const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-/** Removes the leftover of a killed agent. Never throws. */
+/** Removes what a killed agent left behind. Never throws. */
 export function removeTemporary(parent: OpenDirectory, name: string): void {
   const path = parent.child(temporaryName(name));
   try {

@@ -10,10 +10,11 @@ const quietMs = 100;
 const rescanMs = 30_000;
 
 /**
- * Reports changes of a file's text. Watches the directory, because a watch on the file ends when the file is replaced.
+ * Reports changes to a file's text. Watches the directory, because a watch on the file is lost when the file is
+ * replaced.
  * @param known the text that the caller already has; null if there was no file
  * @param changed receives the new text; null if the file was removed
- * @returns `end`, which ends the watch, and `again`, which reports the file immediately, changed or not
+ * @returns `end`, which stops the watch, and `again`, which reports the file immediately, changed or not
  */
 export function watchFile(
   path: string,

@@ -6,7 +6,7 @@
 
 /** The only packages that a transaction may remove. */
 export interface AllowedRemoval {
-  /** Package names in apt's notation: `name`, or `name:architecture` for a foreign architecture. */
+  /** Package names in apt's notation: `name`, or `name:architecture` for foreign architectures. */
   names: readonly string[];
   /** The native architecture of the machine. */
   native: string;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { aptComplaint, dpkgComplaint, isLocked, parsePolicy, parseProviders, parseSimulation } from './apt-output.ts';
 
-/** Output of apt 2.6.1 and dpkg 1.21 of Debian bookworm. */
+/** Output of apt 2.6.1 and dpkg 1.21 from Debian bookworm. */
 
 const policy = `libc6:
   Installed: 2.36-9+deb12u14

@@ -87,7 +87,7 @@ function unmetLines(output: string): string[] {
 /** Removes credentials from URLs, so that no password is reported. */
 export const withoutCredentials = (text: string): string => text.replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, '$1');
 
-/** Summarizes the failure of a transaction for operators. */
+/** Summarizes for operators why a transaction failed. */
 export function aptComplaint(rawOutput: string): string {
   const output = withoutCredentials(rawOutput);
   const removed = /^The following packages will be REMOVED:\n((?: {2}.*\n)+)/m.exec(output)?.[1]?.trim().split(/\s+/);

@@ -162,8 +162,8 @@ const sourceDirectories = [
 ];
 
 /**
- * Returns the times of the last refresh of the package lists and of the last change of the configured sources, in
- * milliseconds since the epoch, or 0 for never.
+ * Returns when the package lists were last refreshed and when the configured sources last changed, in milliseconds
+ * since the epoch, or 0 for never.
  */
 export function listTimes(): { refreshedAt: number; sourcesChangedAt: number } {
   const changed = [
@@ -172,7 +172,7 @@ export function listTimes(): { refreshedAt: number; sourcesChangedAt: number } {
     ...sourceDirectories.flatMap((directory) => namesIn(directory).map((name) => `${directory}/${name}`)),
   ];
   return {
-    // apt changes this directory at every refresh, even if no list is new.
+    // apt changes this directory on every refresh, even if no list is new.
     refreshedAt: changedAt(`${lists}/partial`),
     sourcesChangedAt: Math.max(...changed.map(changedAt)),
   };

@@ -4,7 +4,7 @@ const maxLines = 6;
 const noise =
   /^(Last metadata expiration check|Unable to detect release version|Dependencies resolved|Complete!|Operation aborted|rpm: |\s*$)/;
 
-/** Summarizes the failure of a transaction for operators. */
+/** Summarizes for operators why a transaction failed. */
 export function dnfComplaint(output: string): string {
   const lines = output.split('\n');
   const found: string[] = [];
@@ -27,7 +27,7 @@ export function dnfComplaint(output: string): string {
 }
 
 /**
- * Finds the failed script of one package: its type, the error, and the last lines that it printed.
+ * Finds a package's failed script: its type, the error, and the last lines that it printed.
  * @param name without architecture
  * @returns null if no script failed
  */

@@ -36,7 +36,7 @@ export interface DpkgPackage {
 }
 
 export interface DpkgDatabase {
-  /** The architecture of names that do not contain one. */
+  /** The architecture for names that do not contain one. */
   native: string;
   /** Packages by `name:architecture`. */
   packages: ReadonlyMap<string, DpkgPackage>;
@@ -47,7 +47,7 @@ export interface DpkgDatabase {
 const status = '/var/lib/dpkg/status';
 const updatesPath = '/var/lib/dpkg/updates';
 const extendedStates = '/var/lib/apt/extended_states';
-/** Maximum bytes of a file, thirty times the size on a machine with all packages installed. */
+/** Maximum file size in bytes, thirty times the size on a machine with all packages installed. */
 const maxBytes = 512 * 1024 * 1024;
 
 /**
@@ -196,7 +196,7 @@ function read(path: string): string | null {
   }
 }
 
-/** Returns the names of the update files, in the order in which dpkg wrote them. */
+/** Returns the update file names, in the order in which dpkg wrote them. */
 function namesOf(directory: string): string[] {
   try {
     return readdirSync(directory)
@@ -278,7 +278,7 @@ function compareParts(a: string, b: string): number {
   return 0;
 }
 
-/** Returns the sort weight of a character: `~` sorts before the end of the text, then letters, then all others. */
+/** Returns the sort weight of a character: `~` sorts before end of text, then letters, then all others. */
 function weightOf(character: string | undefined): number {
   if (character === undefined) return 0;
   if (character === '~') return -1;

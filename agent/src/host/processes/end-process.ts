@@ -1,11 +1,11 @@
 /**
- * Ends this process immediately. A normal exit waits for the threads that access files, and a hanging disk would block
- * it forever. A signal does not wait.
+ * Terminates this process immediately. A normal exit waits for the threads that access files, and a hanging disk would
+ * block it forever. A signal does not wait.
  */
 export function endProcess(exitCode: number): never {
   const isWaiting = process.getActiveResourcesInfo().some((kind) => /^FSReq|^GetAddrInfo/.test(kind));
   if (isWaiting) {
-    // A service manager treats an end by SIGTERM as success, and an end by SIGKILL as failure.
+    // A service manager treats termination by SIGTERM as success, and termination by SIGKILL as failure.
     process.removeAllListeners('SIGTERM');
     process.kill(process.pid, exitCode === 0 ? 'SIGTERM' : 'SIGKILL');
   }

@@ -15,7 +15,7 @@ export const isProgram = (path: string): boolean => {
 };
 
 /**
- * Checks whether the program at the start of a shell command is missing on this machine.
+ * Checks whether the program that begins a shell command is missing on this machine.
  * @returns the name of the missing program; null if it exists, or if only the shell can resolve the command
  */
 export function missingProgram(command: string): string | null {

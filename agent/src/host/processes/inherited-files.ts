@@ -3,7 +3,7 @@ import { openSync } from 'node:fs';
 /**
  * File descriptors without the close-on-exec flag, which Node.js cannot set. Every started program would inherit them.
  * With the master of a terminal, the program could read and type there, and would keep the terminal open after the
- * agent ends.
+ * agent exits.
  */
 const inheritable = new Set<number>();
 let devNull: number | null = null;

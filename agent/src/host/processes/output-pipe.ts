@@ -80,7 +80,7 @@ function openPipe(path: string): OutputPipe {
   };
 }
 
-/** Starts a `cat` that discards output until the last writer ends. It outlives the agent. */
+/** Starts a `cat` that discards output until the last writer exits. It outlives the agent. */
 function drain(readFd: number): void {
   const path = `/proc/self/fd/${readFd}`;
   // Reopens the pipe for `cat` in blocking mode, because the agent's own end does not block.

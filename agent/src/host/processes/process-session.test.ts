@@ -24,7 +24,7 @@ afterEach(() => {
 const found = (of: ProcessSession = session) => membersOf([of]).get(of)!;
 
 describe.skipIf(process.platform !== 'linux')('the members of a session', () => {
-  test('finds the members of a session whose first process has ended', async () => {
+  test('finds the members of a session whose first process has exited', async () => {
     expect(found().pids).toHaveLength(2);
     leader.kill('SIGKILL');
     await once(leader, 'exit');
@@ -33,7 +33,7 @@ describe.skipIf(process.platform !== 'linux')('the members of a session', () => 
     await expect.poll(() => found().pids, { interval: 5 }).toEqual([]);
   });
 
-  test('finds no members if another session reuses the session number', () => {
+  test('finds no members if another session reuses the session ID', () => {
     expect(found({ ...session, startTicks: '1' }).pids).toEqual([]);
   });
 

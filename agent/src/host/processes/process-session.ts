@@ -4,18 +4,18 @@ import { namesIn, readText } from '../read-system.ts';
 
 /**
  * A process session: all processes that were started in a terminal, except those that create their own session, such as
- * `setsid` and `tmux`. The session number is the number of its first process.
+ * `setsid` and `tmux`. The session ID is the PID of its first process.
  */
 export interface ProcessSession extends ProcessIdentity {
   /**
    * The scope that the session was started in, or null if it had no scope. Set only for a session that an earlier agent
-   * process started, because its number may have been reused. Without a scope, such a session is recognized only while
-   * its first process runs.
+   * process started, because its ID may have been reused. Without a scope, such a session is recognized only while its
+   * first process runs.
    */
   readonly within?: string | null;
 }
 
-/** Running processes of a session. */
+/** A session's running processes. */
 export interface Members {
   /** Excludes zombies. */
   readonly pids: number[];
@@ -28,7 +28,7 @@ export function membersOf(sessions: Iterable<ProcessSession>): Map<ProcessSessio
   const members = new Map(
     [...sessions].map((session) => [session.pid, { session, pids: [] as number[], groups: new Set<number>() }]),
   );
-  // Newest first, because short-lived processes may end during the scan.
+  // Newest first, because short-lived processes may exit during the scan.
   const numbers = namesIn('/proc').filter((name) => /^\d+$/.test(name));
   for (const pid of numbers.sort((a, b) => Number(b) - Number(a))) {
     try {
@@ -41,7 +41,7 @@ export function membersOf(sessions: Iterable<ProcessSession>): Map<ProcessSessio
       // kill(2) interprets 0 as the caller's group, and -1 as all processes.
       if (Number(group) > 1) found.groups.add(Number(group));
     } catch {
-      // The process ended during the scan.
+      // The process exited during the scan.
     }
   }
   return new Map(
@@ -49,7 +49,7 @@ export function membersOf(sessions: Iterable<ProcessSession>): Map<ProcessSessio
   );
 }
 
-/** Guards against a reused session number. The kernel reuses it only when the session has no members. */
+/** Guards against a reused session ID. The kernel reuses it only when the session has no members. */
 function isStill({ pid, startTicks, within }: ProcessSession, found: readonly number[]): boolean {
   if (found.includes(pid)) return identityOf(pid).startTicks === startTicks;
   return within === undefined || (within !== null && found.some((member) => isWithin(member, within)));
@@ -78,6 +78,6 @@ function signalAll({ groups }: Members, signal: NodeJS.Signals): void {
     try {
       process.kill(-group, signal);
     } catch {
-      // The group has already ended.
+      // The group no longer exists.
     }
 }

@@ -13,7 +13,7 @@ export interface Command {
   args: readonly string[];
   /** Milliseconds after which its whole process group is killed. */
   timeLimit: number;
-  /** Maximum bytes to keep of stdout and of stderr: the first and the last half. The rest is dropped. */
+  /** Maximum bytes of stdout, and of stderr, to keep: the first and the last half. The rest is dropped. */
   outputCap: number;
   /**
    * An open file for the program's file descriptor 3. Descriptor 4 is then a socket, which receives a line after
@@ -32,7 +32,7 @@ export interface Command {
 }
 
 export interface CommandResult {
-  /** Exit code; null if a signal ended the program. */
+  /** Exit code; null if a signal terminated the program. */
   exitCode: number | null;
   signal: string | null;
   stdout: string;
@@ -41,14 +41,14 @@ export interface CommandResult {
   timedOut: boolean;
 }
 
-/** Milliseconds for which output is read after the program has ended. */
+/** Milliseconds for which output is read after the program has exited. */
 const drainMs = 100;
 
 /** Umask of started programs, independent of the agent's umask. */
 export const umask = 0o022;
 
 /**
- * Runs a program in its own process group, in `/` and with empty input, and waits for its end. Does not wait for its
+ * Runs a program in its own process group, in `/` and with empty input, and waits until it exits. Does not wait for its
  * background processes, discards their output, and kills them only at the time limit.
  * @throws HostFailure if it cannot be started
  */
@@ -64,7 +64,7 @@ export async function runCommand(command: Command, clock: Clock): Promise<Comman
 
 function launched({ printed, ...command }: Command, { program, args, hasStarted }: ScopedLaunch): Command {
   if (printed === undefined) return { ...command, program, args };
-  // Shows only the output of the program, not the output of systemd-run.
+  // Shows only the program's output, not that of systemd-run.
   return { ...command, program, args, printed: (stream, piece) => hasStarted() && printed(stream, piece) };
 }
 
@@ -88,7 +88,7 @@ async function run(command: Command, clock: Clock, markFd: number | null): Promi
       detached: true,
     });
     for (const pipe of pipes) pipe.started();
-    // Must be the first listener, because an unhandled `error` event would end this process.
+    // Must be the first listener, because an unhandled `error` event would terminate this process.
     child.once('error', (error) => {
       if (errnoOf(error) === 'ENOENT') reject(new HostFailure(`${command.program} is not installed on this machine`));
       else reject(new HostFailure(`${command.program} cannot be started: ${error.message}`));
@@ -157,7 +157,7 @@ function socketOf(child: ChildProcess): Socket | null {
   // `stdio` is missing if the child did not start because this process has too many open files.
   const socket = (child.stdio as ChildProcess['stdio'] | undefined)?.[4];
   if (!(socket instanceof Socket)) return null;
-  // The program may end before it reads.
+  // The program may exit before it reads.
   if (socket.listenerCount('error') === 0) socket.on('error', () => {});
   return socket;
 }
@@ -181,7 +181,7 @@ function killGroup(child: ChildProcess): void {
   if (child.pid !== undefined) killProcessGroup(child.pid);
 }
 
-/** @param leader the number of the group's first process, as started by `runCommand` */
+/** @param leader the PID of the group's first process, as started by `runCommand` */
 export function killProcessGroup(leader: number): void {
   try {
     process.kill(-leader, 'SIGKILL');

@@ -25,17 +25,20 @@ export interface Transaction {
   timeLimit: number;
   /** Maximum bytes of output to keep, from the end. */
   outputCap: number;
-  /** Part of the name of the transaction's scope. */
+  /** Part of the transaction's scope name. */
   purpose: string;
   warn(message: string): void;
-  /** Called before the program begins its work. If the agent dies before this returns, the program never begins. */
+  /**
+   * Called before the program begins its work. If the agent dies before this returns, the program never begins its
+   * work.
+   */
   started(process: ProcessIdentity): void;
   /** Aborted when the agent stops. The transaction then continues without the agent. */
   stop: AbortSignal;
 }
 
 export interface TransactionResult {
-  /** Exit code; null if a signal ended the program. */
+  /** Exit code; null if a signal terminated the program. */
   exitCode: number | null;
   signal: string | null;
   /** Output of both streams, interleaved. */
@@ -53,14 +56,14 @@ export class LeftRunning extends HostFailure {
 
 /** Waits for a line from the agent, which confirms that the process is recorded. */
 const waitThenRun = 'read -r REPLY <&4 || exit 125; exec 4<&-; exec "$@"';
-/** Maximum bytes of the output file. The agent truncates a larger file, so that it cannot fill the disk. */
+/** Maximum size of the output file, in bytes. The agent truncates a larger file, so that it cannot fill the disk. */
 const maxOutputFile = 4 * 1024 * 1024;
 const sizeCheckMs = 1000;
 /** Milliseconds between SIGTERM and SIGKILL. */
 const killDelayMs = 10_000;
 
 /**
- * Runs a transaction to its end.
+ * Runs a transaction until it finishes.
  * @throws LeftRunning if the agent stops first
  * @throws HostFailure if it cannot be started
  */

@@ -5,8 +5,8 @@ import { openUnnamed } from './unnamed-file.ts';
 
 /**
  * Runs programs in transient scopes on systemd machines. Scripts, transactions, and logins run outside the agent's
- * unit, so that neither its stop nor its memory limit ends them half-way. `systemd-run --scope` creates the scope and
- * then executes the program in place, with the same process number and open files.
+ * unit, so that neither stopping the agent nor its memory limit kills them half-way. `systemd-run --scope` creates the
+ * scope and then executes the program in place, with the same PID and open files.
  */
 
 export interface ScopeRequest {
@@ -26,9 +26,9 @@ export interface ScopedLaunch {
   readonly args: string[];
   /** Must become the program's file descriptor 5. */
   readonly markFd: number;
-  /** Name of the scope. */
+  /** The scope's name. */
   readonly unit: string;
-  /** Reports whether the program has begun. Earlier output is from `systemd-run`. Valid until the program ends. */
+  /** Reports whether the program has begun. Earlier output is from `systemd-run`. Valid until the program exits. */
   hasStarted(): boolean;
 }
 
@@ -38,9 +38,9 @@ const markThenRun = 'unset INVOCATION_ID; echo >&5 || exit 125; exec 5>&-; exec 
 const searchPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
 /**
- * Whether systemd supports OOMPolicy for scopes. With that property, systemd does not end the whole scope when the
- * kernel kills one of its programs. Most versions before 253 never end the scope and refuse the property; Debian's 252
- * ends the scope and accepts the property.
+ * Whether systemd supports OOMPolicy for scopes. With that property, systemd does not kill the whole scope when the
+ * kernel kills one of its programs. Most versions before 253 never kill the scope and refuse the property; Debian's 252
+ * kills the scope and accepts the property.
  */
 let supportsOomPolicy = true;
 
@@ -112,7 +112,7 @@ let hasWarned = false;
 
 /**
  * Warns once that systemd refuses scopes.
- * @param reason output of systemd-run
+ * @param reason systemd-run's output
  */
 function scopeRefused(reason: string, warn: (message: string) => void): void {
   if (hasWarned) return;

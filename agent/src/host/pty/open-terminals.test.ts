@@ -30,7 +30,7 @@ describe.skipIf(process.platform !== 'linux')('records of open terminals', () =>
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  test('ignores records of an earlier boot, because process numbers and times repeat', () => {
+  test('ignores records from an earlier boot, because PIDs and times repeat', () => {
     const open = new OpenTerminals(directory);
     open.add({ session: { ...identityOf(process.pid), bootId: '0b0c0d0e-0000-4000-8000-000000000000' }, scope });
     expect(open.left()).toEqual([]);

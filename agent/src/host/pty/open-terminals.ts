@@ -13,7 +13,7 @@ export interface OpenTerminal {
 const fileName = /^open-terminal\.(\d+)\.(\d*)\.([\w-]*)\.((?:muster-terminal-[0-9a-f]+\.scope)?)$/;
 
 /**
- * Records open terminals on disk, so that the next agent process can end their processes if this one is killed. The
+ * Records open terminals on disk, so that the next agent process can kill their processes if this one is killed. The
  * kernel then sends only SIGHUP, which processes may ignore. Each terminal has an empty file whose name contains all
  * data.
  */
@@ -33,7 +33,7 @@ export class OpenTerminals {
     this.#removeFile(this.#pathOf(terminal));
   }
 
-  /** Returns the terminals that an earlier process left open. Removes the records of an earlier boot. */
+  /** Returns the terminals that an earlier process left open. Removes the records from an earlier boot. */
   left(): OpenTerminal[] {
     const { bootId } = identityOf(process.pid);
     const left: OpenTerminal[] = [];
@@ -51,7 +51,7 @@ export class OpenTerminals {
     try {
       rmSync(path, { force: true });
     } catch {
-      // The disk rejects the removal. The record is harmless, because no processes of this terminal remain.
+      // The record could not be deleted. It is harmless, because none of this terminal's processes remain.
     }
   }
 

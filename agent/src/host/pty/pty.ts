@@ -6,8 +6,8 @@ import { setOpenOwnership } from '../files/ownership.ts';
 import { markInheritable } from '../processes/inherited-files.ts';
 
 /**
- * A pseudo-terminal. Uses only open and resize of node-pty: its own streams would lose a program's last output while
- * they are paused, and would block this whole process while a program does not read its input.
+ * A pseudo-terminal. Uses only `open` and `resize` from node-pty: its own streams would lose a program's last output
+ * while they are paused, and would block this whole process while a program does not read its input.
  */
 export interface Pty {
   /** The device for the program, such as `/dev/pts/3`. */
@@ -20,7 +20,7 @@ export interface Pty {
   /** Resumes reading after `output` returned false. */
   resume(): void;
   /**
-   * Ends the terminal once the buffered output is read. Does not wait for more output, because background jobs could
+   * Closes the terminal once the buffered output is read. Does not wait for more output, because background jobs could
    * write forever.
    */
   finish(): void;
@@ -38,7 +38,9 @@ export interface PtyEvents {
   ended(): void;
 }
 
-/** Maximum bytes to read after `finish`. The kernel buffers less, so further output was written after `finish`. */
+/**
+ * Maximum bytes to read after `finish`. The kernel buffers less, so anything beyond that was written after `finish`.
+ */
 const restBytes = 64 * 1024;
 
 /** Shared by all terminals, because each read is consumed before the next one. */

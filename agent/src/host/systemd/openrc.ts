@@ -47,8 +47,8 @@ export function parseServices(text: string): ServiceStates {
 }
 
 /**
- * Returns the state of one service, or null if it does not exist. OpenRC caches its list of services and misses a
- * script that was created within the same second, so this also checks the files.
+ * Returns one service's state, or null if it does not exist. OpenRC caches its list of services and misses a script
+ * that was created within the same second, so this also checks the files.
  */
 export function stateOf(name: string, states: ServiceStates): string | null {
   if (fileStatus(`/etc/init.d/${name}`)?.isFile !== true) return null;
@@ -70,7 +70,7 @@ export interface ServiceRunner extends Runner {
 }
 
 /**
- * Runs rc-service. The command continues when the agent ends, because OpenRC would consider a service stopped if its
+ * Runs rc-service. The command continues when the agent exits, because OpenRC would consider a service stopped if its
  * script were killed halfway.
  * @param verb start, stop, restart
  */

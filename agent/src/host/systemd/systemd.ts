@@ -22,7 +22,7 @@ export interface UnitState {
   sub: string;
   /** enabled, disabled, static, masked …; empty if the unit does not exist. */
   unitFileState: string;
-  /** Path of the unit file; empty if there is none. */
+  /** The unit file's path; empty if there is none. */
   fragment: string;
   dropIns: string[];
   needsReload: boolean;
@@ -68,7 +68,7 @@ const properties = [
   'InactiveEnterTimestampMonotonic',
 ];
 
-/** Maximum names in one call, to stay below the kernel's limit on the length of arguments. */
+/** Maximum number of names in one call, to stay below the kernel's limit on the length of arguments. */
 const maxNames = 200;
 const outputCap = 1024 * 1024;
 

@@ -55,7 +55,7 @@ const withoutComments = (text: string): string =>
     .filter((line) => !line.startsWith('#'))
     .join('\n');
 
-/** Returns the differences between two versions of the file, as fields of a source. */
+/** Returns the differences between two versions of the file, as source fields. */
 export function sourceChanges(from: string | null, to: string | null): FieldChange[] {
   if (from === to) return [];
   const [before, after] = [read(from), read(to)];

@@ -6,7 +6,7 @@ import { awaitsFile, bitsLost, changedLines, isAbsent, linesOf, notAFile } from 
 import { type BlockBefore, edited, sameLines } from './edit.ts';
 import { brokenBlock, declaredLines, type SeenBlock } from './seen.ts';
 
-/** Formats the lines of a block for a field change. */
+/** Formats a block's lines for a field change. */
 const textOf = (lines: readonly string[]): string =>
   contentText(contentOf(Buffer.from(lines.map((line) => `${line}\n`).join(''), 'latin1')));
 

@@ -11,7 +11,7 @@ const header = '# Written by Muster. Changes by hand are undone by the next appl
 /** The environment of a job under any cron, with the same search path as the agent's scripts. */
 const settings = ['SHELL=/bin/sh', 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'];
 
-/** Maximum bytes of a command. cron ignores a file that contains a longer one. */
+/** Maximum command length in bytes. cron ignores a file that contains a longer one. */
 export const longestCommand = 998;
 
 export const renderJob = ({ schedule, user, command }: Job): string =>

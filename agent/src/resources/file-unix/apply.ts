@@ -68,7 +68,9 @@ export async function rememberFile(
   return touched;
 }
 
-/** Maximum bytes. The record has no hash of a larger file, so the file is not given back to a previous owner. */
+/**
+ * Maximum size in bytes. The record has no hash of a larger file, so the file is not given back to a previous owner.
+ */
 const maxRecorded = 256 * 1024 * 1024;
 
 /** Returns the state to record, or null if the content is not recorded or is too large. */

@@ -7,8 +7,8 @@ const sourceDirectory =
 const programDirectory = /^\/(usr\/(local\/)?)?s?bin\/|^\/opt\//;
 
 /**
- * Returns the effects of a file at this path that other resources may wait for. The file may be a systemd unit, a
- * package source, or a program.
+ * Returns the effects that a file at this path has and that other resources may wait for. The file may be a systemd
+ * unit, a package source, or a program.
  */
 export function broughtBy(path: string): readonly Brought[] {
   if (unitDirectory.test(path)) return ['units'];

@@ -53,7 +53,7 @@ describe('a file too large for memory', () => {
     expect(turns).toBeGreaterThan(3);
   });
 
-  test('copies a file whose size is the limit, and refuses a larger one', async () => {
+  test('copies a file whose size equals the limit, and refuses a larger one', async () => {
     mkdirSync(`${directory}/copies`);
     const copies = openContentStore(`${directory}/copies`);
     const path = sparse(large);

@@ -26,7 +26,7 @@ export const fileInBrief = (seen: SeenFile): SeenFile =>
     ? { ...seen, found: { ...seen.found, content: { ...seen.found.content, bytes: null } } }
     : seen;
 
-/** Returns the bytes of content in memory. */
+/** Returns the size of the content in memory, in bytes. */
 export const fileWeight = ({ found }: SeenFile): number =>
   found.type === 'file' ? (found.content?.bytes?.length ?? 0) : 0;
 
@@ -35,7 +35,7 @@ export const bodyOf = (resource: ResolvedResource): Body => resource.body as Bod
 export const pathOf = (resource: ResolvedResource): string => bodyOf(resource).path;
 
 export const createdMode = 0o644;
-/** Formats a content for a field change: its hash, or its size if it was not hashed. */
+/** Formats content for a field change: its hash, or its size if it was not hashed. */
 export const contentText = (content: { sha256: string | null; size: number }): string =>
   content.sha256 === null ? `${content.size} bytes` : `sha256:${content.sha256}`;
 
@@ -84,7 +84,7 @@ export const declaredObject = (body: Body, written: boolean): OwnedObject =>
 
 /**
  * Observes the file.
- * @param declaredSizes sizes of the contents to compare with; a large file of another size is not read
+ * @param declaredSizes sizes of the contents to compare with; a large file of a different size is not read
  */
 export function look(
   resource: ResolvedResource,

@@ -5,7 +5,7 @@ import { diffFile } from './diff.ts';
 import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from './removal.ts';
 import { type FileBefore, look, type SeenFile } from './seen.ts';
 
-/** A small system file that implements a resource of another type, such as a unit or a cron job. */
+/** A small system file that implements a different type of resource, such as a unit or a cron job. */
 export interface WrittenFile {
   path: string;
   /** Null if the file must not exist. */
@@ -13,7 +13,9 @@ export interface WrittenFile {
   mode: '0644' | '0600';
 }
 
-/** Returns the text of an observed file, or null if the file is missing or larger than any file of the agent. */
+/**
+ * Returns the text of an observed file, or null if the file is missing or larger than any file that the agent writes.
+ */
 export const textOf = ({ found }: SeenFile): string | null =>
   found.type === 'file' ? (found.content?.bytes?.toString('utf8') ?? null) : null;
 
@@ -29,7 +31,7 @@ export const lookAtWritten = (owner: ResolvedResource, file: WrittenFile, machin
   // The result is not a promise, because only larger files are hashed asynchronously.
   look(declared(owner, file), machine, true, []) as SeenFile;
 
-/** @throws HostFailure if an object of another type has this path, unless this is a drift check */
+/** @throws HostFailure if an object of a different type has this path, unless this is a drift check */
 export const diffWritten = (
   owner: ResolvedResource,
   file: WrittenFile,

@@ -10,7 +10,7 @@ export type LineBefore = {
   lost: Lost[];
 };
 
-/** A line that existed before the change, or the position of a line that the agent added if `text` is null. */
+/** A line that existed before the change, or, if `text` is null, the position of a line that the agent added. */
 export type Lost = {
   text: string | null;
   end: TextLine['end'];
@@ -51,7 +51,8 @@ export function rememberLine(resource: ResolvedResource, seen: SeenLine, before:
 }
 
 /**
- * Returns the file with the agent's lines removed and the lines that they replaced restored. All other lines stay.
+ * Returns the file with the agent's lines removed and the lines that they replaced restored. All other lines stay
+ * unchanged.
  * @returns null if there is nothing to restore or remove
  */
 export function restored(

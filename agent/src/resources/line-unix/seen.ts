@@ -33,7 +33,7 @@ export interface SeenLine extends SeenText {
 }
 
 const maxHits = 64;
-/** Maximum number of characters of foreign lines that are kept so that they can be restored. */
+/** Maximum total length of foreign lines that are kept so that they can be restored, in characters. */
 const maxSaved = 128 * 1024;
 
 /** Returns the positions of the lines that the resource manages. */

@@ -14,7 +14,7 @@ export interface RequestedPackage {
   again: boolean;
 }
 
-/** Maximum number of leftover packages to retry one by one. */
+/** Maximum number of remaining packages to retry one by one. */
 const maxAlone = 25;
 
 /**

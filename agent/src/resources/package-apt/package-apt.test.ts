@@ -118,7 +118,7 @@ describe('a package', () => {
     expect(() => diffPackageRemoval('foo', before, needed)).toThrow(/^foo is not removed/);
   });
 
-  test('repairs a package whose configuration dpkg did not finish', () => {
+  test('repairs a package that dpkg did not finish configuring', () => {
     expect(diff({}, seen({ state: 'half-configured', whole: false })).changes).toEqual([
       { field: 'state', from: 'half-configured', to: 'installed' },
     ]);

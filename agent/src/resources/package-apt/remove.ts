@@ -14,7 +14,7 @@ export interface PackageRemoval {
   /** Dependencies that were installed with the package, as `name:architecture`. Unneeded ones are removed too. */
   brought: readonly string[];
   /**
-   * Trace of the installation, or null if dpkg already knew the package in some state. With a trace, the remains of the
+   * Trace of the installation, or null if dpkg already knew the package, in any state. With a trace, the remains of the
    * package may be deleted too.
    */
   trace: Trace | null;
@@ -145,7 +145,7 @@ interface Judgement {
   trace: Trace;
   /** The package, and its dependencies that were installed and are removed together with it, as `name:architecture`. */
   group: string[];
-  /** Why the leftover files are kept: their removal would lose a change by others. Null if they can be deleted. */
+  /** Why the leftover files are kept: removing them would lose a change by others. Null if they can be deleted. */
   kept: string | null;
 }
 

@@ -15,7 +15,7 @@ import type { Circumstances, Database, Json, Machine } from '../provider/provide
 export type Body = ResourceBodies['package-apt'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 
-/** Observed state of one package. Plain data, which the journal keeps unchanged. */
+/** Observed state of a package. Plain data, which the journal keeps unchanged. */
 export type SeenPackage = {
   state: DpkgState;
   /** Whether the package needs no repair. */
@@ -23,7 +23,7 @@ export type SeenPackage = {
   version: string | null;
   held: boolean;
   auto: boolean;
-  /** Versions and providers that the sources offer; null if the decision does not depend on them. */
+  /** Versions and providing packages that the sources offer; null if the decision does not depend on them. */
   offer: { candidate: string | null; offered: string[]; providers: string[]; trouble: string | null } | null;
   /** The reason why a package that is declared absent must not be removed. */
   vital?: string;
@@ -31,7 +31,7 @@ export type SeenPackage = {
   orphans?: string[];
 };
 
-/** The packages of this machine, read once in each operation. */
+/** This machine's packages, read once per operation. */
 export const dpkgDatabase: Database<DpkgDatabase> = { name: 'dpkg', read: () => readDpkg() };
 
 interface Offers {
@@ -39,7 +39,7 @@ interface Offers {
   policies: ReadonlyMap<string, AptPolicy>;
   /** The errors of sources that could not be refreshed, or null if all could. */
   trouble: string | null;
-  /** Last change of the sources before the query. */
+  /** When the sources last changed before the query. */
   sourcesChangedAt: number;
 }
 

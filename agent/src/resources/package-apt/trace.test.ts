@@ -146,7 +146,7 @@ describe('new paths that packages do not name', () => {
     expect(mayHaveBrought(path(), stampAt(path())!, [], around)).toBe(true);
   });
 
-  test('does not attribute to packages a path from before they were unpacked or after dpkg ended', () => {
+  test('does not attribute to packages a path from before they were unpacked or after dpkg exited', () => {
     expect(mayHaveBrought(path(), stampAt(path())!, [0], { ...around, from: around.to })).toBe(false);
     expect(mayHaveBrought(path(), stampAt(path())!, [0], { ...around, to: around.from })).toBe(false);
     expect(mayHaveBrought(path(), stampAt(path())!, [], { ...around, to: around.from })).toBe(false);

@@ -11,14 +11,14 @@ import { dpkgDatabase, isThere } from './seen.ts';
 
 /** State before the installation. */
 interface Ground {
-  /** Packages that dpkg knew in any state, as `name:architecture`. */
+  /** Packages that dpkg knew, in any state, as `name:architecture`. */
   packages: string[];
   /** Null if there were too many paths to scan. */
   paths: [string, string][] | null;
 }
 
 export interface Trace {
-  /** Packages that dpkg did not know in any state before the installation. */
+  /** Packages that dpkg did not know before the installation, in any state. */
   packages: string[];
   /** The reason why new paths are unknown, or null. With a reason, the other fields are empty. */
   unknown: string | null;
@@ -38,7 +38,7 @@ export interface TracedPath {
   named?: boolean;
 }
 
-/** Maximum bytes of a record; no real record is larger. */
+/** Maximum record size in bytes; no real record is larger. */
 const maxRecord = 64 * 1024 * 1024;
 
 /** State before an installation, taken once in each operation for all packages to install. */
@@ -63,7 +63,7 @@ export const readTrace = (reference: CopyReference, machine: Machine): Trace | n
   readRecord<Trace>(reference, machine);
 
 /**
- * Returns the database of packages and paths that appeared since `from`, which all packages of one transaction share.
+ * Returns the database of packages and paths that appeared since `from`, which all packages in one transaction share.
  */
 export const traceSince = (from: CopyReference): Database<{ reference: CopyReference; packages: string[] }> => ({
   name: `trace of packages since ${from.sha256}`,
@@ -92,7 +92,7 @@ function traceOf(before: Ground | null, database: DpkgDatabase, now: Footprint |
   const byPath = new Map<string, TracedPath>();
   const foreign = new Set<string>();
   const above = (path: string): TracedPath | undefined => byPath.get(path.slice(0, path.lastIndexOf('/')));
-  // Visits a directory before its entries, because a path in a new directory belongs to the owner of that directory.
+  // Visits a directory before its entries, because a path in a new directory belongs to that directory's owner.
   for (const [path, stamp] of [...now].filter(([path]) => !there.has(path)).sort(([a], [b]) => (a < b ? -1 : 1))) {
     const own = packages.flatMap((_, i) => (claims[i]?.has(path) ? [i] : []));
     const named = own.length > 0;
@@ -257,7 +257,7 @@ export function reasonToKeep(
   return null;
 }
 
-/** Reports whether a path is a log, an automatic backup, or state of systemd, whose deletion loses no data. */
+/** Reports whether a path is a log, an automatic backup, or systemd state, which can be deleted without losing data. */
 const isNeverMissed = (path: string): boolean =>
   /^\/var\/(log|backups|lib\/systemd)\//.test(path) ||
   /^\/etc\/((passwd|group|shadow|gshadow|subuid|subgid)-|\.pwd\.lock)$/.test(path);

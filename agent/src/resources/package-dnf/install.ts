@@ -13,7 +13,7 @@ export interface RequestedPackage {
   version: string | null;
 }
 
-/** Maximum number of leftover packages to retry one by one. */
+/** Maximum number of remaining packages to retry one by one. */
 const maxAlone = 25;
 
 /**
@@ -54,7 +54,7 @@ export async function installAll(
   for (const one of left.slice(0, maxAlone)) {
     const alone = await dnfWould(['install', '--', specOf(one)], machine);
     const said = `${alone.stdout}\n${alone.stderr}`;
-    // dnf reports the automatic answer "no" to its question as an error.
+    // dnf reports it as an error when its question is automatically answered "no".
     if (alone.exitCode === 0 || /^Operation aborted\.$/m.test(said)) possible.push(one);
     else outcomes.set(one.name, { failure: dnfComplaint(said) });
   }

@@ -90,7 +90,7 @@ async function removeAtOnce(removals: readonly PackageRemoval[], machine: Machin
     const expected = new Set([...some.map(({ name }) => baseName(name)), ...broughtBy(some)]);
     return would.dependent.map(({ name }) => name).filter((name) => !expected.has(name));
   };
-  /** Returns all packages that removing the given packages would include, or the reason to refuse the removal. */
+  /** Returns all packages that would be removed with the given packages, or the reason to refuse the removal. */
   const fullRemoval = async (some: readonly PackageRemoval[]): Promise<readonly Removed[] | string> => {
     const would = await whatGoes(
       some.map(({ name }) => name),
@@ -142,7 +142,7 @@ async function withUnneeded(
   if (typeof would === 'string') return null;
   const extras = would.unused.map(({ name }) => name).filter((name) => brought.has(name));
   if (extras.length === 0) return null;
-  // A package that was installed earlier may need one of them.
+  // A previously installed package may need one of them.
   const removal = await whatGoes([...names, ...extras], [], machine);
   return typeof removal === 'string' || unrequested(removal, going).length > 0
     ? null

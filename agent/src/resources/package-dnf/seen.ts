@@ -16,7 +16,7 @@ import type { Circumstances, Database, Json, Machine } from '../provider/provide
 export type Body = ResourceBodies['package-dnf'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 
-/** Observed state of one package. Plain data. */
+/** Observed state of a package. Plain data. */
 export type SeenPackage = {
   /** The newest installed version, or null if the package is not installed. */
   installed: RpmVersion | null;
@@ -25,7 +25,7 @@ export type SeenPackage = {
   offer: { versions: RpmVersion[]; providers: string[]; trouble: string | null } | null;
 };
 
-/** The packages of this machine, read once in each operation. */
+/** This machine's packages, read once per operation. */
 export const rpmDatabase: Database<RpmDatabase> = { name: 'rpm', read: (machine) => readRpm(machine) };
 
 interface Offers {
@@ -142,7 +142,7 @@ async function readOffers(machine: Machine, options: readonly string[]): Promise
   return query(names, ['--refresh'], machine);
 }
 
-/** Returns the offered versions of one package, for its removal. */
+/** Returns one package's offered versions, for its removal. */
 export async function offersOf(name: string, machine: Machine): Promise<RpmVersion[]> {
   const offers = await query([name], [], machine);
   return offeredIn(offers, name, await machine.database(rpmDatabase));

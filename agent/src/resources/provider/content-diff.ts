@@ -6,7 +6,7 @@ import { type StructuredPatch, structuredPatch } from 'diff';
 const note = (path: string, text: string): string => `--- ${path}\n+++ ${path}\n\\ ${text}\n`;
 
 /**
- * Bounds of the line comparison. Beyond them, the diff replaces the whole content. They count steps instead of time,
+ * Bounds for the line comparison. Beyond them, the diff replaces the whole content. They count steps instead of time,
  * because the diff is part of a plan and must not depend on the load of the machine.
  */
 const maxEditLength = 4_000;
@@ -31,7 +31,7 @@ export function contentDiff(path: string, before: Buffer | null, after: Buffer |
   );
 }
 
-/** Returns a note in place of the diff of contents that are too large to compare. */
+/** Returns a note in place of the diff for contents that are too large to compare. */
 export const largeContentDiff = (path: string, before: number | null, after: number | null): string =>
   note(path, `Too large to compare: ${before ?? 0} bytes before, ${after ?? 0} bytes after`);
 
@@ -62,7 +62,7 @@ class TooManyComparisons extends Error {}
 function patchOf(old: string, next: string, around: number): StructuredPatch | null {
   let left = maxComparisons;
   const comparator = (one: string, other: string): boolean => {
-    // Comparing long lines counts as several steps. Lines of different length differ without a comparison.
+    // Comparing long lines counts as several steps. Lines of different lengths differ, so they need no comparison.
     left -= one.length === other.length ? 1 + (one.length >>> 8) : 1;
     if (left < 0) throw new TooManyComparisons();
     return one === other;

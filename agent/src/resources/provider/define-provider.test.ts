@@ -16,7 +16,7 @@ const small = defineProvider<'hostname', { name: string; seenAt?: number | undef
   remove: async () => ({}),
 });
 
-test('a provider gets default answers for the members that it omits', () => {
+test('a provider gets defaults for the members that it omits', () => {
   expect(small.recheckable).toBe(true);
   expect(small.brings(resource)).toEqual([]);
   expect(small.path(resource)).toBeNull();
@@ -27,7 +27,7 @@ test('a provider gets default answers for the members that it omits', () => {
   expect(small.claim(resource, {} as Machine)).toBeNull();
 });
 
-test('a provider overrides the default answers with its own', () => {
+test('a provider overrides the defaults with its own members', () => {
   const own = defineProvider<'hostname', { name: string; seenAt?: number | undefined }, { was: string }>({
     ...small,
     type: 'hostname',

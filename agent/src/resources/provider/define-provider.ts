@@ -20,7 +20,7 @@ export type Fields<T extends ResourceType> = {
 
 type Typed<T extends ResourceType, Seen, Before extends Json> = Provider<Seen, Before, ResolvedResource<T>>;
 
-/** Answers that are right for most kinds. */
+/** Defaults that are right for most kinds. */
 const defaults = {
   recheckable: true,
   brings: () => [],
@@ -41,8 +41,8 @@ type Definition<T extends ResourceType, Seen, Before extends Json> = Omit<
 
 /**
  * @typeParam T the kind; the body of each resource has its type
- * @returns the provider of one kind. By default it is recheckable, brings nothing, owns no path, refuses no body,
- *   journals all of `seen`, weighs nothing, and claims nothing.
+ * @returns the provider for one kind. By default, it is recheckable, brings nothing, owns no path, refuses no body,
+ * journals all of `seen`, weighs nothing, and claims nothing.
  */
 export const defineProvider = <T extends ResourceType, Seen, Before extends Json>(
   definition: Definition<T, Seen, Before>,

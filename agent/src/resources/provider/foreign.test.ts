@@ -29,7 +29,7 @@ const of = (type: ResourceType, body: ResolvedResource['body']): ResolvedResourc
   body,
 });
 
-test('refuses kinds of other platforms, and applies the other resources', async () => {
+test('refuses kinds for other platforms, and applies the other resources', async () => {
   const desired = Object.entries(bodies).map(([type, body]) => of(type as ResourceType, body));
   expect(Object.keys(bodies)).toEqual(expect.arrayContaining(foreign));
   const rest = file(`${h.root}/f`);

@@ -1,7 +1,7 @@
 import type { ResourceType } from '@muster/protocol/module';
 
 /**
- * Platforms of the kinds that this agent does not support. Such resources are parsed, resolved, and sent like all
+ * Platforms for the kinds that this agent does not support. Such resources are parsed, resolved, and sent like all
  * others; the agent refuses them with the reason.
  */
 
@@ -28,7 +28,7 @@ export function whyNotApplicable(type: ResourceType): string {
   return `this agent cannot apply ${type} yet; the other resources are not affected`;
 }
 
-/** Returns the reason why this agent cannot run scripts of a shell. */
+/** Returns the reason why this agent cannot run scripts for a shell. */
 export function whyNotRun(program: string): string {
   const platform = shells[program];
   if (platform === undefined) return `this agent cannot run ${program} scripts, only sh and bash`;

@@ -28,7 +28,7 @@ describe('the decision about owner and permissions', () => {
     );
   });
 
-  test('keeps a set-ID bit only if the owner, group, and content of the file stay', () => {
+  test('keeps a set-ID bit only if the owner, group, and content of the file stay the same', () => {
     fc.assert(
       fc.property(requested, ownership, content, ownership, ({ mode: _, ...wants }, found, what, created) => {
         const target = decideOwnership(wants, found, { type: 'file', content: what }, created);
@@ -43,7 +43,7 @@ describe('the decision about owner and permissions', () => {
     );
   });
 
-  test('decides the same ownership for a file that already has it', () => {
+  test('keeps the resulting ownership when it decides again', () => {
     fc.assert(
       fc.property(requested, ownership, object, ownership, (wants, found, what, created) => {
         const known = {

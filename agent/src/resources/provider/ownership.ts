@@ -20,7 +20,7 @@ export interface OwnershipFields {
   mode?: string | null;
 }
 
-/** Results of account lookups: declared accounts as numbers, found owners as names. */
+/** Results of account lookups: declared accounts as IDs, found owners as names. */
 export interface SeenOwnership {
   /** Null if the declared account is unknown on this machine. Absent if no account is declared. */
   wantedUid?: number | null;
@@ -173,7 +173,7 @@ export type FileState = { uid: number; gid: number; mode: number; sha256: string
 export type RecordedFile = OwnershipBefore & {
   /** Copy of the content, if the content was replaced. */
   content: { sha256: string; size: number } | null;
-  /** Absent in records of release 0.1 or earlier. */
+  /** Absent in records from release 0.1 or earlier. */
   states?: FileState[];
 };
 

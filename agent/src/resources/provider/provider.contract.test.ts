@@ -369,7 +369,7 @@ describe('hostile surroundings', () => {
     expect(readFileSync(`${root}/f`).equals(large)).toBe(true);
   });
 
-  test('keeps a directory that it created while it contains files of others, and removes it later', async () => {
+  test("keeps a directory that it created while it contains other users' files, and removes it later", async () => {
     await apply([directory(`${root}/d`), file(`${root}/d/sub/ours`)]);
     writeFileSync(`${root}/d/theirs`, '');
     const removed = await planAndApply([file(`${root}/d/sub/ours`)]);

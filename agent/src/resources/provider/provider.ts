@@ -23,7 +23,7 @@ export interface Machine {
    * as its creator.
    */
   freshDirectories: ReadonlySet<string>;
-  /** Reports whether this operation declares this path or a path below it. Such a path must not be removed. */
+  /** Reports whether this operation declares this path or a path below it, which must then not be removed. */
   declared(path: string): boolean;
   /** Reports whether a resource of this operation declares the directory at this path itself. */
   declaredDirectory(path: string): boolean;
@@ -48,12 +48,14 @@ export interface Machine {
    * @param fate `killed` when the agent stops, or `left` running, such as a package transaction
    */
   startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
-  /** Aborted when the agent stops, which ends waits for processes that are left running. */
+  /** Aborted when the agent stops, so that nothing waits for processes that are left running. */
   stop: AbortSignal;
-  /** Reports whether the operation was cancelled, which ends waits for locks. */
+  /** Reports whether the operation was cancelled, so that it no longer waits for locks. */
   cancelled(): boolean;
   warn(message: string): void;
-  /** Streams output of a program that changes the machine for this resource to live viewers, unless it is sensitive. */
+  /**
+   * Streams output to live viewers, from a program that changes the machine for this resource, unless it is sensitive.
+   */
   printed(resource: ResolvedResource, stream: 'stdout' | 'stderr', piece: Buffer): void;
   limits: ProviderLimits;
 }
@@ -70,20 +72,20 @@ export interface Database<T> {
 export type Brought = 'accounts' | 'units' | 'programs' | 'packages';
 
 export interface ProviderLimits {
-  /** Milliseconds for the `apply` and `undo` of a script. */
+  /** Time limit in milliseconds for a script's `apply` and `undo`. */
   scriptMs: number;
-  /** Milliseconds for the `check` of a script, and for `validate`. */
+  /** Time limit in milliseconds for a script's `check`, and for `validate`. */
   checkMs: number;
-  /** Maximum bytes to keep of each output stream of a script. */
+  /** Maximum bytes to keep of each of a script's output streams. */
   outputBytes: number;
-  /** Milliseconds for one package transaction, and for refreshing the package lists. */
+  /** Time limit in milliseconds for one package transaction, and for refreshing the package lists. */
   packageMs: number;
-  /** Milliseconds that a package transaction waits for the lock of another one. */
+  /** Milliseconds that a package transaction waits for a lock held by another one. */
   packageLockMs: number;
 }
 
 export interface ContentCopies {
-  /** Stores a content under its hash. Resolves once the content is on disk. */
+  /** Stores content under its hash. Resolves once the content is on disk. */
   keep(content: Buffer | { openFd: number }): Promise<CopyReference>;
   /** Returns the path of a stored content. */
   pathOf(reference: CopyReference): string;
@@ -105,11 +107,11 @@ export interface Circumstances {
   restartBy: readonly string[];
   /** The declaration that was last applied successfully on this machine, or null if there is none. */
   succeeded: ResolvedResource | null;
-  /** Reports whether the object at this path will have been removed before this resource is applied. */
+  /** Reports whether the object at this path will be removed before this resource is applied. */
   willBeRemoved(path: string): boolean;
-  /** Reports whether a missing object at this path will have been created before this resource is applied. */
+  /** Reports whether a missing object at this path will be created before this resource is applied. */
   willBeThere(path: string): boolean;
-  /** Reports whether a path below this directory will have been created before this resource is applied. */
+  /** Reports whether a path below this directory will be created before this resource is applied. */
   willContain(directory: string): boolean;
 }
 
@@ -198,7 +200,7 @@ export interface Provider<
    * Reports whether `observe` can detect that an interrupted execution finished, although the type is not recheckable.
    */
   revealsCompletion(resource: Resource): boolean;
-  /** Returns the bytes of memory that `seen` occupies. */
+  /** Returns how much memory `seen` occupies, in bytes. */
   weight(seen: Seen): number;
   /**
    * Records the current state of everything that is about to change for the first time.
@@ -232,7 +234,7 @@ export interface Provider<
   together?(items: readonly Item<Seen, Before>[], machine: Machine): Promise<Outcome[]>;
   /**
    * Prepares the machine for observation after the agent was killed during `together`. The processes that it had
-   * started have ended.
+   * started have exited.
    */
   recover?(machine: Machine): Promise<void>;
   /**
@@ -262,7 +264,7 @@ export const presenceDrift = (): Difference => ({
   diff: null,
 });
 
-/** Returns the drift of a path with an object of another type. An apply would refuse to change it. */
+/** Returns the drift of a path with an object of a different type. An apply would refuse to change it. */
 export const typeDrift = (found: { type: string; kind?: string }, declaredType: string): Difference => ({
   action: 'update',
   changes: [{ field: 'type', from: found.kind ?? found.type, to: declaredType }],

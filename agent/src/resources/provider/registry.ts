@@ -46,10 +46,10 @@ const providers: ReadonlyMap<string, Provider> = new Map(
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 
-/** Returns the provider of a type, or null if this agent does not support the type. */
+/** Returns the provider for a type, or null if this agent does not support the type. */
 export const providerOf = (type: ResourceType): Provider | null => providers.get(type) ?? null;
 
-/** Returns the paths whose change may mean that a resource has drifted. */
+/** Returns the paths where a change may mean that a resource has drifted. */
 export function watchedPaths(resource: ResolvedResource): readonly string[] {
   const provider = providerOf(resource.type);
   if (provider === null) return [];

@@ -107,7 +107,7 @@ export function movesBack({ levels }: RcBefore, seen: SeenRc): Moves {
   const touched = Object.entries(levels);
   return {
     leave: touched.flatMap(([level, was]) => (!was && seen.levels.includes(level) ? [level] : [])),
-    // The package of the service is removed, so the service cannot be started.
+    // The service's package is removed, so the service cannot be started.
     enter:
       seen.state === null
         ? []

@@ -7,15 +7,15 @@ import type { Process, Work } from './work.ts';
 
 /** Checks whether units reached the requested state, and explains failures. */
 
-/** Milliseconds before each recheck. systemd may consider a program started that ends a moment later. */
+/** Milliseconds before each recheck. systemd may consider a program started even if it exits a moment later. */
 const laterLooks = [150, 350];
 const wordLines = 10;
 const wordsMs = 10_000;
 const longest = 3000;
 
 /**
- * Observes the units again, and records the reason of each failure.
- * @param answers results of systemctl, by verb
+ * Observes the units again, and records the reason for each failure.
+ * @param answers results of systemctl, by subcommand
  */
 export async function confirm(
   works: readonly Work[],

@@ -128,7 +128,7 @@ describe('enablement of a unit', () => {
   );
 });
 
-test('starts a oneshot unit once, and again only after a failure or a change of its declaration', () => {
+test('starts a oneshot unit once, and again only after a failure or a change to its declaration', () => {
   const once = { ...stopped, Type: 'oneshot' };
   const action = (values: Record<string, string>, succeeded: ResolvedResource | null = null) =>
     diffService(service({ running: true }), seen({ ...once, ...values }), { ...circumstances, succeeded }).action;

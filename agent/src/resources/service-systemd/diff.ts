@@ -80,7 +80,7 @@ function requiredProcess(
   return canReload ? 'reload' : 'restart';
 }
 
-/** Returns the changes of the unit and its drop-in, as fields of the resource. */
+/** Returns the changes to the unit and its drop-in, as resource fields. */
 function fileChanges(
   resource: ResolvedResource,
   { file, dropIn }: SeenService,
@@ -140,7 +140,8 @@ function diffAbsent(
 }
 
 /**
- * Reports whether a oneshot unit has ended successfully since boot or since its declaration. It then counts as running.
+ * Reports whether a oneshot unit has finished successfully since boot or since its declaration. It then counts as
+ * running.
  */
 function hasRun(resource: ResolvedResource, { unit }: SeenService, succeeded: Circumstances['succeeded']): boolean {
   const body = bodyOf(resource);

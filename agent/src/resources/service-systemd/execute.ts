@@ -201,7 +201,7 @@ const said = ({ timedOut, stderr, exitCode }: CommandResult, timeLimit: number):
 
 /**
  * Stops, restarts, reloads, and starts units, with one call each.
- * @returns the results of systemctl by verb
+ * @returns the results of systemctl, by subcommand
  */
 async function process(due: readonly Work[], machine: Machine): Promise<Map<Process, CommandResult>> {
   const answers = new Map<Process, CommandResult>();

@@ -102,7 +102,7 @@ export const isUp = ({ active, sub }: UnitState): boolean =>
 /** Reports whether the unit is running or waits for an automatic restart. Only such a unit can be stopped. */
 export const isLive = (unit: UnitState): boolean => isUp(unit) || unit.sub === 'auto-restart';
 
-/** Reports whether the unit ends by itself when it has finished, so that it need not keep running. */
+/** Reports whether the unit stops by itself when it has finished, so that it need not keep running. */
 export const runsOnce = ({ type, remainsAfterExit }: UnitState): boolean => type === 'oneshot' && !remainsAfterExit;
 
 /**
@@ -118,8 +118,8 @@ export function isEnabled({ unitFileState }: UnitState): boolean | null {
 const fileChanges = new Set(['owner', 'group', 'mode', 'symlink', 'type']);
 
 /**
- * Translates changes of a file to fields of the unit.
- * @param file changes of the file, as file fields
+ * Translates changes to a file into unit fields.
+ * @param file changes to the file, as file fields
  */
 export function partChanges(
   file: readonly FieldChange[],

@@ -5,7 +5,7 @@ export type ServiceItem = Item<SeenService, ServiceBefore>;
 export type Enabling = 'enable' | 'enable-runtime' | 'disable' | 'reenable';
 export type Process = 'stop' | 'restart' | 'reload' | 'start';
 
-/** Pending changes of one unit. */
+/** Pending changes to one unit. */
 export interface Work {
   name: string;
   item: ServiceItem;

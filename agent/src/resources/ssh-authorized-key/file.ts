@@ -8,9 +8,9 @@ import { removeDirectory, removeFile } from '../../host/files/remove.ts';
 import type { Machine } from '../provider/provider.ts';
 import { ownershipEdited } from '../text-edit/text-file.ts';
 
-/** Accesses the authorized_keys file of one user, only along paths that the user cannot redirect. */
+/** Accesses one user's authorized_keys file, only along paths that the user cannot redirect. */
 
-/** The owner of the file, from /etc/passwd. */
+/** The file's owner, from /etc/passwd. */
 export interface Owner {
   uid: number;
   gid: number;
@@ -23,13 +23,13 @@ export const fileOf = (owner: Owner): string => `${directoryOf(owner)}/authorize
 export interface KeyFile {
   directoryIsThere: boolean;
   found: Extract<Inspected, { type: 'absent' | 'file' }>;
-  /** The bytes of the file, decoded as latin1; empty if the file does not exist. */
+  /** The file's bytes, decoded as latin1; empty if the file does not exist. */
   text: string;
 }
 
 /**
  * Observes the file.
- * @throws HostFailure if its path leads to an object of another type, or through an unsafe link
+ * @throws HostFailure if its path leads to an object of a different type, or through an unsafe link
  */
 export function lookAtKeys(walk: PathWalk, owner: Owner): KeyFile {
   checkPath(fileOf(owner));

@@ -66,7 +66,7 @@ describe('edits of any file', () => {
     );
   });
 
-  test('restores removed lines of a key to their positions', () => {
+  test("restores a key's removed lines to their positions", () => {
     const mine = fc.constantFrom(key, `${key} a`, `restrict ${key} b`);
     const unique = fc.uniqueArray(fc.integer({ min: 0, max: 99 })).map((all) => all.map((n) => `# ${n}`));
     fc.assert(

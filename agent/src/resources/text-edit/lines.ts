@@ -41,7 +41,7 @@ export function endingOf(lines: readonly TextLine[], otherwise: LineEnd = '\n'):
   return ended === undefined || ended.end === '' ? otherwise : ended.end;
 }
 
-/** The position of lines, with their neighbors, so that it can be found again after the file changed. */
+/** The position of lines, with their neighbors, so that it can be found again after the file has changed. */
 export interface Position {
   index: number;
   /** Null at the start and end of the file. */

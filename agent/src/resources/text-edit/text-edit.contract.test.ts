@@ -52,7 +52,7 @@ describe('several in one file', () => {
     expect(snapshotTree(h.root)).toEqual(before);
   });
 
-  test('keeps the changes of others when it removes its lines and blocks', async () => {
+  test("keeps others' changes when it removes its lines and blocks", async () => {
     write('a\nb\n');
     await apply(line(path(), 'ours'), block(path(), 'm', { content: 'in\n' }));
     write(`top\n${read()}bottom\n`);

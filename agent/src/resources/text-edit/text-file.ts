@@ -18,9 +18,7 @@ import { joinLines, splitLines, type TextLine } from './lines.ts';
 
 /** Observes and rewrites a file that the agent does not own, and of which a resource declares a part. */
 
-/**
- * The observed object at the path. The journal does not store `content`, so it is null after a restart of the agent.
- */
+/** The observed object at the path. The journal does not store `content`, so it is null after the agent restarts. */
 export interface SeenText {
   type: Inspected['type'];
   /** Type of the object if it is not a file. */
@@ -64,7 +62,9 @@ export const notAFile = (resource: ResolvedResource, { kind }: SeenText): HostFa
       : `${pathOf(resource)} is ${kind}, not a file; it is not changed`,
   );
 
-/** Returns the missing prerequisite if the file does not exist. The agent does not create a file that others own. */
+/**
+ * Returns the missing prerequisite if the file does not exist. The agent does not create a file that belongs to others.
+ */
 export function awaitsFile(
   resource: ResolvedResource,
   seen: SeenText,
@@ -76,24 +76,24 @@ export function awaitsFile(
   return { awaits: [{ kind: 'programs', message }] };
 }
 
-/** Returns a diff of only the changed lines, because its context could show a secret of another resource. */
+/** Returns a diff of only the changed lines, because its context could show another resource's secret. */
 export const changedLines = (
   resource: ResolvedResource,
   { content }: SeenText,
   after: readonly TextLine[],
 ): string | null => (content === null ? null : contentDiff(pathOf(resource), content, joinLines(after), 0));
 
-/** Returns the ownership after an edit, which clears a set-ID bit of another user's file and changes nothing else. */
+/** Returns the ownership after an edit, which clears a set-ID bit on another user's file and changes nothing else. */
 export const ownershipEdited = (found: Ownership): Ownership =>
   decideOwnership({}, found, { type: 'file', content: 'edited' }, asCreated(found.mode));
 
-/** Returns the changes of the permissions that result from an edit of the text. */
+/** Returns the permission changes that result from editing the text. */
 export const bitsLost = ({ ownership }: Pick<SeenText, 'ownership'>): FieldChange[] =>
   ownership === null ? [] : modeChange(ownership, ownershipEdited(ownership));
 
 /**
- * Edits the current text of the file instead of the observed one, because another resource may have changed it since
- * the observation. Keeps the owner, and all permissions except set-ID bits.
+ * Edits the file's current text instead of the observed one, because another resource may have changed it since the
+ * observation. Keeps the owner, and all permissions except set-ID bits.
  * @param edit returns the resulting lines; null to keep the current ones
  * @param validate command that must succeed on the new content
  */

@@ -71,7 +71,7 @@ describe('the declaration of an account', () => {
     ]);
   });
 
-  test('accepts a primary group by number or by name', () => {
+  test('accepts a primary group by GID or by name', () => {
     expect(diff(ann, { primary_group: '1500', additional_groups: ['60', 'games', 'audio'] }).action).toBe('none');
     expect(diff(ann, { primary_group: '60' }).changes).toEqual([{ field: 'primary_group', from: 'ann', to: 'games' }]);
   });
@@ -94,7 +94,7 @@ describe('the declaration of an account', () => {
     ]);
   });
 
-  test('refuses an account of a directory service', () => {
+  test('refuses an account from a directory service', () => {
     const elsewhere = seen(null, {}, { elsewhere: ['sss'] });
     expect(() => diffUser(declared(), elsewhere, plan)).toThrow(/not in \/etc\/passwd.*sss/);
   });

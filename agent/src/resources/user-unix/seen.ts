@@ -13,7 +13,7 @@ export const bodyOf = (resource: ResolvedResource): Body => resource.body as Bod
 export type User = {
   uid: number;
   gid: number;
-  /** Name of the primary group, or its number if it has no name. */
+  /** Name of the primary group, or its GID if it has no name. */
   group: string;
   comment: string;
   home: string;

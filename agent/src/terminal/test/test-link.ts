@@ -60,13 +60,13 @@ export class TestLink {
     });
   }
 
-  /** Ends all terminals of the link. Resolves when all their processes have ended. */
+  /** Closes all terminals on the link. Resolves when all their processes have exited. */
   async end(): Promise<void> {
     await this.terminals.stop('the test ends');
     rmSync(this.directory, { recursive: true });
   }
 
-  /** Opens a terminal and waits for the answer. */
+  /** Opens a terminal and waits for the response. */
   async open(options: { shell?: string | null; cols?: number; rows?: number } = {}): Promise<TestShell> {
     const { shell = null, cols = 80, rows = 24 } = options;
     const channel = ++this.#last;
@@ -165,7 +165,7 @@ export class TestShell {
     await this.#link.until(`${what} in ${JSON.stringify(this.text.slice(-2000))}`, isShown, limitMs);
   }
 
-  /** Runs a line and waits for its end. @returns the output, including the echoed line */
+  /** Runs a line and waits until it finishes. @returns the output, including the echoed line */
   async run(line: string): Promise<string> {
     this.text = '';
     // The mark appears only in the output, because the echoed line contains it in another form.
