@@ -12,10 +12,10 @@ function xdg(env: Environment, variable: string, fallback: string): string {
   return join(base, 'muster');
 }
 
-/** Returns the directory of the profiles, trusted certificates, and operator key. */
+/** Returns the directory for the profiles, trusted certificates, and operator key. */
 export const configDirectory = (env: Environment): string => xdg(env, 'XDG_CONFIG_HOME', '.config');
 
-/** Returns the directory of the session tokens. If it is lost, the next command signs in again. */
+/** Returns the directory for session tokens. If it is lost, the next command signs in again. */
 export const cacheDirectory = (env: Environment): string => xdg(env, 'XDG_CACHE_HOME', '.cache');
 
 /** Creates a directory with mode 0700, and its parents. Does not change the mode of an existing directory. */

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, type Seen, type Standing, standIn } from '../test/orchestrator.ts';
 import { makeHome, musterHere, type Ran } from '../test/process.ts';
 
-// Runs every command line of the table and expects it to call its route. The server validates the request.
+// Runs every command line in the table and expects it to call its route. The server validates the request.
 
 const ulid = '01KAGZ4D3E5F6G7H8J9K0M1N2P';
 const key = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
@@ -114,7 +114,7 @@ const typed: Readonly<Record<string, string>> = {
   getTranscript: `terminal download ${ulid} -o OUT`,
 };
 
-/** Routes without a verb: those that only a browser calls, and one that removeOperatorReporting replaces. */
+/** Routes without a command: those that only a browser calls, and one that removeOperatorReporting replaces. */
 const notHere: readonly string[] = ['redeemWebLogin', 'getSession', 'removeOperator'];
 
 let home: Awaited<ReturnType<typeof makeHome>>;
@@ -122,9 +122,9 @@ let folder: string;
 let server: Standing;
 let env: Record<string, string>;
 
-/** Answers that replace an example that would prevent the verb from calling its route. */
+/** Responses that replace an example that would prevent the command from calling its route. */
 const answers: Record<string, (seen: Seen) => Answer | undefined> = {
-  // Refuse the second request, which ends the verb.
+  // Refuse the second request, so that the command exits.
   followEvents: () => ({ code: 'forbidden', detail: 'not here' }),
   getSecret: ({ params }) =>
     params.name === 'fresh' ? { code: 'secret_not_found', detail: 'there is none' } : undefined,
@@ -192,10 +192,10 @@ describe('every command line calls its route', () => {
 /** Hostile text that agents, module authors, and other untrusted sources could put into a text field. */
 const evil = 'Z\u001b[2J\u009b31m\u202e\u2028\u2029\u200b\u0007\u007f\rY\nFORGED';
 const acts = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/;
-/** Reports whether verbs look up objects by this field. Such fields keep their values. */
+/** Reports whether commands look up objects by this field. Such fields keep their values. */
 const isName = (key: string): boolean => /^(name|username|id|.*_ids?|key|token|url|ws_url|expires_at)$/.test(key);
 
-/** Returns the example of a route, with hostile text in every field that accepts it. */
+/** Returns a route's example, with hostile text in every field that accepts it. */
 function hostileAnswer(route: Route, names: boolean): unknown {
   const status = Object.keys(route.answers).find((each) => each.startsWith('2')) ?? '';
   const schema = (route.answers as Record<string, { safeParse?(value: unknown): { success: boolean } } | null>)[status];
@@ -236,7 +236,7 @@ describe('hostile text is escaped', () => {
   const expectOwnLines = (ran: Ran, shown: string) => expect(ran.stdout + ran.stderr, shown).not.toMatch(/^FORGED/m);
   const own = () => ({ ...env, MUSTER_URL: evilServer.url });
 
-  test.each(lines)('escapes hostile text in the answers of %s (muster %s)', async (id, line) => {
+  test.each(lines)('escapes hostile text in the responses of %s (muster %s)', async (id, line) => {
     // In a pipe, `modules show` prints a module unchanged, and output keeps its line feeds.
     const verbatim = line.startsWith('modules show');
     const manyLines = verbatim || line.startsWith('operations output');

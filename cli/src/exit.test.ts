@@ -147,12 +147,12 @@ describe.each(Object.entries(causes))('%s', (_, cause) => {
   });
 });
 
-test('explains that the verb is missing', async () => {
+test('explains that the subcommand is missing', async () => {
   const { stderr } = await musterHere(['agents', '--json'], env);
   expect(JSON.parse(stderr)).toMatchObject({ error: { message: 'the verb is missing' } });
 });
 
-test('tests a cause of every exit code', () => {
+test('tests a cause for every exit code', () => {
   expect(new Set(Object.values(causes).map(({ exit }) => exit))).toEqual(new Set(Object.values(exits)));
 });
 
@@ -170,7 +170,7 @@ function start(args: string[], stdout: 'pipe' | number | 'ignore') {
   return { child, ended };
 }
 
-test('ends by the signal after Ctrl-C, which a shell shows as 130', async () => {
+test('exits by the signal after Ctrl-C, which a shell shows as 130', async () => {
   const called = new Promise<undefined>((resolve) => {
     answers.discover = () => void resolve(undefined);
   });

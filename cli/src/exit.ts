@@ -25,7 +25,7 @@ export const exitMeanings: Readonly<Record<keyof typeof exits, string>> = {
   partly: 'partial failure: some agents or items succeeded, others failed',
 };
 
-/** Ends a verb, with a message for the operator. */
+/** Makes a command exit, with a message for the operator. */
 export class CliError extends Error {
   readonly exit: Exit;
   /** Stable, in snake_case. Shown with `--json` and `--verbose`. */
@@ -54,7 +54,7 @@ export class CliError extends Error {
   }
 }
 
-/** The reader closed standard output, as `head` does. The program ends without a message. */
+/** The reader closed standard output, as `head` does. The program exits without a message. */
 export class OutputClosed extends Error {}
 
 /** Creates the error that reports an invalid command line. */

@@ -65,7 +65,7 @@ describe('keys and sign-in sessions', () => {
     expect((await stat(join(home.path, 'other'))).mode & 0o777).toBe(0o600);
   });
 
-  test('login signs in, and later verbs use its session', async () => {
+  test('login signs in, and later commands use its session', async () => {
     const login = await muster('login');
     expect(login).toMatchObject({ exit: 0, stderr: '' });
     expect(login.stdout).toContain('as ada (admin)');
@@ -74,13 +74,13 @@ describe('keys and sign-in sessions', () => {
     expect(server.seen.map(({ route }) => route.id)).toEqual(['listModules', 'listOperators']);
   });
 
-  test('signs in again without a message if the orchestrator has forgotten the session', async () => {
+  test('signs in again without a message if the orchestrator no longer has the session', async () => {
     await muster('login');
     server.forgetSessions();
     expect(await muster('agents', 'list')).toMatchObject({ exit: 0, stderr: '' });
   });
 
-  test('login stores the given certificate, and later verbs refuse another one', async () => {
+  test('login stores the given certificate, and later commands refuse another one', async () => {
     const { MUSTER_FINGERPRINT: fingerprint = '', ...withoutFingerprint } = env;
     const own = {
       ...withoutFingerprint,
@@ -196,7 +196,7 @@ describe('keys and sign-in sessions', () => {
     });
   });
 
-  test('logout ends the session on the server and locally', async () => {
+  test('logout revokes the session on the server and deletes it locally', async () => {
     await muster('login');
     expect((await muster('logout')).exit).toBe(0);
     expect(routes()).toContain('logout');
@@ -247,7 +247,7 @@ describe('agents', () => {
     expect(JSON.parse((await muster('agents', 'show', 'web-1', '--json')).stdout)).toMatchObject({ name: 'web-1' });
   });
 
-  test('reports that a rejected agent reconnects later after its approval', async () => {
+  test('reports that a rejected agent reconnects some time after it is approved', async () => {
     expect((await muster('agents', 'approve', 'web-1')).stderr).toBe('');
     answers.getAgent = () => ({ body: agent({ name: null, status: 'pending', pin_source: 'first_use' }) });
     expect((await muster('agents', 'approve', 'web-1', '--name', 'web-1')).stderr).toContain('unverified');
@@ -257,7 +257,7 @@ describe('agents', () => {
     );
   });
 
-  test('lists enrollment tokens without values, and revokes them by the end of their id', async () => {
+  test('lists enrollment tokens without values, and revokes them by the last characters of their id', async () => {
     expect((await muster('enrolment-tokens', 'list')).stdout).toMatch(/01KAGZ3N8V5T1Q6W9X2Y4Z7B8C +web-2 +yes +1 /);
     expect((await muster('enrolment-tokens', 'revoke', '7b8c')).stdout).toBe('Revoked 01KAGZ3N8V5T1Q6W9X2Y4Z7B8C.\n');
     expect(sent('revokeEnrolmentToken')?.params).toEqual({ id: '01KAGZ3N8V5T1Q6W9X2Y4Z7B8C' });
@@ -578,7 +578,7 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('apply', 'web-1', '--yes')).exit).toBe(0);
     expect(sent('applyAgent')?.body).toEqual({ modules: [], offline: 'report', plan_id: planned.operation_id });
     server.seen.length = 0;
-    // A failed plan may have stopped before it found the removals.
+    // A failed plan may have stopped before it found the resources to remove.
     for (const status of ['failed', 'cancelled'] as const) {
       answers.planAgent = () => ({ body: operation([result({ status: 'failed' })], { status, modules: ['motd'] }) });
       const ran = await muster('apply', 'web-1', '--yes');
@@ -607,7 +607,7 @@ describe('plan, apply, drift, operations', () => {
     expect(server.seen).toEqual([]);
   });
 
-  test('apply waits until a running operation has ended', async () => {
+  test('apply waits until a running operation has finished', async () => {
     answers.applyAgent = () => ({ status: 202, body: operation([], { kind: 'apply', status: 'running' }) });
     let requests = 0;
     answers.getOperation = () => ({
@@ -646,7 +646,7 @@ describe('plan, apply, drift, operations', () => {
     );
   });
 
-  test('apply --queue does not wait for the end', async () => {
+  test('apply --queue does not wait for the apply to finish', async () => {
     answers.applyAgent = ({ headers }) => ({
       status: 202,
       body: operation([], { kind: 'apply', status: headers.prefer === 'respond-async' ? 'queued' : 'failed' }),
@@ -741,7 +741,7 @@ describe('plan, apply, drift, operations', () => {
       expect(ran.exit).toBe(6);
     });
 
-    test('prints failed resources with the reason and the end of their output', async () => {
+    test('prints failed resources with the reason and their last lines of output', async () => {
       const failed = result({ type: 'script', identity: 'deploy', id: 'deploy', status: 'failed', message: 'exit 2' });
       answers.startRun = () => ({
         status: 202,
@@ -876,7 +876,7 @@ describe('plan, apply, drift, operations', () => {
     ['listRuns', ['runs', 'list']],
     ['listModuleRevisions', ['modules', 'history', 'motd']],
     ['listTerminals', ['terminal', 'list']],
-  ] as const)('reads further pages of %s until it has as many as --limit requests', async (id, verb) => {
+  ] as const)('reads more pages of %s until it has as many as --limit requests', async (id, verb) => {
     const { example, path } = allRoutes.find((each) => each.id === id) as Route;
     const [item] = example.answer as [unknown];
     let pages = 0;
@@ -890,7 +890,7 @@ describe('plan, apply, drift, operations', () => {
     expect(pages).toBe(3);
   });
 
-  test('drift lists the results of earlier checks without a new check', async () => {
+  test('drift lists the results of earlier checks without running a new one', async () => {
     const moved = result({
       action: 'update',
       status: 'would_change',
@@ -935,7 +935,7 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('operations', 'show', 'zzz')).stderr).toContain('muster operations list');
   });
 
-  test('operations output --follow prints new output until the end, and exits like the operation', async () => {
+  test('operations output --follow prints new output until the operation finishes, and exits with its result', async () => {
     const said = [
       { stdout: 'one\ntw', stderr: '', exit_code: null, truncated: false, running: true as const },
       { stdout: 'one\ntwo\n', stderr: 'oh\u001b[2J\n', exit_code: null, truncated: false, running: true as const },
@@ -1030,7 +1030,7 @@ describe('assignments and runs', () => {
     expect(partly.stdout).toContain('away');
   });
 
-  test('runs follow waits for the end, and exits like the run', async () => {
+  test('runs follow waits until the run has finished, and exits with its result', async () => {
     const [good, bad] = [
       { status: 'succeeded', summary },
       { status: 'failed', summary: null, error: 'away' },
@@ -1204,7 +1204,7 @@ describe('the program', () => {
     );
   });
 
-  test('lists the global options in help output below those of the verb', async () => {
+  test("lists the global options in help output below the command's own options", async () => {
     const { stdout } = await muster('agents', '--help');
     expect(stdout.indexOf('Commands:')).toBeGreaterThan(0);
     expect(stdout.indexOf('Commands:')).toBeLessThan(stdout.indexOf('Global Options:'));
@@ -1225,7 +1225,7 @@ describe('the program', () => {
     expect(json.stderr.trimEnd().split('\n')).toHaveLength(1);
   });
 
-  test('exits with 5 if a server that is not an orchestrator answers', async () => {
+  test('exits with 5 if a server that is not an orchestrator responds', async () => {
     answers.getStatus = () => ({ status: 404, body: 'hello' });
     expect((await muster('status')).exit).toBe(5);
   });
@@ -1384,7 +1384,7 @@ describe('with a terminal', () => {
 });
 
 describe('in a separate process', () => {
-  test('exits with the code of the verb, and writes data only to stdout', async () => {
+  test("exits with the command's code, and writes data only to stdout", async () => {
     const status = await spawned(['status'], env);
     expect(status).toMatchObject({ exit: 0, stderr: '' });
     expect(status.stdout).toContain(server.url);
@@ -1393,7 +1393,7 @@ describe('in a separate process', () => {
     expect((await spawned(['plan', 'web-1', '--exit-code'], env)).exit).toBe(3);
   });
 
-  test('prints the command that shows the operation if a signal ends an apply', async () => {
+  test('prints the command that shows the operation if a signal interrupts an apply', async () => {
     let waiting = () => {};
     const requested = new Promise<void>((resolve) => {
       waiting = resolve;
@@ -1418,7 +1418,7 @@ describe('in a separate process', () => {
     expect(ran).toMatchObject({ exit: 0, stderr: '' });
   });
 
-  test('writes a long answer completely to a pipe', async () => {
+  test('writes a long response completely to a pipe', async () => {
     answers.listAgents = () => ({ body: Array.from({ length: 3000 }, () => agent({})) });
     expect(JSON.parse((await spawned(['agents', 'list', '--json'], env)).stdout)).toHaveLength(3000);
   });

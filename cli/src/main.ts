@@ -13,11 +13,11 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(1);
 });
 
-// Exit with a failure if the process ends before the program has a result.
+// Exit with a failure if the process exits before the program has a result.
 process.exitCode = 1;
 void runProgram(argv.slice(2), {
   env,
-  // Opened on demand: opening takes several milliseconds, and few verbs read standard input.
+  // Opened on demand: opening takes several milliseconds, and few commands read standard input.
   get stdin() {
     return process.stdin;
   },
@@ -29,7 +29,7 @@ void runProgram(argv.slice(2), {
   onInterrupt: (say) => {
     const leave = () => {
       process.off('SIGINT', onSigint);
-      // End by the signal, so that the shell detects it.
+      // Exit by the signal, so that the shell detects it.
       process.kill(process.pid, 'SIGINT');
     };
     const onSigint = () => {
@@ -57,6 +57,6 @@ void runProgram(argv.slice(2), {
   },
 }).then((exit) => {
   process.exitCode = exit;
-  // Do not wait for a late answer from the orchestrator.
+  // Do not wait for a late response from the orchestrator.
   if (argv[2] === '__complete') process.exit();
 });

@@ -4,7 +4,7 @@ import type { Agent, DriftRecord, Operation } from '@muster/protocol/http';
 import { agentExample } from '@muster/protocol/http';
 import { colorsFor, type Style } from '../src/text/style.ts';
 
-/** Current time of the examples, in Unix seconds: 2026-11-18 11:06:40 UTC. */
+/** Current time in the examples, in Unix seconds: 2026-11-18 11:06:40 UTC. */
 const now = 1_795_000_000;
 
 export const style = (options: Partial<Style> & { colored?: boolean } = {}): Style => {
@@ -47,7 +47,7 @@ export const operation = (resources: ResourceResult[], fields: Partial<Operation
   ...fields,
 });
 
-/** A resource result of each form. */
+/** A resource result in each form. */
 export const variety: ResourceResult[] = [
   result({
     id: 'conf',

@@ -18,7 +18,7 @@ export interface ControlledTerminal {
   /** Blocks writes until `release`. */
   blockWrites(): void;
   take(): void;
-  /** Closes the reading end of the output. */
+  /** Closes the reading side of the output. */
   hangUp(): void;
   /** Returns the number of written bytes that were not accepted yet. */
   untaken(): number;

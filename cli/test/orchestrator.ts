@@ -21,7 +21,7 @@ export type Answer =
   | { status?: number; body: unknown; next?: string }
   /** A body that is not JSON. */
   | { text: string }
-  /** The beginning of a response; the server then closes the connection. */
+  /** The first part of a response; the server then closes the connection. */
   | { cut: string }
   | { code: ErrorCode; detail: string; errors?: unknown[] };
 
@@ -31,7 +31,7 @@ export interface Standing {
   seen: Seen[];
   /** Returns the number of TCP connections that were opened. */
   connections: () => number;
-  /** Ends every sign-in session, as a restart of the orchestrator does. */
+  /** Revokes every sign-in session, as when the orchestrator restarts. */
   forgetSessions(): void;
   close(): Promise<void>;
 }
@@ -48,8 +48,8 @@ interface StandInOptions {
 }
 
 /**
- * Starts a server that answers every route of the table with its example, validates requests with their schemas, and
- * verifies sign-ins. `answers` overrides the examples by route id.
+ * Starts a server that responds to every route in the table with its example, validates requests with their schemas,
+ * and verifies sign-ins. `answers` overrides the examples by route id.
  */
 export async function standIn(options: StandInOptions = {}): Promise<Standing> {
   const seen: Seen[] = [];
@@ -104,7 +104,7 @@ export async function standIn(options: StandInOptions = {}): Promise<Standing> {
   };
 }
 
-/** Answers the sign-in routes: verifies signatures and issues session tokens for any key. */
+/** Handles the sign-in routes: verifies signatures and issues session tokens for any key. */
 class SignIn {
   readonly #tokenLife: number;
   readonly #nonces = new Map<string, string>();
@@ -115,7 +115,7 @@ class SignIn {
     this.#tokenLife = tokenLife;
   }
 
-  /** Answers of the sign-in routes by route id. */
+  /** Responses from the sign-in routes, by route id. */
   readonly answers: Readonly<Record<string, (request: Seen) => Answer>> = {
     challenge: ({ body }) => {
       const nonce = randomBytes(32).toString('hex');
@@ -143,7 +143,7 @@ class SignIn {
     return this.#tokens.has(tokenOf(request));
   }
 
-  /** Ends every sign-in session. */
+  /** Revokes every sign-in session. */
   forget(): void {
     this.#tokens.clear();
   }
@@ -172,7 +172,7 @@ async function requestOf(incoming: IncomingMessage): Promise<Seen | null> {
   };
 }
 
-/** Returns the refusal of a query or a body that does not match the route's schema. */
+/** Returns the refusal for a query or a body that does not match the route's schema. */
 function schemaFault(request: Seen): Answer | undefined {
   const { route } = request;
   for (const part of ['query', 'body'] as const) {

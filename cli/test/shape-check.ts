@@ -7,7 +7,7 @@ import type { Shape } from '../src/shapes/shape.ts';
 let known: Promise<Command> | undefined;
 
 /**
- * Returns the words of the verb in a command line; null if there is no verb.
+ * Returns the words that name the subcommand in a command line; null if there is none.
  * @param args the words after `muster`
  */
 async function verbOf(args: readonly string[]): Promise<string | null> {
@@ -30,8 +30,8 @@ async function verbOf(args: readonly string[]): Promise<string | null> {
 }
 
 /**
- * Validates `--json` output against the shape that the verb declares. Called for every test that runs a verb.
- * @throws Error that names the verb and the fault
+ * Validates `--json` output against the shape that the command declares. Called for every test that runs a command.
+ * @throws Error that names the command and the fault
  */
 export async function checkShape(
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** Reads and writes the ASN.1 values of keys in DER (X.690): tag, length, content. */
+/** Reads and writes the ASN.1 values in DER-encoded keys (X.690): tag, length, content. */
 
 export interface DerValue {
   readonly tag: number;
@@ -79,7 +79,7 @@ export function derInteger(value: number): Uint8Array<ArrayBuffer> {
   return derValue(derTags.integer, Uint8Array.from(bytes));
 }
 
-/** Object identifiers of encrypted PKCS#8 (RFC 8018, RFC 7914), in hexadecimal. */
+/** Object identifiers for encrypted PKCS#8 (RFC 8018, RFC 7914), in hexadecimal. */
 export const derOids = {
   pbes2: '2a864886f70d01050d',
   pbkdf2: '2a864886f70d01050c',
@@ -89,7 +89,7 @@ export const derOids = {
   aes256Cbc: '60864801650304012a',
 } as const;
 
-/** The PKCS#8 prefix of an Ed25519 seed of 32 bytes (RFC 8410, section 7). */
+/** The PKCS#8 prefix of a 32-byte Ed25519 seed (RFC 8410, section 7). */
 const ed25519Prefix = Uint8Array.of(48, 46, 2, 1, 0, 48, 5, 6, 3, 43, 101, 112, 4, 34, 4, 32);
 
 /** Encodes an Ed25519 seed as PKCS#8. The caller must overwrite the result after use. */

@@ -1,13 +1,13 @@
 import { createParser } from 'eventsource-parser';
 
-/** An event of a stream of Server-Sent Events. */
+/** An event in a stream of Server-Sent Events. */
 export interface EventFrame {
-  /** Name of the event; `message` if the stream does not name it. */
+  /** The event's name; `message` if the stream does not name it. */
   readonly event: string;
   readonly data: string;
 }
 
-/** Maximum characters of an incomplete event. The events of Muster are far shorter. */
+/** Maximum length of an incomplete event, in characters. Muster's events are far shorter. */
 const maxEventLength = 4 * 1024 * 1024;
 
 /** Parses Server-Sent Events from chunks that may end anywhere, even within a character. */

@@ -32,9 +32,9 @@ export class SshFields {
 
 const magic = 'openssh-key-v1\0';
 
-/** The part of a private key file before the private half (PROTOCOL.key of OpenSSH). */
+/** The part of a private key file that precedes the private half (PROTOCOL.key of OpenSSH). */
 export interface SshKeyHead {
-  /** Name of the cipher; `none` for an unencrypted key. */
+  /** Cipher name; `none` for an unencrypted key. */
   readonly cipher: string;
   readonly kdf: string;
   readonly kdfOptions: Uint8Array;
@@ -44,7 +44,7 @@ export interface SshKeyHead {
 }
 
 /**
- * Reads the part of a private key file before the private half.
+ * Reads the part of a private key file that precedes the private half.
  * @param bytes the decoded text between the first and the last line of the file
  * @returns null if the file is not an OpenSSH key or contains several keys
  * @throws RangeError if the file is truncated

@@ -1,6 +1,6 @@
 import type { Operation } from '@muster/protocol/http';
 
-/** Maximum characters of a diff that is certainly complete. The agent may have truncated a longer diff. */
+/** Maximum length of a diff that is certainly complete, in characters. The agent may have truncated a longer diff. */
 const maxCompleteDiff = 60_000;
 
 /**
@@ -17,8 +17,8 @@ export const ownName = '\u241fagent\u241f';
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /**
- * Returns a string that is equal for equal operations of several agents: the changed resources without durations, with
- * {@link ownName} in place of the agent's name. Files that differ only in the name of their machine are equal.
+ * Returns a string that is equal for equal operations on several agents: the changed resources without durations, with
+ * {@link ownName} in place of the agent's name. Files that differ only in their machine's name are equal.
  * @param name null if the agent has no name
  */
 export function likenessOf({ status, error, resources }: Operation, name: string | null): string {

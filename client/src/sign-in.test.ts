@@ -26,7 +26,7 @@ function rig(...answers: unknown[]) {
   return { bodies, signed, run: () => signIn({ call, publicKey, servers: () => [tls, origin], sign }) };
 }
 
-test('signs a message that contains the name of the server', async () => {
+test("signs a message that contains the server's name", async () => {
   const { run, bodies, signed } = rig({ nonce, form: 2 }, { token: 't', expires_at: 1 });
   expect(await run()).toEqual({ token: 't', expires_at: 1 });
   expect(signed).toEqual([expect.stringContaining(`${tls}\n${publicKey}\n${nonce}\n`)]);

@@ -4,7 +4,7 @@ import { signInBytes } from '@muster/protocol/sign-in';
 import { hexOf } from './bytes.ts';
 
 /**
- * The orchestrator does not support sign-ins that are bound to its address, or another server answers at that address.
+ * The orchestrator does not support sign-ins that are bound to its address, or another server responds at that address.
  * Nothing was signed.
  */
 export class UnboundSignIn extends Error {

@@ -1,4 +1,4 @@
-/** A text message that the orchestrator sends on the WebSocket of a terminal. Binary messages contain output. */
+/** A text message that the orchestrator sends on a terminal's WebSocket. Binary messages contain output. */
 export type TerminalNotice =
   | { readonly type: 'resize'; readonly cols: number; readonly rows: number }
   | { readonly type: 'exit'; readonly code: number | null; readonly signal: string | null }

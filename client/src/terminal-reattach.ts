@@ -8,7 +8,7 @@ export const stableConnectionMs = 10_000;
 
 /**
  * Reports whether the orchestrator refused to attach for a permanent reason. A rate limit, a limit on open terminals,
- * an expired ticket, and an internal error of the orchestrator are temporary.
+ * an expired ticket, and an internal error in the orchestrator are temporary.
  */
 export function isFinalRefusal(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;

@@ -22,7 +22,7 @@ describe.runIf(process.platform === 'linux')('the lock of a data directory', () 
     (await lockDirectory(locked, 'orchestrator'))();
   });
 
-  test('releases the lock when its process ends, even if the process is killed', async () => {
+  test('releases the lock when its process exits, even if the process is killed', async () => {
     const locked = directory();
     const program = `
       const { lockDirectory } = await import(${JSON.stringify(join(import.meta.dirname, 'instance-lock.ts'))});
@@ -49,7 +49,7 @@ describe.runIf(process.platform === 'linux')('the lock of a data directory', () 
     expect(readdirSync(locked)).toEqual([]);
   });
 
-  test('ignores lock files of ended processes, reused PIDs, and earlier boots', async () => {
+  test('ignores lock files from exited processes, reused PIDs, and earlier boots', async () => {
     const locked = mkdtempSync(join(tmpdir(), 'muster-lock-'));
     (await lockDirectory(locked, 'orchestrator'))();
     const release = await lockDirectory(locked, 'orchestrator');

@@ -53,7 +53,7 @@ function makeDirectory(path: string): void {
 
 /**
  * Reads a file that must be private.
- * @param forbidden bits of the mode that must not be set; by default, every permission of group and others
+ * @param forbidden bits of the mode that must not be set; by default, every permission for group and others
  * @returns null if the file does not exist
  * @throws LoosePermissionsError if a forbidden bit is set
  */

@@ -56,7 +56,7 @@ describe('the service manager', () => {
     expect(calls.map(({ ms }) => ms)).toEqual([60_000]);
   });
 
-  test('sends no watchdog notification after it has reported the stop', () => {
+  test('sends no watchdog notification after it has reported that it is stopping', () => {
     const { manager, said, turn } = started();
     manager?.ready('up');
     manager?.stopping();

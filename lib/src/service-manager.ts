@@ -4,7 +4,7 @@ import type { Program } from './instance-lock.ts';
 
 /**
  * Notifies systemd of the state of a service that systemd started. systemd listens on a Unix datagram socket, which
- * Node does not support, so `systemd-notify` sends the messages. Each message costs some milliseconds of CPU time.
+ * Node.js does not support, so `systemd-notify` sends the messages. Each message costs some milliseconds of CPU time.
  */
 export interface ServiceManager {
   /**
@@ -15,17 +15,17 @@ export interface ServiceManager {
   stopping(): void;
 }
 
-/** Sends words such as `WATCHDOG=1` to systemd. Calls `ended` with null, or with the reason of a failure. */
+/** Sends words such as `WATCHDOG=1` to systemd. Calls `ended` with null, or with the reason for a failure. */
 export type Notify = (words: readonly string[], ended: (failure: string | null) => void) => void;
 
-/** Number of watchdog notifications within the timeout of the watchdog. */
+/** Number of watchdog notifications within the watchdog's timeout. */
 const signsPerTimeout = 3;
 const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
  * Connects to the service manager that started this process.
- * @param env the variables of systemd are removed from it, because child processes must not use them
- * @param program name of the program, for warnings
+ * @param env systemd's variables are removed from it, because child processes must not use them
+ * @param program program name, for warnings
  * @param warn called at most once
  * @returns null if no service manager listens
  */
@@ -76,7 +76,7 @@ const notifyOver =
   (socket: string, service: Program): Notify =>
   (words, ended) => {
     const child = spawn('systemd-notify', words, { env: { PATH: searchPath, NOTIFY_SOCKET: socket }, stdio: 'ignore' });
-    // The service does not wait for this process when it ends.
+    // The service does not wait for this process when the service exits.
     child.unref();
     child.once('error', (error: NodeJS.ErrnoException) =>
       ended(

@@ -26,7 +26,7 @@ export class ManualClock implements Clock {
     this.#wallOffset += ms;
   }
 
-  /** Simulates a suspended process: each timer that becomes due in this time fires once, at the end. */
+  /** Simulates a suspended process: each timer that becomes due in this time fires once, when the process resumes. */
   stall(ms: number): void {
     this.#time += ms;
     this.advance(0);

@@ -16,7 +16,7 @@ const completionFor = (...typed: string[]) => completionOf(program, typed);
 const values = (...typed: string[]) => completionFor(...typed).fixed.map(({ value }) => value);
 
 describe('candidates of a command line', () => {
-  test('completes only existing nouns and verbs', () => {
+  test('completes only existing nouns and subcommands', () => {
     expect(values('ag')).toEqual(expect.arrayContaining(['agents', 'modules', 'apply']));
     expect(values('help', '')).toEqual(values(''));
     expect(values('agents', '')).toEqual(expect.arrayContaining(['list', 'show', 'approve']));
@@ -25,7 +25,7 @@ describe('candidates of a command line', () => {
     expect(completionFor('windows', 'add', '')).toMatchObject({ fixed: [], source: null, files: false });
   });
 
-  test('completes options of the verb and of all verbs', () => {
+  test('completes options of the command and global options', () => {
     const flags = values('agents', 'list', '--');
     expect(flags).toEqual(expect.arrayContaining(['--status', '--json', '--url', '--help']));
     expect(flags).not.toContain('--canary');

@@ -27,7 +27,7 @@ export interface Candidate {
 export interface Completion {
   /** The part of the word before the completed value, such as `a,b,` in a list or `--flag=`. */
   before: string;
-  /** The typed beginning of the value. */
+  /** The part of the value typed so far. */
   begins: string;
   /** Candidates that are known without a request. */
   fixed: readonly Candidate[];
@@ -85,7 +85,7 @@ const byOption: Readonly<Record<string, Source>> = {
   '--plan': 'operations',
   '--plan-run': 'runs',
 };
-/** Verbs whose first argument is the name of a new object. */
+/** Commands whose first argument is the name of a new object. */
 const making = new Set(['create', 'add', 'init']);
 
 const isFile = (word: string): boolean => /^(files?|path|paths|out)$/.test(word);
@@ -134,8 +134,8 @@ function valueOfArgument(argument: Argument, command: Command, word: string, use
 const nothing: Completion = { before: '', begins: '', fixed: [], source: null, named: [], files: false };
 
 /**
- * Returns the completion at the end of a line.
- * @param program contains at least the verbs of the typed noun
+ * Returns the completion for the last word of a line.
+ * @param program contains at least the subcommands of the typed noun
  * @param typed the words after `muster`; the last one is completed and may be empty
  */
 export function completionOf(program: Command, typed: readonly string[]): Completion {

@@ -7,7 +7,7 @@ import { readProfiles } from '../context/profile.ts';
 import { cacheDirectory, writePrivateFile } from '../directories.ts';
 import type { Candidate, Source } from './completion.ts';
 
-/** Maximum age of a cached answer that is used without a request, in seconds. */
+/** Maximum age of a cached response that is used without a request, in seconds. */
 const freshSecs = 20;
 /** Page size. Small, because the user waits for the completion. */
 const maxCandidates = '500';
@@ -15,7 +15,7 @@ const maxCandidates = '500';
 const named = (value: string, about = ''): Candidate => ({ value, about });
 const recent = { query: { limit: '50' } };
 
-/** The request for each kind of candidate. Routes are imported on demand for a fast start. */
+/** The request that returns each kind of candidate. Routes are imported on demand for a fast start. */
 const asks: Readonly<Record<Exclude<Source, 'profiles'>, (call: Client) => Promise<Candidate[]>>> = {
   agents: async (call) => {
     const { listAgents } = await import('@muster/protocol/http');

@@ -11,8 +11,8 @@ import { trustServer } from './profile.ts';
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/i.test(host);
 
 /**
- * Connects a verb to its orchestrator: checks the certificate, signs in on demand, and signs in again if the server has
- * ended the session.
+ * Connects a command to its orchestrator: checks the certificate, signs in on demand, and signs in again if the session
+ * is no longer valid.
  * @param atEnd registers functions that close the connections
  */
 export async function connectTo(context: Context, atEnd: (close: () => void) => void): Promise<Connection> {
@@ -31,8 +31,8 @@ export async function connectTo(context: Context, atEnd: (close: () => void) => 
   };
   let link = open(policy);
   /**
-   * Opens a new link after the operator has trusted a certificate: tokens of the old link must not reach another
-   * server.
+   * Opens a new connection after the operator has trusted a certificate: tokens from the old connection must not reach
+   * another server.
    */
   const linked = async <T>(use: (link: Link) => Promise<T>): Promise<T> => {
     const used = link;
@@ -61,7 +61,7 @@ interface Link extends Omit<Connection, 'target'> {
   close(): void;
 }
 
-/** Creates a link whose requests share a trust policy and a sign-in session. */
+/** Creates a connection whose requests share a trust policy and a sign-in session. */
 function linkTo(context: Context, url: string, policy: TrustPolicy): Link {
   const { env, now } = context;
   const { transport, agentFor, close, serversOf } = openTransport({
@@ -96,7 +96,8 @@ function linkTo(context: Context, url: string, policy: TrustPolicy): Link {
           'Is this the address of an orchestrator? Specify another with --url or --profile.',
           { cause: error },
         );
-      // The orchestrator may have ended the session. It refused the request before any effect, so a retry is safe.
+      // The session may no longer be valid. The orchestrator refused the request before it had any effect, so a retry
+      // is safe.
       if (!(error instanceof ApiError) || error.problem.code !== 'unauthenticated') throw error;
       await session.forget();
       return await signedIn(route, request);

@@ -10,12 +10,12 @@ import type { Target, TargetOptions } from './profile.ts';
 
 /**
  * Handles an interrupt.
- * @param leave ends the program later, as Ctrl-C would
+ * @param leave exits the program later, as Ctrl-C would
  * @returns `stay` to keep the program running
  */
 export type Interrupted = (leave: () => void) => 'stay' | undefined;
 
-/** The environment of a verb. Verbs do not access the process directly. */
+/** A command's environment. Commands do not access the process directly. */
 export interface Context {
   readonly env: Environment;
   readonly out: Output;
@@ -23,7 +23,7 @@ export interface Context {
   readonly options: TargetOptions;
   /** Unix seconds. */
   readonly now: () => number;
-  /** Resolves early if the program ends. */
+  /** Resolves early if the program is about to exit. */
   readonly sleep: (milliseconds: number) => Promise<void>;
   readonly stdin: (how?: {
     /** Whether to fail if the terminal would echo a typed secret. */ unseen?: boolean;
@@ -31,11 +31,11 @@ export interface Context {
   /** Opens the program's terminal or pipes. Called at most once in a process. */
   readonly terminal: () => Promise<LocalTerminal>;
   /**
-   * Calls `say` on Ctrl-C before the program ends. If `say` returns `stay`, the program continues.
+   * Calls `say` on Ctrl-C before the program exits. If `say` returns `stay`, the program continues.
    * @returns a function that removes the handler
    */
   readonly onInterrupt: (say: Interrupted) => () => void;
-  /** Connects to the orchestrator at the first call. */
+  /** Connects to the orchestrator on the first call. */
   connect(): Promise<Connection>;
   key(): Promise<OperatorKey>;
   target(): Promise<Target>;

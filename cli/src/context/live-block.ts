@@ -3,7 +3,7 @@ import { cutTo } from '../text/width.ts';
 import type { Sink } from './sink.ts';
 
 /**
- * Lines at the end of a terminal's output that are redrawn in place and finally removed. Each line is cut to the window
+ * The last lines of a terminal's output, which are redrawn in place and finally removed. Each line is cut to the window
  * width, so that the height of the block is known.
  */
 export interface LiveBlock {

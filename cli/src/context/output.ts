@@ -24,7 +24,7 @@ interface Progress {
   end(): void;
 }
 
-/** The output of a verb: data on standard output, everything else on standard error. */
+/** A command's output: data on standard output, everything else on standard error. */
 export interface Output {
   readonly json: boolean;
   readonly verbose: boolean;

@@ -33,7 +33,7 @@ const named = <T>(entries: Iterable<readonly [string, T]> = []): Record<string, 
 const nameShape = /^[\p{L}\p{Nd}][\p{L}\p{Nd}._-]{0,63}$/u;
 
 /**
- * Parses the address of an orchestrator.
+ * Parses an orchestrator's address.
  * @returns scheme, host, port, and the path that a proxy may add, without a trailing slash
  * @throws CliError (usage) if the address is invalid
  */
@@ -119,7 +119,7 @@ export async function writeProfiles(env: Environment, profiles: Profiles): Promi
   await writePrivateFile(profilesPath(env), `${JSON.stringify(profiles, null, 2)}\n`);
 }
 
-/** Stores the certificate of an address as trusted. */
+/** Stores an address's certificate as trusted. */
 export async function trustServer(
   env: Environment,
   url: string,
@@ -194,7 +194,7 @@ export interface TargetOptions {
   insecureSkipVerify?: boolean | undefined;
 }
 
-/** The orchestrator, operator key, and expected certificate of a verb. */
+/** The orchestrator, operator key, and expected certificate that a command uses. */
 export interface Target {
   url: string;
   keyFile: string;

@@ -74,7 +74,7 @@ interface Raw {
   certificate: ReachFacts['certificate'];
 }
 
-/** Sends a request that contains no data of the operator and accepts any certificate. */
+/** Sends a request that contains none of the operator's data and accepts any certificate. */
 function ask(url: URL, limit: number): Promise<Raw> {
   return new Promise((resolve, reject) => {
     const fail = (error: NodeJS.ErrnoException) =>
@@ -129,7 +129,7 @@ function statusIn(text: string): (ReachFacts['status'] & { public_key?: unknown 
 
 /**
  * Collects the facts that need no sign-in.
- * @param limit milliseconds to wait for an answer
+ * @param limit milliseconds to wait for a response
  * @returns the facts, and the public key that the orchestrator reports
  */
 export async function collectReach(

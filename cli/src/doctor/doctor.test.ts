@@ -308,7 +308,7 @@ describe('muster doctor', () => {
     expect(server.seen.map(({ route }) => route.id)).toEqual(['getStatus']);
   });
 
-  test('reports an orchestrator that does not answer, and an invalid address', async () => {
+  test('reports an orchestrator that does not respond, and an invalid address', async () => {
     const away = await look({ ...env, MUSTER_URL: 'https://127.0.0.1:1', HTTPS_PROXY: 'http://proxy' });
     expect(away.exit).toBe(1);
     expect(bad(away.findings)).toEqual(expect.arrayContaining(['reachable: problem', 'proxy: warning']));
@@ -318,7 +318,7 @@ describe('muster doctor', () => {
     expect(bad(locked.findings)).toEqual(expect.arrayContaining(['operator_key: problem', 'signed_in: problem']));
   });
 
-  test('checks the agent of this machine, and prints readable findings', async () => {
+  test('checks the agent on this machine, and prints readable findings', async () => {
     const directory = join(home.path, 'agent');
     await mkdir(directory, { mode: 0o700 });
     const listening = createServer().listen(0, '127.0.0.1');
@@ -367,7 +367,7 @@ describe('muster doctor', () => {
     expect(bad(findings)).toContain('channel_port: problem');
   });
 
-  test('reports endless, truncated, and oversized answers', async () => {
+  test('reports endless, truncated, and oversized responses', async () => {
     let drip: (response: ServerResponse) => void = () => {};
     const slowServer = createPlainServer((_, response) => drip(response)).listen(0, '127.0.0.1');
     await new Promise((resolve) => slowServer.once('listening', resolve));

@@ -1,4 +1,4 @@
-/** The result of one check. */
+/** The result of a check. */
 export interface Finding {
   area: 'here' | 'orchestrator' | 'fleet' | 'machine';
   /** Stable name of the check, in snake_case. */
@@ -13,7 +13,7 @@ export interface Finding {
 
 type Area = Finding['area'];
 
-/** Returns functions that create findings of one area. */
+/** Returns functions that create findings for one area. */
 export const findingsOf = (area: Area) => ({
   ok: (check: string, what: string): Finding => ({ area, check, verdict: 'ok', what, why: null, remedy: null }),
   warning: (check: string, what: string, why: string, remedy: string | null): Finding => ({

@@ -1,10 +1,10 @@
 import { type Disk, type Finding, findingsOf, judgeDisk, judgePermissions, type PathFacts } from './finding.ts';
 
-/** Facts about a program of Muster on this machine. */
+/** Facts about one of Muster's programs on this machine. */
 export interface MachineFacts {
   program: 'agent' | 'orchestrator';
   directory: string;
-  /** The uid of this process. Only root and the owner can read a data directory. */
+  /** This process's UID. Only root and the owner can read a data directory. */
   uid: number;
   readable: boolean;
   /** Whether this user has no search permission on a parent of the data directory. */
@@ -12,7 +12,7 @@ export interface MachineFacts {
   /** The uid that owns the data directory; null if the directory does not exist or was not found. */
   owner: number | null;
   pathFacts: readonly PathFacts[];
-  /** Configuration file of an orchestrator; null if it is not at a usual path. */
+  /** An orchestrator's configuration file; null if it is not at a usual path. */
   config: { path: string; mode: number } | null;
   /** State of the systemd unit; null without the unit or systemd. */
   unit: { name: string; state: string; enabled: string } | null;
@@ -21,16 +21,16 @@ export interface MachineFacts {
   belongs: { address: string; key: string | null; error: string | null } | null;
   /** Whether the agent's orchestrator.json is invalid. */
   damaged: boolean;
-  /** Public key of the orchestrator that answered; null if none answered. */
+  /** Public key of the orchestrator that responded; null if none responded. */
   orchestratorKey: string | null;
-  /** Usual ports of an orchestrator, and whether something listens there. */
+  /** Ports that an orchestrator usually uses, and whether something listens there. */
   ports: readonly { port: number; what: string; listening: boolean }[];
 }
 
 const { ok, warning, problem } = findingsOf('machine');
 
 /**
- * Diagnoses a program of Muster on this machine. Without a data directory, diagnoses only the systemd unit and the
+ * Diagnoses one of Muster's programs on this machine. Without a data directory, diagnoses only the systemd unit and the
  * configuration.
  */
 export function judgeMachine(facts: MachineFacts): Finding[] {
@@ -115,7 +115,7 @@ function judgeDirectory({ program, directory, readable, closed, owner }: Machine
   ];
 }
 
-/** Reports whether the orchestrator of an agent answered. */
+/** Reports whether an agent's orchestrator responded. */
 function judgeReachable({ address, error }: NonNullable<MachineFacts['belongs']>): Finding {
   if (error === null) return ok('agent_orchestrator', `its orchestrator at ${address} answers`);
   return problem(
@@ -126,7 +126,7 @@ function judgeReachable({ address, error }: NonNullable<MachineFacts['belongs']>
   );
 }
 
-/** Compares the key that an agent pinned with the key of the orchestrator, if both are known. */
+/** Compares the key that an agent pinned with the orchestrator's key, if both are known. */
 function judgePin(pinned: string | null, orchestratorKey: string | null): Finding[] {
   if (pinned === null)
     return [warning('agent_pin', 'the agent has not pinned an orchestrator key yet', 'It has never connected.', null)];

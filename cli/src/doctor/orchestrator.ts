@@ -9,14 +9,14 @@ import { type Finding, findingsOf, judgeDisk } from './finding.ts';
 export interface ReachFacts {
   url: string;
   now: number;
-  /** Null if the orchestrator answered. */
+  /** Null if the orchestrator responded. */
   unreachable: { message: string; remedy: string | null } | null;
   /** Null without TLS. */
   certificate: {
     fingerprint: Fingerprint;
     validFrom: number;
     validTo: number;
-    /** Whether an authority that this machine trusts signed it. */
+    /** Whether it is signed by a CA that this machine trusts. */
     vouched: boolean;
   } | null;
   /** The certificate that the operator specified or has trusted; null if there is none. */
@@ -24,7 +24,7 @@ export interface ReachFacts {
   /** From the `Date` header; null without one. */
   serverTime: number | null;
   status: { status: string; version: string; protocol_version: number; reasons: readonly string[] } | null;
-  /** HTTP status of `/readyz`; null without an answer. */
+  /** HTTP status of `/readyz`; null without a response. */
   ready: number | null;
   /** Names of the proxy variables that are set. */
   proxies: readonly string[];
@@ -49,7 +49,7 @@ const reasons: Readonly<Record<string, [what: string, remedy: string]>> = {
   disk: ['the disk is nearly full', 'Free space on the disk of the orchestrator’s data directory: df -h'],
 };
 
-/** Reports whether the certificate is trusted. If not, no further request is sent. */
+/** Reports whether the certificate is trusted. If not, no more requests are sent. */
 export function isTrusted({ certificate, expected }: Pick<ReachFacts, 'certificate' | 'expected'>): boolean {
   if (certificate === null) return true;
   return expected === null ? certificate.vouched : certificate.fingerprint === expected;

@@ -66,7 +66,7 @@ export interface RunView {
   doing: string;
   run: Run | null;
   fanOut: FanOut;
-  /** Operations of running agents by node id. Contains only operations that are polled. */
+  /** Operations of running agents, by node id. Contains only operations that are polled. */
   at: ReadonlyMap<string, Operation>;
 }
 
@@ -94,7 +94,7 @@ export function countsOf(results: readonly Outcome[]) {
   return counts;
 }
 
-/** Returns the line for an agent of a run that has ended. */
+/** Returns the line for an agent in a run that has finished. */
 export function outcomeLine(result: Outcome, color: Colors): string {
   const { status, error, summary } = result;
   const symbol = status === 'succeeded' ? color.green('✓') : color.red('!');

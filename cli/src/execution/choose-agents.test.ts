@@ -24,7 +24,7 @@ test.each([
   expect(matchAgent(nameOrId, all)).toEqual({ fitting: [found], nearest: [] });
 });
 
-test('reports a prefix of several names as ambiguous', () => {
+test('reports a prefix that matches several names as ambiguous', () => {
   expect(matchAgent('web', all)).toEqual({ fitting: [web1, web10], nearest: [] });
   expect(matchAgent('3f8', all)).toEqual({ fitting: [web1, web10], nearest: [] });
 });
@@ -49,7 +49,7 @@ test.each([
   expect(matchAgent(nameOrId, all)).toEqual({ fitting: [], nearest: near });
 });
 
-/** Creates a client that answers like the orchestrator and records the requests. */
+/** Creates a client that responds like the orchestrator and records the requests. */
 function clientOf(agents: readonly Agent[]) {
   const requests: unknown[] = [];
   const call = (async (

@@ -10,9 +10,9 @@ import { sanitiseLine } from '../text/sanitize.ts';
 import { counted } from '../text/style.ts';
 import { showingFault } from './selector-fault.ts';
 
-/** Resolves the agents on the command line; the rules are the same for all verbs. */
+/** Resolves the agents on the command line; the rules are the same for all commands. */
 
-/** Options of verbs with `selectorOption` and `allOption`. */
+/** Options of commands with `selectorOption` and `allOption`. */
 export interface AgentOptions {
   selector?: string;
   all?: boolean;
@@ -97,14 +97,14 @@ function onlyMatch(nameOrId: string, agents: readonly Agent[]): Agent {
 }
 
 /**
- * Resolves the agent of a verb that takes one agent.
+ * Resolves the agent for a command that takes one agent.
  * @param nameOrId name, node id, or the beginning of either if only one agent matches
  * @throws CliError that lists all matches, or suggests similar names
  */
 export async function chooseAgent(call: Client, nameOrId: string): Promise<Agent> {
   if (nameOrId === '') throw usageError('the agent name is empty');
   if (isKeyId(nameOrId) || isName(nameOrId)) {
-    // Look up a complete name or id directly: a list of a large fleet needs many requests.
+    // Look up a complete name or id directly: listing a large fleet needs many requests.
     try {
       return await call(getAgent, { params: { node_id: nameOrId } });
     } catch (error) {
@@ -203,7 +203,7 @@ const few = 3;
 
 /**
  * Asks for confirmation before more than a few agents are changed.
- * @param doing contains the verb of the question, such as `Tag` or `Reject`
+ * @param doing contains the verb in the question, such as `Tag` or `Reject`
  * @param always asks even for a few agents
  */
 export async function agreeTo(

@@ -36,7 +36,7 @@ export async function eachOf<T>(
 }
 
 /**
- * Processes a few items in parallel. Starts no further item after a failure.
+ * Processes a few items in parallel. Starts no more items after a failure.
  * @returns the results in the order of the items
  */
 export async function inTurns<T, R>(

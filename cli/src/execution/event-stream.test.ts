@@ -12,7 +12,7 @@ const lost = () => new CliError(exits.unreachable, 'unreachable', 'no orchestrat
 const problem = (status: number, code: string, wait: number | null = null) =>
   new ApiError({ type: '', title: '', status, detail: code, instance: '', code }, wait);
 
-/** Creates a client that answers each request with the next step, and records the requests and the waits. */
+/** Creates a client that responds to each request with the next step, and records the requests and the waits. */
 function stand(steps: Step[]) {
   const lastEventIds: (string | undefined)[] = [];
   const waits: number[] = [];
@@ -55,7 +55,7 @@ test('resumes after the last complete event, for every kind of interruption', as
   expect(got).toEqual(['a', 'half']);
   expect(lastEventIds).toEqual([undefined, '6', '6', '7']);
   expect(notes).toEqual(['… no orchestrator answers at https://x: gone; retrying', '… reconnected']);
-  // A refusal ends the stream.
+  // A refusal closes the stream.
   expect(error).toMatchObject({ problem: { code: 'over' } });
 });
 

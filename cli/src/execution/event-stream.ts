@@ -9,7 +9,7 @@ interface StreamOptions {
   /** Comma-separated. */
   category?: string | undefined;
   node_id?: string | undefined;
-  /** The position of the last seen event in the log. The stream starts after it. */
+  /** The position in the log of the last event seen. The stream starts after it. */
   after?: string | undefined;
 }
 
@@ -59,7 +59,7 @@ export async function* followStream(
   }
 }
 
-/** Yields the chunks of a body. Ends without an error if the connection breaks; the caller reconnects. */
+/** Yields a body's chunks. Finishes without an error if the connection breaks; the caller reconnects. */
 async function* piecesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const pieces = body[Symbol.asyncIterator]();
   for (;;) {

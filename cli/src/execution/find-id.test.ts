@@ -19,7 +19,7 @@ test('does not look up a complete id, which may be older than the list', async (
   expect(await findId('run', '', old, () => Promise.reject(new Error('looked up')))).toBe(old);
 });
 
-test('refuses an ambiguous or unknown part of an id, and suggests the verb that lists ids', async () => {
+test('refuses an ambiguous or unknown part of an id, and suggests the command that lists ids', async () => {
   await expect(find('01K')).rejects.toMatchObject({
     code: 'id_ambiguous',
     remedy: expect.stringContaining('runs list'),

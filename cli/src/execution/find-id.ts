@@ -4,9 +4,9 @@ import { CliError, exits, usageError } from '../exit.ts';
 const fullId = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /**
- * Completes an id from its beginning or end.
+ * Completes an id from its first or last characters.
  * @param noun what the id identifies, for messages
- * @param list the verb that lists the ids
+ * @param list the command that lists the ids
  * @param ids reads all ids; called only if the typed text is not a complete id
  * @throws CliError if no id or more than one matches
  */

@@ -24,7 +24,7 @@ import { seeRunThrough } from './run-through.ts';
 /** Maximum number of parallel requests. */
 const atOnce = 16;
 
-/** The parameters of a run on named agents, as in the API. */
+/** The parameters for a run on named agents, as in the API. */
 export interface FleetOptions {
   kind: 'plan' | 'apply';
   modules: readonly string[];
@@ -35,8 +35,8 @@ export interface FleetOptions {
 }
 
 /**
- * Starts a run without waiting for its end.
- * @returns the run at its start
+ * Starts a run without waiting for it to finish.
+ * @returns the run as it was started
  */
 export async function beginFleet(
   call: Client,
@@ -63,7 +63,7 @@ export async function beginFleet(
   );
 }
 
-/** Plans on all agents and waits until all plans have ended. */
+/** Plans on all agents and waits until all plans have finished. */
 export const planFleet = (
   context: Context,
   call: Client,
@@ -88,15 +88,15 @@ async function plansOf(call: Client, { results }: Run): Promise<Map<string, Oper
 }
 
 /**
- * Returns the message for a run without agents. Only the run of an assignment can have none, because a selector may
- * match no agent.
+ * Returns the message for a run without agents. Only an assignment's run can have none, because a selector may match no
+ * agent.
  */
 const noAgentsText = ({ assignment, kind }: Run): string => {
   const whose = assignment === null ? 'The selector' : `The selector of ${sanitiseLine(assignment)}`;
   return `${whose} matches no agent: there is nothing to ${kind}.`;
 };
 
-/** Prints the plans of a run; equal plans appear once. */
+/** Prints a run's plans; equal plans appear once. */
 export async function showPlans({ out }: Context, call: Client, run: Run): Promise<void> {
   if (out.json) return;
   if (run.results.length === 0) out.print(noAgentsText(run));
@@ -111,12 +111,12 @@ export const changingIn = ({ results }: Run): Run['results'] =>
 
 /**
  * Asks for confirmation to apply the given plans.
- * @param what the object of the question: the applied modules or assignment, and the number of agents
+ * @param what the object in the question: the applied modules or assignment, and the number of agents
  * @returns false if there is nothing to apply
  */
 export async function agreeToPlans({ out, prompt }: Context, plan: Run, what: string): Promise<boolean> {
   const unplanned = plan.results.filter(({ status }) => status !== 'succeeded').length;
-  // The plan of a failed agent is incomplete, and is not applied.
+  // A failed agent's plan is incomplete, and is not applied.
   if (changingIn(plan).length === 0) {
     if (unplanned === plan.results.length && unplanned > 0)
       throw new CliError(
@@ -180,7 +180,7 @@ export async function showOutcome({ out }: Context, call: Client, run: Run): Pro
   out.note(out.noteColor.dim(`To see more: muster runs show ${sanitiseLine(run.run_id)}`));
 }
 
-/** Returns the failed resources of one agent with their messages and the last lines of their scripts. */
+/** Returns one agent's failed resources with their messages and the last lines of their scripts. */
 async function whyFailed(
   call: Client,
   { node_id, operation_id }: Run['results'][number],

@@ -57,7 +57,7 @@ function watching(looks: (number | Error)[], { json = false, begun = 0 as number
   };
 }
 
-test('waits during a restart of the orchestrator, and reports it once', async () => {
+test('waits while the orchestrator restarts, and reports it once', async () => {
   const { ended, written, hears } = watching([1, away(), stopping(), away(), 2, away(), 3]);
   expect(await ended).toBe(3);
   expect(written().match(/no orchestrator answers/g)).toHaveLength(2);

@@ -4,9 +4,9 @@ import { duration } from '../text/style.ts';
 import { onCtrlC } from './interrupt.ts';
 import { followFailed, Patience, startFailed } from './watch-through.ts';
 
-/** Polls work until it has ended, and draws its progress on a terminal. */
+/** Polls an operation or run until it has finished, and draws its progress on a terminal. */
 
-/** Milliseconds before the second poll. Short, because most operations end soon. */
+/** Milliseconds before the second poll. Short, because most operations finish soon. */
 const firstWaitMs = 60;
 const longestWaitMs = 1_000;
 /** Minimum ratio of the time between two polls to the duration of a poll. Limits the load on the orchestrator. */
@@ -31,7 +31,7 @@ export interface Followed<T> {
   begin: () => Promise<T>;
   look: (now: T) => Promise<T>;
   hasEnded: (now: T) => boolean;
-  /** Returns the lines of progress; `now` is null before the first answer. */
+  /** Returns the lines of progress; `now` is null before the first response. */
   draw: (now: T | null, moment: Moment) => string[];
   /** Returns a line for each change since the last call; used without a terminal. */
   changeLines: (now: T) => string[];
@@ -42,7 +42,8 @@ export interface Followed<T> {
 }
 
 /**
- * Follows an operation or run until its end. While the orchestrator is unavailable, waits, because the agents continue.
+ * Follows an operation or run until it finishes. While the orchestrator is unavailable, waits, because the agents
+ * continue.
  * @returns the final state
  * @throws CliError with the command that shows the operation or run, if following failed
  */
@@ -106,7 +107,7 @@ function startDrawing(live: LiveBlock, seconds: () => number, lines: (moment: Mo
   let isPaused = false;
   let frame = 0;
   const draw = () => {
-    // Draw nothing for an operation that ends immediately, to avoid flicker.
+    // Draw nothing for an operation that finishes immediately, to avoid flicker.
     if (isPaused || !live.isSeen || seconds() < 0.3) return;
     live.draw(lines({ spinner: frames[frame % frames.length] ?? '', seconds: seconds(), ...live.size() }));
   };

@@ -5,7 +5,7 @@ import { goesOnText } from './watch-through.ts';
 interface Work {
   /**
    * Returns the command that shows the operation or run, such as `muster runs show 01K…`. The id is known after the
-   * first answer.
+   * first response.
    */
   see: () => string;
   /** Returns the command that cancels the operation or run; null before it has started. */
@@ -43,7 +43,7 @@ export function onCtrlC(context: Pick<Context, 'out' | 'prompt' | 'onInterrupt'>
       over,
     );
     question = null;
-    // The operation or run ended while the question was open.
+    // The operation or run finished while the question was open.
     if (over.aborted) return;
     if (answer === 'cancel') {
       isCancelled = true;

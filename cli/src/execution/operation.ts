@@ -21,7 +21,9 @@ import { stalePlanRemedy } from '../transport/explain.ts';
 import { operationLines } from './apply-view.ts';
 import { follow } from './follow.ts';
 
-/** Plans on one agent and waits for the end. An interrupt is harmless, because a plan changes nothing. */
+/**
+ * Plans on one agent and waits until the plan has finished. An interrupt is harmless, because a plan changes nothing.
+ */
 export async function planThrough(
   context: Context,
   call: Client,
@@ -49,8 +51,8 @@ interface Apply {
 }
 
 /**
- * Applies on one agent and shows the progress until the end. On an interrupt, the operation continues and the commands
- * that show and cancel it are printed.
+ * Applies on one agent and shows the progress until the apply has finished. On an interrupt, the operation continues
+ * and the commands that show and cancel it are printed.
  */
 export async function applyThrough(
   context: Context,

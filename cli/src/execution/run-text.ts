@@ -4,7 +4,7 @@ import { summaryText } from '../text/plan-text.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
 import { ago, type Colors, counted, duration } from '../text/style.ts';
 
-/** Returns the color of a status: green for success, red for failure, none while it runs. */
+/** Returns the color for a status: green for success, red for failure, none while it runs. */
 export const paintedBy = (status: string, color: Colors): ((text: string) => string) =>
   status === 'succeeded' ? color.green : status === 'running' || status === 'queued' ? (text) => text : color.red;
 
@@ -12,7 +12,7 @@ export const paintedBy = (status: string, color: Colors): ((text: string) => str
 export const removedIn = ({ results }: Pick<Run, 'results'>): number =>
   results.reduce((sum, { summary }) => sum + (summary?.removed ?? 0), 0);
 
-/** Reports whether an apply would change anything on an agent of the run. */
+/** Reports whether an apply would change anything on one of the run's agents. */
 export const runChanges = ({ results }: Pick<Run, 'results'>): boolean =>
   results.some(({ summary }) => summary !== null && summary.changed + summary.removed > 0);
 

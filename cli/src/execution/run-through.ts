@@ -12,8 +12,8 @@ import { follow } from './follow.ts';
 const watchedAgents = 8;
 
 /**
- * Waits for the end of a run and shows the progress of each agent. On an interrupt, prints the commands that show and
- * cancel the run.
+ * Waits until a run has finished and shows the progress of each agent. On an interrupt, prints the commands that show
+ * and cancel the run.
  */
 export async function seeRunThrough(
   context: Context,
@@ -58,7 +58,7 @@ export async function seeRunThrough(
   });
 }
 
-/** Returns the exit code of a run: success, failure, or partial failure if some agents succeeded. */
+/** Returns a run's exit code: success, failure, or partial failure if some agents succeeded. */
 export function exitOfRun({ status, results }: Run): Exit {
   if (status === 'succeeded' || status === 'running') return exits.done;
   return results.some((result) => result.status === 'succeeded') ? exits.partly : exits.failed;

@@ -1,12 +1,14 @@
 import { CliError, exits } from '../exit.ts';
 import { type Explanation, explain } from '../transport/explain.ts';
 
-/** Follows work on an orchestrator that may be unavailable for some time. */
+/** Follows an operation or run on an orchestrator that may be unavailable for some time. */
 
 /** Maximum seconds to wait for an unavailable orchestrator. Covers a restart or an upgrade. */
 const patienceSecs = 120;
 
-/** Reports whether an error is temporary: no answer, starting or stopping, or rate limited. */
+/**
+ * Reports whether an error is temporary: the orchestrator did not respond, is starting or stopping, or limits the rate.
+ */
 function isTemporary({ code, status }: Explanation): boolean {
   return code === 'unreachable' || (status !== null && (status === 429 || [502, 503, 504].includes(status)));
 }
@@ -17,11 +19,17 @@ export const goesOnText = (see: string, end: string | null): string =>
 const advised = (error: unknown, { exit, code, message, remedy, errors }: Explanation, more: string): CliError =>
   new CliError(exit, code, message, [remedy, more].filter(Boolean).join('\n'), { faults: errors, cause: error });
 
-/** Returns the error that ends following, with the commands that show and cancel the operation or run. */
+/**
+ * Returns the error after which the program stops following, with the commands that show and cancel the operation or
+ * run.
+ */
 export const followFailed = (error: unknown, see: string, end: string | null): CliError =>
   advised(error, explain(error), goesOnText(see, end));
 
-/** Returns the error that prevented the start. If only the response was lost, the operation or run may have started. */
+/**
+ * Returns the error that prevented the operation or run from starting. If only the response was lost, the operation or
+ * run may have started.
+ */
 export function startFailed(error: unknown, see: string): unknown {
   const { code } = ((error as Error)?.cause ?? {}) as NodeJS.ErrnoException;
   if (
@@ -43,7 +51,7 @@ export class Patience {
     this.#now = now;
   }
 
-  /** Seconds since the last answer; null while the orchestrator answers. */
+  /** Seconds since the last response; null while the orchestrator responds. */
   get lost(): number | null {
     return this.#since === null ? null : Math.max(0, this.#now() - this.#since);
   }

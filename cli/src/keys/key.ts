@@ -23,7 +23,7 @@ export interface OperatorKey {
   /** Where the private key is: unencrypted in the file, encrypted in the file, or only in ssh-agent. */
   readonly storage: 'plain' | 'sealed' | 'agent';
   /**
-   * Signs a message. Asks for the passphrase at the first call if the key has one.
+   * Signs a message. Asks for the passphrase on the first call if the key has one.
    * @returns the 64 bytes of an Ed25519 signature
    */
   sign(message: Uint8Array): Promise<Uint8Array>;
@@ -36,7 +36,9 @@ export interface KeyOptions {
   agentSocket: string | undefined;
 }
 
-/** Label of the line above an encrypted key that has the public key, so that reading it needs no passphrase. */
+/**
+ * Label of the line that precedes an encrypted key and contains the public key, so that reading it needs no passphrase.
+ */
 export const publicKeyLabel = 'Public-Key: ';
 
 function unusable(path: string, why: string, remedy: string, cause?: unknown): CliError {

@@ -10,7 +10,7 @@ import { type PublicKey, publicLine } from './ssh-key.ts';
 interface KeyFileOptions {
   /** Whether to rename an existing key instead of failing. */
   replace: boolean;
-  /** Unix seconds; part of the previous key's new name. */
+  /** Unix seconds; part of the previous key's new file name. */
   now: () => number;
 }
 

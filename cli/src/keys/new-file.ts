@@ -10,7 +10,7 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * Writes a file with mode 0600, completely or not at all. Replaces an existing file at the end.
+ * Writes a file with mode 0600, completely or not at all. Replaces an existing file as the last step.
  * @returns the size in bytes
  */
 export async function writeNewFile(path: string, pieces: AsyncIterable<Uint8Array>): Promise<number> {

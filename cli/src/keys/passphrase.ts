@@ -5,14 +5,14 @@ import type { Prompter } from './prompt.ts';
 
 export interface Passphrases {
   /**
-   * Tries the passphrase of the environment or, if there is none, up to three that the operator types.
+   * Tries the passphrase from the environment or, if there is none, up to three that the operator types.
    * @param attempt returns null for a wrong passphrase
    * @throws CliError (sign-in) if all are wrong
    */
   open<T>(path: string, attempt: (passphrase: string) => Promise<T | null>): Promise<T>;
 }
 
-/** Creates a source that never asks if the environment has a passphrase. */
+/** Creates a source that never asks if the environment contains a passphrase. */
 export function createPassphrases(env: Environment, prompt: Prompter): Passphrases {
   const wrong = (path: string, remedy: string | null) =>
     new CliError(exits.signIn, 'passphrase_wrong', `wrong passphrase for ${path}`, remedy);

@@ -44,7 +44,7 @@ test.each(['confirm', 'ask', 'choose', 'secret'] as const)(
       .catch((error: Error) => error.message);
     await expect.poll(() => text().includes('?25l') && isRaw()).toBe(true);
     giveBack();
-    // Check synchronously: the signal ends the program right after its handlers.
+    // Check synchronously: the signal terminates the program right after its handlers.
     expect(isRaw()).toBe(false);
     expect(text().lastIndexOf('?25h')).toBeGreaterThan(text().lastIndexOf('?25l'));
     expect(await answer).toBe(kind === 'choose' ? null : 'cancelled; nothing was changed');

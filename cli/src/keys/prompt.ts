@@ -28,7 +28,7 @@ export interface Prompter {
 /**
  * Creates a prompter.
  * @param input returns standard input, which takes several milliseconds to open
- * @param onQuestion called before each question with a function that ends the question and restores the terminal; its
+ * @param onQuestion called before each question with a function that closes the question and restores the terminal; its
  * result is called after the question
  */
 export function createPrompter(

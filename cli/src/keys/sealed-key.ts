@@ -10,7 +10,7 @@ const oid = (hex: string): Uint8Array => derValue(derTags.oid, Buffer.from(hex, 
 
 /**
  * Encrypts a private key as PKCS#8 `ENCRYPTED PRIVATE KEY` with PBES2 (RFC 8018), scrypt (RFC 7914), and AES-256-CBC,
- * which OpenSSL can read. Node itself offers only PBKDF2 with 2,048 rounds, too few for a key that controls every
+ * which OpenSSL can read. Node.js itself offers only PBKDF2 with 2,048 rounds, too few for a key that controls every
  * machine.
  * @returns PEM
  */

@@ -33,7 +33,7 @@ export function readPublicLine(text: string): { key: PublicKey; comment: string 
 export const isPrivateFile = (text: string): boolean => text.includes('-----BEGIN OPENSSH PRIVATE KEY-----');
 
 /**
- * Parses the part of a private key file that needs no passphrase (PROTOCOL.key of OpenSSH).
+ * Parses the part of a private key file that needs no passphrase (PROTOCOL.key in OpenSSH).
  * @returns null if the file is damaged or has no Ed25519 key
  */
 export function readPrivateHead(text: string): { key: PublicKey; sealed: boolean } | null {

@@ -5,7 +5,7 @@ import { loadShapes } from '../shapes/index.ts';
 import { describeProgram, launched } from './program.ts';
 
 /*
- * Prints all verbs and their results as one JSON object, so that checks and page generators start the program only
+ * Prints all commands and their results as one JSON object, so that checks and page generators start the program only
  * once.
  */
 
@@ -36,7 +36,7 @@ function describe(command: Command, words: readonly string[]): unknown {
     words: name,
     description: command.description(),
     group: command.helpGroup().replace(/:$/, ''),
-    /** Whether a separate program prints the help of the verb. */
+    /** Whether a separate program prints the command's help. */
     launched: launched.has(name),
     usage: command.usage(),
     arguments: command.registeredArguments.map((argument) => ({
@@ -59,7 +59,7 @@ function* helpsOf(command: Command, words: readonly string[]): Generator<[string
 const program = await describeProgram();
 process.stdout.write(
   JSON.stringify({
-    /** Help output of each verb, by its words. */
+    /** Help output of each command, by its words. */
     helps: Object.fromEntries(helpsOf(program, [])),
     program: describe(program, []),
     exits: Object.entries(exits).map(([word, code]) => ({ code, meaning: exitMeanings[word as keyof typeof exits] })),

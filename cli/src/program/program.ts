@@ -4,7 +4,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import type { Act, Register } from '../context/verb.ts';
 import type { GlobalOptions, Surroundings } from './surroundings.ts';
 
-/** A noun of the command line. The code of its verbs is imported on demand, so that help is fast. */
+/** A noun on the command line. The code of its subcommands is imported on demand, so that help is fast. */
 interface Entry {
   readonly name: string;
   readonly summary: string;
@@ -262,7 +262,7 @@ export const launched: ReadonlySet<string> = new Set(
 
 interface ProgramOptions {
   version: string;
-  /** Makes the function of a verb the action of a command. */
+  /** Makes a function the action of a command. */
   act: Act;
   stdout: (text: string) => void;
   stderr: (text: string) => void;
@@ -272,14 +272,14 @@ interface ProgramOptions {
   first?: string | undefined;
 }
 
-/** Moves the global options below the options of the verb. */
+/** Moves the global options below the command's options. */
 function globalsLast(command: Command, helper: Help): string {
   const sections = Help.prototype.formatHelp.call(helper, command, helper).trimEnd().split('\n\n');
   const isGlobal = (section: string) => section.startsWith('Global Options:');
   return `${[...sections.filter((section) => !isGlobal(section)), ...sections.filter(isGlobal)].join('\n\n')}\n`;
 }
 
-/** Creates the command line with the necessary nouns; the verbs are loaded later. */
+/** Creates the command line with the necessary nouns; the subcommands are loaded later. */
 function createProgram(options: ProgramOptions): Command {
   const { version, act, stdout, stderr, width, first } = options;
   const program = new Command('muster');
@@ -289,7 +289,7 @@ function createProgram(options: ProgramOptions): Command {
     .helpOption('-h, --help', 'show help')
     .helpCommand(false)
     .showSuggestionAfterError(true)
-    .showHelpAfterError('to do: add --help for the usage')
+    .showHelpAfterError('to do: use --help for usage information')
     .configureHelp({ showGlobalOptions: true, helpWidth: width ?? 100, formatHelp: globalsLast })
     .configureOutput({ writeOut: stdout, writeErr: stderr, outputError: (text, write) => write(text) })
     .exitOverride()
@@ -342,7 +342,7 @@ async function loadEntry(command: Command, act: Act): Promise<void> {
   for (const each of [command, ...command.commands]) each.helpCommand(false);
 }
 
-/** Returns the command line with all verbs, arguments, and options loaded. The verbs do nothing. */
+/** Returns the command line with all commands, arguments, and options loaded. The commands do nothing. */
 export async function describeProgram(): Promise<Command> {
   const act: Act = () => async () => {};
   const program = createProgram({ version: '', act, stdout: () => {}, stderr: () => {}, width: null });
@@ -387,7 +387,7 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
   const act: Act =
     (verb) =>
     async (...args) => {
-      // Commander passes the arguments, the options of the verb, and finally the command.
+      // Commander passes the arguments, the options, and finally the command.
       const command = args.at(-1) as Command;
       const rest = args.slice(0, -1);
       const { runVerb } = await import('./run.ts');
@@ -409,14 +409,14 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
       if (!json) stderr.write(text);
     },
   });
-  // Treat `muster help plan` as `muster plan --help`: commander's own help command does not load the verb.
+  // Treat `muster help plan` as `muster plan --help`: commander's own help command does not load the subcommand.
   const [first, ...others] = typed;
   if (first === '__complete') {
     await complete(program, others.slice(others[0] === '--' ? 1 : 0), surroundings);
     return 0;
   }
   const commandName = others.find((word) => !word.startsWith('-'));
-  // Report an unknown verb with the usual error, which suggests the most similar name.
+  // Report an unknown subcommand with the usual error, which suggests the most similar name.
   const isKnown = commandName === undefined || program.commands.some((command) => command.name() === commandName);
   const words =
     first === undefined ? ['--help'] : first === 'help' ? [...others, ...(isKnown ? ['--help'] : [])] : typed;
@@ -435,7 +435,7 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
         const [{ printError }, { usageError }] = await Promise.all([import('./run.ts'), import('../exit.ts')]);
         const said = error.code === 'commander.help' ? 'the verb is missing' : error.message;
         const [message = '', hint] = said.replace(/^error: /, '').split('\n');
-        const remedy = hint ?? 'Add --help for the usage.';
+        const remedy = hint ?? 'Use --help for usage information.';
         return printError(usageError(message, remedy), { stderr, json, verbose: false, env });
       }
       return 2;

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { openLocalTerminal } from '../terminal/local-terminal.ts';
 import { runProgram } from './program.ts';
 
-test('opens standard input only for a verb that reads it', async () => {
+test('opens standard input only for a command that reads it', async () => {
   let text = '';
   const sink = new PassThrough().on('data', (piece: Buffer) => (text += piece.toString()));
   const exit = await runProgram(['profile', 'list'], {

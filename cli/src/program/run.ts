@@ -9,7 +9,7 @@ import { parseSwitch } from '../text/values.ts';
 import type { GlobalOptions, Surroundings } from './surroundings.ts';
 
 /**
- * Runs one verb and reports its error.
+ * Runs one command and reports its error.
  * @returns the exit code
  */
 export async function runVerb(

@@ -12,7 +12,7 @@ export interface Surroundings {
   stdin: Readable & { isTTY?: boolean };
   stdout: Sink;
   stderr: NodeJS.WritableStream & Sink;
-  /** Replaces the prompter of the terminal, in tests. */
+  /** Replaces the terminal's prompter, in tests. */
   prompt?: Prompter;
   /** Unix seconds. */
   now: () => number;
@@ -20,11 +20,11 @@ export interface Surroundings {
   /** As `terminal` in `Context`. */
   terminal: () => Promise<LocalTerminal>;
   onInterrupt: (say: Interrupted) => () => void;
-  /** Calls `say` before a signal ends the program. @returns a function that removes the handler */
+  /** Calls `say` before a signal terminates the program. @returns a function that removes the handler */
   onEnd: (say: () => void) => () => void;
 }
 
-/** Options of every verb. */
+/** Options that every command has. */
 export interface GlobalOptions extends TargetOptions {
   json?: boolean;
   verbose?: boolean;

@@ -4,7 +4,7 @@ import type { Shape, Shapes } from './shape.ts';
 
 const draft = { target: 'draft-2020-12', io: 'output', unrepresentable: 'any' } as const;
 
-/** Returns the JSON Schema of a verb's output, or of each line of it. */
+/** Returns the JSON Schema of a command's output, or of each line of it. */
 export const jsonSchemaOf = ({ schema }: Shape): Record<string, unknown> =>
   z.toJSONSchema(schema, draft) as Record<string, unknown>;
 
@@ -12,7 +12,7 @@ export const jsonSchemaOf = ({ schema }: Shape): Record<string, unknown> =>
 export const errorJsonSchema = (): Record<string, unknown> =>
   z.toJSONSchema(errorShape, draft) as Record<string, unknown>;
 
-/** Returns a JSON Schema for all verbs, with a property for each verb and one for `error`. */
+/** Returns a JSON Schema for all commands, with a property for each command and one for `error`. */
 export function documentOf(shapes: Shapes): Record<string, unknown> {
   const entries = Object.entries(shapes)
     .filter((entry): entry is [string, Shape] => entry[1] !== null)

@@ -9,12 +9,12 @@ const leaves = (command: Command, words: string[] = []): string[] =>
     ? [words.join(' ')]
     : command.commands.flatMap((each) => leaves(each, [...words, each.name()]));
 
-test('every verb declares its --json output, and no other verb is declared', async () => {
+test('every command declares its --json output, and no other command is declared', async () => {
   const verbs = leaves(await describeProgram()).filter((words) => !launched.has(words));
   expect(Object.keys(await loadShapes()).toSorted()).toEqual(verbs.toSorted());
 });
 
-test('loadShapes with a noun loads the shapes of its verbs', async () => {
+test('loadShapes with a noun loads the shapes of its subcommands', async () => {
   const all = await loadShapes();
   for (const words of Object.keys(all)) {
     const [noun = ''] = words.split(' ');
@@ -22,7 +22,7 @@ test('loadShapes with a noun loads the shapes of its verbs', async () => {
   }
 });
 
-test('documents every verb that prints JSON, and errors', async () => {
+test('documents every command that prints JSON, and errors', async () => {
   const shapes = await loadShapes();
   const document = documentOf(shapes) as { properties: Record<string, unknown>; $defs: Record<string, unknown> };
   const printing = Object.keys(shapes).filter((words) => shapes[words] !== null);

@@ -39,7 +39,7 @@ const files: Readonly<Record<string, () => Promise<{ shapes: Shapes }>>> = {
 };
 
 /**
- * Loads the shapes by the words of their verb.
+ * Loads the shapes by the words of their command.
  * @param noun loads only the shapes of this noun; undefined loads all
  */
 export async function loadShapes(noun?: string): Promise<Shapes> {

@@ -1,14 +1,14 @@
 import type { Route } from '@muster/protocol/http';
 import { z } from 'zod';
 
-/** The output of a verb with `--json`. */
+/** A command's output with `--json`. */
 export interface Shape {
   readonly schema: z.ZodType;
   /** `lines` means that each line is a JSON value, printed as soon as it is available. */
   readonly form: 'document' | 'lines';
 }
 
-/** Shapes by the words of their verb; null if the verb prints no JSON. */
+/** Shapes by the words of their command; null if the command prints no JSON. */
 export type Shapes = Readonly<Record<string, Shape | null>>;
 
 /** Returns the shape of output that is a single JSON document. */

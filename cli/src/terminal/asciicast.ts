@@ -15,7 +15,7 @@ export type CastEvent =
   | { readonly kind: 'output'; readonly at: number; readonly text: string }
   | { readonly kind: 'resize'; readonly at: number; readonly cols: number; readonly rows: number };
 
-/** Maximum characters of a line. Events are shorter: the orchestrator writes chunks of 64 KiB. */
+/** Maximum line length in characters. Events are shorter: the orchestrator writes chunks of 64 KiB. */
 const longestLine = 2 * 1024 * 1024;
 
 const damaged = (line: number, what: string): CliError =>

@@ -84,7 +84,7 @@ export class ControlSequences {
       return;
     }
     if (this.#c1 && code >= 0x80 && code <= 0x9f) {
-      // A C1 character equals ESC and the character 64 code points below. ST ends a string.
+      // A C1 character equals ESC and the character 64 code points below. ST terminates a string.
       if (this.#state === 'string' || this.#state === 'string_escape') {
         if (code === 0x9c) this.#endString(tokens);
         return;

@@ -11,7 +11,7 @@ afterEach(() => {
 
 const events = { bytes: () => {}, text: () => {}, alive: () => {}, answered: () => {}, closed: () => {} };
 
-/** Returns the error of a connection attempt if the server refuses the upgrade with this answer. */
+/** Returns the error of a connection attempt if the server refuses the upgrade with this response. */
 async function dialled(status: number, body: string, headers: OutgoingHttpHeaders = {}): Promise<unknown> {
   const server = createServer((_request, response) => response.writeHead(status, headers).end(body));
   const agent = new Agent();
@@ -36,7 +36,7 @@ test("reports a refusal with the orchestrator's message", async () => {
   expect(refusal).toMatchObject({ message: 'Too many of them.', problem: { code: 'rate_limited' }, retryAfter: 3 });
 });
 
-test('reports only the status of an answer that is not a problem document or too large', async () => {
+test('reports only the status of a response that is not a problem document or is too large', async () => {
   for (const body of ['<h1>Bad gateway</h1>', '', problem(502, 'x', 'y'.repeat(200_000))]) {
     const refusal = await dialled(502, body);
     expect(refusal).toMatchObject({ problem: { status: 502, code: 'unexpected_answer' } });

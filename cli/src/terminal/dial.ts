@@ -14,7 +14,7 @@ const largestRefusal = 64 * 1024;
 /**
  * Opens a WebSocket to an orchestrator, with the same certificate check as for requests.
  * @returns a paused connection
- * @throws CliError without an answer; ApiError if the orchestrator refuses
+ * @throws CliError without a response; ApiError if the orchestrator refuses
  */
 export function dialTerminal(url: URL, agentFor: AgentFor, events: WireEvents): Promise<Wire> {
   const address = new URL(url);

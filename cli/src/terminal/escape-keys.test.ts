@@ -39,7 +39,7 @@ test('passes pasted text unchanged, even after a typed tilde', () => {
   expect(typed('~', pasted)).toBe(`~${pasted}`);
 });
 
-test('passes small pieces of a paste unchanged, and detects keys again afterwards', () => {
+test('passes small chunks of a paste unchanged, and detects keys again afterwards', () => {
   const pasted = `first line of some length, as pastes have\n`;
   expect(typed(pasted, '~~~\n', 90, '~.', 90, '\n~~')).toBe(`${pasted}~~~\n~.\n~~`);
   expect(typed(pasted, '~.\r', 150, '~', '.')).toBe(`${pasted}~.\r<leave>`);

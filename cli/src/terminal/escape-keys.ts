@@ -11,8 +11,8 @@ const tilde = 0x7e;
 const commands: Readonly<Record<string, 'leave' | 'detach' | 'help'>> = { '.': 'leave', d: 'detach', '?': 'help' };
 
 /**
- * Maximum size of a read of typed keys, in bytes. A larger read is a paste: it passes unchanged, so that `~.` in it
- * does not end the session.
+ * Maximum size of a read that counts as typed keys, in bytes. A larger read is a paste: it passes unchanged, so that
+ * `~.` in it does not close the session.
  */
 const maxTyped = 32;
 /** Milliseconds after a paste in which small reads still belong to it. A terminal splits a large paste. */
@@ -21,7 +21,7 @@ const pasteGoesOn = 100;
 export class EscapeKeys {
   #lineBegins = true;
   #tilde = false;
-  /** Time of the last piece of a paste. */
+  /** Time of the last chunk of a paste. */
   #pastedAt = Number.NEGATIVE_INFINITY;
 
   /** Treats the next key as the first of a line, because earlier keys were dropped. */

@@ -82,7 +82,7 @@ async function stage(
 
 const until = (check: () => void) => vi.waitFor(check, { interval: 5 });
 
-test('passes bytes unchanged in both directions, and ends with the exit code of the shell', async () => {
+test('passes bytes unchanged in both directions, and returns the exit code of the shell', async () => {
   const { controlled, far, ending } = await stage('terminal');
   await until(() => expect(far[0]?.messages).toEqual([{ type: 'resize', cols: 80, rows: 24 }]));
   const everyByte = Uint8Array.from({ length: 256 }, (_, at) => at);
@@ -100,7 +100,7 @@ test('passes bytes unchanged in both directions, and ends with the exit code of 
   expect(controlled.isClosed()).toBe(true);
 });
 
-test('sends the size once at the start and once after each change', async () => {
+test('sends the size once when it connects and once after each change', async () => {
   const { controlled, far, ending } = await stage('terminal');
   await until(() => expect(far[0]?.messages.length).toBe(1));
   controlled.resize({ cols: 120, rows: 40 });
@@ -112,7 +112,7 @@ test('sends the size once at the start and once after each change', async () => 
   await ending;
 });
 
-test('~. ends the session and restores the screen', async () => {
+test('~. closes the session and restores the screen', async () => {
   const { controlled, far, ended, ending } = await stage('terminal');
   await until(() => expect(far.length).toBe(1));
   far[0]?.socket.send(Buffer.from('\u001b[?1049h\u001b[?1000hvim'));
@@ -125,7 +125,7 @@ test('~. ends the session and restores the screen', async () => {
   expect(far[0]?.typed()).toBe('');
 });
 
-test('~d leaves without ending the session, and ~? prints help', async () => {
+test('~d leaves without closing the session, and ~? prints help', async () => {
   const { controlled, far, ended, ending } = await stage('terminal');
   await until(() => expect(far.length).toBe(1));
   controlled.type('~?');
@@ -136,7 +136,7 @@ test('~d leaves without ending the session, and ~? prints help', async () => {
 });
 
 test.each(['SIGTERM', 'SIGHUP'] as const)(
-  'ends the session after %s although the orchestrator does not answer',
+  'closes the session after %s although the orchestrator does not respond',
   async (signal) => {
     const { controlled, far, ending } = await stage('terminal', { end: () => new Promise(() => {}) });
     await until(() => expect(far.length).toBe(1));
@@ -146,7 +146,7 @@ test.each(['SIGTERM', 'SIGHUP'] as const)(
   },
 );
 
-test('ends the session if the terminal hangs up', async () => {
+test('closes the session if the terminal hangs up', async () => {
   const { controlled, far, ended, ending } = await stage('terminal');
   await until(() => expect(far.length).toBe(1));
   controlled.endInput();
@@ -154,7 +154,7 @@ test('ends the session if the terminal hangs up', async () => {
   expect(ended).toEqual(['ended']);
 });
 
-test('ends with the reason of the orchestrator, and does not attach again', async () => {
+test("returns the orchestrator's reason, and does not attach again", async () => {
   let attached = 0;
   const { far, ending } = await stage('terminal', {
     attach: async () => {
@@ -204,7 +204,7 @@ test('after a reconnect, filters queries from the recent screen, keeps key modes
   expect(far[0]?.typed()).toBe('');
 });
 
-test('~. ends the session even while the connection is lost', async () => {
+test('~. closes the session even while the connection is lost', async () => {
   const { controlled, far, ended, ending } = await stage('terminal', { attach: () => new Promise(() => {}) });
   await until(() => expect(far.length).toBe(1));
   controlled.type('in the middle of a line');
@@ -217,7 +217,7 @@ test('~. ends the session even while the connection is lost', async () => {
   expect(ended).toEqual(['ended']);
 });
 
-test('does not report the end of the session if the orchestrator could not be reached to end it', async () => {
+test('does not report the session as closed if the orchestrator could not be reached to close it', async () => {
   const { controlled, far, ending } = await stage('terminal', {
     attach: () => new Promise(() => {}),
     end: () => Promise.reject(new Error('nobody is there')),
@@ -229,7 +229,7 @@ test('does not report the end of the session if the orchestrator could not be re
   expect(await ending).toEqual({ kind: 'left', how: 'leave', goesOn: true });
 });
 
-test('retries a lost connection for a minute, but not after the session has ended', async () => {
+test('retries a lost connection for a minute, but not after the session was closed', async () => {
   let now = 0;
   let tries = 0;
   const refused = (status: number, code: string) =>
@@ -300,7 +300,7 @@ test('reconnects after a long silence', async () => {
   let skipped = 0;
   const { far, ending, controlled } = await stage('terminal', { clock: () => performance.now() + skipped });
   await until(() => expect(far.length).toBe(1));
-  // A paused socket reads nothing, so it does not answer pings.
+  // A paused socket reads nothing, so it does not respond to pings.
   far[0]?.socket.pause();
   await until(() => {
     // Bytes that were in transit reset the timer, so advance the time again.
@@ -321,7 +321,7 @@ test('pauses the connection while the reader is stopped, and delivers all output
   for (let at = 0; at < total; at++) far[0]?.socket.send(piece);
   await until(() => expect(controlled.untaken()).toBeGreaterThan(256 * 1024));
   await new Promise((resolve) => setTimeout(resolve, 100));
-  // The buffer may exceed its limit by at most one read of the connection.
+  // The buffer may exceed its limit by at most one read from the connection.
   expect(controlled.untaken()).toBeLessThan(512 * 1024);
   expect(far[0]?.socket.bufferedAmount).toBeGreaterThan(16 * 1024 * 1024);
   const takeovers = setInterval(() => {
@@ -365,7 +365,7 @@ test('completes the last line of a pipe, and sends Ctrl-D until a program reads 
   expect(await ending).toMatchObject({ kind: 'exit', code: 0 });
 });
 
-test('ends the session if the reader closes the pipe', async () => {
+test('closes the session if the reader closes the pipe', async () => {
   const { controlled, far, ended, ending } = await stage('pipe');
   await until(() => expect(far.length).toBe(1));
   controlled.hangUp();
@@ -374,7 +374,7 @@ test('ends the session if the reader closes the pipe', async () => {
   expect(ended).toEqual(['ended']);
 });
 
-test('in view mode, sends no input, filters queries, and leaves without ending the session', async () => {
+test('in view mode, sends no input, filters queries, and leaves without closing the session', async () => {
   const { controlled, far, ended, ending } = await stage('terminal', {
     mode: 'view',
     onOpen: ({ socket, say }) => {

@@ -28,7 +28,7 @@ export interface WireEvents {
   text(text: string): void;
   /** Called whenever data arrives. */
   alive(): void;
-  /** Called when the server answers a ping. It has then read all earlier data. */
+  /** Called when the server responds to a ping. It has then read all earlier data. */
   answered(): void;
   closed(): void;
 }
@@ -42,11 +42,11 @@ export interface LiveOptions {
   /**
    * Opens a connection.
    * @returns the connection, paused so that no data arrives before the caller listens
-   * @throws if the orchestrator does not answer or refuses
+   * @throws if the orchestrator does not respond or refuses
    */
   dial(address: string, events: WireEvents): Promise<Wire>;
   end(): Promise<void>;
-  /** Returns milliseconds of a monotonic clock. */
+  /** Returns milliseconds on a monotonic clock. */
   readonly clock: () => number;
   /** Sleeps without keeping the program running. */
   readonly sleep: (milliseconds: number) => Promise<void>;
@@ -55,9 +55,9 @@ export interface LiveOptions {
 /** Why this program left the terminal session. */
 export type Ending =
   | { readonly kind: 'exit'; readonly code: number | null; readonly signal: string | null }
-  /** The orchestrator ended the connection or the session for this reason. */
+  /** The orchestrator closed the connection or the session for this reason. */
   | { readonly kind: 'error'; readonly code: string; readonly message: string }
-  /** The operator left. `goesOn` is true if the orchestrator has not confirmed the end of the session. */
+  /** The operator left. `goesOn` is true if the orchestrator has not confirmed that the session is closed. */
   | { readonly kind: 'left'; readonly how: 'leave' | 'detach'; readonly goesOn?: true }
   | { readonly kind: 'signal'; readonly signal: EndSignal; readonly goesOn?: true }
   /** The connection was lost and reconnecting failed. */
@@ -79,11 +79,11 @@ const askAfter = 10_000;
 const lostAfter = 30_000;
 /**
  * Bytes of unread input. Above this limit, the remote program may not be reading its input; the orchestrator then stops
- * reading and answers no pings. The orchestrator's own pings, one every 30 s, still prove that it is alive.
+ * reading and does not respond to pings. The orchestrator's own pings, one every 30 s, still prove that it is alive.
  */
 const maxUnread = 32 * 1024;
 const lostAfterUnread = 75_000;
-/** Maximum bytes of a message to the orchestrator, which accepts four times as many. */
+/** Maximum size of a message to the orchestrator, in bytes. The orchestrator accepts four times as many. */
 const longestTyped = 16 * 1024;
 
 const endOfInput = Uint8Array.of(0x04);
@@ -97,7 +97,7 @@ const helpText = [
 ].join('\n');
 
 /**
- * Connects the local terminal to a session until either side ends it. Reconnects for up to a minute after a lost
+ * Connects the local terminal to a session until either side closes it. Reconnects for up to a minute after a lost
  * connection. Restores the local terminal before it returns.
  */
 export async function live(options: LiveOptions): Promise<Ending> {
@@ -117,7 +117,7 @@ class Live {
   #isOver = false;
   #exited = false;
   #wire: Wire | null = null;
-  /** Incremented with each connection, to ignore events of earlier ones. */
+  /** Incremented with each connection, to ignore events from earlier ones. */
   #generation = 0;
   #unwritten = 0;
   #wirePaused = false;
@@ -176,13 +176,13 @@ class Live {
     this.#over.resolve(ending);
   }
 
-  /** Leaves the session at the operator's request. Ends it, unless the operator only viewed or detached. */
+  /** Leaves the session at the operator's request. Closes it, unless the operator only viewed or detached. */
   #leave(ending: Extract<Ending, { kind: 'left' | 'signal' | 'unread' }>): void {
     if (this.#isOver) return;
     this.#isOver = true;
     const goesOn = this.#options.mode === 'view' || (ending.kind === 'left' && ending.how === 'detach');
     if (goesOn) this.#over.resolve(ending);
-    // The orchestrator may not answer. The session then ends later, after a timeout of the orchestrator.
+    // The orchestrator may not respond. In that case, the session is closed later, when the orchestrator times out.
     else
       void Promise.race([
         this.#options.end().then(
@@ -299,8 +299,8 @@ class Live {
     const current = this.#filter;
     if (current === null) return received;
     const admitted = current.filter.feed(current.decoder.decode(received, { stream: true }));
-    // The recent screen is one message. Its terminal queries were answered when they were first shown. Remove the
-    // filter after it, when no sequence or character is incomplete.
+    // The recent screen is one message. The terminal already responded to its queries when they were first shown.
+    // Remove the filter after it, when no sequence or character is incomplete.
     if (current.once && current.filter.isAtRest && (received.at(-1) ?? 0) < 0x80) this.#filter = null;
     return Buffer.from(admitted);
   }
@@ -364,7 +364,7 @@ class Live {
   }
 
   /**
-   * Repeats Ctrl-D until the session ends. The session's input is a terminal, where Ctrl-D means the end of input, and
+   * Repeats Ctrl-D until the session is closed. The session's input is a terminal, where Ctrl-D means end of input, and
    * a running program may consume the first ones.
    */
   async #sendEnd(): Promise<void> {

@@ -8,7 +8,7 @@ export interface Size {
   readonly rows: number;
 }
 
-/** Signals that end the program. */
+/** Signals that terminate the program. */
 export type EndSignal = 'SIGTERM' | 'SIGHUP' | 'SIGINT' | 'SIGQUIT';
 
 /** The terminal or pipes of this program. */
@@ -34,7 +34,7 @@ export interface LocalTerminal {
   say(lines: string): Promise<void>;
   onSignal(listener: (signal: EndSignal) => void): void;
   /**
-   * Registers a function that returns the text with which the program restores the screen when it ends, even after an
+   * Registers a function that returns the text with which the program restores the screen when it exits, even after an
    * error.
    */
   beforeExit(text: () => string): void;
@@ -83,7 +83,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
     try {
       stdin.setRawMode?.(raw);
       isRaw = raw;
-      // Node's raw mode still translates line feeds, which the remote terminal has translated already; an editor's
+      // Node.js's raw mode still translates line feeds, which the remote terminal has translated already; an editor's
       // output would slant. Only `stty` can turn this off. Leaving raw mode restores it.
       if (raw) spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'], timeout: 5_000 });
     } catch {
@@ -133,8 +133,8 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
       rawMode(true);
       stdin.on('data', bytes);
       stdin.on('end', end);
-      // A terminal that hangs up causes a read error. Keep the handler after `close`: an unhandled error would end the
-      // program.
+      // A terminal that hangs up causes a read error. Keep the handler after `close`: an unhandled error would
+      // terminate the program.
       stdin.on('error', end);
       undo.push(() => {
         stdin.off('data', bytes);

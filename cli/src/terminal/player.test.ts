@@ -81,13 +81,13 @@ test('skips forward immediately, and back by replaying from the beginning', asyn
   expect(beyond.shown.slice(0, 2)).toEqual(['0.0 a', '3.0 b']);
 });
 
-test('reports a recording that is larger than the window, at the start and when it grows', async () => {
+test('reports a recording that is larger than the window, before playback and when it grows', async () => {
   const grows = cast([1, 'r', '100x30'], [2, 'r', '90x20'], [3, 'o', 'x']);
   expect((await play(grows)).tooLarge).toEqual(['100x30']);
   expect((await play(grows, { window: [60, 50] })).tooLarge).toEqual(['80x24', '100x30']);
 });
 
-test('filters terminal queries, and restores changed modes at the end', async () => {
+test('filters terminal queries, and restores changed modes when playback stops', async () => {
   const { shown, restore } = await play(cast([0, 'o', 'x\u001b[6'], [0, 'o', 'ny\u001b[?1049h']));
   expect(shown.join('')).toBe('0.0 x0.0 y\u001b[?1049h');
   expect(restore).toBe('\u001b[?1049l');

@@ -13,7 +13,7 @@ export interface PlayerOptions {
   readonly size: () => { cols: number; rows: number } | null;
   /** Called before the first output, and whenever the recording grows, if the recording does not fit the window. */
   readonly tooLarge: (cols: number, rows: number) => void;
-  /** Returns milliseconds of a monotonic clock. */
+  /** Returns milliseconds on a monotonic clock. */
   readonly clock: () => number;
   /** Waits; resolves early if the signal is aborted. */
   readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<void>;
@@ -40,11 +40,11 @@ export function playerKeys(bytes: Uint8Array): PlayerKey[] {
 export class Player {
   readonly #options: PlayerOptions;
   readonly #screen = new ScreenState();
-  /** Aborted by a key press, to end the current wait. */
+  /** Aborted by a key press, to cancel the current wait. */
   #interrupt = new AbortController();
   #paused = false;
   #quit = false;
-  /** Target of a skip, in seconds of the recording; null if there is none. */
+  /** Position to skip to, in seconds of the recording; null if there is none. */
   #target: number | null = null;
   /** Position in the recording, and the time of the clock at that position. Both in seconds. */
   #position = 0;
@@ -73,7 +73,7 @@ export class Player {
 
   /**
    * Plays the recording.
-   * @returns false if the operator quit before the end
+   * @returns false if the operator quit early
    */
   async play(): Promise<boolean> {
     this.#setPosition(0);

@@ -43,7 +43,7 @@ const hostile = {
   'a gentle reset with a number': '\u001b[5!p',
 };
 
-test.each(Object.entries(hostile))('blocks %s, whole or in pieces', (_, sequence) => {
+test.each(Object.entries(hostile))('blocks %s, whole or in chunks', (_, sequence) => {
   expect(shown(`a${sequence}b`)).toBe('ab');
   expect(shown('a', ...sequence, 'b')).toBe('ab');
   // Terminals execute a sequence that contains a control character.
@@ -57,7 +57,7 @@ test('passes sequences that draw on the screen without a change', () => {
   expect(shown(...screen)).toBe(screen);
 });
 
-test('passes only the display modes of modes that are set together', () => {
+test('passes only the display modes among modes that are set together', () => {
   expect(shown('\u001b[?1049;2004;25h')).toBe('\u001b[?1049;25h');
 });
 

@@ -1,12 +1,12 @@
 import { ControlSequences, type Token } from './control-sequences.ts';
 
 /**
- * Filters output for the terminal of an operator who only views it.
- * A recording or another operator's session is untrusted input. Some sequences make a terminal answer (DSR, DA,
- * DECRQSS, DECRQM, window reports, color queries), and the answer arrives as if the viewer had typed it. Others write
- * to the clipboard, set titles, print, save files, resize the window, lock the keyboard, or enable mouse and key
- * reports. Therefore only listed sequences pass: text, colors, cursor movement, erasing, and scrolling. They are
- * written again in their canonical form, so that no terminal interprets them differently.
+ * Filters output for the terminal of an operator who only views it. A recording or another operator's session is
+ * untrusted input. Some sequences make a terminal send a response (DSR, DA, DECRQSS, DECRQM, window reports, color
+ * queries), which arrives as if the viewer had typed it. Others write to the clipboard, set titles, print, save files,
+ * resize the window, lock the keyboard, or enable mouse and key reports. Therefore only listed sequences pass: text,
+ * colors, cursor movement, erasing, and scrolling. They are written again in their canonical form, so that no terminal
+ * interprets them differently.
  */
 export class ReplayFilter {
   readonly #sequences = new ControlSequences({ c1: true });

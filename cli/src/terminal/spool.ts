@@ -7,7 +7,7 @@ const pieceBytes = 64 * 1024;
 
 /**
  * Buffers a stream in an unlinked temporary file, so that it can be read from the beginning even while it grows. No
- * other process can open the file, and it disappears when the program ends.
+ * other process can open the file, and it disappears when the program exits.
  */
 export class Spool {
   readonly #file: FileHandle;
@@ -49,7 +49,7 @@ export class Spool {
 
   /**
    * Reads from the beginning and waits for more data.
-   * @throws the error of the source
+   * @throws the source's error
    */
   async *read(): AsyncGenerator<Uint8Array> {
     for (let at = 0; ; ) {

@@ -1,7 +1,7 @@
 import type { Client } from '@muster/protocol/client';
 import { type Agent, getAgent, listAgents } from '@muster/protocol/http';
 
-/** Returns the name of an agent, or the beginning of its id if it has no name. */
+/** Returns an agent's name, or the first characters of its id if it has no name. */
 export const agentLabel = (agent: Pick<Agent, 'name' | 'node_id'>): string => agent.name ?? agent.node_id.slice(0, 12);
 
 /** Returns names by node id. Requests a few agents one by one, and many with one list. Omits removed agents. */

@@ -5,7 +5,7 @@ import type { Style } from './style.ts';
 
 /** Number of lines shown before and after the faulty line. */
 const around = 2;
-/** Maximum characters of a line that are shown without a terminal. */
+/** Maximum number of characters in a line that are shown without a terminal. */
 const longest = 120;
 
 /**

@@ -47,7 +47,7 @@ test.each([
 });
 
 describe('cutTime', () => {
-  test('splits a period that ends now into columns wider than the sample interval', () => {
+  test('splits the period up to now into columns wider than the sample interval', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 60, max: 31_536_000 }),

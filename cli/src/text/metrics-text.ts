@@ -39,8 +39,8 @@ export interface Window {
 }
 
 /**
- * Splits the period that ends now into columns that fit. Each column is longer than the interval between samples, so
- * that a healthy machine leaves no gap.
+ * Splits the period up to now into columns that fit. Each column is longer than the interval between samples, so that a
+ * healthy machine leaves no gap.
  * @param since length of the period in seconds
  * @param interval seconds between two samples; null if unknown
  */

@@ -2,7 +2,7 @@
 const keyLength = 256;
 
 /**
- * Returns the part of a script's output that was not shown yet. The output of a running script contains only its end;
+ * Returns the part of a script's output that was not shown yet. A running script's output contains only its last part;
  * finished output may lack its middle.
  * @param before the output that was shown; empty if none
  */

@@ -101,7 +101,7 @@ test('after a confirmed plan, prints failures but no details', () => {
   expect(text).toContain('no disk');
 });
 
-test('prints a queued apply as not ended', () => {
+test('prints a queued apply as unfinished', () => {
   const text = renderOperation(operation([], { kind: 'apply', status: 'queued' }), 'web-1', style());
   expect(text).toMatch(/The operation is queued\.$/);
   expect(text).not.toContain('Nothing');

@@ -28,7 +28,7 @@ const done: Readonly<Record<ResourceAction, string>> = {
 export const hasChanges = ({ resources }: Pick<Operation, 'resources'>): boolean =>
   resources.some(({ status }) => status === 'would_change' || status === 'changed');
 
-/** Returns the resources that an apply of this plan would remove. */
+/** Returns the resources that applying this plan would remove. */
 export const removalsOf = ({ resources }: Pick<Operation, 'resources'>): ResourceResult[] =>
   resources.filter(({ action, status }) => action === 'remove' && status === 'would_change');
 

@@ -37,7 +37,7 @@ const longestValue = 160;
 
 /**
  * Returns the first line of a resource.
- * @param width width of the verb column
+ * @param width width of the action column
  */
 export function headLine(
   result: ResourceResult,
@@ -127,7 +127,7 @@ export function diffLines(diff: string, color: Colors, headers = false, width: n
   });
 }
 
-/** Returns the lines of an agent's message, indented. */
+/** Returns an agent's message as indented lines. */
 export function messageLines(message: string, paint: Paint, width: number | null = null): string[] {
   const wrap = (line: string) => (width === null ? line : wrapWords(line, width - indent.length, ''));
   return sanitise(message.trimEnd())

@@ -28,7 +28,7 @@ test('keeps plain text, other scripts and emoji unchanged', () => {
   for (const text of ['web-1', 'Größe', '東京', 'שלום', 'naïve 👍🏽']) expect(sanitiseLine(text)).toBe(text);
 });
 
-test('keeps newlines and tabs in text of several lines, and escapes them in one line', () => {
+test('keeps newlines and tabs in multi-line text, and escapes them in a single line', () => {
   expect(sanitise('a\tb\r\nc')).toBe('a\tb\nc');
   expect(sanitiseLine('a\tb\nc')).toBe('a\\tb\\nc');
 });

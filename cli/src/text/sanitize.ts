@@ -1,14 +1,14 @@
 import { visible, visibleJson, visibleLine } from '@muster/protocol';
 
 /**
- * Escapes untrusted text of agents, module authors, or a server for a terminal. Everything that could move the cursor,
- * change colors, set titles, or reorder text becomes a visible escape.
+ * Escapes untrusted text from agents, module authors, or a server for a terminal. Everything that could move the
+ * cursor, change colors, set titles, or reorder text becomes a visible escape.
  */
 
-/** Escapes text of several lines; preserves newlines and tabs. */
+/** Escapes multi-line text; preserves newlines and tabs. */
 export const sanitise = (text: string): string => visible(text.replace(/\r\n/g, '\n'));
 
-/** Escapes text of one line, including newlines and tabs, so that it cannot imitate a line of the program. */
+/** Escapes single-line text, including newlines and tabs, so that it cannot imitate a line of the program. */
 export const sanitiseLine = visibleLine;
 
 /** Escapes text and indents all lines except the first, so that they cannot imitate lines of the program. */

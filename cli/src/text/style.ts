@@ -3,7 +3,7 @@ import type { Environment } from '../directories.ts';
 
 export type Colors = ReturnType<typeof picocolors.createColors>;
 
-/** The properties of an output that determine the layout and the colors of text. */
+/** The output properties that determine the layout and the colors of text. */
 export interface Style {
   readonly color: Colors;
   /** Columns of the terminal; null for no limit if the output is not a terminal. */

@@ -27,7 +27,8 @@ export function parseDuration(text: string): number {
 
 /**
  * How a moment is used: in the past (`since`), or as the start (`from`) or end (`until`) of a future period. A duration
- * is subtracted from now for `since`, and added otherwise. A day means its end for `until`, and otherwise its start.
+ * is subtracted from now for `since`, and added otherwise. For `until`, the period includes the whole day; otherwise, a
+ * day means its start.
  */
 export type MomentUse = 'since' | 'from' | 'until';
 

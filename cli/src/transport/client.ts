@@ -160,7 +160,7 @@ class OnceAgent extends Agent {
 class PinnedAgent extends Agent {
   readonly #options: TransportOptions;
   readonly #policy: TrustPolicy;
-  /** Certificate of the last handshake; null before it. */
+  /** Certificate from the last handshake; null before it. */
   #certificate: X509Certificate | null = null;
 
   constructor(options: TransportOptions) {
@@ -172,8 +172,8 @@ class PinnedAgent extends Agent {
 
   /**
    * Returns the names of the server that this client has verified, so that a signature over a name is useless for any
-   * other server. Includes the origin only if an authority signed the certificate: an attacker on the path has the same
-   * origin, and the operator may have trusted the attacker's certificate.
+   * other server. Includes the origin only if a CA signed the certificate: an attacker on the path has the same origin,
+   * and the operator may have trusted the attacker's certificate.
    */
   servers(origin: string): string[] {
     const byKey = this.#certificate === null ? [] : [serverOfKey(keyOf(this.#certificate))];
@@ -234,14 +234,14 @@ class PinnedAgent extends Agent {
         exits.unreachable,
         'certificate_changed',
         `${origin} presented a different key than before`,
-        'Someone may intercept the connection. Use --fingerprint instead of --insecure-skip-verify.',
+        'Someone may be intercepting the connection. Use --fingerprint instead of --insecure-skip-verify.',
       );
     }
     this.#certificate = certificate;
     return socket;
   }
 
-  /** Connects with a certificate that Node's built-in authorities or the machine's authorities have signed. */
+  /** Connects to a server whose certificate is signed by one of Node.js's built-in CAs or one of the machine's CAs. */
   async #vouched(host: string, port: number): Promise<TLSSocket> {
     try {
       return await this.#handshake(host, port, { rejectUnauthorized: true });
@@ -309,7 +309,7 @@ function changed(origin: string, policy: Extract<TrustPolicy, { kind: 'pinned' }
     `the certificate of ${origin} is not ${expected}; nothing was sent\n` +
       `expected:\n${showFingerprint(policy.fingerprint)}\n` +
       `presented:\n${showFingerprint(presented)}`,
-    `Someone may intercept the connection. If the certificate was replaced on purpose (an orchestrator creates a new one when its advertised_host changes), compare it with ${fingerprintSource}, then: muster login --url ${origin} --fingerprint ${showFingerprint(presented)}`,
+    `Someone may be intercepting the connection. If the certificate was replaced on purpose (an orchestrator creates a new one when its advertised_host changes), compare it with ${fingerprintSource}, then: muster login --url ${origin} --fingerprint ${showFingerprint(presented)}`,
   );
 }
 

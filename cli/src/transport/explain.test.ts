@@ -28,7 +28,7 @@ test.each([
   expect(explain(answer(code)).exit).toBe(exit);
 });
 
-test('defines a remedy for every error of the table', () => {
+test('defines a remedy for every error in the table', () => {
   for (const code of Object.keys(errorKinds)) expect(explain(answer(code)).remedy, code).toBeTruthy();
 });
 

@@ -68,7 +68,7 @@ export function explain(error: unknown): Explanation {
   if (error instanceof ApiError) {
     const { status, code, detail, instance, errors } = error.problem;
     const known = Object.hasOwn(errorKinds, code) ? errorKinds[code as keyof typeof errorKinds] : null;
-    // Avoid the same text as message and remedy.
+    // Don't show the same text as both the message and the remedy.
     const message = known !== null && detail === known.remedy ? known.title : detail;
     const faults = Array.isArray(errors) ? errors : [];
     const remedy = remedyFor(code, detail) ?? known?.remedy;

@@ -15,7 +15,7 @@ export interface Token {
   expires_at: number;
 }
 
-/** Stores the token of one operator for one address. */
+/** Stores one operator's token for one address. */
 export interface TokenStore {
   read(): Promise<Token | null>;
   write(token: Token): Promise<void>;
@@ -67,7 +67,7 @@ const notOffered = (cause?: unknown) =>
 export function judgeToken(token: Token | null, now: number): 'use' | 'renew' | 'sign_in' {
   if (token === null) return 'sign_in';
   const left = token.expires_at - now;
-  // If the clock was set back, an expired token looks valid; the server then answers 401.
+  // If the clock was set back, an expired token looks valid; the server then responds with 401.
   if (left <= 30) return 'sign_in';
   return left < (token.expires_at - token.issued_at) / 4 ? 'renew' : 'use';
 }
@@ -88,7 +88,7 @@ export interface SessionOptions {
   store: (key: OperatorKey) => TokenStore;
   /** Creates a client that uses this token, or none. */
   client: (token: string | null) => Client;
-  /** Returns the names of the server of the last connection, for signatures, preferred names first. */
+  /** Returns the names of the server that it last connected to, for signatures, preferred names first. */
   servers: () => readonly string[];
   /** Unix seconds. */
   now: () => number;

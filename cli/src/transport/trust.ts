@@ -26,7 +26,7 @@ export const fingerprintSource =
 
 /**
  * How to check a certificate. `pinned`: exactly this certificate, regardless of its signer, name, and dates.
- * `authorities`: a trusted authority signed it; if not, the program asks the operator once. `anything`: no check.
+ * `authorities`: a trusted CA signed it; if not, the program asks the operator once. `anything`: no check.
  */
 export type TrustPolicy =
   | { readonly kind: 'pinned'; readonly fingerprint: Fingerprint; readonly source: 'given' | 'stored' }
@@ -59,7 +59,7 @@ export function trustName(policy: TrustPolicy, servers: readonly string[]): stri
   return policy.kind === 'authorities' ? 'authorities' : servers.join();
 }
 
-// Error codes of OpenSSL and Node that concern the certificate rather than the connection.
+// OpenSSL and Node.js error codes that concern the certificate rather than the connection.
 const certificateFaults = new Set([
   'CERT_CHAIN_TOO_LONG',
   'CERT_HAS_EXPIRED',
@@ -87,5 +87,5 @@ const unknownIssuers = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
-/** Reports whether further authorities could make the certificate valid. */
+/** Reports whether additional CAs could make the certificate valid. */
 export const isUnknownIssuer = (code: string): boolean => unknownIssuers.has(code);

@@ -8,7 +8,7 @@ import { type Answer, type Seen, type Standing, standIn } from '../../test/orche
 import { makeHome, musterHere as run } from '../../test/process.ts';
 import type { Prompter } from '../keys/prompt.ts';
 
-// Tests the verbs for tags, metrics, the audit log, state, settings, operators, and module revisions.
+// Tests the commands for tags, metrics, the audit log, state, settings, operators, and module revisions.
 
 let home: Awaited<ReturnType<typeof makeHome>>;
 let server: Standing;
@@ -198,7 +198,7 @@ describe('the audit log', () => {
     expect(all('listAudit').map(({ query }) => query.limit)).toEqual(['500', '200']);
   });
 
-  test('verifies the chain, and exits with 1 at a fault', async () => {
+  test('verifies the chain, and exits with 1 if it finds a fault', async () => {
     expect(await muster('audit', 'verify')).toMatchObject({
       exit: 0,
       stdout: expect.stringContaining('The chain is intact: 1207 events verified.'),
@@ -313,7 +313,7 @@ describe('operators', () => {
     expect(sent('addOperator')).toBeUndefined();
   });
 
-  test('removes operators by name after a question, and none if a name is wrong', async () => {
+  test('removes operators by name after a confirmation, and none if a name is wrong', async () => {
     const [ada] = operatorSchema.array().parse(routeExample('listOperators'));
     answers.listOperators = () => ({
       body: [ada, { ...ada, operator_id: 'ab'.repeat(16), username: 'grace' }],
@@ -411,7 +411,7 @@ describe('modules', () => {
   });
 });
 
-test('asks before a removal, and without a terminal requires --yes', async () => {
+test('asks before it removes anything, and without a terminal requires --yes', async () => {
   for (const noun of ['modules', 'assignments', 'secrets', 'channels', 'windows'])
     expect((await muster(noun, 'remove', 'x')).stderr).toContain('--yes');
   const no = person(80, false);
@@ -420,7 +420,7 @@ test('asks before a removal, and without a terminal requires --yes', async () =>
   expect(sent('removeModule')).toBeUndefined();
 });
 
-test('updates the end of a window relative to its start', async () => {
+test("updates a window's end relative to its start", async () => {
   const id = '01KAGZ8S4F6G7H8J9K0M1N2P3Q';
   expect((await muster('windows', 'update', id, '--for', '4h', '--reason', 'more')).exit).toBe(0);
   expect(sent('updateWindow')?.body).toEqual({ ends_at: 1_795_000_000 + 14_400, reason: 'more' });

@@ -28,7 +28,7 @@ interface ManyOptions extends AgentOptions {
   yes?: boolean;
 }
 
-/** Registers the verbs of `muster agents` that change agents. */
+/** Registers the `muster agents` commands that change agents. */
 export function registerChanges(command: Command, act: Act): void {
   const many = (name: string, description: string) =>
     command
@@ -85,7 +85,7 @@ export function registerChanges(command: Command, act: Act): void {
     .action(act(untag));
 }
 
-/** Returns the first label of the hostname if it is a valid name, otherwise an empty string. */
+/** Returns the hostname's first label if it is a valid name, otherwise an empty string. */
 function proposedName({ attributes, initial_hostname }: Agent): string {
   const [label = ''] = (attributes.hostname ?? initial_hostname).split('.');
   return isName(label) ? label : '';
@@ -95,7 +95,7 @@ const nameFault = (name: string): string | undefined =>
   isName(name) ? undefined : 'A name has up to 64 letters, digits, - and _, and begins with a letter.';
 
 /**
- * Checks the name of an agent.
+ * Checks an agent's name.
  * @throws CliError (usage) if it is invalid
  */
 export function requireName(name: string): void {
@@ -216,7 +216,7 @@ export async function replaceTags(context: Context, words: string[], options: Ma
   });
 }
 
-/** Splits words into agents and tags. The name of an agent contains no equals sign. */
+/** Splits words into agents and tags. An agent's name contains no equals sign. */
 function splitWords(words: readonly string[]): { typed: string[]; pairs: string[] } {
   const first = words.findIndex((word) => word.includes('='));
   return { typed: words.slice(0, first < 0 ? undefined : first), pairs: first < 0 ? [] : words.slice(first) };

@@ -104,7 +104,7 @@ async function drift(context: Context, typed: string[], given: Options): Promise
     : checkNow(context, call, agentLabel(agent), agent.node_id, options);
 }
 
-/** Accepts the drift of the latest check that found any, or withdraws the acceptance. */
+/** Accepts the drift found by the latest check that found any, or withdraws the acceptance. */
 async function judge(context: Context, nameOrId: string | undefined, options: Options): Promise<Exit> {
   const { out } = context;
   const { accept, unaccept, record } = options;

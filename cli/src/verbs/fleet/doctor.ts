@@ -71,7 +71,7 @@ const timedOut = Object.assign(new Error('no answer within the time limit'), { c
 
 /**
  * Checks the orchestrator.
- * @returns its public key; null if it did not answer
+ * @returns its public key; null if it did not respond
  */
 async function askOrchestrator(context: Context, options: Options, findings: Finding[]): Promise<string | null> {
   const target = await context.target().catch(() => null);

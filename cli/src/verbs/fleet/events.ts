@@ -29,7 +29,7 @@ export interface FollowOptions {
   after?: string;
 }
 
-/** Passes each event to `write` until the program ends. */
+/** Passes each event to `write` until the program exits. */
 export async function follow(
   context: Context,
   { category, agent, after }: FollowOptions,
@@ -46,7 +46,7 @@ export async function follow(
   return undefined;
 }
 
-/** Returns the audit event of a frame; null for other events, which are printed only as data. */
+/** Returns the audit event in a frame; null for other events, which are printed only as data. */
 export function auditEventOf({ event, data }: EventFrame): AuditEvent | null {
   if (event !== 'message') return null;
   const read = chainedEventSchema.safeParse(parsed(data));

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Answer, type Seen, type Standing, standIn } from '../../../test/orchestrator.ts';
 import { makeHome, musterHere } from '../../../test/process.ts';
 
-// Tests the channel, notification, and window verbs. The server validates every request with the route table.
+// Tests the channel, notification, and window commands. The server validates every request with the route table.
 
 let home: Awaited<ReturnType<typeof makeHome>>;
 let server: Standing;

@@ -281,7 +281,7 @@ async function plan(context: Context, name: string, options: { exitCode?: boolea
   return exit;
 }
 
-/** Plans on every matching agent and waits for the end. */
+/** Plans on every matching agent and waits until the plans have finished. */
 const planThrough = (context: Context, call: Client, name: string): Promise<Run> =>
   seeRunThrough(context, call, {
     doing: `Planning ${sanitiseLine(name)}:`,
@@ -354,7 +354,7 @@ async function planToFollow(context: Context, call: Client, name: string, option
   return planThrough(context, call, name);
 }
 
-/** Refuses removals that the operator did not see. */
+/** Refuses to remove resources that the operator did not see. */
 function refuseRemovals(plan: Run, name: string): void {
   const removed = removedIn(plan);
   if (removed === 0) return;

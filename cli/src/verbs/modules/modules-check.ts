@@ -16,7 +16,7 @@ import { onlyOneStdin, readSource } from './modules-source.ts';
 
 const collect = (text: string, before: string[] | undefined) => [...(before ?? []), text];
 
-/** Registers the verbs of `muster modules` that check or resolve modules. */
+/** Registers the `muster modules` commands that check or resolve modules. */
 export function registerChecks(command: Command, act: Act): void {
   command
     .command('check')

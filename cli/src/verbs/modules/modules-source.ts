@@ -37,7 +37,7 @@ export function onlyOneStdin(files: readonly string[]): void {
   if (files.filter((file) => file === '-').length > 1) throw usageError('standard input (-) can be named only once');
 }
 
-/** Error codes for an unknown module in a path and in a request body. */
+/** Error codes for an unknown module in a URL path and in a request body. */
 export const isMissing: ReadonlySet<string> = new Set(['module_not_found', 'unknown_module']);
 
 /** Adds the most similar name to the error and throws it. */
@@ -56,7 +56,9 @@ export async function suggestModule(call: Client, moduleName: string, error: unk
   );
 }
 
-/** Throws the error, with the newest revision in its message if the module exists without the requested one. */
+/**
+ * Throws the error, with the newest revision in its message if the module exists but the requested revision does not.
+ */
 export async function missingModule(
   call: Client,
   name: string,

@@ -84,7 +84,7 @@ function plannedIn({ out }: Context, { results, run_id }: Run): Run['results'] {
   return planned;
 }
 
-/** Refuses removals unless the operator named modules or passed --remove. */
+/** Refuses to remove resources unless the operator named modules or passed --remove. */
 function refuseRemovals(plan: Run, yes: boolean): void {
   const removed = removedIn(plan);
   if (removed === 0) return;

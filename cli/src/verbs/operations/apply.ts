@@ -116,7 +116,7 @@ async function apply(context: Context, typed: string[], options: Options): Promi
   return exitOfOperation(started);
 }
 
-/** Refuses a plan with removals and shows the two commands that the operator may have meant. */
+/** Refuses a plan that removes resources and shows the two commands that the operator may have meant. */
 async function refuseRemovals(call: Client, plan: Operation, agent: string, yes: boolean): Promise<void> {
   const removals = removalsOf(plan);
   if (removals.length === 0) return;
@@ -132,7 +132,7 @@ async function refuseRemovals(call: Client, plan: Operation, agent: string, yes:
   );
 }
 
-/** A failed plan may have stopped before it found all removals. */
+/** A failed plan may have stopped before it found all resources to remove. */
 function requireComplete({ status, operation_id, modules }: Operation, agent: string): void {
   if (status === 'succeeded') return;
   const whatCan = [...(modules.length === 0 ? [] : [applyLine(agent, modules, '--yes')])];
@@ -145,7 +145,7 @@ function requireComplete({ status, operation_id, modules }: Operation, agent: st
 }
 
 /**
- * Asks for confirmation of a plan.
+ * Asks the operator to confirm a plan.
  * @returns false if the plan has no changes
  * @throws CliError if the operator declines
  */
@@ -165,7 +165,7 @@ async function agreed({ out, prompt }: Context, name: string, plan: Operation): 
   return true;
 }
 
-/** Queues an apply for an agent without waiting for its end. */
+/** Queues an apply for an agent without waiting for it to finish. */
 async function queueApply(
   call: Client,
   agent: Agent,

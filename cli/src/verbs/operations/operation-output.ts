@@ -11,14 +11,14 @@ import { findOperation } from './find-operation.ts';
 /** Polling interval in milliseconds. The orchestrator receives script output about once a second. */
 const askMs = 1_000;
 
-/** Prints the output of an operation's scripts. With `--follow`, continues until the operation ends. */
+/** Prints the output of an operation's scripts. With `--follow`, continues until the operation has finished. */
 export async function output(context: Context, id: string, options: { follow?: boolean }): Promise<Exit> {
   const { out, sleep } = context;
   const { call } = await context.connect();
   const operation_id = await findOperation(call, id);
   const shown = new Shown(context);
   for (;;) {
-    // Read the operation before its output: if the operation has ended, the output is complete.
+    // Read the operation before its output: if the operation has finished, the output is complete.
     const operation = await call(getOperation, { params: { operation_id } });
     const { node_id } = operation;
     const answer = await call(getOperationOutput, { params: { node_id, operation_id } });
@@ -34,7 +34,7 @@ export async function output(context: Context, id: string, options: { follow?: b
   }
 }
 
-/** Prints the output of an operation until it ends. With `--json`, only waits. */
+/** Prints an operation's output until the operation has finished. With `--json`, only waits. */
 export async function followOutput(
   context: Context,
   call: Client,
@@ -76,7 +76,7 @@ class Shown {
       this.#before.set(resourceKey, now);
       this.#write(resourceKey, 'stdout', newText(before?.stdout ?? '', now.stdout), (text) => text);
       this.#write(resourceKey, 'stderr', newText(before?.stderr ?? '', now.stderr), color.red);
-      // The output of an ended script is printed once.
+      // The output of a finished script is printed once.
       if (now.running || (before !== undefined && !before.running)) continue;
       this.#head(resourceKey);
       this.#line(color.dim(`${now.truncated ? '(output was truncated) ' : ''}${endOf(now)}`));

@@ -22,7 +22,7 @@ import { parseChoice } from '../../text/values.ts';
 
 const naming = '\nSpecify an operator by username or operator id.\n';
 
-/** Registers the verbs of `muster operator` that manage operators. */
+/** Registers the `muster operator` commands that manage operators. */
 export function registerPeople(command: Command, act: Act): void {
   command
     .command('list')

@@ -33,7 +33,7 @@ export async function open(context: Context, nameOrId: string, { shell }: { shel
 
 export async function attach(context: Context, idPart: string, { view }: { view?: boolean }): Promise<number> {
   const { call } = await context.connect();
-  // The orchestrator explains why a session has ended.
+  // The orchestrator explains why a session was closed.
   const session_id = await findTerminal(call, idPart, 'active').catch((error: unknown) => {
     if (error instanceof CliError && error.code === 'id_unknown') return findTerminal(call, idPart);
     throw error;
@@ -64,7 +64,7 @@ function refusedBy(agent: Agent, error: unknown): unknown {
       ? 'Specify one of the shells in /etc/shells with --shell, or omit --shell.'
       : remedies[code];
   if (remedy === undefined) return error;
-  // For an agent of an older release, which has no terminals, the message already states the reason.
+  // For an agent from an older release, which has no terminals, the message already states the reason.
   if (code === 'terminal_disabled' && /\brelease\b/.test(message)) return error;
   return new CliError(exit, code, message, remedy, { cause: error });
 }
@@ -97,7 +97,7 @@ interface About {
   label: string;
 }
 
-/** Prints how the session ended, after the local terminal was restored. */
+/** Prints how the session was closed, after the local terminal was restored. */
 async function conclude(context: Context, ending: Ending, about: About): Promise<number> {
   const { out } = context;
   const { session_id, mode, label } = about;
@@ -133,7 +133,7 @@ async function conclude(context: Context, ending: Ending, about: About): Promise
   }
 }
 
-/** Returns the error for a code of the orchestrator, with a command that continues the session. */
+/** Returns the error for one of the orchestrator's codes, with a command that continues the session. */
 function terminalError(code: string, message: string, { session_id }: About): CliError {
   const known = Object.hasOwn(errorKinds, code) ? errorKinds[code as ErrorCode] : null;
   const again = `muster terminal attach ${session_id}`;
@@ -149,7 +149,7 @@ function terminalError(code: string, message: string, { session_id }: About): Cl
   return new CliError(exit, code, message || (known?.title ?? code), remedies[code] ?? known?.remedy ?? null);
 }
 
-/** Returns the error after failed reconnects: the session has ended, or the orchestrator is unreachable. */
+/** Returns the error after failed reconnects: the session was closed, or the orchestrator is unreachable. */
 async function lost(context: Context, error: unknown, about: About): Promise<Error> {
   const { session_id, label } = about;
   const code = error instanceof ApiError ? error.problem.code : null;

@@ -7,7 +7,7 @@ import { agent } from '../../../test/examples.ts';
 import { type Answer, type Seen, type Standing, standIn } from '../../../test/orchestrator.ts';
 import { makeHome, musterHere, type Ran, muster as spawned } from '../../../test/process.ts';
 
-// Runs the verbs against a server that validates every request with the route table, over TLS with a pinned
+// Runs the commands against a server that validates every request with the route table, over TLS with a pinned
 // certificate. Tests that need real standard streams run the program as a separate process.
 
 let home: Awaited<ReturnType<typeof makeHome>>;
@@ -15,7 +15,7 @@ let server: Standing;
 let answers: Record<string, (seen: Seen) => Answer | undefined> = {};
 let env: Record<string, string>;
 let typed = '';
-/** Called by the server at the first input. */
+/** Called by the server on the first input. */
 let onTyped: (send: (data: string | Buffer) => void) => void = () => {};
 
 beforeAll(async () => {
@@ -76,7 +76,7 @@ const two = [
 
 const open = (input: string): Promise<Ran> => spawned(['terminal', 'open', 'web-1'], env, input);
 
-test('forwards piped input, prints output unchanged, and exits with the exit code of the shell', async () => {
+test("forwards piped input, prints output unchanged, and exits with the shell's exit code", async () => {
   onTyped = (send) => {
     send(Buffer.from('grün 東京\r\n'));
     send(JSON.stringify({ type: 'exit', code: 42, signal: null }));
@@ -87,7 +87,7 @@ test('forwards piped input, prints output unchanged, and exits with the exit cod
   expect(sent('openTerminal')[0]?.query).toEqual({});
 });
 
-test('reports a signal or an error that ended the session, after all output', async () => {
+test('reports a signal or an error that closed the session, after all output', async () => {
   onTyped = (send) => {
     send(Buffer.from('last words\u001b[?1049h'));
     send(JSON.stringify({ type: 'exit', code: null, signal: 'SIGKILL' }));
@@ -152,7 +152,7 @@ test('lists sessions with agents, operators, and attached operators', async () =
   expect((await on(70)).split('\n')[1]).toMatch(/^9V0P3A1S /);
 });
 
-test('accepts the beginning or end of a session id if only one matches', async () => {
+test('accepts the first or last characters of a session id if only one matches', async () => {
   answers.listTerminals = () => ({ body: two });
   expect((await muster('close', 'a1s')).stdout).toBe('Closed 01KAGZ7Q4W8E2R5T6Y9V0P3A1S.\n');
   expect(sent('closeTerminal')[0]?.params).toEqual({ session_id: '01KAGZ7Q4W8E2R5T6Y9V0P3A1S' });
@@ -163,7 +163,7 @@ test('accepts the beginning or end of a session id if only one matches', async (
   expect(partly).toMatchObject({ exit: 6, stdout: '{\n  "closed": [\n    "01KAGZ7Q4W8E2R5T6Y9V0P3A1S"\n  ]\n}\n' });
 });
 
-test('reports that a session has ended if the operator attaches to it', async () => {
+test('reports that a session was closed if the operator attaches to it', async () => {
   answers.listTerminals = ({ query }) => ({ body: query.status === 'active' ? two.slice(0, 1) : two });
   answers.attachTerminal = () => ({ code: 'terminal_ended', detail: 'the session has ended' });
   const ran = await muster('attach', 'b2s');
@@ -220,7 +220,7 @@ test.each([
   });
 });
 
-test('reports a full disk and ends the session', async () => {
+test('reports a full disk and closes the session', async () => {
   onTyped = (send) => send(Buffer.from('grün\r\n'));
   answers.closeTerminal = () => undefined;
   const ran = await spawned(['terminal', 'open', 'web-1'], env, 'x\n', 'full disk');
