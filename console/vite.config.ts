@@ -31,7 +31,7 @@ const small =
 /** Matches tables and what their filters and dialogs use, except inputs that complete. */
 const tables = /console\/src\/parts\/(table|form)\/(?!picker|selector-input|fan-out)[\w-]+\.tsx?$/;
 
-/** Matches the lists of resources. */
+/** Matches the resource lists. */
 const resources = /console\/src\/parts\/resource\/(?!diff|output)[\w-]+\.tsx?$/;
 
 /** Matches the modules that src/app/start.ts imports. */

@@ -25,17 +25,17 @@ type Respond = (received: Received) => Promise<Response>;
 
 export interface FakeApi {
   /**
-   * Responds to a route with a value, or with the result of a function of the request, which may be a promise. Replaces an
-   * earlier response.
+   * Responds to a route with a value, or with the result of calling a function with the request, which may be a
+   * promise. Replaces an earlier response.
    */
   answer<R extends Route>(route: R, answer: Given<R> | ((received: Input<R>) => Given<R> | Promise<Given<R>>)): void;
   /** Responds to routes with the examples in the route table. */
   answerExamples(...routes: readonly Route[]): void;
   /** Responds to a route with an error. */
   refuse(route: Route, code: ErrorCode, detail?: string): void;
-  /** Never responds to requests of a route, so that the page stays in its loading state. */
+  /** Never responds to requests to a route, so that the page stays in its loading state. */
   hold(route: Route): void;
-  /** Returns the requests of a route so far, oldest first. */
+  /** Returns the requests to a route so far, oldest first. */
   received<R extends Route>(route: R): readonly Input<R>[];
 }
 
@@ -80,7 +80,7 @@ function problemResponse(code: ErrorCode, detail: string): Response {
   return Response.json({ type: 'about:blank', title, status, detail, instance: 'request-1', code }, { status });
 }
 
-/** Installs a fake orchestrator until the end of the test. */
+/** Installs a fake orchestrator until the test finishes. */
 export function fakeApi(): FakeApi {
   const responders = new Map<string, Respond>([[logout.id, async () => responseOf(logout, undefined)]]);
   const requests = new Map<string, Received[]>();

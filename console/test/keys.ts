@@ -1,7 +1,7 @@
 /** Test keys created with `muster`, `openssl`, and `ssh-keygen`. They grant no access. */
 
 export const passphrase = 'pässword';
-/** Public key of all test keys in PKCS#8 format. */
+/** Public key for all test keys in PKCS#8 format. */
 export const publicKey = '6818eda6b733253f9073590c56e0bf9e519888cf52f9a87906a8fc63ed18b602';
 export const seed = 'e22ebbc8fc40091c5ef0a029898f9d233a1d6302a2b1f64c1fb4c3648ea8ac3f';
 /** Public keys of the test keys in OpenSSH format. */

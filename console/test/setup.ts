@@ -28,7 +28,7 @@ Object.assign(window, {
   }),
 });
 
-// Timeout in milliseconds. As long as the limits in vitest.config.ts, which only end tests that hang.
+// Timeout in milliseconds. As long as the limits in vitest.config.ts, which only stop tests that hang.
 configure({ asyncUtilTimeout: 60_000 });
 
 afterEach(() => {

@@ -42,7 +42,7 @@ export const reloadNewest = (filter: AuditFilter) =>
   queryClient.resetQueries({ queryKey: auditQuery(filter).queryKey });
 
 /**
- * Returns the event of a notification, or null if it was removed from the audit log.
+ * Returns a notification's event, or null if it was removed from the audit log.
  * @param at Unix milliseconds
  */
 export async function findEvent(id: string, event_type: string, at: number): Promise<AuditEvent | null> {

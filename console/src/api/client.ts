@@ -3,7 +3,7 @@ import { logout, renew } from '@muster/protocol/http';
 import { createServerClock } from './sign-in/server-clock.ts';
 import { createSession } from './sign-in/session.ts';
 
-/** Sends all HTTP requests of the console. */
+/** Sends all of the console's HTTP requests. */
 
 /** No response arrived: the orchestrator is down or restarting, or the network failed. */
 export class Unreachable extends Error {
@@ -75,8 +75,8 @@ const maxTokens = 3;
 let listening: Promise<void> = Promise.resolve();
 
 /**
- * Delays reads until the event stream is open (live/events.ts). Otherwise, a change between a read and the
- * opening of the stream would be missed. The promise must always resolve.
+ * Delays reads until the event stream is open (live/events.ts). Otherwise, a change between a read and when the stream
+ * opens would be missed. The promise must always resolve.
  */
 export function delayReadsUntil(open: Promise<void>): void {
   listening = open;
@@ -113,8 +113,8 @@ export const call: Client = createClient({
 });
 
 /**
- * Like `call`, but does not wait for the event stream. The caller must read the data again with `call`, because a change
- * before the opening of the stream would be missed.
+ * Like `call`, but does not wait for the event stream. The caller must read the data again with `call`, because a
+ * change before the stream opens would be missed.
  */
 export const callBeforeEvents: Client = createClient({ url: '', token: session.token, transport: sendInSession });
 

@@ -29,5 +29,5 @@ export const makeEnrolmentToken = (request: TokenRequest) => call(createEnrolmen
 
 export const revokeToken = (id: string) => call(revokeEnrolmentToken, { params: { id } });
 
-/** @param target `host:port`; if absent, all networks of the orchestrator */
+/** @param target `host:port`; if absent, all of the orchestrator's networks */
 export const discoverAgents = (target?: string) => call(discover, { body: target === undefined ? {} : { target } });

@@ -12,7 +12,7 @@ import { keys } from './query-keys.ts';
 
 export interface OperationGroups {
   /**
-   * Fingerprints of the loaded operations by operation id. Operations with the same effects have the same fingerprint.
+   * Fingerprints of the loaded operations, by operation id. Operations with the same effects have the same fingerprint.
    */
   readonly likeness: ReadonlyMap<string, string>;
   /** The first loaded operation with each fingerprint. */

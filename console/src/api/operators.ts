@@ -35,8 +35,8 @@ export const deleteOperator = (operator_id: string): Promise<RemovedOperator> =>
   call(removeOperatorReporting, { params: { operator_id } });
 
 /**
- * Lists the objects that ended with the removal of an operator and those that remain. Returns an empty string if no
- * object ended or remains.
+ * Lists the objects that were removed together with an operator and those that remain. Returns an empty string if there
+ * are none.
  */
 export function endedText({ ended, operators_added, left }: RemovedOperator): string {
   const counted = (count: number, noun: string, plural = `${noun}s`) =>

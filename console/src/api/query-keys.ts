@@ -20,7 +20,7 @@ export const keys = {
   assignment: (name: string) => ['assignment', name],
   runs: ['runs'],
   run: (id: string) => ['run', id],
-  /** Prefix of the keys of all operation lists. The key of one agent's list continues with its node id. */
+  /** Prefix of all operation list keys. One agent's list key continues with its node id. */
   operations: ['operations'],
   operation: (id: string) => ['operation', id],
   output: (id: string) => ['output', id],

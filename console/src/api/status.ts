@@ -3,7 +3,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './query-keys.ts';
 
-/** Changes of the orchestrator's health cause no events, so these queries poll while a page shows them. */
+/** Changes in the orchestrator's health cause no events, so these queries poll while a page shows them. */
 
 export const healthQuery = queryOptions({
   queryKey: keys.health,

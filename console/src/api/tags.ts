@@ -14,7 +14,7 @@ interface Counted {
   readonly count: number | null;
 }
 
-/** Returns the tags and attributes of the fleet for completing selectors. */
+/** Returns the fleet's tags and attributes for completing selectors. */
 export function useSelectorVocabulary(): {
   readonly keys: () => readonly Counted[];
   readonly values: (key: string) => readonly Counted[];

@@ -10,10 +10,10 @@ import { SignInPage } from './sign-in-page.tsx';
 import { useShownTheme } from './theme.ts';
 
 setClock(serverClock.now);
-// Loads the code of the page while the operator signs in.
+// Loads the page's code while the operator signs in.
 void router.load();
 
-/** Shows the sign-in page until an operator signs in. It does not wait for the code of the page. */
+/** Shows the sign-in page until an operator signs in. It does not wait for the page's code. */
 export function App() {
   const { status } = useSession();
   return (

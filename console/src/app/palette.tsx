@@ -15,7 +15,7 @@ const itemClasses =
 const groupClasses =
   '[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:py-1.5 [&_[cmdk-group-heading]]:font-medium [&_[cmdk-group-heading]]:text-muted [&_[cmdk-group-heading]]:text-xs';
 
-/** Maximum number of results of each type. */
+/** Maximum number of results per type. */
 const maxResults = 8;
 
 /** The command palette: finds pages, agents, and modules by name. */

@@ -6,8 +6,8 @@ import { Gate } from './gate.tsx';
 import { NotFoundPage } from './not-found-page.tsx';
 
 /**
- * All pages by path. The code of a page is loaded on the first visit. A page keeps its state in URL parameters, as
- * plain text (parts/url-state.ts).
+ * All pages by path. A page's code is loaded on the first visit. A page keeps its state in URL parameters, as plain
+ * text (parts/url-state.ts).
  */
 
 const root = createRootRoute({ component: Gate, notFoundComponent: NotFoundPage });

@@ -29,7 +29,7 @@ export function useShortcuts({ openPalette, openHelp }: ShortcutActions): void {
     const onKeyDown = (event: KeyboardEvent) => {
       if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === 'k' && !event.altKey && !event.shiftKey) {
         const inTerminal = event.target instanceof HTMLElement && event.target.closest('.xterm') !== null;
-        // Navigating away would lose the input of an open dialog.
+        // Navigating away would lose the input in an open dialog.
         if (inTerminal || isDialogOpen()) return;
         event.preventDefault();
         openPalette();

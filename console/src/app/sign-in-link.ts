@@ -26,7 +26,9 @@ function takeCode(): string | null {
   return code;
 }
 
-/** Redeems the code in the URL, if any. Refuses the sign-in of an earlier link that the operator has not confirmed. */
+/**
+ * Redeems the code in the URL, if any. Refuses the sign-in from an earlier link that the operator has not confirmed.
+ */
 async function redeem(): Promise<void> {
   const code = takeCode();
   if (code === null) return;
@@ -43,7 +45,7 @@ async function redeem(): Promise<void> {
 }
 
 /**
- * Redeems the code in the current URL, and the code of each link that is opened later. Call this before the first
+ * Redeems the code in the current URL, and the code in each link that is opened later. Call this before the first
  * render.
  */
 export function followSignInLinks(): void {
@@ -51,7 +53,7 @@ export function followSignInLinks(): void {
   window.addEventListener('hashchange', () => void redeem());
 }
 
-/** The sign-in of the latest link; null if there was none, or after the operator accepted or dismissed it. */
+/** The sign-in from the latest link; null if there was none, or after the operator accepted or dismissed it. */
 export const linkedSignIn = {
   state: (): LinkedSignIn | null => current,
   subscribe(listener: () => void): () => void {

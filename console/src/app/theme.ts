@@ -26,7 +26,7 @@ function show(): void {
 }
 
 /**
- * Applies the theme, then follows changes of the system setting and of other tabs. Call this before the first render.
+ * Applies the theme, then follows changes to the system setting and in other tabs. Call this before the first render.
  */
 export function startTheme(): void {
   dark.addEventListener('change', show);

@@ -34,7 +34,7 @@ describe('lines of samples', () => {
     expect(values.received).toEqual([null, 100, null, null]);
   });
 
-  test('breaks no line of an agent that sends samples less often than requested', () => {
+  test('breaks no line for an agent that sends samples less often than requested', () => {
     const { times, values } = linesOf(
       [300, 600, 905, 1_200, 3_000, 3_300].map((at) => sample(at)),
       60,

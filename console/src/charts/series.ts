@@ -5,7 +5,7 @@ import type { Sample } from '@muster/protocol';
  * lines.
  */
 
-/** Values of a line; null interrupts it. */
+/** Values on a line; null interrupts it. */
 export type Values = (number | null)[];
 
 export interface Lines {
@@ -56,7 +56,7 @@ export function topOf(max: number | null, unit: Unit): number {
   return unit === '' ? 1 : 1_000;
 }
 
-/** Returns the growth of a counter per second, or null if a reboot reset the counter. */
+/** Returns a counter's growth per second, or null if a reboot reset the counter. */
 function rate(samples: readonly Sample[], index: number, of: (sample: Sample) => number | null): number | null {
   const now = samples[index] as Sample;
   const before = samples[index - 1];

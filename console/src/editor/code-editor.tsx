@@ -91,7 +91,7 @@ function show(view: EditorView, text: string): void {
 }
 
 /**
- * Returns the extensions of the editor.
+ * Returns the editor's extensions.
  * @param latest returns the current callbacks, which may change between renders
  */
 function extensionsOf(
@@ -184,7 +184,7 @@ export default function CodeEditor({
     });
   }, [readOnly]);
 
-  // Runs in a layout effect, before further input. Later, `value` could be older than the text and would undo input.
+  // Runs in a layout effect, before any more input. Later, `value` could be older than the text and would undo input.
   useLayoutEffect(() => {
     if (view.current !== null) show(view.current, value);
   }, [value]);

@@ -18,7 +18,7 @@ describe('marks', () => {
     [4, 11, '"x y"'],
     [1, 1, 'name'],
     [2, 10, ':'],
-    // A fault of the whole text is shown on the first line.
+    // A fault that concerns the whole text is shown on the first line.
     [undefined, undefined, 'name'],
     // A fault at the end of a line has no character to underline.
     [1, 40, ''],
@@ -66,7 +66,7 @@ describe('validating a text', () => {
       state: 'valid',
       marks: [{ severity: 'warning' }],
     }));
-  test('keeps the faults of the earlier text while the current text is checked', () =>
+  test("keeps the earlier text's faults while the current text is checked", () =>
     expect(judge(`${text}# more\n`, verdict)).toMatchObject({ state: 'checking', marks: [{ line: 4 }] }));
   test('shows only syntax errors if there are any', () =>
     expect(judge('a: [', verdict)).toMatchObject({ state: 'faulty', marks: [{ path: '' }] }));

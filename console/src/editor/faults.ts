@@ -12,7 +12,7 @@ export interface Mark {
   readonly column: number;
   readonly severity: 'error' | 'warning';
   readonly message: string;
-  /** JSON pointer; empty for a syntax error or a fault of the whole module. */
+  /** JSON pointer; empty for a syntax error or a fault that concerns the whole module. */
   readonly path: string;
 }
 
@@ -80,7 +80,7 @@ export interface Verdict {
 export interface Judgement {
   readonly marks: readonly Mark[];
   /**
-   * `checking`: the orchestrator has not validated this text yet, so the marks show only syntax errors or faults of an
+   * `checking`: the orchestrator has not validated this text yet, so the marks show only syntax errors or faults in an
    * earlier version.
    */
   readonly state: 'valid' | 'faulty' | 'checking';

@@ -23,7 +23,7 @@ const taken = (written: string, label: string) => {
 describe('keys', () => {
   test('proposes the missing keys at the top level', () =>
     expect(labels('name: x\n¦')).toEqual(['supports', 'templates', 'parameters', 'resources', 'verify']));
-  test('proposes the keys of a resource', () =>
+  test("proposes a resource's keys", () =>
     expect(labels('resources:\n  - id: a\n    ¦')).toEqual([
       'name',
       'depends_on',
@@ -34,13 +34,13 @@ describe('keys', () => {
       'variants',
     ]));
   test('proposes the keys of only_if', () => expect(labels('resources:\n  - only_if: { ¦')).toEqual(['exists']));
-  test('proposes the kinds of a resource', () =>
+  test('proposes the resource kinds', () =>
     expect(labels('resources:\n  - resource:\n      ¦')).toEqual(
       expect.arrayContaining(['file-unix', 'script', 'timezone']),
     ));
   test('proposes no second kind for a resource', () =>
     expect(labels('resources:\n  - resource:\n      script: {}\n      ¦')).toEqual([]));
-  test('proposes the fields of a kind with type and description', () => {
+  test("proposes a kind's fields with type and description", () => {
     const fields = at('resources:\n  - resource:\n      file-unix:\n        path: /x\n        ¦');
     expect(fields.map(({ label }) => label)).not.toContain('path');
     expect(fields.find(({ label }) => label === 'mode')).toMatchObject({

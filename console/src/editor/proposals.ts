@@ -16,7 +16,7 @@ import { type Position, positionAt } from './yaml-position.ts';
 export interface Known {
   readonly schema: JsonSchema;
   readonly secrets: readonly string[];
-  /** Keys of tags. */
+  /** Tag keys. */
   readonly tags: readonly string[];
 }
 
@@ -73,7 +73,7 @@ function openProposals(position: Position, text: string, offset: number, known: 
   const keys = (of: readonly JsonSchema[], lead: string) => {
     const there = new Set(position.present);
     const open = keysOf(of).filter(({ name }) => !there.has(name));
-    // Exactly one of these keys is allowed, such as the kind of a resource.
+    // Exactly one of these keys is allowed, such as a resource's kind.
     const isChoice = of.some((schema) => 'oneOf' in schema) && of.every(({ required }) => required === undefined);
     const chosen = isChoice && keysOf(of).every(({ schema }) => formOf(schema) === 'mapping') && there.size > 0;
     const column = position.column + lead.length;
@@ -106,7 +106,7 @@ function keyProposal(key: SchemaKey, flow: boolean, column: number, lead: string
   };
 }
 
-/** Returns the text to insert after a key, up to the position of the value. */
+/** Returns the text to insert after a key, up to the value's position. */
 function behind(schema: JsonSchema, form: 'mapping' | 'list' | 'scalar', flow: boolean, column: number): string {
   const margin = `\n${' '.repeat(column + 2)}`;
   if (form === 'scalar') return ': ';

@@ -63,7 +63,7 @@ export const keysOf = (schemas: readonly JsonSchema[]): SchemaKey[] =>
     })),
   );
 
-/** Returns the possible values of enumerations and booleans. */
+/** Returns the possible values for enumerations and booleans. */
 export const valuesOf = (schemas: readonly JsonSchema[]): string[] => [
   ...new Set(
     schemas.flatMap((schema) =>

@@ -112,7 +112,7 @@ const look = EditorView.theme({
     color: 'inherit',
   },
   '.cm-placeholder': { color: 'var(--muted)' },
-  // Colors of the diff view.
+  // Colors for the diff view.
   '.cm-changedLine, &.cm-merge-b .cm-changedLine, .cm-inlineChangedLine': { backgroundColor: 'var(--good-soft)' },
   '&.cm-merge-a .cm-changedLine': { backgroundColor: 'var(--bad-soft)' },
   '.cm-changedText, &.cm-merge-b .cm-changedText': {
@@ -121,7 +121,7 @@ const look = EditorView.theme({
   '&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText': {
     background: 'color-mix(in oklab, var(--bad) 16%, transparent)',
   },
-  // The pale colors of comments and similar tokens have too little contrast on this background.
+  // The pale colors for comments and similar tokens have too little contrast on this background.
   '.cm-changedText > *, .cm-deletedText > *': { color: 'var(--text)' },
   '.cm-deletedChunk': { backgroundColor: 'var(--bad-soft)', paddingLeft: '6px' },
   '.cm-changedLineGutter, &.cm-merge-b .cm-changedLineGutter': { background: 'var(--good)' },

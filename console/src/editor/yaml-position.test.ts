@@ -126,7 +126,7 @@ describe('in a flow', () => {
     expect(at(written)).toEqual({ path, kind, present, back }),
   );
 
-  test('reads block style after a flow collection ends', () =>
+  test('reads block style after a flow collection is closed', () =>
     expect(at('supports: [{ platform: linux }]\nna¦')).toMatchObject({ path: '', present: ['supports'] }));
 
   test('reads a block list item after a flow list item', () =>

@@ -282,7 +282,7 @@ function blockPosition(
   if (/^[{["'|>]/.test(line.slice(valueAt))) return undefined;
   const { column, any } = reader.dashes(line);
   if (key !== null) {
-    // A colon ends a key only if whitespace follows.
+    // A colon terminates a key only if whitespace follows.
     if (line.length === keyEnd) return null;
     reader.enterMap(column, unquoted(key[1] as string));
     return { path: reader.path, kind: 'value', from: at + valueAt, present: [], flow: false, column: valueAt };

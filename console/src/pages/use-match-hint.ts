@@ -3,7 +3,7 @@ import { matchesQuery } from '../api/matches.ts';
 import { messageOf } from '../parts/states.tsx';
 
 /**
- * Returns the hint of a selector field: how many agents match now, or why the number is unknown.
+ * Returns a selector field's hint: how many agents match now, or why the number is unknown.
  * @param until the period in which more agents can match
  */
 export function useMatchHint(selector: string, until: 'later' | 'while it is open'): string {

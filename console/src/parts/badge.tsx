@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { classNames } from './class-names.ts';
 
-/** The severity of a state. A badge always has text too, because color alone is not accessible. */
+/** A state's severity. A badge always has text too, because color alone is not accessible. */
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'neutral';
 
 const soft: Record<Tone, string> = {

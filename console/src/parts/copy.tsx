@@ -20,7 +20,7 @@ export function CopyButton({ text, label = 'Copy' }: { readonly text: string; re
   );
 }
 
-/** The end of an id, with the whole id as tooltip and a copy button. */
+/** The last characters of an id, with the whole id as tooltip and a copy button. */
 export function Id({ id, length = 8 }: { readonly id: string; readonly length?: number }) {
   return (
     <span className="inline-flex items-center">

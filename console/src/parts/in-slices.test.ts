@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runInSlices } from './in-slices.ts';
 
-/** A clock on which each step of the work takes 3 ms. */
+/** A clock on which each step takes 3 ms. */
 function work(steps: number) {
   let ms = 0;
   let next: (() => void) | null = null;
@@ -37,7 +37,7 @@ function work(steps: number) {
   };
 }
 
-test('ends a slice after 8 ms, and continues later', () => {
+test('stops a slice after 8 ms, and continues later', () => {
   const { clock, steps, stepsDone, runSlice } = work(7);
   const results: string[] = [];
   runInSlices(steps, (result) => results.push(result), clock);

@@ -1,10 +1,13 @@
-/** Maximum time of a slice in milliseconds: half a frame at 60 Hz, so that the browser can also paint. */
+/** Maximum duration of a slice in milliseconds: half a frame at 60 Hz, so that the browser can also paint. */
 const sliceMs = 8;
 
 export interface SliceClock {
   /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** Calls `act` after the browser had the opportunity to paint and to handle input. The returned function cancels it. */
+  /**
+   * Calls `act` after the browser has had the opportunity to paint and to handle input. The returned function cancels
+   * it.
+   */
   readonly later: (act: () => void) => () => void;
 }
 
@@ -17,7 +20,8 @@ const tabClock: SliceClock = {
 };
 
 /**
- * Does long work in slices, so that it does not block the page. A slice ends with the step that reaches its maximum time.
+ * Does long work in slices, so that it does not block the page. A slice stops after the step that reaches its maximum
+ * duration.
  * @param done called with the result
  * @returns a function that cancels the work
  */

@@ -2,7 +2,7 @@ import { type ReactNode, useEffect } from 'react';
 import { lineText } from './text.tsx';
 
 /**
- * The layout of a page: title, subtitle, actions, and content. With `fill`, the content takes the remaining height, for
+ * A page's layout: title, subtitle, actions, and content. With `fill`, the content takes the remaining height, for
  * tables and terminals that scroll themselves.
  */
 export function Page({
@@ -14,7 +14,7 @@ export function Page({
   children,
 }: {
   readonly title: ReactNode;
-  /** Title of the browser tab. By default `title`, if that is text. */
+  /** The browser tab's title. By default `title`, if that is text. */
   readonly name?: string;
   readonly subtitle?: ReactNode;
   readonly actions?: ReactNode;

@@ -55,7 +55,7 @@ test('lists the faults in a form, and does not repeat a single fault', async () 
   ]);
 });
 
-test('shows control characters of an error as codes', async () => {
+test('shows control characters in an error as codes', async () => {
   fakeApi();
   await renderPart(<Failure error={new Error('bad\u202etext')} />);
   expect(screen.getByRole('alert').textContent).toContain('bad⟨202E⟩text');

@@ -7,7 +7,7 @@ import { cutText, visibleText } from './text.tsx';
 
 /** Placeholders for content that is loading, empty, or failed to load. */
 
-/** A placeholder with the shape of the content. The console uses no spinners. */
+/** A placeholder shaped like the content. The console uses no spinners. */
 export function Skeleton({ className }: { readonly className?: string }) {
   return (
     <span
@@ -69,7 +69,7 @@ export const Newer = ({ onShow }: { readonly onShow: () => void }) => (
   </div>
 );
 
-/** Returns the message of an error with invisible characters replaced by their codes. */
+/** Returns an error's message with invisible characters replaced by their codes. */
 export const messageOf = (error: unknown): string =>
   visibleText(cutText(error instanceof Error ? error.message : String(error), 4_000));
 

@@ -11,7 +11,7 @@ const tones: Record<Tone, string> = {
   neutral: 'text-muted',
 };
 
-/** The nonzero counts of an operation in one line. */
+/** An operation's nonzero counts on one line. */
 export function SummaryLine({
   summary,
   resultKind,

@@ -1,10 +1,10 @@
 /** Estimates from text lengths which tags fit into one line. All sizes are in pixels. */
 
-/** Estimated width of a character: slightly more than the average at the chip's font size. */
+/** Estimated character width: slightly more than the average at the chip's font size. */
 const perCharacter = 6.6;
 const padding = 12;
 const gap = 4;
-/** Maximum width of a chip: `max-w-40` in tag-chip.tsx. */
+/** Maximum chip width: `max-w-40` in tag-chip.tsx. */
 const maxWidth = 160;
 /** Space for the number of hidden tags, such as `+12`. */
 const counterWidth = 28;

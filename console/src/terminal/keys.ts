@@ -3,7 +3,7 @@ export type ExtraKey = 'esc' | 'tab' | 'up' | 'down' | 'left' | 'right' | 'home'
 const arrows: Partial<Record<ExtraKey, string>> = { up: 'A', down: 'B', right: 'C', left: 'D', home: 'H', end: 'F' };
 
 /**
- * Returns the escape sequence of a key that phones lack.
+ * Returns the escape sequence for a key that phones lack.
  * @param application whether application cursor keys (DECCKM) are on
  */
 export function extraKey(key: ExtraKey, application: boolean): string {
@@ -12,7 +12,7 @@ export function extraKey(key: ExtraKey, application: boolean): string {
   return `\x1b${application ? 'O' : '['}${arrows[key]}`;
 }
 
-/** Returns the control character of a typed character, or the character itself if it has none. */
+/** Returns the control character for a typed character, or the character itself if it has none. */
 export function withCtrl(text: string): string {
   if (text.length !== 1) return text;
   const upper = text.toUpperCase();
@@ -21,7 +21,7 @@ export function withCtrl(text: string): string {
   return text === ' ' ? '\0' : text === '?' ? '\x7f' : text;
 }
 
-/** Removes control characters except tabs and line feeds, so that pasted text cannot end the bracketed paste. */
+/** Removes control characters except tabs and line feeds, so that pasted text cannot terminate the bracketed paste. */
 export const pasteable = (text: string): string =>
   text.replace(/\r\n?/g, '\n').replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, '');
 

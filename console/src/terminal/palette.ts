@@ -1,6 +1,6 @@
 import type { ITheme } from '@xterm/xterm';
 
-/** Terminal colors of both themes. xterm adjusts text colors to its minimum contrast ratio. */
+/** Terminal colors for both themes. xterm adjusts text colors to its minimum contrast ratio. */
 
 const dark: ITheme = {
   background: '#12151c',
@@ -55,7 +55,7 @@ const light: ITheme = {
 const shown = (): ITheme => (document.documentElement.dataset.theme === 'dark' ? dark : light);
 
 /**
- * Calls `take` with the colors of the current theme, immediately and after every change.
+ * Calls `take` with the current theme's colors, immediately and after every change.
  * @returns a function that unsubscribes
  */
 export function followPalette(take: (theme: ITheme) => void): () => void {

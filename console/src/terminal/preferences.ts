@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** Display settings of terminals, stored in this browser. */
+/** Terminal display settings, stored in this browser. */
 export interface TerminalPreferences {
   /** Pixels. */
   readonly fontSize: number;

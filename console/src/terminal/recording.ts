@@ -19,7 +19,7 @@ const maxLineLength = 1024 * 1024;
 export class Recording {
   /** Initial terminal size. */
   size: Size = defaultSize;
-  /** Time of each event in seconds since the start, ascending. */
+  /** Time of each event in seconds since the recording began, ascending. */
   readonly times: number[] = [];
   readonly events: RecordedEvent[] = [];
   readonly text = new TextLines();
@@ -37,7 +37,7 @@ export class Recording {
     this.#take(this.#decoder.decode(piece, { stream: true }));
   }
 
-  /** Call this at the end of the file. If the terminal session was interrupted, the last line is incomplete. */
+  /** Call this at end of file. If the terminal session was interrupted, the last line is incomplete. */
   end(): void {
     this.#take(`${this.#decoder.decode()}\n`);
     this.text.end();

@@ -27,7 +27,7 @@ function recordingOf(lines: number): Recording {
   return recording;
 }
 
-/** Returns the content of a screen after writing all events in order. */
+/** Returns a screen's content after writing all events in order. */
 async function playedThrough(recording: Recording, count: number): Promise<string> {
   const screen = new HiddenScreen();
   screen.resize(recording.size.cols, recording.size.rows);

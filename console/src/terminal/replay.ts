@@ -26,7 +26,7 @@ interface Head {
 }
 
 /**
- * Shows any position of a recording on a screen. Starts at the nearest checkpoint and works in batches that keep the
+ * Shows any position in a recording on a screen. Starts at the nearest checkpoint and works in batches that keep the
  * page responsive. Long distances are replayed on a hidden screen.
  */
 export class Replay {

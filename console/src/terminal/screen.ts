@@ -9,7 +9,7 @@ import { pasteable } from './keys.ts';
 import { followPalette } from './palette.ts';
 import { emptied, Snapshots } from './snapshots.ts';
 
-/** A terminal screen: xterm with the settings of the console. */
+/** A terminal screen: xterm with the console's settings. */
 
 export interface ScreenEvents {
   typed?(text: string): void;
@@ -22,7 +22,7 @@ export interface ScreenEvents {
   /** Called when the operator presses the shortcut that leaves the terminal. */
   left?(): void;
   searchRequested?(): void;
-  /** Called when the size of the container changes. */
+  /** Called when the container's size changes. */
   containerResized?(): void;
 }
 
@@ -189,8 +189,8 @@ export class Screen implements ReplayScreen {
 }
 
 /**
- * Returns the normalized URL of a link, or null unless it is an HTTP or HTTPS URL. Normalizing shows look-alike letters
- * as Punycode.
+ * Returns a link's normalized URL, or null unless it is an HTTP or HTTPS URL. Normalizing shows look-alike letters as
+ * Punycode.
  */
 function webLink(text: string): string | null {
   const url = URL.parse(text);

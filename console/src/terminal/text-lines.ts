@@ -1,11 +1,11 @@
 /**
- * The searchable text of a recording: lines with their times, without control sequences. For full-screen programs,
- * lines are in the order in which they were drawn.
+ * A recording's searchable text: lines with their times, without control sequences. For full-screen programs, lines are
+ * in the order in which they were drawn.
  */
 
 export interface TextHit {
   readonly line: number;
-  /** Time at which the line was complete, in seconds since the start. */
+  /** Time at which the line was complete, in seconds since the recording began. */
   readonly at: number;
   /** Offset of the hit in the line. */
   readonly column: number;

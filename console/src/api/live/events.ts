@@ -45,7 +45,7 @@ export function onLiveMessage(listener: (message: LiveMessage) => void): () => v
 export const liveState = (): LiveState => state;
 
 /**
- * Subscribes to changes of the connection state.
+ * Subscribes to connection state changes.
  * @returns a function that unsubscribes
  */
 export function onLiveState(listener: () => void): () => void {
@@ -58,8 +58,8 @@ const quietMs = 40_000;
 const minBackoffMs = 500;
 const maxBackoffMs = 5_000;
 /**
- * A stream that was open for longer than this ended for an expected reason, such as a token renewal: reconnect without
- * delay.
+ * A stream that was open for longer than this was closed for an expected reason, such as a token renewal: reconnect
+ * without delay.
  */
 const stableMs = 10_000;
 /** Maximum time for which reads wait until the stream is open. */

@@ -21,7 +21,7 @@ function underTest() {
   return { client, mark: createStaleMarker(client), requests, aborted, queryFn };
 }
 
-test('reports answers, but no provisional ones', async () => {
+test('reports query results, but no provisional ones', async () => {
   const client = new QueryClient();
   await client.prefetchQuery({ queryKey: ['first'], queryFn: () => 'first', meta: provisional });
   expect(hasAnswers(client)).toBe(false);
@@ -29,7 +29,7 @@ test('reports answers, but no provisional ones', async () => {
   expect(hasAnswers(client)).toBe(true);
 });
 
-test('never fetches a provisional answer again', async () => {
+test('never fetches a provisional result again', async () => {
   const { client, mark, requests, queryFn } = underTest();
   new QueryObserver(client, { queryKey: ['things', 'first'], queryFn, meta: provisional }).subscribe(() => {});
   requests[0]?.('first');
@@ -80,7 +80,7 @@ test('fetches a stale query when a page starts to use it', async () => {
   expect(requests).toHaveLength(1);
 });
 
-test('marks a list of several pages as stale without fetching it', async () => {
+test('marks a list with several pages as stale without fetching it', async () => {
   const { client, mark } = underTest();
   let requests = 0;
   const observer = new InfiniteQueryObserver(client, {

@@ -11,15 +11,18 @@ import type { Key } from '../query-keys.ts';
  */
 
 /**
- * Query `meta` of a paged list in newest-first order. If more than one page is loaded, an event marks the list as stale
- * without fetching it again.
+ * Query `meta` for a paged list in newest-first order. If more than one page is loaded, an event marks the list as
+ * stale without fetching it again.
  */
 export const newestFirst = { newestFirst: true } as const;
 
-/** Query `meta` of an answer that the answer of another query replaces. It may miss changes, and is never stale. */
+/**
+ * Query `meta` for a provisional result, which the result of another query replaces. It may miss changes, and is never
+ * stale.
+ */
 export const provisional = { provisional: true } as const;
 
-/** Reports whether any query has an answer that is not provisional. */
+/** Reports whether any query has a result that is not provisional. */
 export const hasAnswers = (client: QueryClient): boolean =>
   client
     .getQueryCache()
@@ -36,7 +39,7 @@ const delayPerEntryMs = 1;
 const delayPerPageMs = 1_000;
 const maxDelayMs = 15_000;
 
-/** Returns the number of entries of a list or a paged list, or the length of the longest list in a record. */
+/** Returns the number of entries in a list or a paged list, or the length of the longest list in a record. */
 function entriesOf(data: unknown): number {
   if (Array.isArray(data)) return data.length;
   if (typeof data !== 'object' || data === null) return 0;

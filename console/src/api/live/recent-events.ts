@@ -20,7 +20,7 @@ const recentEventsQuery = queryOptions({
 /** Maximum delay before new events are rendered, to batch them. */
 const gatherMs = 400;
 
-/** Returns the newest events of the audit log, updated from the event stream. */
+/** Returns the newest events in the audit log, updated from the event stream. */
 export function useRecentEvents() {
   useEffect(() => {
     let gathered: AuditEvent[] = [];

@@ -2,11 +2,11 @@ import { type AuditEvent, notifyingEvents } from '@muster/protocol/http';
 import { type Key, keys } from '../query-keys.ts';
 
 /**
- * Maps messages of the event stream to the query keys that they make stale. Queries that no page uses are only marked,
- * not fetched, so an entry may include keys that did not change.
+ * Maps event stream messages to the query keys that they make stale. Queries that no page uses are only marked, not
+ * fetched, so an entry may include keys that did not change.
  */
 
-/** A message of the event stream: an event of the audit log, or a hint that something changed. */
+/** An event stream message: an event from the audit log, or a hint that something changed. */
 export type LiveMessage =
   | { readonly kind: 'event'; readonly event: AuditEvent }
   | ({ readonly kind: 'operation' } & OperationChange)
@@ -32,7 +32,7 @@ interface AgentChange {
   readonly change: string;
 }
 
-/** Frames with these names are hints; unnamed frames are events of the audit log. */
+/** Frames with these names are hints; unnamed frames are events from the audit log. */
 const kinds: ReadonlySet<string> = new Set<LiveMessage['kind']>([
   ...(['agent', 'agents', 'operation', 'operations', 'run', 'window', 'notification', 'output', 'gap'] as const),
 ]);
@@ -52,7 +52,7 @@ export function messageOf(event: string, data: string): LiveMessage | null {
 export const categories =
   'agent,operator,auth,module,assignment,state,run,drift,secret,terminal,channel,window,audit,enrolment,discovery,disk,system,notification,output';
 
-/** Maximum number of operations of a message to mark one by one. A message with more marks all operations. */
+/** Maximum number of operations in a message to mark one by one. A message with more marks all operations. */
 const maxNamed = 50;
 const notifying: ReadonlySet<string> = new Set(notifyingEvents);
 

@@ -2,7 +2,7 @@ import type { Key } from '../query-keys.ts';
 
 /**
  * Marks queries as stale in batches: 60 ms after the first event, then at most every two seconds per query key. Events
- * within an interval are marked at its end.
+ * within an interval are marked when it is over.
  */
 
 const firstMs = 60;

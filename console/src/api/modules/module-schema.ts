@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query';
 import { Unreachable } from '../client.ts';
 
-/** Path of the JSON Schema of modules. It is public and outside the API prefix. */
+/** Path of the JSON Schema for modules. It is public and outside the API prefix. */
 export const moduleSchemaPath = '/schemas/module/v1.json';
 
 /** The schema changes only with the orchestrator's version. */

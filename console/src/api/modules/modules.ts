@@ -38,7 +38,7 @@ export const revisionsQuery = (name: string) =>
   });
 
 /**
- * The execution order of the resources.
+ * The resources' execution order.
  * @param agent the agent for which expressions are resolved; null keeps them as written
  */
 export const orderQuery = (modules: readonly string[], agent: string | null) =>

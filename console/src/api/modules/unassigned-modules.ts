@@ -20,7 +20,7 @@ export interface AssignedModules {
   readonly matches: readonly string[];
 }
 
-/** Returns by node id the modules of each agent that none of its assignments contains. */
+/** Returns, by node id, each agent's modules that none of its assignments contains. */
 export function unassignedModules(
   agents: readonly AgentModules[],
   assignments: readonly AssignedModules[],
@@ -47,7 +47,7 @@ export function runsToRepair(
   return [...groups.values()].toSorted((one, other) => other.node_ids.length - one.node_ids.length);
 }
 
-/** Loads the assignments and returns the modules of each agent without an assignment, by node id. */
+/** Loads the assignments and returns each agent's modules without an assignment, by node id. */
 export async function loadUnassignedModules(
   agents: readonly AgentModules[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {

@@ -2,7 +2,7 @@ import { bytesOfBase64, bytesOfHex, hexOf } from '../../../../client/src/bytes.t
 import { derContent, derNumber, derTags, derValues } from '../../../../client/src/der.ts';
 import { brokenKey, KeyFileError, maxKeyBytes, needsPassphrase, otherKind } from './key-file-error.ts';
 
-/** Names of key types by object identifier (hexadecimal DER). */
+/** Key type names by object identifier (hexadecimal DER). */
 const keyKinds: Readonly<Record<string, string>> = {
   '2b6570': 'ed25519',
   '2b6571': 'an Ed448 key',

@@ -26,7 +26,7 @@ const hashes = {
   '2a864886f70d020b': sha512,
 } as const;
 
-/** Limits on the cost parameters of a file: scrypt memory in bytes, and rounds. */
+/** Limits on a file's cost parameters: scrypt memory in bytes, and rounds. */
 const limits = { bytes: 256 * 1024 * 1024, scryptRounds: 64, pbkdf2Rounds: 20_000_000 } as const;
 
 const unknown = (): KeyFileError =>

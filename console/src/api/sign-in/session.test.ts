@@ -153,7 +153,7 @@ test("never sends an operator's request with another operator's token", async ()
   await bobs;
   // The data was cleared before the state changed, so the second operator never saw it.
   expect(seen).toEqual(['expired']);
-  // A pending request of the first operator ends when its response arrives.
+  // The first operator's pending request fails when its response arrives.
   await expect(session.tokenAfter('ada-1')).rejects.toThrow(SessionEnded);
   expect(await session.token()).toBe('bob-1');
 });
@@ -170,7 +170,7 @@ test('remains signed out after a sign-out during a sign-in', async () => {
   expect(left.toSorted()).toEqual(['ada-1', 'ada-2']);
 });
 
-test('ends the previous session at a new sign-in and continues requests of the same operator', async () => {
+test("revokes the previous session on a new sign-in and continues the same operator's requests", async () => {
   const { session, left, token } = underTest();
   await session.begin(token('ada-1'));
   await session.begin(token('ada-2'));

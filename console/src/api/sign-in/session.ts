@@ -72,7 +72,7 @@ export function createSession(parts: RenewalParts) {
       forgetters.add(forgetter);
     },
     /**
-     * Starts a session or resumes an expired one. Ends the session that it replaces.
+     * Starts a session or resumes an expired one. Revokes the session that it replaces.
      * @throws SessionEnded if the operator signed out while the sign-in was pending
      */
     async begin(signIn: SignedIn | Promise<SignedIn>): Promise<void> {
@@ -91,7 +91,7 @@ export function createSession(parts: RenewalParts) {
       for (const { resolve } of waiting) resolve(fresh.token);
       waiting.clear();
     },
-    /** Revokes the token of a sign-in that the operator refused. */
+    /** Revokes the token from a sign-in that the operator refused. */
     end: renewal.end,
     /** Returns the token to send, or null after a sign-out. If the session has expired, waits for a sign-in. */
     token,

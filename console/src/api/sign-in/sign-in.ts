@@ -35,7 +35,7 @@ export interface PendingSignIn {
 
 /**
  * Signs in with a key file. The key signs the challenge in the browser and is then erased from memory. The signature
- * covers the origin of this page, so that no other server can use it.
+ * covers this page's origin, so that no other server can use it.
  * @param text content of the file
  * @param origin origin of this page
  * @throws KeyFileError if the file has no usable key; UnknownKey; UnboundSignIn; ApiError if the orchestrator refuses

@@ -15,7 +15,7 @@ const ciphers = {
   'aes256-gcm@openssh.com': { key: 32, iv: 12, open: gcm },
 } as const;
 
-/** Maximum bcrypt rounds of a file. `ssh-keygen` writes 16 to 24, and each round takes milliseconds. */
+/** Maximum number of bcrypt rounds in a file. `ssh-keygen` writes 16 to 24, and each round takes milliseconds. */
 const maxRounds = 1_024;
 
 /**

@@ -6,7 +6,7 @@ export interface Token {
   readonly expires_at: number;
 }
 
-/** Requests that end or renew a session, each sent with the given token. */
+/** Requests that revoke or renew a session, each sent with the given token. */
 export interface SessionCalls {
   renew(token: string): Promise<Token>;
   logout(token: string): Promise<void>;

@@ -162,7 +162,7 @@ test('sends input only in control mode, in frames of limited size', () => {
   expect(last().sent).toHaveLength(5);
 });
 
-test('does not reply to terminal queries of a previous connection', async () => {
+test('does not reply to terminal queries from a previous connection', async () => {
   const { link, last, fire } = linked();
   link.start('/first');
   last().opens();
@@ -179,7 +179,7 @@ test('does not reply to terminal queries of a previous connection', async () => 
   expect(last().sent).toHaveLength(2);
 });
 
-test('ignores events of the previous connection after taking control', async () => {
+test('ignores events from the previous connection after taking control', async () => {
   const { link, sockets, fire, states, modes } = linked();
   link.start('/first');
   const [first] = sockets as [Socket];

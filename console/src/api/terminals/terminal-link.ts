@@ -3,8 +3,8 @@ import { reattachDelayMs, stableConnectionMs } from '../../../../client/src/term
 import type { TerminalAddress, TerminalMode } from './terminals.ts';
 
 /**
- * The WebSocket connection of a terminal. Reattaches after every interruption while the terminal session exists, and
- * then receives the current screen.
+ * A terminal's WebSocket connection. Reattaches after every interruption while the terminal session exists, and then
+ * receives the current screen.
  */
 
 /** The part of the WebSocket interface that TerminalLink uses. */
@@ -56,7 +56,7 @@ export function afterNotice(notice: TerminalNotice): LinkState | null {
   return transientCodes.has(notice.code) ? null : { kind: 'ended', code: notice.code, message: notice.message };
 }
 
-/** Limits of bytes that are not rendered yet: above `max` the link disconnects, below `min` it reattaches. */
+/** Limits on bytes that are not rendered yet: above `max` the link disconnects, below `min` it reattaches. */
 const backlog = { max: 8 * 1024 * 1024, min: 256 * 1024 } as const;
 /** The CLI retries more often, but gives up after a minute. A page may stay open for days. */
 const maxReattachDelayMs = 5_000;
@@ -82,7 +82,7 @@ export class TerminalLink {
   #closed = false;
   #cancelRetry = () => {};
   #cancelReset = () => {};
-  /** Incremented for every connection, so that late results of earlier connections are ignored. */
+  /** Incremented for every connection, so that late results from earlier connections are ignored. */
   #generation = 0;
 
   constructor(mode: TerminalMode, parts: LinkParts, events: LinkEvents) {

@@ -42,7 +42,7 @@ test('filters by selector, and ignores an invalid one', () => {
   expect(ids({ selector: 'role=' })).toHaveLength(4);
 });
 
-test('filters by tab, and counts the agents of each tab', () => {
+test('filters by tab, and counts the agents on each tab', () => {
   expect(ids({ tab: 'away' })).toEqual(['web-2']);
   expect(ids({ tab: 'off' })).toEqual(['web-1']);
   expect(chosen({ search: 'web' }).counts).toEqual({

@@ -2,7 +2,7 @@ import type { Agent } from '@muster/protocol/http';
 import { isEmpty, matchesSelector, parseSelector } from '@muster/protocol/selector';
 import { stateOf } from './agent-state.ts';
 
-/** Filters agents by the URL parameters of the page. */
+/** Filters agents by the page's URL parameters. */
 
 export const agentTabs = ['all', 'approved', 'connected', 'away', 'off', 'pending', 'rejected'] as const;
 export type AgentTab = (typeof agentTabs)[number];
@@ -47,7 +47,7 @@ function applySelector(agents: readonly Agent[], text: string): readonly Agent[]
 /** Maximum number of agents whose search text a step of {@link indexSearch} computes. */
 const agentsPerStep = 500;
 
-/** Indexes agents in steps before the first search, so that a search of many agents is fast. */
+/** Indexes agents in steps before the first search, so that searching many agents is fast. */
 export function* indexSearch(agents: readonly Agent[]): Generator<undefined, void> {
   for (const [index, agent] of agents.entries()) {
     searchTextOf(agent);
@@ -65,7 +65,7 @@ function inTab(agent: Agent, tab: AgentTab, off: ReadonlySet<string>): boolean {
 type AgentCounts = Readonly<Record<AgentTab, number>>;
 
 /**
- * Counts the agents of each tab.
+ * Counts the agents on each tab.
  * @param off ids of the agents that are out of sync
  */
 export function countAgents(agents: readonly Agent[], off: ReadonlySet<string>): AgentCounts {

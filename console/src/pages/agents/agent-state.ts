@@ -5,8 +5,8 @@ export const agentStates = ['connected', 'away', 'pending', 'rejected'] as const
 export type AgentState = (typeof agentStates)[number];
 
 /**
- * Returns the state of an agent. `away` means approved and not connected. The overview counts an agent as lost once it
- * has been away for longer than the grace period.
+ * Returns an agent's state. `away` means approved and not connected. The overview counts an agent as lost once it has
+ * been away for longer than the grace period.
  */
 export function stateOf({ status, connected }: Pick<Agent, 'status' | 'connected'>): AgentState {
   if (status !== 'approved') return status;
@@ -26,7 +26,7 @@ export const stateSince = (agent: Agent): number => (agent.connected ? agent.con
 export const displayName = ({ name, initial_hostname, node_id }: Agent): string =>
   name ?? (initial_hostname || node_id);
 
-/** Returns the name or id of an agent for the URL of its page. */
+/** Returns an agent's name or id for its page's URL. */
 export const agentParam = ({ name, node_id, status }: Agent): string =>
   status === 'approved' && name !== null ? name : node_id;
 

@@ -24,7 +24,7 @@ const agents: readonly Agent[] = Array.from({ length: 150 }, (_, index) => ({
   connected: index !== 120,
 }));
 
-/** Starts an orchestrator that answers with the first agents at once, and with all of them when `release` is called. */
+/** Starts an orchestrator that returns the first agents at once, and all of them when `release` is called. */
 function orchestrator(): { readonly api: FakeApi; readonly release: (all?: readonly Agent[]) => void } {
   const api = fakeApi();
   api.answerExamples(latestSamples, listReconcile, listTags);

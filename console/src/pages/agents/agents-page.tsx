@@ -49,7 +49,7 @@ export function AgentsPage() {
   const { search, selector, tab, setTab, rows, counts, isFiltered } = useAgentFilter(agents, off);
   const { chosen, setChosen, chosenAgents, hidden } = useAgentSelection(agents, rows);
   const fleet = useMemo(() => fleetText(agents), [agents]);
-  // The rows of a filter may be among the agents that still load.
+  // The rows that match a filter may be among the agents that are still loading.
   const isListed = isComplete || rows.length > 0;
   const table = useRef<HTMLDivElement>(null);
   const tagWidth = useColumnWidth(table, 'tags', isListed && isShown('tags'));
@@ -185,7 +185,7 @@ function NoAgents({
   );
 }
 
-/** Counts the agents of the whole fleet, regardless of filters. */
+/** Counts all agents in the fleet, regardless of filters. */
 function fleetText(agents: readonly Agent[]): string {
   const { connected, away, pending } = countAgents(agents, noIds);
   return [

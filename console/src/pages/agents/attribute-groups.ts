@@ -1,4 +1,4 @@
-/** Groups the attributes of an agent by the part of their name before the first dot. */
+/** Groups an agent's attributes by the part of their name before the first dot. */
 
 export interface AttributeGroup {
   readonly name: string;

@@ -24,7 +24,7 @@ export interface UnnamedAgent {
 
 /**
  * Returns suggested names by node id.
- * @param taken names of other agents
+ * @param taken other agents' names
  */
 export function namesFor(agents: readonly UnnamedAgent[], taken: ReadonlySet<string>): Map<string, string> {
   const used = new Set([...taken].map((name) => name.toLowerCase()));

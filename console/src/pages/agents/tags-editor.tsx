@@ -9,8 +9,7 @@ import { Problem } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 
 /**
- * Edits the tags of an agent in place: Enter saves, Escape cancels. A change is shown before the orchestrator confirms
- * it.
+ * Edits an agent's tags in place: Enter saves, Escape cancels. A change is shown before the orchestrator confirms it.
  */
 export function TagsEditor({ agent }: { readonly agent: Agent }) {
   const [error, setError] = useState<unknown>(null);
@@ -99,7 +98,7 @@ function ValueField({
   readonly label: string;
   readonly value: string;
   readonly options: readonly string[];
-  /** Called when editing ends, with null if it was canceled. */
+  /** Called when editing is finished, with null if it was canceled. */
   readonly onEnd: (value: string | null, by: 'key' | 'leaving') => void;
 }) {
   const id = useId();

@@ -8,7 +8,7 @@ import { type AgentTab, chooseAgents, indexSearch } from './agent-filter.ts';
 
 const noAgents: readonly Agent[] = [];
 
-/** Returns the filters in the URL of the agents page, and the agents that match them. */
+/** Returns the filters in the agents page's URL, and the agents that match them. */
 export function useAgentFilter(agents: readonly Agent[], off: ReadonlyMap<string, OffAgent>) {
   const search = useDebouncedText(...useUrlState('q', ''));
   const selector = useDebouncedText(...useUrlState('filter', ''));

@@ -6,7 +6,7 @@ import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { MatchedAgents, matchText } from './matched-agents.tsx';
 import { matching } from './matching.ts';
 
-/** The selector of an assignment, with the agents that match it now. */
+/** An assignment's selector, with the agents that match it now. */
 export function AgentSelectorField({
   selector,
   error,

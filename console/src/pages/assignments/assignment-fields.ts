@@ -3,7 +3,7 @@ import { parseSelector } from '@muster/protocol/selector';
 import type { AssignmentBody, NewAssignment } from '../../api/assignments.ts';
 import { type ParameterTexts, textsOf } from './parameters.ts';
 
-/** Fields of the assignment form, except the parameters of modules (parameters.ts). */
+/** Fields in the assignment form, except module parameters (parameters.ts). */
 
 export interface AssignmentFields {
   readonly name: string;
@@ -60,7 +60,7 @@ const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.s
 
 /**
  * Returns the update to send, or null if no field differs from the base. Contains only fields that differ, so that
- * concurrent changes of other fields are kept.
+ * concurrent changes to other fields are kept.
  */
 export function changesOf(base: Assignment, fields: AssignmentFields, parameters: Parameters): AssignmentBody | null {
   const before = fieldsFrom(base);

@@ -13,7 +13,7 @@ import { MatchedAgents, matchText } from './matched-agents.tsx';
 import { textOf } from './parameters.ts';
 import { useMatchedAgents } from './use-matched-agents.ts';
 
-/** Shows the modules, agents, parameters, and latest runs of an assignment. */
+/** Shows an assignment's modules, agents, parameters, and latest runs. */
 export function AssignmentOverview({ assignment }: { readonly assignment: AssignmentWithMatches }) {
   const { modules, selector, description, parameters, matches } = assignment;
   const runs = useInfiniteQuery(runsQuery({ assignment: assignment.name }));

@@ -67,13 +67,13 @@ test('removes an assignment after a confirmation', async () => {
   expect(api.received(removeAssignment)).toMatchObject([{ params: { name: 'base' } }]);
 });
 
-test('lists the parameters of an assignment', async () => {
+test("lists an assignment's parameters", async () => {
   orchestrator().answer(getAssignment, { ...base, parameters: { motd: { text: 'Hello' } } } as never);
   await renderPage(AssignmentPage, page);
   expect((await screen.findByRole('table')).textContent).toContain('motdtextHello');
 });
 
-test('sends only the fields of an assignment that changed', async () => {
+test('sends only the assignment fields that changed', async () => {
   const api = orchestrator();
   const { user } = await renderPage(AssignmentPage, { ...page, at: `${page.at}?tab=edit` });
   await screen.findByText('These modules take no parameters.');
@@ -85,7 +85,7 @@ test('sends only the fields of an assignment that changed', async () => {
   expect(Object.keys(api.received(updateAssignment)[0]?.body as object)).toEqual(['mode']);
 });
 
-test('shows missing fields of a new assignment only after an attempt to create it', async () => {
+test('shows missing fields in a new assignment only after an attempt to create it', async () => {
   const api = orchestrator();
   const { user } = await renderPage(NewAssignmentPage, { path: '/assignments/new' });
   expect(screen.queryByText('Enter a name.')).toBeNull();

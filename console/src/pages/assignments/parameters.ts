@@ -1,7 +1,7 @@
 import { parseDocument, stringify } from 'yaml';
 import { type DeclaredParameter, isTooDeep } from '../../editor/outline.ts';
 
-/** Form fields for the module parameters of an assignment. */
+/** Form fields for an assignment's module parameters. */
 
 /** Parameter values by module and name, as in the API. */
 export type ParameterValues = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -33,8 +33,8 @@ export function textOf(value: unknown): string {
 }
 
 /**
- * Returns the fields of the form: for each module, its declared parameters in order, then parameters that have a value
- * but are not declared.
+ * Returns the form fields: for each module, its declared parameters in order, then parameters that have a value but are
+ * not declared.
  * @param declared parameters by module; does not contain modules that are still loading
  */
 export function fieldsOf(

@@ -27,8 +27,8 @@ const pickDescription = ({ description }: FieldFaults): FieldFaults =>
   description === undefined ? {} : { description };
 
 /**
- * Returns the fields of the assignment form, their errors, and functions to change and save them. Keeps the input until
- * the orchestrator accepts it.
+ * Returns the assignment form's fields, their errors, and functions to change and save them. Keeps the input until the
+ * orchestrator accepts it.
  * @param base the assignment when the form opened; null for a new one
  */
 export function useAssignmentForm(base: Assignment | null, onDone: (assignment: Assignment) => void) {

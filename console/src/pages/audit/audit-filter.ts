@@ -1,6 +1,6 @@
 import type { AuditFilter } from '../../api/audit.ts';
 
-/** Values of the filter fields. An empty value matches everything. */
+/** Values in the filter fields. An empty value matches everything. */
 export interface AuditFields {
   readonly category: string;
   readonly operator: string;

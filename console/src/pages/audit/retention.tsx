@@ -21,7 +21,9 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
     mutationFn: () => setRetention(shown === '' ? null : Number(shown)),
     onSuccess: ({ retention_days }) => {
       notify(
-        retention_days === null ? 'Retention reset to the configuration' : `Events are kept for ${retention_days} days`,
+        retention_days === null
+          ? 'Retention reset to the configured value'
+          : `Events are kept for ${retention_days} days`,
       );
       setDays(null);
     },

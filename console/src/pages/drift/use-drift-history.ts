@@ -4,8 +4,8 @@ import { agentDriftQuery } from '../../api/drift.ts';
 import { driftedSince } from './drifted-since.ts';
 
 /**
- * Compares a check with the other checks of its agent. Returns the newest check if it is newer than this one, and the
- * time at which the drift started.
+ * Compares a check with its agent's other checks. Returns the newest check if it is newer than this one, and the time
+ * at which the drift started.
  */
 export function useDriftHistory(record: DriftRecord) {
   const { data: others } = useQuery(agentDriftQuery(record.node_id));

@@ -11,7 +11,7 @@ export const lifetimes = [
   [2_592_000, '30 days'],
 ] as const;
 
-/** Returns the fields of the token form and the mutation that creates the token. */
+/** Returns the token form's fields and the mutation that creates the token. */
 export function useTokenForm() {
   const [fields, change] = useFields({
     ...{ uses: '1', name: '', tags: '', lifetime: String(lifetimes[0][0]), approve: true },
@@ -20,7 +20,7 @@ export function useTokenForm() {
   // The orchestrator accepts a name only for a single-use token with automatic approval.
   const canName = uses === '1' && approve;
   const create = useMutation({
-    // Async, so that an invalid tag becomes the error of the mutation.
+    // Async, so that an invalid tag becomes the mutation's error.
     mutationFn: async () =>
       await makeEnrolmentToken({
         expires_in: Number(lifetime),

@@ -1,7 +1,7 @@
 import type { Agent } from '@muster/protocol/http';
 import type { PickerOption } from '../../parts/form/picker.tsx';
 
-/** Returns approved agents as options of a picker. Connected agents come first. */
+/** Returns approved agents as picker options. Connected agents come first. */
 export const agentOptions = (agents: readonly Agent[]): PickerOption[] =>
   agents
     .filter(({ status }) => status === 'approved')

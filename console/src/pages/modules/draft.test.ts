@@ -18,7 +18,7 @@ test.each([
   ['a new module has text', { base: null, text: 'x' }, null, 'edited'],
   ['a new module is empty', { base: null, text: ' \n' }, null, 'unchanged'],
   ['another operator has created the new module', { base: null, text: 'x' }, one, 'conflict'],
-])('returns the status of a draft: %s', (_, draft, latest, status) => expect(draftStatus(draft, latest)).toBe(status));
+])("returns a draft's status: %s", (_, draft, latest, status) => expect(draftStatus(draft, latest)).toBe(status));
 
 test('fast-forwards to a newer revision if no typed text is lost', () => {
   expect(fastForward({ base: one, text: one.content }, two)).toEqual({ base: two, text: two.content });

@@ -1,6 +1,6 @@
 import type { AnswerOf, getModule } from '@muster/protocol/http';
 
-/** Tracks the draft of a module while other operators may save revisions. */
+/** Tracks a module's draft while other operators may save revisions. */
 
 export type Stored = AnswerOf<typeof getModule>;
 

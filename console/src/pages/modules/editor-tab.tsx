@@ -5,7 +5,7 @@ import type { Stored } from './draft.ts';
 import { type ModuleCheck, ModuleEditor } from './module-editor.tsx';
 import type { ModuleDraft } from './use-module-draft.ts';
 
-/** The editor of a stored module. If a newer revision conflicts, the conflict is shown above it. */
+/** The editor for a stored module. If a newer revision conflicts, the conflict is shown above it. */
 export function EditorTab({
   latest,
   state: { draft, hasConflict, edit, reset, keep },

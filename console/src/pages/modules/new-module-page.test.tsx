@@ -7,7 +7,7 @@ import { NewModulePage } from './new-module-page.tsx';
 
 // CodeMirror measures its layout, and happy-dom has none.
 vi.mock('../../editor/code-editor.tsx', () => ({ default: () => null }));
-// Replaces the schema request, because the fake orchestrator responds only to routes of the route table.
+// Replaces the schema request, because the fake orchestrator responds only to routes in the route table.
 vi.mock('../../api/modules/module-schema.ts', () => ({
   moduleSchemaQuery: { queryKey: ['module-schema'], queryFn: async () => ({}) },
 }));

@@ -12,13 +12,13 @@ import { useUrlState } from '../../parts/url-state.ts';
 import { OperatorName } from '../links.tsx';
 import { TextDiff } from './text-diff.tsx';
 
-/** Lists the revisions of a module, compares two of them, and loads an old one into the editor. */
+/** Lists a module's revisions, compares two of them, and loads an old one into the editor. */
 export function RevisionsTab({
   name,
   onRestore,
 }: {
   readonly name: string;
-  /** Loads the text of an old revision into the editor. */
+  /** Loads an old revision's text into the editor. */
   readonly onRestore: (revision: number, content: string) => void;
 }) {
   const revisions = useQuery(revisionsQuery(name));

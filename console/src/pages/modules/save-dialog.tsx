@@ -29,7 +29,7 @@ export function SaveDialog({
   readonly draft: Draft;
   /** The `name` in the text. The module is saved under this name. */
   readonly name: string;
-  /** Label of the confirmation button. */
+  /** The confirmation button's label. */
   readonly action?: string;
   readonly onSaved: (stored: Stored) => void;
 }) {

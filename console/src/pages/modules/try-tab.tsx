@@ -88,7 +88,7 @@ function PlanResult({ id, name }: { readonly id: string; readonly name: string }
   if (query.isPending) return <SkeletonRows />;
   if (query.isError) return <Failure error={query.error} retry={() => void query.refetch()} />;
   const { node_id, status, summary, error, resources, created_at, kind, modules } = query.data;
-  // Results of this module come first, then those of the agent's other modules.
+  // Results for this module come first, then those for the agent's other modules.
   const ofThis = resources.filter(({ module }) => module === name);
   const sorted = [...ofThis, ...resources.filter(({ module }) => module !== name)];
   const others = resources.length - ofThis.length;

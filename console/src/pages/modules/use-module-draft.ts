@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { type Draft, draftOf, draftStatus, fastForward, rebase, type Stored } from './draft.ts';
 
-/** Returns the draft of a stored module. Follows newer revisions as long as no changes are lost. */
+/** Returns a stored module's draft. Follows newer revisions as long as no changes are lost. */
 export function useModuleDraft(latest: Stored) {
   const [stored, setDraft] = useState<Draft>(() => draftOf(latest));
   const draft = fastForward(stored, latest);

@@ -17,7 +17,7 @@ function useSaveKey(save: () => void): void {
 }
 
 /**
- * Returns the state of the save dialog. A button or Ctrl-S opens the dialog, or shows why the module cannot be saved.
+ * Returns the save dialog's state. A button or Ctrl-S opens the dialog, or shows why the module cannot be saved.
  * @param refusal why the module cannot be saved; null if it can
  */
 export function useSaveDialog(refusal: string | null, onRefused: () => void = () => {}) {

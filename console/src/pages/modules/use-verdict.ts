@@ -4,7 +4,7 @@ import type { Verdict } from '../../editor/faults.ts';
 
 /** Milliseconds without typing before the text is validated. */
 const debounceMs = 300;
-/** Maximum size of a module in bytes that the orchestrator accepts. */
+/** Maximum size of a module that the orchestrator accepts, in bytes. */
 const maxBytes = 2 * 1024 * 1024;
 
 /**

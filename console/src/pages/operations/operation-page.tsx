@@ -140,7 +140,7 @@ function Took({ operation: { started_at, finished_at } }: { readonly operation: 
   );
 }
 
-/** Shows the number of finished resources. The total is unknown until the operation ends. */
+/** Shows the number of finished resources. The total is unknown until the operation has finished. */
 function Progress({ operation: { status, resources } }: { readonly operation: Operation }) {
   return (
     <div className="mt-4" role="status">

@@ -7,7 +7,7 @@ export interface Need {
   readonly id: string;
   readonly tone: Tone;
   readonly title: string;
-  /** Label of the link. */
+  /** The link's label. */
   readonly action: string;
   readonly to: string;
   readonly search?: Readonly<Record<string, string>>;

@@ -11,7 +11,7 @@ const fills: Record<Tone, string> = {
   neutral: 'bg-line-strong',
 };
 
-/** A bar of proportions, with a count and a link for each. */
+/** A bar that shows proportions, with a count and a link for each. */
 export function Shares({
   label,
   shares,

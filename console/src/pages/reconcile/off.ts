@@ -33,8 +33,8 @@ const counts = ({ changed, removed, failed, skipped }: Summary): readonly number
 ];
 
 /**
- * Returns a key of the reasons, the counts, and the error without the agent's name. Agents with the same key form a
- * group.
+ * Returns a key made from the reasons, the counts, and the error without the agent's name. Agents with the same key
+ * form a group.
  */
 const groupKey = (agent: OffAgent, name: string): string =>
   JSON.stringify([

@@ -16,7 +16,7 @@ import { AgentLink, OperationLink } from '../links.tsx';
 import { firstToCompare, groupResults, type Outcome, type RunGroup, type RunResult } from './run-groups.ts';
 import { wordOf } from './run-progress.tsx';
 
-/** Number of operations to compare initially, and number of further ones to compare per click. */
+/** Number of operations to compare initially, and number of additional ones to compare per click. */
 const initiallyCompared = 60;
 const moreCompared = 500;
 /** Number of groups that are initially expanded. */
@@ -32,7 +32,7 @@ const tones: Record<Outcome, Tone> = {
   cancelled: 'warn',
 };
 
-/** Shows the changes of a run, grouped by agents with the same changes. */
+/** Shows a run's changes, grouped by agents with the same changes. */
 export function RunChanges({ run }: { readonly run: Run }) {
   const { results, kind } = run;
   const [maxCompared, setMaxCompared] = useState(initiallyCompared);
@@ -43,7 +43,7 @@ export function RunChanges({ run }: { readonly run: Run }) {
     [names],
   );
   const { likeness, examples, left, error, retry } = useOperationGroups(compared, likenessHere);
-  // The maps are mutated in place, so a change of `left` indicates that they have changed.
+  // The maps are mutated in place, so a change in `left` indicates that they have changed.
   // biome-ignore lint/correctness/useExhaustiveDependencies: see above
   const groups = useMemo(() => groupResults(results, likeness, examples), [results, likeness, examples, left]);
   const uncompared = groups.reduce((sum, group) => sum + group.uncompared.length, 0);
@@ -90,7 +90,7 @@ export function RunChanges({ run }: { readonly run: Run }) {
   );
 }
 
-/** Returns agent names by node id. Neither the agents of a run nor their names change. */
+/** Returns agent names by node id. Neither a run's agents nor their names change. */
 function useStableNames(results: readonly RunResult[]): ReadonlyMap<string, string | null> {
   const first = useRef(results);
   return useMemo(() => new Map(first.current.map(({ node_id, name }) => [node_id, name])), []);

@@ -1,10 +1,10 @@
 import type { Operation, Run } from '@muster/protocol/http';
 
-/** Groups the results of a run by agents with the same changes. */
+/** Groups a run's results by agents with the same changes. */
 
 export type RunResult = Run['results'][number];
 
-/** The outcome of an agent, as far as the run alone shows it. */
+/** An agent's outcome, as far as the run alone shows it. */
 export type Outcome = 'waiting' | 'running' | 'same' | 'changed' | 'failed' | 'untried' | 'cancelled';
 
 export function outcomeOfResult({ status, summary, operation_id }: RunResult): Outcome {
@@ -164,7 +164,7 @@ export function haltReason(results: readonly RunResult[]): string | null {
 }
 
 /**
- * Returns the canaries of a run: the agents whose operations were created first.
+ * Returns a run's canaries: the agents whose operations were created first.
  * @param canary number of canaries
  */
 export function canariesOf(results: readonly RunResult[], canary: number): ReadonlySet<string> {

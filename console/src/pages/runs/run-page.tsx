@@ -152,7 +152,7 @@ function Halted({ run: { results } }: { readonly run: Run }) {
   );
 }
 
-/** Shows the rollout options of a run and the progress of its waves. */
+/** Shows a run's rollout options and the progress of its waves. */
 function Waves({
   run: { results, status },
   terms,

@@ -7,7 +7,7 @@ interface Look {
   readonly fill: string;
 }
 
-/** Colors and labels of the outcomes, in the order of the bar. */
+/** Colors and labels for the outcomes, in the order of the bar. */
 export const looks: readonly Look[] = [
   { outcome: 'changed', words: ['changed', 'to change'], fill: 'bg-good' },
   { outcome: 'same', words: ['unchanged', 'unchanged'], fill: 'bg-good/45' },
@@ -27,7 +27,7 @@ const fillOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
 /** Maximum number of agents for which each agent gets a cell. */
 const maxCells = 1_000;
 
-/** Shows the progress of a run: a bar by outcome, a legend, and a cell per agent. */
+/** Shows a run's progress: a bar by outcome, a legend, and a cell per agent. */
 export function RunProgress({
   results,
   kind,

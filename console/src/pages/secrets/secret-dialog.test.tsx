@@ -56,7 +56,7 @@ test('asks for the new value if it is replaced, and stays open on Escape', async
   expect(onClose).not.toHaveBeenCalled();
 });
 
-test('shows the error of the orchestrator', async () => {
+test("shows the orchestrator's error", async () => {
   const { api, user, onClose } = await open({ ...stored, restriction: null });
   api.refuse(updateSecret, 'internal', 'the disk is gone');
   await user.click(button('Save'));

@@ -1,6 +1,6 @@
 import type { Secret } from '@muster/protocol/http';
 
-/** Logic of the secret form. The random generator is a parameter. */
+/** The secret form's logic. The random generator is a parameter. */
 
 export type RestrictionKind = 'any' | 'agents' | 'selector' | 'both';
 
@@ -27,7 +27,7 @@ export const restrictionOf = ({ kind, agents, selector }: RestrictionDraft): Sec
       };
 
 /**
- * Returns the local date of a time in the format of `<input type="date">`.
+ * Returns a time's local date in the format of `<input type="date">`.
  * @param at RFC 3339
  */
 export function dayOf(at: string | null): string {

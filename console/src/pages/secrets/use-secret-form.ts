@@ -12,7 +12,7 @@ const restrictionDraft = (restriction: Secret['restriction']): RestrictionDraft 
 });
 
 /**
- * Returns the fields of a secret and the mutation that creates or changes it.
+ * Returns a secret's fields and the mutation that creates or changes it.
  * @param secret null for a new secret
  */
 export function useSecretForm(secret: Secret | null, onSaved: () => void) {

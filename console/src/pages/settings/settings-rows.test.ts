@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { bytesText, settingsOf } from './settings-rows.ts';
 
-test('flattens nested settings to rows with keys and sources', () => {
+test('flattens nested settings into rows with keys and sources', () => {
   const settings = {
     drift: { enabled: true, interval: 600 },
     api_port: 4748,

@@ -1,7 +1,7 @@
 import type { Settings } from '@muster/protocol/http';
 
 export interface Setting {
-  /** Path of the setting, with dots between the parts. */
+  /** The setting's path, with dots between the parts. */
   readonly key: string;
   readonly value: string;
   readonly source: Settings['sources'][string];

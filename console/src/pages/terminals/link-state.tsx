@@ -25,7 +25,7 @@ export function LinkDot({ state }: { readonly state: LinkState }) {
 }
 
 /**
- * Explains that another connection took control or that the terminal session ended, and offers actions. Otherwise
+ * Explains that another connection took control or that the terminal session was closed, and offers actions. Otherwise
  * renders nothing.
  */
 export function LinkNotice({
@@ -35,7 +35,7 @@ export function LinkNotice({
   onReplay,
 }: {
   readonly state: LinkState;
-  /** Why the terminal session ended; null if unknown. */
+  /** Why the terminal session was closed; null if unknown. */
   readonly reason: string | null;
   readonly onTake: (mode: TerminalMode) => void;
   readonly onReplay: () => void;

@@ -10,7 +10,7 @@ test.each([
   ['of another operator', { operator_id: 'you', attached: [] }, '', false, 'view'],
   ['control is requested', { operator_id: 'you', attached: [] }, 'control', false, 'control'],
   ['watching is requested', { operator_id: 'me', attached: [] }, 'view', true, 'view'],
-] as const)('chooses the mode of a terminal session: %s', (_, { operator_id, attached }, requested, before, mode) => {
+] as const)("chooses a terminal session's mode: %s", (_, { operator_id, attached }, requested, before, mode) => {
   expect(modeOf({ operator_id, attached: [...attached] }, 'me', requested, before)).toBe(mode);
 });
 
@@ -20,7 +20,7 @@ test('formats durations as a clock', () => {
   expect([secondsOf(session, 160), secondsOf({ opened_at: 100, closed_at: 130 } as never, 999)]).toEqual([60, 30]);
 });
 
-test('describes how a shell ended', () => {
+test('describes how a shell exited', () => {
   expect([exitText(0, null), exitText(3, null), exitText(null, 'SIGHUP'), exitText(null, null)]).toEqual([
     'The shell has ended.',
     'The shell ended with exit code 3.',
@@ -29,7 +29,7 @@ test('describes how a shell ended', () => {
   ]);
 });
 
-test('describes why a terminal session ended', () => {
+test('describes why a terminal session was closed', () => {
   expect([
     endText('terminal_idle', 'nothing was typed', null),
     endText('terminal_ended', 'x', null),

@@ -11,7 +11,7 @@ export function clockTime(seconds: number): string {
 }
 
 /**
- * Returns the duration of a terminal session in seconds, up to now if it is open.
+ * Returns a terminal session's duration in seconds, up to now if it is open.
  * @param now Unix seconds
  */
 export const secondsOf = ({ opened_at, closed_at }: TerminalSession, now: number): number =>
@@ -41,9 +41,9 @@ export function exitText(code: number | null, signal: string | null): string {
 }
 
 /**
- * Describes why a terminal session ended.
- * @param code error code of the end notice
- * @param message message of the end notice
+ * Describes why a terminal session was closed.
+ * @param code error code in the final notice
+ * @param message message in the final notice
  * @param reason the session's own reason; null if not loaded
  */
 export function endText(code: string, message: string, reason: string | null): string {

@@ -24,7 +24,7 @@ const ReplayTerminal = lazy(async () => ({ default: (await import('./replay-term
 /** The terminal session that `NewTerminalPage` just opened. The session page uses its WebSocket URL. */
 let justOpened: TerminalAddress | null = null;
 
-/** Shows an open terminal session, or the recording of an ended one. */
+/** Shows an open terminal session, or the recording of a closed one. */
 export function TerminalPage() {
   const { session: session_id } = useParams({ strict: false }) as { session: string };
   return <Session key={session_id} session_id={session_id} />;
@@ -39,7 +39,7 @@ function Session({ session_id }: { readonly session_id: string }) {
     justOpened = null;
     return mine;
   });
-  /** Decided when the page opens: a session that ends while the page is open stays on the screen. */
+  /** Decided when the page opens: a session that is closed while the page is open stays on the screen. */
   const [mode, setMode] = useState<'control' | 'view' | 'replay' | null>(address === null ? null : 'control');
   if (mode === null && session !== undefined)
     setMode(

@@ -4,12 +4,12 @@ import { Recording } from '../../terminal/recording.ts';
 import { Replay } from '../../terminal/replay.ts';
 import { Screen } from '../../terminal/screen.ts';
 
-/** Number of bytes to parse between two checks of the time, and milliseconds to work before yielding to the browser. */
+/** Number of bytes to parse between two time checks, and milliseconds to work before yielding to the browser. */
 const readBatchBytes = 128 * 1024;
 const maxBusyMs = 25;
 const progressMs = 100;
 const fontSizes = { min: 9, max: 16 };
-/** Width of a character, as a fraction of the font size. */
+/** Character width, as a fraction of the font size. */
 const characterWidth = 0.605;
 
 export interface Loading {
@@ -88,7 +88,7 @@ function fittedScreen(container: HTMLElement): Screen {
 }
 
 /**
- * Loads the recording of a terminal session and shows one position of it.
+ * Loads a terminal session's recording and shows one position in it.
  * @param start initial position in seconds; null starts at the first text
  */
 export function useRecording(session_id: string, start: number | null): RecordingState {

@@ -9,7 +9,7 @@ import type { WindowAction } from './window-action-dialog.tsx';
 
 const monthTitle = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric' });
 
-/** The calendar of maintenance windows. Admins select a window to change it, or a day to create a window. */
+/** The maintenance window calendar. Admins select a window to change it, or a day to create a window. */
 export function MonthPanel({
   windows,
   now,

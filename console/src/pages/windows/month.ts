@@ -84,8 +84,6 @@ export function changeOf(
 
 const short = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
-/**
- * Formats the time range of a window without repeating what its start and end have in common. Times are Unix seconds.
- */
+/** Formats a window's time range without repeating what its start and end have in common. Times are Unix seconds. */
 export const rangeText = ({ starts_at, ends_at }: { readonly starts_at: number; readonly ends_at: number }): string =>
   short.formatRange(starts_at * 1000, ends_at * 1000);

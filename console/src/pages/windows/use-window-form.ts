@@ -30,7 +30,7 @@ const storedWindow = ({ starts_at, ends_at, reason }: Window) => ({
 
 const seconds = (fieldText: string) => Math.floor(Date.parse(fieldText) / 1000);
 
-/** Returns the fields of a maintenance window, their errors, and the mutation that creates or changes it. */
+/** Returns a maintenance window's fields, their errors, and the mutation that creates or changes it. */
 export function useWindowForm({ window, from }: WindowFormTarget, now: number, onSaved: () => void) {
   const [fields, change] = useFields(() => (window === null ? newWindow(from, now) : storedWindow(window)));
   const { starts, ends, reason, everyAgent, selector } = fields;

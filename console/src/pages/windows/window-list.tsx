@@ -52,7 +52,7 @@ export function WindowList({
   );
 }
 
-/** Open and planned windows come first, soonest first, then ended ones, latest first. */
+/** Open and planned windows come first, soonest first, then past ones, latest first. */
 function sortForList(windows: readonly Window[], now: number): Window[] {
   const over = (window: Window) => stageOf(window, now) === 'over';
   return windows.toSorted((a, b) => {

@@ -5,7 +5,7 @@ import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { useDebouncedText } from '../../parts/form/use-debounced.ts';
 import { useMatchHint } from '../use-match-hint.ts';
 
-/** The selector of a maintenance window. The window applies to all agents that match it while the window is open. */
+/** A maintenance window's selector. The window applies to all agents that match it while the window is open. */
 export function WindowSelectorField({
   selector,
   onChange,

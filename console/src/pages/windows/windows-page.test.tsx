@@ -95,7 +95,7 @@ test('refuses a window that ends before it starts or has an empty selector', asy
   expect(create.disabled).toBe(true);
 });
 
-test('lets an admin change the reason of a window, but not its start', async () => {
+test("lets an admin change a window's reason, but not its start", async () => {
   const api = orchestrator();
   api.answer(listWindows, [openWindow]);
   api.answerExamples(updateWindow);

@@ -93,7 +93,7 @@ const maxTitleLength = 160;
 const hasOpenList = (target: EventTarget | null): boolean =>
   target instanceof Element && target.matches('[role=combobox][aria-expanded=true]');
 
-/** Asks for confirmation of an action. If the action fails, stays open and shows the error. */
+/** Asks the operator to confirm an action. If the action fails, stays open and shows the error. */
 export function Confirm({
   open,
   onOpenChange,
@@ -107,7 +107,7 @@ export function Confirm({
   readonly onOpenChange: (open: boolean) => void;
   readonly title: string;
   readonly children?: ReactNode;
-  /** Label of the confirmation button: a verb, not “OK”. */
+  /** The confirmation button's label: a verb, not “OK”. */
   readonly action: string;
   readonly danger?: boolean;
   readonly onConfirm: () => Promise<unknown>;

@@ -67,9 +67,9 @@ export function EachDialog<Item extends Each>({
   readonly onOpenChange: (open: boolean) => void;
   readonly title: string;
   readonly description?: ReactNode;
-  /** Label of the confirmation button, such as `Approve 50`. */
+  /** The confirmation button's label, such as `Approve 50`. */
   readonly action: string;
-  /** Past participle of the action, such as `approved`. */
+  /** Past participle for the action, such as `approved`. */
   readonly done: string;
   readonly items: readonly Item[];
   readonly act: (item: Item) => Promise<unknown>;

@@ -18,10 +18,10 @@ export function FormDialog({
   readonly description?: ReactNode;
   /** Whether Escape and clicks outside the dialog are ignored. */
   readonly persistent?: boolean;
-  /** Label of the submit button: a verb, not “OK”. */
+  /** The submit button's label: a verb, not “OK”. */
   readonly action: string;
   readonly cancel?: string;
-  /** State of the mutation that submitting the form starts. */
+  /** State of the mutation that is started when the form is submitted. */
   readonly request?: { readonly isPending: boolean; readonly error: unknown };
   /** Whether the input is invalid. Disables the submit button. */
   readonly invalid?: boolean;

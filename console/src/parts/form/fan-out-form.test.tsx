@@ -30,7 +30,7 @@ test('starts a run with the careful preset and closes', async () => {
   await waitFor(() => expect(onOpenChange).toHaveBeenCalledWith(false));
 });
 
-test('shows the error of an invalid option only after an attempt to start', async () => {
+test('shows the error for an invalid option only after an attempt to start', async () => {
   const onStart = vi.fn(async () => {});
   const { user } = await renderDialog(onStart);
   await user.clear(field('At a time'));
@@ -49,7 +49,7 @@ test('asks how long to wait only if the run waits for disconnected agents', asyn
   expect(field('Wait up to')).toBeTruthy();
 });
 
-test('stays open and shows the error if the start is refused', async () => {
+test('stays open and shows the error if the run is refused', async () => {
   const { user, onOpenChange } = await renderDialog(async () => {
     throw new Error('the plan has expired');
   });

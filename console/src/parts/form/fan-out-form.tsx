@@ -112,7 +112,7 @@ export function FanOutDialog({
   readonly onOpenChange: (open: boolean) => void;
   readonly title: string;
   readonly description?: ReactNode;
-  /** Label of the submit button, such as `Apply to 412 agents`. */
+  /** The submit button's label, such as `Apply to 412 agents`. */
   readonly action: string;
   /** Number of agents; null while unknown. */
   readonly count: number | null;

@@ -9,7 +9,7 @@ export interface FanOut {
   readonly ttl?: number;
 }
 
-/** Values of the form fields. If a value is empty, its option is not set. */
+/** Values in the form fields. If a value is empty, its option is not set. */
 export interface FanOutDraft {
   readonly canary: string;
   readonly batch: string;
@@ -21,7 +21,7 @@ export interface FanOutDraft {
 
 export type FanOutFaults = Partial<Record<keyof FanOutDraft, string>>;
 
-/** Starts with one agent, continues with a quarter of the agents at a time, and halts at the first failure. */
+/** Starts with one agent, continues with a quarter of the agents at a time, and halts on the first failure. */
 export const careful: FanOutDraft = { canary: '1', batch: '25%', maxFailures: '0', offline: 'report', wait: '24h' };
 /** Starts all agents at the same time and ignores failures. */
 export const atOnce: FanOutDraft = { canary: '', batch: '', maxFailures: '', offline: 'report', wait: '24h' };

@@ -45,7 +45,7 @@ test('chooses an option on a click', async () => {
   expect(screen.getByRole('status').textContent).toBe('id-2');
 });
 
-test('shows that nothing matches, or the number of further matches', async () => {
+test('shows that nothing matches, or the number of additional matches', async () => {
   fakeApi();
   const { user } = await renderPart(<AgentPicker count={60} />);
   await user.click(field());

@@ -13,7 +13,7 @@ interface Options {
   readonly vocabulary: SelectorVocabulary;
 }
 
-/** Returns the suggestions of a selector field, and handlers for keys and typing. */
+/** Returns a selector field's suggestions, and handlers for keys and typing. */
 function useSelectorField({ value, onChange, onSubmit, vocabulary }: Options) {
   const field = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLDivElement>(null);
@@ -86,7 +86,7 @@ function useSelectorField({ value, onChange, onSubmit, vocabulary }: Options) {
   return { field, list, options, shown, at, fault, accept, onKeyDown, type, setCursor, setOpen };
 }
 
-/** A selector field. Completes keys, operators, and values of the fleet, and shows the column of a syntax error. */
+/** A selector field. Completes keys, operators, and the fleet's values, and shows the column of a syntax error. */
 export function SelectorInput({
   label,
   hideLabel = false,

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'react';
 const delayMs = 300;
 
 /**
- * Returns the text of a field that triggers requests. The field shows input immediately; `onText` receives it after a
+ * Returns the text in a field that triggers requests. The field shows input immediately; `onText` receives it after a
  * pause in typing.
  * @param value the last text passed to `onText`; if another component changes it, the field shows the new value
  */

@@ -1,5 +1,5 @@
 /**
- * A URL fragment that identifies a resource in the results of an operation, or a line of its diff or output. Examples:
+ * A URL fragment that identifies a resource in an operation's results, or a line in its diff or output. Examples:
  * `r=motd//etc/motd`, `r=motd//etc/motd&L12`, `r=site/deploy&stdout&L3`.
  */
 
@@ -9,7 +9,7 @@ export interface Anchor {
   /** `module/identity`. */
   readonly resource: string;
   readonly part: AnchorPart;
-  /** A line number such as `L12`, or `B12` for the old number of a removed line. */
+  /** A line number such as `L12`, or `B12` for a removed line's old number. */
   readonly line: string | null;
 }
 

@@ -4,7 +4,7 @@ import { columnsOf, type ResultKind } from './resource-groups.ts';
 
 const cell = 'px-2.5 py-1 align-top';
 
-/** The changed fields of a resource with their old and new values. */
+/** A resource's changed fields with their old and new values. */
 export function ChangesTable({
   changes,
   resultKind,

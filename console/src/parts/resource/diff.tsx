@@ -17,7 +17,7 @@ const signs: Record<DiffLine['kind'], string> = { added: '+', removed: '−', sa
 /** Number of lines to render at first. */
 const firstLines = 300;
 
-/** Returns the name of a line in the URL: `L` and its new number, or `B` and its old number if it was removed. */
+/** Returns a line's name in the URL: `L` and its new number, or `B` and its old number if it was removed. */
 const lineName = ({ before, after }: DiffLine): string | null =>
   after !== null ? `L${after}` : before !== null ? `B${before}` : null;
 

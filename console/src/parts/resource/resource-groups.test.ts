@@ -37,7 +37,7 @@ const mixed = [
   result({ identity: 'e' }),
 ];
 
-test('assigns different keys to two resources of a module with the same identity', () => {
+test('assigns different keys to two resources with the same identity in a module', () => {
   const keyed = keyedResults([
     result({ type: 'package', identity: 'nginx' }),
     result({ type: 'service', identity: 'nginx' }),

@@ -1,7 +1,7 @@
 import type { ResourceResult, Summary } from '@muster/protocol';
 import type { Tone } from '../badge.tsx';
 
-/** Groups, filters and describes the results of an operation. */
+/** Groups, filters, and describes an operation's results. */
 
 /** Whether the results come from an apply, a plan, or a drift check. */
 export type ResultKind = 'apply' | 'plan' | 'drift';
@@ -23,7 +23,7 @@ export const hasFailed = ({ status }: ResourceResult): boolean => status === 'fa
 export const hasChanged = ({ status }: ResourceResult): boolean => status === 'changed' || status === 'would_change';
 
 /**
- * Adds keys to results: `module/identity`, or `module/type:identity` if two resources of a module have this identity.
+ * Adds keys to results: `module/identity`, or `module/type:identity` if two resources in a module have this identity.
  */
 export function keyedResults(results: readonly ResourceResult[]): KeyedResult[] {
   const short = ({ module, identity }: ResourceResult) => `${module}/${identity}`;
@@ -80,7 +80,7 @@ const drifted: Readonly<Record<ResourceResult['action'], string>> = {
   restart: 'would restart',
 };
 
-/** Describes the outcome of a resource in one or two words. */
+/** Describes a resource's outcome in one or two words. */
 export function outcomeOf({ action, status }: ResourceResult, resultKind: ResultKind): { word: string; tone: Tone } {
   switch (status) {
     case 'failed':
@@ -98,7 +98,7 @@ export function outcomeOf({ action, status }: ResourceResult, resultKind: Result
   return { word: action === 'none' ? 'would change' : `would ${action}`, tone };
 }
 
-/** Returns the headers of the columns with the old and new values. */
+/** Returns the headers for the columns with the old and new values. */
 export const columnsOf = (resultKind: ResultKind): readonly [from: string, to: string] =>
   resultKind === 'drift' ? ['Found', 'Should be'] : resultKind === 'plan' ? ['Now', 'Would be'] : ['Before', 'After'];
 
@@ -117,7 +117,7 @@ export function triggerText(id: string, { module }: ResourceResult, all: readonl
 export const hasDetail = ({ changes, diff, message, triggered_by }: ResourceResult): boolean =>
   changes.length > 0 || (diff !== null && diff !== '') || message !== null || triggered_by.length > 0;
 
-/** Maximum total lines of the changes and diffs that are initially expanded. */
+/** Maximum total number of lines in the changes and diffs that are initially expanded. */
 const maxOpenLines = 1_200;
 
 /**
@@ -168,7 +168,7 @@ export interface SummaryPart {
   readonly tone: Tone;
 }
 
-/** Returns the nonzero counts of a summary as text. */
+/** Returns a summary's nonzero counts as text. */
 export function summaryParts(summary: Summary, resultKind: ResultKind): SummaryPart[] {
   const change = resultKind === 'plan' ? 'to change' : resultKind === 'drift' ? 'drifted' : 'changed';
   const parts: (SummaryPart & { count: number })[] = [

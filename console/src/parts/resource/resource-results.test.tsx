@@ -57,7 +57,7 @@ test('shows that no result failed', async () => {
   expect(screen.getByText('Nothing failed')).toBeTruthy();
 });
 
-test('collapses and expands the details of a resource, and links to a line of its diff', async () => {
+test("collapses and expands a resource's details, and links to a line in its diff", async () => {
   fakeApi();
   const { user, address } = await renderPart(<ResourceResults results={results} resultKind="plan" />);
   await user.click(row(/\/etc\/motd/));

@@ -58,7 +58,7 @@ export interface ResourceRowProps {
   readonly onAnchor: (anchor: Anchor) => void;
 }
 
-/** A row with the outcome of a resource. Expands to show the details. */
+/** A row with a resource's outcome. Expands to show the details. */
 export function ResourceRow(props: ResourceRowProps) {
   const { each, output, open, anchor } = props;
   const opens = hasDetail(each.result) || output !== undefined;

@@ -1,6 +1,6 @@
 import { useCallback, useState } from 'react';
 
-/** Hidden and resized columns of a table, stored in this browser and not in the URL. */
+/** A table's hidden and resized columns, stored in this browser and not in the URL. */
 export interface ColumnPreference {
   readonly hidden: readonly string[];
   /** Widths in pixels, by column. */

@@ -7,7 +7,7 @@ import { type RefObject, useEffect, useState } from 'react';
 const step = 24;
 
 /**
- * Returns the width of a column in pixels.
+ * Returns a column's width in pixels.
  * @param isRendered whether `table` contains the rendered table
  */
 export function useColumnWidth(table: RefObject<HTMLElement | null>, column: string, isRendered: boolean): number {

@@ -74,7 +74,7 @@ test('shows the placeholder if there are no rows', async () => {
   expect(screen.getByRole('grid').getAttribute('aria-rowcount')).toBe('1');
 });
 
-test('renders only visible rows, and requests no more rows until the end is near', async () => {
+test('renders only visible rows, and requests no more rows until the last row is near', async () => {
   fakeApi();
   const onNearEnd = vi.fn();
   await renderPart(<Machines rows={machines(10_000)} onNearEnd={onNearEnd} />);
@@ -109,7 +109,7 @@ test('shows the earlier rows until many new rows are sorted', async () => {
   expect(names(rows()).slice(0, 3)).toEqual(['web-0', 'web-1', 'web-2']);
 });
 
-test('leaves the number and the order of rows open while further rows are loading', async () => {
+test('leaves the number and the order of rows open while more rows are loading', async () => {
   fakeApi();
   await renderPart(
     <DataTable

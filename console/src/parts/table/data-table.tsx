@@ -19,7 +19,7 @@ export interface DataTableProps<Row> {
   readonly rows: readonly Row[];
   readonly columns: readonly Column<Row>[];
   readonly rowKey: (row: Row) => string;
-  /** Returns the accessible name of a row; its key by default. */
+  /** Returns a row's accessible name; its key by default. */
   readonly rowLabel?: (row: Row) => string;
   /** Called on Enter or a click on the row. The first cell should also contain a link to the same page. */
   readonly onOpen?: (row: Row) => void;
@@ -39,7 +39,7 @@ export interface DataTableProps<Row> {
   readonly onPreference?: (preference: ColumnPreference) => void;
   /** Called to load more rows when the last rows come into view. */
   readonly onNearEnd?: () => void;
-  /** Whether further rows are loading without a request from the table. Until then, `rows` must be in their order. */
+  /** Whether more rows are loading without a request from the table. Until then, `rows` must be in their order. */
   readonly isPartial?: boolean;
 }
 

@@ -4,7 +4,7 @@ import { Input, Select } from '../form/field.tsx';
 import { useDebouncedText } from '../form/use-debounced.ts';
 import { useUrlState } from '../url-state.ts';
 
-/** A filter of a list. Its value is stored in a URL parameter; an empty value matches everything. */
+/** A list filter. Its value is stored in a URL parameter; an empty value matches everything. */
 export type Filter = TextFilter | ChoiceFilter;
 
 export interface TextFilter {

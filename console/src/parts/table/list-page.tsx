@@ -14,9 +14,9 @@ export function ListPage<Row>({
   readonly title: string;
   readonly subtitle: ReactNode;
   readonly actions?: ReactNode;
-  /** Accessible name of the table; the title by default. */
+  /** The table's accessible name; the title by default. */
   readonly label?: string;
-  /** Dialogs of the page. */
+  /** The page's dialogs. */
   readonly children?: ReactNode;
 }) {
   return (

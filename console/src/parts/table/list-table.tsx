@@ -6,7 +6,7 @@ import { DataTable, type DataTableProps } from './data-table.tsx';
 import { type Filter, FilterFields, type FilterTexts, useClearFilters, useFilterValues } from './filters.tsx';
 import { useSorting } from './sorting.ts';
 
-/** The state of a query. The optional fields are set for a paged query. */
+/** A query's state. The optional fields are set for a paged query. */
 export interface ListQuery {
   readonly isPending: boolean;
   readonly isError: boolean;
@@ -39,8 +39,8 @@ const noFilters: readonly Filter[] = [];
 const noRows: readonly never[] = [];
 
 /**
- * A table with filters. Shows when rows are loading, failed to load, are missing, or do not match, and loads further
- * pages on scrolling.
+ * A table with filters. Shows when rows are loading, failed to load, are missing, or do not match, and loads more pages
+ * on scrolling.
  */
 export function ListTable<Row>({
   query,

@@ -3,7 +3,7 @@ import { Button } from '../button.tsx';
 import { Panel } from '../panel.tsx';
 import { Failure, Newer, SkeletonRows } from '../states.tsx';
 
-/** The state of a query, without its data. The optional fields are set for a paged query. */
+/** A query's state, without its data. The optional fields are set for a paged query. */
 export interface PagedQuery {
   readonly error: unknown;
   readonly refetch: () => unknown;

@@ -1,4 +1,4 @@
-/** Sorts the rows of a table in steps, because comparing the values of ten thousand rows takes longer than a frame. */
+/** Sorts a table's rows in steps, because comparing the values of ten thousand rows takes longer than a frame. */
 
 /**
  * Maximum number of rows that a step adds to the sorted rows, without rows that follow the row before them in order: the
@@ -8,7 +8,7 @@ const rowsPerStep = 500;
 
 type SortValue = string | number | null;
 
-/** The keys of rows in the order of an earlier sort. The rows may have changed since. */
+/** The keys of rows in the order from an earlier sort. The rows may have changed since. */
 export interface KnownOrder {
   readonly column: string;
   readonly descending: boolean;
@@ -56,7 +56,8 @@ function comparerOf(descending: boolean) {
 
 /**
  * Sorts rows. Each iteration is a step; the first also reads all values.
- * @param known order of an earlier sort by the same column. It does not affect the result, but its rows need only one step.
+ * @param known order from an earlier sort by the same column. It does not affect the result, but its rows need only one
+ * step.
  */
 export function* sortInSteps<Row>(
   rows: readonly Row[],

@@ -1,7 +1,7 @@
 import { useUrlState } from '../url-state.ts';
 import type { Sorting } from './column.ts';
 
-/** Stores the sort order of a table in the URL: `name` is ascending, `-name` descending. */
+/** Stores a table's sort order in the URL: `name` is ascending, `-name` descending. */
 export function useSorting(fallback: Sorting): [Sorting, (sorting: Sorting) => void] {
   const [text, setText] = useUrlState('sort', textOf(fallback));
   return [{ column: text.replace(/^-/, ''), descending: text.startsWith('-') }, (sorting) => setText(textOf(sorting))];

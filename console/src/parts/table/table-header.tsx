@@ -80,7 +80,7 @@ export function TableHeader<Row>({ columns, sorting, onSort, choose, widths, onW
   );
 }
 
-/** Limits of column widths in pixels. */
+/** Column width limits in pixels. */
 const minWidth = 48;
 const maxWidth = 1_200;
 const keyStep = 16;

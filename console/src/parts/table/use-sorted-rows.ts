@@ -5,7 +5,7 @@ import { type KnownOrder, type SortedRows, sortInSteps } from './row-order.ts';
 
 type Sort<Row> =
   | { readonly result: SortedRows<Row> }
-  /** The sort needs further steps. */
+  /** The sort needs more steps. */
   | { readonly result: null; readonly steps: Iterator<undefined, SortedRows<Row>> };
 
 /**

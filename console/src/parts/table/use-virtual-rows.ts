@@ -1,7 +1,7 @@
 import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
 import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
 
-/** Number of rows before the end at which more rows are requested. */
+/** Number of rows before the last one at which more rows are requested. */
 const nearEndRows = 20;
 
 /** Number of rows to render above and below the visible rows, so that scrolling shows them without delay. */
