@@ -64,7 +64,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
         `printf '[Service]\\nExecStart=/bin/sleep 999\\n' > /etc/systemd/system/planned.service; systemctl daemon-reload`,
         'rm /etc/systemd/system/planned.service; systemctl daemon-reload',
       ],
-    ])('an apply of a plan changes nothing if a %s was changed by hand after the plan', async (_name, byHand, undo) => {
+    ])('applying a plan changes nothing if a %s was changed by hand after the plan', async (_name, byHand, undo) => {
       const { plan_digest } = (await plan(desired())).finished;
       await sh(byHand);
       const found = machine.changes();
@@ -77,7 +77,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       expect((await plan(desired())).finished.plan_digest).toBe(plan_digest);
     });
 
-    test('an apply of a plan makes exactly the planned changes if the machine has not changed since', async () => {
+    test('applying a plan makes exactly the planned changes if the machine has not changed since', async () => {
       const before = machine.changes();
       for (const resources of [desired(), []]) {
         const planned = await plan(resources);
@@ -92,7 +92,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       expect(machine.changes()).toEqual(before);
     });
 
-    test('an apply does not change the resources of modules in `keep_modules`', async () => {
+    test('an apply does not change resources from modules in `keep_modules`', async () => {
       const theirs = desired().map((resource) => ({ ...resource, module: 'theirs' }));
       await apply(theirs);
       const there = machine.changes();
@@ -122,7 +122,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
         1,
       ],
     ] as const)(
-      'the next agent process completes an apply of %s that was stopped midway',
+      'the next agent process completes applying %s after it was stopped midway',
       async (kind, desired, point, nth) => {
         const before = machine.changes();
         await happened();

@@ -17,7 +17,7 @@ export function newOperator(): Operator {
 
 /**
  * Creates a transport that trusts exactly one certificate.
- * @param certificate PEM, read at each new connection, because the file may not exist yet
+ * @param certificate PEM, read on each new connection, because the file may not exist yet
  */
 export function transportTo(certificate: () => string): Transport {
   const agent = new Agent({ keepAlive: true, maxCachedSessions: 0 });
@@ -46,7 +46,7 @@ export function transportTo(certificate: () => string): Transport {
     });
 }
 
-/** Signs in with a challenge. @returns the token of the sign-in session */
+/** Signs in with a challenge. @returns the sign-in session's token */
 export async function signIn(anyone: Client, operator: Operator): Promise<string> {
   const { nonce } = await anyone(challenge, { body: { public_key: operator.publicKey } });
   const signature = sign(null, Buffer.from(nonce, 'hex'), operator.privateKey).toString('hex');
@@ -54,7 +54,7 @@ export async function signIn(anyone: Client, operator: Operator): Promise<string
 }
 
 /**
- * Creates a client that signs in as an operator at the first request that needs it.
+ * Creates a client that signs in as an operator on the first request that needs it.
  * @param url       called for each request, because a restarted orchestrator may have another port
  * @param transport sends the requests, such as one of `transportTo`
  */

@@ -106,7 +106,7 @@ test('the API keeps the name on a second approval, and pages lists by the Link h
   }
 });
 
-test('the API answers immediately with respond-async, binds applies to plans, and pages by cursor', async ({
+test('the API responds immediately with respond-async, binds applies to plans, and pages by cursor', async ({
   stage,
 }) => {
   const { ask, outcomeOf, waiting } = await open(stage);

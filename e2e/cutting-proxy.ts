@@ -47,7 +47,7 @@ export class CuttingProxy {
       if (this.#left !== null && piece.length > this.#left) {
         const last = piece.subarray(0, this.#left);
         this.#left = null;
-        // Ends this side without a reset, so that the target reads all forwarded bytes.
+        // Closes this side without a reset, so that the target reads all forwarded bytes.
         far.end(last);
         near.resetAndDestroy();
         return;

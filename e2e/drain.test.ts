@@ -68,7 +68,7 @@ test('an orchestrator that stops under load completes pending responses and lose
   expect(operation.status).toBe('running');
   await Promise.all(writers);
   expect(last).not.toBe('');
-  // A drain that exceeds its time limit ends with another exit code.
+  // A drain that exceeds its time limit results in another exit code.
   expect((await stopped).code).toBe(0);
   await eventually('the stream has ended', async () => (events.ended === 'end' ? true : null));
 
@@ -90,7 +90,7 @@ test('an orchestrator that stops under load completes pending responses and lose
 
 interface Followed {
   text: string;
-  /** Whether the response ended completely or was cut off; null while it is open. */
+  /** Whether the response was complete or cut off; null while it is open. */
   ended: 'end' | 'aborted' | null;
 }
 

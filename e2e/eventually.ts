@@ -14,10 +14,11 @@ const pause = (waitedMs: number) => Math.min(100, Math.max(20, waitedMs / 10));
  * Polls until `ask` returns a value. For conditions that no event reports reliably, because the reporting process may be
  * dead.
  * @param what      the condition as a statement, for the error message
- * @param ask       returns null or throws while the condition does not hold; the type excludes false, which would end the wait
+ * @param ask       returns null or throws while the condition does not hold; the type excludes false, which would stop
+ * the wait
  * @param timeoutMs timeout on an idle machine; longer on a busy one
  * @returns the value from `ask`
- * @throws Error at the timeout, with the last error from `ask` as its cause
+ * @throws Error on timeout, with the last error from `ask` as its cause
  */
 export async function eventually<T extends object | string | number | true | undefined>(
   what: string,
@@ -40,7 +41,7 @@ export async function eventually<T extends object | string | number | true | und
   }
 }
 
-/** Waits until an operation has ended. @returns the operation */
+/** Waits until an operation has finished. @returns the operation */
 export const ended = (call: Client, operationId: string): Promise<Operation> =>
   eventually(`operation ${operationId} has ended`, async () => {
     const operation = await call(getOperation, { params: { operation_id: operationId } });

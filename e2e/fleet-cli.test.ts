@@ -8,7 +8,7 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { operatorEnvironment, Person } from './person.ts';
 
-/** Returns a module with a script that runs at each apply and ends when the file `gate` exists. */
+/** Returns a module with a script that runs on each apply and exits when the file `gate` exists. */
 const gated = (name: string, gate: string) => `name: ${name}
 supports: [{ platform: linux }]
 resources:
@@ -80,7 +80,7 @@ test('the CLI plans several agents together, applies as one run, detaches, cance
   expect(partly.stdout).toContain('1 succeeded, 1 failed');
 
   const atTerminal = (line: string): Person => {
-    // Without a trap for SIGINT, Ctrl-C would also end the shell.
+    // Without a trap for SIGINT, Ctrl-C would also terminate the shell.
     const person = new Person(stage, `trap : INT; stty -g; ${line}; echo "code=$?"; stty -g; echo done`, env);
     onTestFinished(() => person.kill());
     return person;

@@ -47,7 +47,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
   });
   afterAll(() => fleet?.end());
 
-  /** Returns the operations of a run. Fails if one of them did not succeed. */
+  /** Returns a run's operations. Fails if one of them did not succeed. */
   async function operationsOf(run: Run): Promise<Operation[]> {
     const operations = await Promise.all(
       run.results.map(({ operation_id }) => call(getOperation, { params: { operation_id: operation_id as string } })),
@@ -61,7 +61,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     [...new Set(operations.flatMap(({ resources }) => resources.map(({ status }) => status)))].sort();
 
   const page = async (name: string, port = 80) => (await fetch(`http://${machine(name).address}:${port}/`)).text();
-  /** Returns the process ids of nginx: the master, which survives a reload, and its workers, which a reload replaces. */
+  /** Returns nginx's PIDs: the master, which survives a reload, and its workers, which a reload replaces. */
   const processes = async (name: string) => {
     const master = (await machine(name).exec('systemctl', 'show', '--property=MainPID', '--value', 'nginx')).trim();
     return { master, workers: await machine(name).exec('pgrep', '--parent', master) };
@@ -146,7 +146,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     });
   }
 
-  test('the watch reports manual changes of files, cron, units, users, and groups', async () => {
+  test('the watch reports manual changes to files, cron, units, users, and groups', async () => {
     const edits: [string, string][] = [
       ['site', 'echo "# by hand" >> /etc/nginx/sites-enabled/web'],
       ['backup', "sed -i 's/^5 3/6 3/' /etc/cron.d/*backup*"],
@@ -158,7 +158,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     expect((await call(listDrift, { params: params('web-2'), query: {} })).length).toBe(0);
   });
 
-  test('requested and scheduled drift checks find changes of kernel parameters and packages, which the watch does not report', async () => {
+  test('requested and scheduled drift checks find changes to kernel parameters and packages, which the watch does not report', async () => {
     const packageOf = 'DEBIAN_FRONTEND=noninteractive dpkg --force-depends --remove nginx-light';
     await machine('web-2').sh(`sysctl -qw net.ipv4.ip_forward=0; ${packageOf}`);
     const checked = await call(checkDrift, { params: params('web-2') });
@@ -180,7 +180,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     ).toEqual(['backup', 'deploy', 'deployers', 'forwarding', 'forwarding', 'heartbeat', 'nginx', 'site']);
   });
 
-  test('removal of all modules restores the original state of each machine', async () => {
+  test('removing all modules restores the original state of each machine', async () => {
     await call(removeAssignment, { params: { name: 'web' } });
     await Promise.all(
       names.map(async (name) => {

@@ -17,7 +17,7 @@ const files = Array.from(
 );
 const module = `name: files\nsupports: [{ platform: linux }]\nresources:\n${files.join('\n')}\n`;
 
-test('the orchestrator stores at most the budgeted data of hostile agents, and ends links that violate the protocol', async ({
+test('the orchestrator stores at most the budgeted data from hostile agents, and closes links that violate the protocol', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator({ env: { MUSTER_AGENTS_DAILY_BYTES: String(mebibyte) } });
@@ -39,10 +39,11 @@ test('the orchestrator stores at most the budgeted data of hostile agents, and e
       name === 'versions' ? until(() => true) : submit(name).then(() => true),
     );
 
-  // A report with a name or position that is not in the operation ends the link. The orchestrator stores nothing of it.
+  // A report with a name or position that is not in the operation causes the orchestrator to close the link and store
+  // none of it.
   for (const name of ['long-names', 'other-positions'] as const)
     await eventually(`links of the agent "${name}" were ended`, () => until(() => countsOf(name).ended > 3));
-  // The orchestrator accepts the end of these operations, regardless of how much the agents sent before.
+  // The orchestrator accepts the final reports of these operations, regardless of how much the agents sent before.
   for (const name of ['huge-results', 'many-results'] as const)
     await eventually(
       `the agent "${name}" has finished an operation`,
@@ -66,7 +67,7 @@ test('the orchestrator stores at most the budgeted data of hostile agents, and e
     new Set(refused.filter(({ metadata }) => metadata.code === code).map(({ target }) => target.name));
   expect(refusedFor('protocol_violation')).toEqual(new Set(['long-names', 'other-positions']));
   expect(refusedFor('rate_exceeded')).toContain('versions');
-  // Hostile agents reconnect without a pause after the end of a link, so any of these may exceed the rate of connections.
+  // Hostile agents reconnect immediately after a link is closed, so any of these may exceed the connection rate.
   expect(['long-names', 'other-positions', 'versions']).toEqual(
     expect.arrayContaining([...refusedFor('rate_exceeded')]),
   );
@@ -98,6 +99,7 @@ test('the orchestrator stores at most the budgeted data of hostile agents, and e
   expect(of('long-names')).toBeUndefined();
   expect(of('other-positions')).toBeUndefined();
   expect(of('huge-results')?.results).toBe(resources);
-  // The bound covers the daily budget, the report that exceeds it, and the 64 KiB that each operation may always store.
+  // The bound covers the daily budget, the report that exceeds it, and the 64 KiB that may always be stored for each
+  // operation.
   expect(of('many-results')?.bytes).toBeLessThan(3 * mebibyte);
 });

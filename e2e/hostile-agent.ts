@@ -2,7 +2,7 @@ import type { FieldChange, ResourceResult } from '@muster/protocol';
 import { limits, type OperationMessage, type Report } from '@muster/protocol/wire';
 import { type AgentKey, dialAsAgent, newAgentKey, type TestAgent } from '../orchestrator/test/test-agent.ts';
 
-/** The attacks of a hostile agent on the orchestrator, by name. */
+/** A hostile agent's attacks on the orchestrator, by name. */
 export const strategies = {
   'long-names': 'outputs of unknown resources with names of 4 KB',
   'other-positions': 'results at unknown positions',
@@ -16,12 +16,12 @@ export type Strategy = keyof typeof strategies;
 
 export interface HostileCounts {
   links: number;
-  /** Number of links that the orchestrator ended or refused. */
+  /** Number of links that the orchestrator closed or refused. */
   ended: number;
   reports: number;
   /** Number of bytes in acknowledged reports. */
   bytes: number;
-  /** Number of operations whose end was acknowledged. */
+  /** Number of operations whose outcome was acknowledged. */
   finished: number;
 }
 
@@ -57,7 +57,7 @@ const moved = { action: 'update', status: 'would_change' } as const;
 
 /**
  * An agent under an attacker's control. It has a valid key and is approved, and it respects the flow control and the
- * schema where that lets it send more. It reconnects immediately when its link ends.
+ * schema where that lets it send more. It reconnects immediately when its link closes.
  */
 export class HostileAgent {
   readonly key: AgentKey;
@@ -72,7 +72,7 @@ export class HostileAgent {
   /** Resources of the most recent apply, which drift checks inspect. */
   #applied: OperationMessage['resources'] = [];
   readonly #removals: number;
-  /** Received operations without an acknowledged end. */
+  /** Received operations without an acknowledged outcome. */
   readonly #open = new Map<string, OperationMessage>();
 
   private constructor(key: AgentKey, port: number, token: string, strategy: Strategy, removals: number) {
@@ -140,7 +140,7 @@ export class HostileAgent {
     await hinting;
   }
 
-  /** Sends drift hints as fast as the rate limit of the link allows. */
+  /** Sends drift hints as fast as the link's rate limit allows. */
   async #hint(link: TestAgent): Promise<void> {
     while (!this.#stopped && link.ws.readyState === link.ws.OPEN) {
       if (this.#applied.length > 0) link.send({ type: 'drift_hint', keys: [long(0)] });
@@ -233,7 +233,7 @@ export class HostileAgent {
       for (let part = 0; part < parts; part++) {
         const piece = text.slice(part * partLength, (part + 1) * partLength);
         link.send({ type: 'report_part', seq, part, parts, text: piece });
-        // The acknowledgment of the report is also the credit for its last part.
+        // The acknowledgment of the report is also the credit for its last chunk.
         if (part < parts - 1) await link.next('credit');
       }
     }

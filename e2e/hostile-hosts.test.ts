@@ -10,7 +10,7 @@ import { noHosts } from './hosts/test.ts';
 const reason = noHosts();
 /** System call number of renameat2, which can exchange two paths atomically. */
 const renameat2 = process.arch === 'arm64' ? 276 : 316;
-/** Maximum resident memory of the agent in MiB. */
+/** The agent's maximum resident memory, in MiB. */
 const memoryLimit = 400;
 
 const file = (path: string, content = 'ours\n') => ({ 'file-unix': { path, content } });
@@ -27,7 +27,7 @@ const holdLock = `
 interface Hostile {
   id: string;
   resource: object;
-  /** Expected message of the failure; null if the resource must succeed. */
+  /** Expected failure message; null if the resource must succeed. */
   says: RegExp | null;
 }
 
@@ -53,7 +53,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     const content = JSON.stringify({ name: 'hostile', supports: [{ platform: 'linux' }], resources });
     await call(uploadModule, { body: { name: 'hostile', content } });
     const operation = await call(applyAgent, { params: { node_id: agent.nodeId }, body: { modules: ['hostile'] } });
-    // The results end with the removals of resources from earlier tests.
+    // The last results are the removals of resources from earlier tests.
     const reported = operation.resources
       .slice(0, hostile.length)
       .map(({ id, status, message }) => ({ id, status, message }));
@@ -118,7 +118,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     await lives();
   });
 
-  test('the agent ends a hanging script and its child processes at the configured time limit', async () => {
+  test('the agent kills a hanging script and its child processes at the configured time limit', async () => {
     await sh(`
       echo 'scripts: { time_limit: 1 }' > /etc/muster/agent.new
       mv /etc/muster/agent.new /etc/muster/agent.yml
@@ -173,7 +173,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
   });
 
   test('an apply reports a read-only root, and succeeds on writable mounts', async () => {
-    // The drop-in has the settings of a hardened systemd unit.
+    // The drop-in contains the settings of a hardened systemd unit.
     const dropIn = '/run/systemd/system/muster-agent.service.d/read-only.conf';
     await sh(`
       mkdir -p "$(dirname ${dropIn})"

@@ -47,7 +47,7 @@ test('4,100 silent connections from one address do not block the API for another
     }
     const during = [await healthMs(port, '127.0.0.1'), await healthMs(port, '127.0.0.3')];
     console.log(`/healthz: ${before} ms before, ${during.join(' and ')} ms during 4,100 silent connections`);
-    // The orchestrator keeps at most 1,024 connections of one network open, and closes the others.
+    // The orchestrator keeps at most 1,024 connections from one network open, and closes the others.
     await expect.poll(() => closed).toBeGreaterThanOrEqual(3_076);
   } finally {
     for (const socket of sockets) socket.destroy();
@@ -64,7 +64,7 @@ function processorMs(pid: number): number {
 
 /**
  * Requests `/healthz` repeatedly from a separate process, so that this process's other work does not distort the times.
- * @returns a function that ends the process and returns the longest response time in milliseconds
+ * @returns a function that kills the process and returns the longest response time in milliseconds
  */
 function longestHealthMs(port: number): () => Promise<number> {
   const asks = `
@@ -88,7 +88,7 @@ function longestHealthMs(port: number): () => Promise<number> {
   };
 }
 
-/** Maximum number of connection attempts of one client. */
+/** Maximum number of connection attempts per client. */
 const maxDials = 5;
 /** Maximum number of measurements. A measurement with many repeated connection attempts is discarded. */
 const maxMeasurements = 5;

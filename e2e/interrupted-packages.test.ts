@@ -6,7 +6,8 @@ import { Fleet } from './hosts/fleet.ts';
 import { noHosts } from './hosts/test.ts';
 
 /**
- * Tests that a package transaction completes although the agent ends during it, and so leaves no package half configured.
+ * Tests that a package transaction completes although the agent exits during it, and so leaves no package half
+ * configured.
  */
 
 const reason = noHosts();

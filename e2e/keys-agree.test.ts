@@ -46,8 +46,8 @@ class Table {
 
 const day = 86_400;
 /**
- * Outcome of a hello: it is lost; the orchestrator commits it but its answer is lost; the agent receives the answer; or the
- * agent receives the answer and is killed after this number of file writes.
+ * Outcome of a hello: it is lost; the orchestrator commits it but the reply is lost; the agent receives the reply; or
+ * the agent receives the reply and is killed after this number of file writes.
  */
 type Reach = 'lost' | 'unanswered' | 'whole' | 0 | 1 | 2;
 type Step =
@@ -75,9 +75,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 /**
  * Executes the steps and verifies that the agent keeps its identity after each of them, even if messages are lost and
- * backups restored. Once the agent has connected with a key, a copy of an earlier key is refused, or can connect only until
- * that key expires, and cannot register another key. Before the agent connects again after a restore, a copy may act as the
- * agent, as the decision record states; the sequence ends there.
+ * backups restored. Once the agent has connected with a key, a copy of an earlier key is refused, or can connect only
+ * until that key expires, and cannot register another key. Before the agent connects again after a restore, a copy may
+ * act as the agent, as the decision record states; the sequence stops there.
  */
 async function checkSteps(steps: readonly Step[]): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'muster-keys-'));
@@ -92,7 +92,7 @@ async function checkSteps(steps: readonly Step[]): Promise<void> {
       first_seen_at: now,
       last_seen_at: now,
     } as const;
-    /** Public keys of the agent, oldest first. */
+    /** The agent's public keys, oldest first. */
     const order = [hexOf(current)];
     const rank = (key: AgentKey) => order.indexOf(hexOf(key));
     const table = new Table(new Map([[hexOf(current), first]]));
@@ -135,7 +135,10 @@ async function checkSteps(steps: readonly Step[]): Promise<void> {
       rmSync(before, { recursive: true });
       return verdict;
     };
-    /** Connects with a copy. @returns whether the copy can act as the agent from now on, which ends the guarantee */
+    /**
+     * Connects with a copy.
+     * @returns whether the copy can act as the agent from now on, so that the guarantee no longer holds
+     */
     const intrude = async (copy: string, withoutStatements: boolean): Promise<boolean> => {
       const identity = await loadAgentIdentity(copy);
       const { shown, said } = withoutStatements
@@ -174,7 +177,8 @@ async function checkSteps(steps: readonly Step[]): Promise<void> {
         const copy = stolen.at(-1 - each.back);
         if (copy !== undefined && (await intrude(copy, each.withoutStatements))) return;
       }
-      // The orchestrator accepts the agent at its second hello at the latest: a refused first hello may make it drop a key.
+      // The orchestrator accepts the agent at the latest on its second hello: a refused first hello may make the agent
+      // drop a key.
       const verdicts = [await hello('lost')];
       if ('refusal' in verdicts[0]!) {
         await hello('unanswered');

@@ -111,7 +111,7 @@ describe('an agent that is offline, disconnected, or copied', () => {
     });
     const first = await queue(['one'], 3_600);
     const late = await queue(['one', 'late'], 2);
-    // The desired state of this operation replaces that of the first one.
+    // This operation's desired state replaces that of the first one.
     const second = await queue(['two'], 3_600);
     await orchestrator.kill9();
     await orchestrator.start();

@@ -89,7 +89,7 @@ async function assign({ call, params, upload }: Job): Promise<void> {
   expect((await call(getAssignment, { params: { name: 'web' } })).matches).toEqual([node_id]);
 }
 
-/** Plans the site by the agent's name. Expects changes of all resources. */
+/** Plans the site by the agent's name. Expects changes to all resources. */
 async function planSite({ call }: Job): Promise<Operation> {
   const plan = await call(planAgent, { params: { node_id: 'web-1' }, ...nothing });
   expect(plan).toMatchObject({ kind: 'plan', status: 'succeeded', modules: ['site'] });
@@ -172,7 +172,7 @@ async function changeGreeting({ call, params, root, upload }: Job): Promise<void
   expect(runsOf(root)).toBe(2);
 }
 
-/** Removes resources from the module. Expects their removal last, in reverse order. */
+/** Removes resources from the module. Expects that they are removed last, in reverse order. */
 async function shrinkSite({ call, params, root, upload }: Job, applied: Operation): Promise<void> {
   await upload({ greeting: 'good evening', pages: 3, directories: 4, script: 'none' });
   const shrunk = await call(applyAgent, { params, ...nothing });

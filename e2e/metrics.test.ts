@@ -16,7 +16,7 @@ import { noHosts, test } from './hosts/test.ts';
 
 const reason = noHosts();
 const intervalSecs = 1;
-/** Tolerance in bytes for other activity of this machine between two measurements. */
+/** Tolerance in bytes for other activity on this machine between two measurements. */
 const noise = 128 * 1024 ** 2;
 
 /** Measurements of this machine, which shares its kernel with the test hosts, at one time. */
@@ -60,7 +60,7 @@ const onParts = (body: string) => `
 const send = (socket: Socket, address: string) =>
   new Promise<void>((resolve) => socket.send(Buffer.alloc(1_000), 9, address, () => resolve()));
 
-/** Shell text that mounts a file system at /mnt/far whose requests are never answered. */
+/** Shell text that mounts a file system at /mnt/far that never responds to requests. */
 const silentFar = `mount -t tmpfs none /mnt; mkdir /mnt/far; exec 5<>/dev/fuse
   mount -i -t fuse -o fd=5,rootmode=40000,user_id=0,group_id=0 silent /mnt/far`;
 
@@ -159,7 +159,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     between(sample.net_rx_bytes, [before.traffic[0]!, then.traffic[0]!], 0);
     between(sample.net_tx_bytes, [before.traffic[1]!, then.traffic[1]!], 0);
     between(sample.uptime, [Math.floor(before.uptime[0]!), then.uptime[0]!], 0);
-    // The tolerance covers the processes of the measurement.
+    // The tolerance covers the processes that take the measurement.
     between(sample.processes, [before.processes[0]!, then.processes[0]!], 10);
     between(
       sample.load1,
@@ -305,7 +305,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
   plainTest('samples are null for a disk that hangs, which is queried once and does not block other reads', () => {
     const found = amongMounts(
       `${silentFar}\n${program}`,
-      // Presents the file system that never answers as one on a disk.
+      // Presents the file system that never responds as one on a disk.
       onParts(`let asked = 0;
       const source = {
         ...machineSource,
@@ -342,7 +342,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       echo "{\\"TERM\\": $(cat TERM.code), \\"USR2\\": $(cat USR2.code)}"`,
       asking,
     );
-    // systemd treats an end by SIGTERM as a clean exit, and an end by SIGKILL as a failure.
+    // systemd treats termination by SIGTERM as a clean exit, and termination by SIGKILL as a failure.
     expect(ends).toEqual({ TERM: 128 + 15, USR2: 128 + 9 });
   });
 });

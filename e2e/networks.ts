@@ -52,7 +52,7 @@ export class Networks {
     return namespace;
   }
 
-  /** Starts `muster` on a machine. The stage kills it at its end. */
+  /** Starts `muster` on a machine. The stage kills it when the test finishes. */
   run(machine: string, args: readonly string[]): Program {
     const command = ['netns', 'exec', this.#in(machine), muster, ...args];
     const env = this.#stage.environment();
@@ -76,7 +76,7 @@ export class Networks {
     });
   }
 
-  /** Removes the names of the namespaces. The kernel deletes a namespace when its last process has ended. */
+  /** Removes the names of the namespaces. The kernel deletes a namespace when its last process has exited. */
   end(): void {
     for (const namespace of this.#names.values()) ip('netns', 'delete', namespace);
     this.#names.clear();

@@ -8,8 +8,8 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 
 /**
- * Runs CLI commands against a real orchestrator and agent. The commands run in this process, which checks their `--json`
- * output against their schemas. A command that follows events does not end, so it runs in a separate process.
+ * Runs CLI commands against a real orchestrator and agent. The commands run in this process, which checks their
+ * `--json` output against their schemas. A command that follows events does not exit, so it runs in a separate process.
  */
 test('CLI commands for tags, modules, operations, state, operators, windows, kinds, metrics, events, and audit log work', async ({
   stage,
@@ -34,7 +34,7 @@ test('CLI commands for tags, modules, operations, state, operators, windows, kin
   };
   const json = async (...args: string[]) => JSON.parse(await muster(...args, '--json'));
 
-  // Follows events from before the agent exists until after a restart of the orchestrator.
+  // Follows events from before the agent exists until after the orchestrator restarts.
   const follower = stage.run('events', ['events', '--json'], env);
   const seen = () => follower.events('audit').map(({ data }) => data as ChainedEvent);
   await muster('agents', 'list');
@@ -120,7 +120,7 @@ test('CLI commands for tags, modules, operations, state, operators, windows, kin
   expect(await json('metrics', 'show', 'web-1')).toMatchObject({ node_id: agent.nodeId });
   expect(await muster('metrics', 'show', 'web-1')).toMatch(/\ncpu .*%\n?/);
 
-  // The follower continues after a restart of the orchestrator. It has received all events in order.
+  // The follower continues after the orchestrator restarts. It has received all events in order.
   await orchestrator.stop();
   await orchestrator.start();
   await muster('tags', 'set', 'web-1', 'last=one');

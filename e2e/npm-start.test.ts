@@ -108,7 +108,7 @@ const running = (program: Program, timeoutMs = 180_000) =>
 
 const nameIn = (text: string) => /agent +(\S+): this machine, approved/.exec(text)?.[1] as string;
 
-/** Returns the ids of the processes whose command line contains all the given strings. */
+/** Returns the PIDs of the processes whose command lines contain all the given strings. */
 function pidsOf(...texts: string[]): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -199,7 +199,7 @@ describe('npm start', () => {
     expect(await first.ended).toEqual({ code: 0, signal: null });
     expect(first.lastLines(3).join('\n')).toContain('Stopped.');
 
-    // A second start uses the agent, the operator key, and the modules of the first one.
+    // A second start uses the agent, the operator key, and the modules from the first one.
     const second = start(freePorts);
     const text = await running(second);
     expect(nameIn(text)).toBe(name);

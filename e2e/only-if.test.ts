@@ -54,7 +54,7 @@ test('an apply skips a resource while the path of its `only_if` does not exist',
   expect((await call(getState, { params })).applied).toHaveLength(2);
 });
 
-test('the orchestrator sends no resources with `only_if` to an agent of protocol version 5, which would ignore it', async ({
+test('the orchestrator sends no resources with `only_if` to an agent with protocol version 5, which would ignore it', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator();

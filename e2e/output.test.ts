@@ -65,7 +65,7 @@ const peakOf = (pid: number): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 
 describe('script output', () => {
-  test('the API shows the output of a script and of its undo while they run, and all of it at the end', async ({
+  test('the API shows the output of a script and its undo while they run, and all of it when they have finished', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();
@@ -109,7 +109,7 @@ describe('script output', () => {
     const params = { node_id: agent.nodeId };
     const removal = await orchestrator.call(applyAgent, { params, body: { modules: [] }, respondAsync: true });
     await seen(removal.operation_id, 'undo begun\nhalf');
-    // A kill of the orchestrator loses no output.
+    // No output is lost when the orchestrator is killed.
     await orchestrator.kill9();
     await orchestrator.start();
     await agent.connected(2);

@@ -8,7 +8,7 @@ import { describeSubjects } from './hosts/subjects/suite.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-// In a separate file, so that these slow tests run in parallel with those of other kinds.
+// In a separate file, so that these slow tests run in parallel with the tests for other kinds.
 describeSubjects('packages on a test host', packageAptSubjects, () => TestHosts.open());
 
 const reason = noHosts();

@@ -57,7 +57,7 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     expect(await installed()).toEqual(['grumbles 0:1.0-1', 'lib 0:2.0-1', 'other 0:1.0-1', 'shell 0:1.0-1']);
   });
 
-  test('the removal of a package includes its unneeded dependencies, but no packages that others need', async () => {
+  test('removing a package also removes its unneeded dependencies, but no packages that others need', async () => {
     await machine.sh('dnf -qy install needs');
     const reported = await apply('grumbles');
     expect(ends(reported)).toEqual({ other: 'changed', grumbles: 'unchanged' });
@@ -67,7 +67,7 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     expect(messageOf(refused, 'lib')).toContain('other packages depend on it and would be removed too: needs');
     await machine.sh('rpm --erase needs');
     await apply();
-    // The package existed before it was declared absent, so removal of the declaration restores it.
+    // The package existed before it was declared absent, so removing the declaration restores it.
     expect(await installed()).toEqual(['lib 0:2.0-1']);
     await machine.sh('rpm --erase lib');
   });
@@ -90,7 +90,7 @@ ${text}
     rm -f /run/installed
     setsid sh -c '/usr/bin/dnf -qy install slow ${names.join(' ')}; touch /run/installed' > /dev/null 2>&1 < /dev/null &
     until rpm -q slow > /dev/null; do sleep 0.05; done`;
-  /** Shell text that runs dnf. If another dnf holds the lock, it lets that one end and waits for it. */
+  /** Shell text that runs dnf. If another dnf holds the lock, it lets that one finish and waits for it. */
   const meetLock = `
     /usr/bin/dnf "$@" > /run/said 2>&1
     code=$?
@@ -144,7 +144,10 @@ ${text}
     await keepsLib(reported);
   });
 
-  /** Shell text that runs dnf while another dnf holds the lock. Lets that one end when dnf has met the lock five times. */
+  /**
+   * Shell text that runs dnf while another dnf holds the lock. Lets that one finish when dnf has met the lock five
+   * times.
+   */
   const heldForLong = `case $args in
       *" --assumeno "*) exec /usr/bin/dnf "$@" ;;
       *" install "* | *" replay "*) ;;
@@ -165,10 +168,10 @@ ${text}
   const released = () =>
     machine.sh('rm -f /run/slow-waits; until test -e /run/installed; do sleep 0.05; done; rpm --erase slow');
   const process = (nth: number) => ({ point: 'process:before', nth });
-  /** Points of interruption. Each attempt of a removal starts two processes; the first one queries the packages to remove. */
+  /** Interruption points. Each removal attempt starts two processes; the first one queries the packages to remove. */
   const [secondInstallation, secondRemoval] = [process(2), process(4)];
 
-  test('a cancelled installation that waits for the lock ends and installs nothing later', async () => {
+  test('a cancelled installation that waits for the lock stops and installs nothing later', async () => {
     await replaceDnf(heldForLong);
     const { points, reported } = await agent.interruptedAt(
       operation('apply', of(['web'])),
@@ -187,7 +190,7 @@ ${text}
     await apply();
   });
 
-  test('a cancelled removal that waits for the lock ends and keeps the package', async () => {
+  test('a cancelled removal that waits for the lock stops and keeps the package', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
     await replaceDnf(heldForLong);
     const { reported } = await agent.interruptedAt(operation('apply'), secondRemoval, 'cancel');
@@ -308,7 +311,7 @@ END
   });
 
   test.each(['@core', 'hel*'])(
-    'a module refuses the package name %s, which dnf resolves to several packages',
+    'a module must not contain the package name %s, which dnf resolves to several packages',
     (name) => {
       expect(() => of([name])).toThrow('must be the name of one package');
     },

@@ -9,7 +9,7 @@ import { resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** Tests that the removal of a package never deletes data that users or other packages created. */
+/** Tests that removing a package never deletes data that users or other packages created. */
 
 const reason = noHosts();
 
@@ -46,7 +46,7 @@ dpkg --purge sample-data sample-dependent sample-config sample-plain > /dev/null
     expect(await machine.sh('ls -d /etc/sample-data /var/lib/sample-data 2> /dev/null || true')).toBe('');
   });
 
-  test('the removal of a package includes dependencies that other packages only suggest', async () => {
+  test('removing a package also removes dependencies that other packages only suggest', async () => {
     await clear();
     await machine.sh(`mkdir -p /tmp/fan/DEBIAN; printf '%s\n' 'Package: sample-fan' 'Version: 1' 'Architecture: all' \
 'Maintainer: Tests <tests@example.com>' 'Suggests: sample-plain' 'Description: made for tests' > /tmp/fan/DEBIAN/control
@@ -143,7 +143,7 @@ $ENV{DPKG_FRONTEND_LOCKED} = 1; system("dpkg -i /tmp/sample-data_*.deb > /dev/nu
     ]);
   });
 
-  /** Runs shell text after the agent's last check, immediately before the next `apt-get` with this verb. */
+  /** Runs shell text after the agent's last check, immediately before the next `apt-get` with this subcommand. */
   const justBefore = (verb: string, shell: string) =>
     machine.run(['sh', '-euc', 'cat > /usr/local/sbin/apt-get; chmod 755 /usr/local/sbin/apt-get'], {
       input: `#!/bin/sh

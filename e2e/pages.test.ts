@@ -15,7 +15,7 @@ const pages = [
   .filter((path) => path.endsWith('.md') && !path.includes('.vitepress'))
   .toSorted();
 
-/** Returns the `muster` commands in the shell blocks of a page. Joins a command that spans several lines. */
+/** Returns the `muster` commands in a page's shell blocks. Joins a command that spans several lines. */
 function typedOn(page: string): { words: string[]; line: number }[] {
   return blocksOf(readFileSync(join(root, page), 'utf8'))
     .filter(({ language }) => ['sh', 'console'].includes(language))
@@ -68,7 +68,7 @@ describe('commands in the documentation', () => {
 });
 
 describe('configurations in the documentation', () => {
-  /** First keys of configurations of other programs. */
+  /** First keys in the configurations of other programs. */
   const others = new Set(['scrape_configs']);
   const shown = pages.flatMap((page) =>
     blocksOf(readFileSync(join(root, page), 'utf8'))

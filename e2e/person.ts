@@ -8,7 +8,7 @@ import type { Orchestrator, Stage } from './stage.ts';
 /** A terminal in which a shell runs one line, and to which a test can type. */
 export class Person {
   readonly #terminal;
-  /** All output of the terminal. */
+  /** All of the terminal's output. */
   shown = '';
   #seen = 0;
 

@@ -34,7 +34,7 @@ test('an apply that is bound to a plan makes exactly the planned changes, or non
   const bound = (plan_id: string, respondAsync = false) =>
     call(applyAgent, { params, body: { modules: [], plan_id }, ...(respondAsync ? { respondAsync } : {}) });
 
-  // After a manual change of the machine, the apply is refused and changes nothing.
+  // After a manual change to the machine, the apply is refused and changes nothing.
   const first = await plan();
   writeFileSync(root, 'in the way\n');
   expect(await problemOf(bound(first.operation_id))).toMatchObject({ status: 409, code: 'plan_stale' });

@@ -37,7 +37,7 @@ describe('on PostgreSQL', () => {
     expect(orchestrator.program.lastLines(200).join('\n')).not.toContain(password);
   });
 
-  test('an apply ends once and loses no acknowledged change when the orchestrator is killed, with PostgreSQL', async ({
+  test('an apply finishes once and loses no acknowledged change when the orchestrator is killed, with PostgreSQL', async ({
     stage,
   }) => {
     const orchestrator = await orchestratorOn(stage);
@@ -96,7 +96,7 @@ describe('on PostgreSQL', () => {
     // A later value may have been stored without an acknowledgment.
     for (const [key, value] of answered) expect(Number(tags[key]), key).toBeGreaterThanOrEqual(value);
     for (const code of refused) expect(['storage_unavailable', 'outcome_unknown']).toContain(code);
-    // A health check that started during the outage may end only now.
+    // A health check that started during the outage may finish only now.
     await eventually('the status is ok', async () => ((await call(getStatus, {})).status === 'ok' ? true : null));
   });
 });

@@ -9,7 +9,7 @@ export interface Relay {
   readonly url: string;
   /** SHA-256 fingerprint of its certificate, as `--fingerprint` accepts it. */
   readonly fingerprint: string;
-  /** Tokens of sign-in sessions that the orchestrator issued through the relay. */
+  /** Sign-in session tokens that the orchestrator issued through the relay. */
   readonly tokens: string[];
   /** `Authorization` headers that clients sent. */
   readonly authorizations: string[];

@@ -7,7 +7,7 @@ import { root } from '../tools/suite/cli.ts';
 export const browserProgram = '/usr/bin/chromium';
 
 /**
- * Requirements of tests in addition to Node and this repository. Each function returns true, or the reason why the
+ * Test requirements in addition to Node.js and this repository. Each function returns true, or the reason why the
  * requirement is not met.
  */
 const needs = {

@@ -30,7 +30,7 @@ test('agents wait at most five seconds before they reconnect after several kills
     const lines = program.lastLines(1_000);
     const waits = waitsIn(lines);
     expect(waits.length).toBeGreaterThan(0);
-    // Compares the logged backoff times, because elapsed time depends on the load of this machine.
+    // Compares the logged backoff times, because elapsed time depends on this machine's load.
     expect(Math.max(...waits), lines.join('\n')).toBeLessThanOrEqual(5_000);
     for (const line of lines.filter((each) => each.includes('"not connected"')))
       expect(line).toMatch(/"reason":"[^"]+"/);

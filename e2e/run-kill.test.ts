@@ -85,7 +85,7 @@ describe('kill -9 of the orchestrator during a run', () => {
         if (run.status === 'failed') expect(statuses.get('failed')?.length).toBeLessThanOrEqual(3 + batch);
         if (run.status === 'halted')
           expect(run.results.every(({ status }) => ['succeeded', 'failed', 'cancelled'].includes(status))).toBe(true);
-        // Each agent has at most one operation of the run, and has received the operation that the run reports.
+        // Each agent has at most one operation in the run, and has received the operation that the run reports.
         const { operations } = await call(listOperations, { query: { limit: '500' } });
         const ofRun = operations.filter((operation) => operation.run_id === run_id);
         expect(new Set(ofRun.map(({ node_id }) => node_id)).size).toBe(ofRun.length);

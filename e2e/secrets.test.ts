@@ -77,7 +77,7 @@ function filesIn(directory: string): string[] {
 interface Database {
   /** URL of the PostgreSQL database; null for SQLite in the data directory. */
   url: string | null;
-  /** Returns the content of a PostgreSQL database by table. */
+  /** Returns a PostgreSQL database's content by table. */
   dump(): Promise<Map<string, string>>;
 }
 
@@ -161,7 +161,7 @@ async function expectSecretsContained(stage: Stage, end: FarEnd, { url, dump }: 
   for (const id of ['reader', 'encoder', 'dumper'])
     expect(output[`site/${id}`]).toMatchObject({ stdout: expect.stringContaining('(sensitive)'), exit_code: 1 });
 
-  // An apply is refused on an agent that the restriction of the secret excludes.
+  // An apply is refused on an agent that the secret's restriction excludes.
   const refused = call(applyAgent, { params: { node_id: other.nodeId }, body: { modules: ['site'] } });
   await expect(refused).rejects.toThrow('is not allowed for this agent');
 
@@ -186,7 +186,7 @@ async function expectSecretsContained(stage: Stage, end: FarEnd, { url, dump }: 
   await call(getRun, { params: { run_id: run.run_id } });
   expect(readFileSync(join(root, 'conf'), 'utf8')).toBe(`user=a\npassword=${two}\n`);
   expect(await call(rotateSecretsKey, {})).toMatchObject({ reencrypted: 4, unreadable: [] });
-  // Cancels a script that has printed a secret, after the value of the secret has changed.
+  // Cancels a script that has printed a secret, after the secret's value has changed.
   await upload([script('slow', `cat ${root}/key; echo '\${{ secrets.three }}' >&2; sleep 4`)]);
   const slow = call(applyAgent, nothing);
   const running = await eventually('the operation is running', async () => {
@@ -232,7 +232,8 @@ async function expectSecretsContained(stage: Stage, end: FarEnd, { url, dump }: 
   const contents: [string, string][] = [];
   const keep = (directory: string) =>
     contents.push(...filesIn(directory).map((path): [string, string] => [path, readFileSync(path, 'latin1')]));
-  // Reads the data directory while the orchestrator runs, which includes the write-ahead log, and again after its stop.
+  // Reads the data directory, including the write-ahead log, while the orchestrator is running and again after it has
+  // stopped.
   keep(orchestrator.dataDir);
   if (url === null) expect(contents.some(([path]) => path.endsWith('muster.db-wal'))).toBe(true);
   await orchestrator.stop();

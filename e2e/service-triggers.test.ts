@@ -112,7 +112,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     );
     expect(reported.results.map(({ status }) => status)).toEqual(names.map(() => 'unchanged'));
     expect(await happened()).toHaveLength(1);
-    // The creation of an account between two units causes no second query.
+    // Creating an account between two units does not cause a second query.
     const [first, second] = names.map((name) => service(name, { running: false })) as [never, never];
     const applied = await apply([first, resolved({ 'user-unix': { name: 'between' } }), second]);
     expect(applied.results.map(({ status }) => status)).toEqual(['unchanged', 'changed', 'unchanged']);

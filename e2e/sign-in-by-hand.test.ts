@@ -12,7 +12,7 @@ const [makeKey = '', ...rest] = blocksOf(page)
   .filter(({ language }) => language === 'sh')
   .map(({ source }) => source);
 
-/** Runs commands of the page in one shell, which stops at the first failure. @returns the output */
+/** Runs commands from the page in one shell, which stops at the first failure. @returns the output */
 function shell(stage: Stage, script: string, variables: NodeJS.ProcessEnv): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn('bash', ['-eu', '-c', script], {

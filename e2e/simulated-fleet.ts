@@ -21,11 +21,11 @@ const unchanged: ResourceResult = {
 export interface FleetWatch {
   /** Called when an agent receives an operation for the first time. */
   onStarted(nodeId: string, operationId: string): void;
-  /** Called when an agent reports the end of an operation for the first time. */
+  /** Called when an agent reports an operation as finished for the first time. */
   onEnded(nodeId: string, operationId: string): void;
   /** Called when an agent receives an operation again after its result was acknowledged. */
   onRepeated(nodeId: string, operationId: string): void;
-  /** Returns the status with which the next operation of an agent ends, and its duration in milliseconds. */
+  /** Returns the final status of an agent's next operation, and its duration in milliseconds. */
   judge(nodeId: string): { status: 'succeeded' | 'failed'; afterMs: number };
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 interface SiteOptions {
   name: string;
-  /** Directory of the site. */
+  /** The site's directory. */
   root: string;
   /** Number of pages. Default: 20. */
   pages?: number;

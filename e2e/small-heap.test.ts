@@ -11,7 +11,7 @@ import { signIn, transportTo } from './client.ts';
 import { test } from './harness.ts';
 
 /**
- * Lists the largest rows that an agent can create, through every list route of an orchestrator with a small heap. The
+ * Lists the largest rows that an agent can create, through every list route on an orchestrator with a small heap. The
  * test writes the rows directly to the database, because reporting them would take longer. Other tests cover the limits
  * on reports.
  */

@@ -121,7 +121,7 @@ export class AgentProcess extends Restartable {
   }
 }
 
-/** The processes and the temporary directory of a test. `end` kills the processes and deletes the directory. */
+/** A test's processes and temporary directory. `end` kills the processes and deletes the directory. */
 export class Stage {
   readonly dir = mkdtempSync(join(tmpdir(), 'muster-e2e-'));
   readonly #programs: Program[] = [];
@@ -139,7 +139,7 @@ export class Stage {
     return this.watch(new Program({ name, command, args: words, cwd: root, env: this.environment(env) }));
   }
 
-  /** Registers a program to kill at the end. */
+  /** Registers a program to kill during cleanup. */
   watch(program: Program): Program {
     this.#programs.push(program);
     return program;

@@ -10,7 +10,7 @@ interface Notice {
   [field: string]: unknown;
 }
 
-/** A client of a terminal over the API's WebSocket. */
+/** A terminal client that uses the API's WebSocket. */
 export class TerminalScreen {
   readonly notices: Notice[] = [];
   /** WebSocket close code, such as 1006 after a broken connection; null while the connection is open. */

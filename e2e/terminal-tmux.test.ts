@@ -57,7 +57,7 @@ test('a terminal runs an editor and top in a resized window, accepts ten million
   await window.seesLine('green');
   expect(await window.colours()).toContain('\u001b[38;2;18;171;52mgreen');
 
-  // After a resize during an insertion, the editor shows further input in the right position.
+  // After a resize during an insertion, the editor shows subsequent input in the right position.
   const letter = join(far, 'letter');
   writeFileSync(letter, 'as it was\n');
   await window.enter('vi -u NONE -N -n -i NONE letter');
@@ -76,7 +76,7 @@ test('a terminal runs an editor and top in a resized window, accepts ten million
   expect(readFileSync(letter, 'utf8')).toBe('as it was\ngrün 東京 🙂\nafter it changed\n');
   expect(await window.modes()).toContain('alternate_on=0');
 
-  // If top did not learn of the resize, its lines would wrap and move the following ones.
+  // If top were not notified of the resize, its lines would wrap and move the following ones.
   const heading = (lines: string[]) => lines.findIndex((line) => /^ *PID /.test(line));
   await window.enter('top -d 0.2');
   let at = -1;

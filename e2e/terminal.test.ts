@@ -39,11 +39,11 @@ const agentWithTerminals = (stage: Stage, orchestrator: Orchestrator): Promise<A
 interface Opened {
   session_id: string;
   screen: TerminalScreen;
-  /** Process id of the shell. */
+  /** The shell's PID. */
   pid: number;
 }
 
-/** Opens a terminal and reads the process id of its shell. */
+/** Opens a terminal and reads its shell's PID. */
 async function opened(orchestrator: Orchestrator, call: Client, size = {}, node_id = 'web-1'): Promise<Opened> {
   const { session_id, ws_url } = await call(openTerminal, { params: { node_id }, query: size });
   const screen = await TerminalScreen.connect(orchestrator, ws_url);
@@ -96,13 +96,13 @@ function shownIn(cast: Buffer): Buffer {
   );
 }
 
-/** Returns the audit event for the end of a terminal session. */
+/** Returns the audit event for a closed terminal session. */
 async function endOnRecord(call: Client, session_id: string) {
   const { events } = await call(listAudit, { query: { event_type: 'terminal.closed', limit: '100' } });
   return events.find(({ metadata }) => metadata.session_id === session_id);
 }
 
-/** Expects that the session ended because its agent or orchestrator was lost. */
+/** Expects that the session was closed because its agent or orchestrator was lost. */
 async function expectInterrupted(call: Client, session_id: string): Promise<void> {
   const after = await eventually('the session has ended', async () => {
     const now = await session(call, session_id);
@@ -118,7 +118,7 @@ const back = (orchestrator: Orchestrator, node_id = 'web-1') =>
     return connected ? true : null;
   });
 
-/** Shell text that prints numbered lines without end. */
+/** Shell text that prints numbered lines endlessly. */
 const flood = 'i=0; while :; do i=$((i+1)); echo "line $i of a great many"; done\n';
 
 const databases = ['SQLite', 'PostgreSQL'] as const;
@@ -140,7 +140,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     const why = reason();
     if (why !== null) skip(why);
   });
-  /** Returns the environment of an orchestrator with its own database. */
+  /** Returns the environment for an orchestrator with its own database. */
   const fresh = async (env: NodeJS.ProcessEnv = {}): Promise<NodeJS.ProcessEnv> =>
     database === 'SQLite' ? env : { ...env, MUSTER_DATABASE_URL: await server!.createDatabase() };
 
@@ -157,7 +157,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     afterAll(() => stage?.end());
     beforeEach(({ onTestFailed }) => onTestFailed(() => console.error(stage.report())));
 
-    test('a terminal passes input and size, ends with the exit code of its shell, and stores its output', async () => {
+    test("a terminal passes input and size, returns its shell's exit code, and stores its output", async () => {
       const { call } = orchestrator;
       const { session_id, screen, pid } = await opened(orchestrator, call, { cols: '100', rows: '30' });
       expect(screen.notices).toEqual([{ type: 'resize', cols: 100, rows: 30 }]);
@@ -184,7 +184,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       expect(await endOnRecord(call, session_id)).toMatchObject({ metadata: { sha256, bytes: cast.length } });
       const [header = ''] = cast.toString().split('\n');
       expect(JSON.parse(header)).toMatchObject({ version: 2, width: 100, muster: { operator: 'ada', agent: 'web-1' } });
-      // A client that was connected from the start has received exactly the bytes of the transcript.
+      // A client that was connected from the beginning has received exactly the bytes in the transcript.
       expect((await transcript(call, session_id, 'raw')).equals(screen.bytes)).toBe(true);
       expect((await transcript(call, session_id, 'asciicast')).equals(cast)).toBe(true);
     });
@@ -217,7 +217,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       expect(await third.end()).toMatchObject({ type: 'exit', code: 0 });
     });
 
-    test('only admins and the operator of a terminal may watch or end it, and viewers may not type', async () => {
+    test("only admins and a terminal's operator may watch or close it, and viewers may not type", async () => {
       const ada = orchestrator.call;
       const person = async (username: string, role: 'admin' | 'operator') => {
         const operator = newOperator();
@@ -256,7 +256,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       looks.type('echo by a viewer\n');
       expect(await looks.end()).toMatchObject({ type: 'error', code: 'forbidden' });
 
-      // The clients of a removed operator receive no further output. Those of other operators continue.
+      // A removed operator's clients receive no more output. Other operators' clients continue.
       const removed = async (operator_id: string, screens: TerminalScreen[]) => {
         await ada(removeOperator, { params: { operator_id } });
         for (const each of screens) await each.end();
@@ -290,7 +290,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
         if (how === 'stopped') screen.type(`trap '' HUP\n`);
         screen.type('echo "ready $((1+1))"; sleep 1000 & echo "other=$!."; wait\n');
         const [, other] = await screen.shows(/ready 2[\s\S]*other=(\d+)\./);
-        // A background process survives the kill of the agent, as under sshd, so the test ends it.
+        // A background process survives when the agent is killed, as under sshd, so the test kills it.
         if (how === 'killed') {
           process.kill(Number(other));
           await agent.kill9();
@@ -332,7 +332,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       }
     });
 
-    test('a transcript contains all output that clients received before the orchestrator was killed, and the shell ends', async () => {
+    test('a transcript contains all output that clients received before the orchestrator was killed, and the shell exits', async () => {
       const { call } = orchestrator;
       for (const ms of database === 'SQLite' ? [30, 330] : [110]) {
         // Restarts the agent, which then starts with the minimum backoff.
@@ -350,7 +350,8 @@ describe.each(databases)('a terminal, on %s', (database) => {
         await exited(pid);
         await orchestrator.start();
         await expectInterrupted(call, session_id);
-        // Whenever the kill happened, the transcript is a valid asciicast, and the audit log has its digest.
+        // Regardless of when the orchestrator was killed, the transcript is a valid asciicast, and the audit log has
+        // its digest.
         const cast = await transcript(call, session_id, 'asciicast');
         for (const line of cast.toString().trimEnd().split('\n')) JSON.parse(line);
         const sha256 = createHash('sha256').update(cast).digest('hex');
@@ -359,7 +360,9 @@ describe.each(databases)('a terminal, on %s', (database) => {
     });
   });
 
-  test('a terminal ends at the limits for time without a client, idle time, and transcript size', async ({ stage }) => {
+  test('a terminal is closed at the limits for time without a client, idle time, and transcript size', async ({
+    stage,
+  }) => {
     const config = join(stage.dir, 'orchestrator.yaml');
     const limit = (terminals: Record<string, number>) => writeFileSync(config, JSON.stringify({ terminals }));
     limit({ transcript_limit: 65_536 });
@@ -393,10 +396,13 @@ describe.each(databases)('a terminal, on %s', (database) => {
     await expectEnd(idle, /no input was typed/);
   });
 
-  test('a terminal ends with a reason if its transcript cannot be stored or is deleted', async ({ stage, skip }) => {
+  test('a terminal is closed with a reason if its transcript cannot be stored or is deleted', async ({
+    stage,
+    skip,
+  }) => {
     const reason = missing('linux', 'root');
     if (reason) skip(reason);
-    // Mounts a small file system for transcripts in the mount namespace of the orchestrator.
+    // Mounts a small file system for transcripts in the orchestrator's mount namespace.
     const small =
       'mkdir -m 700 -p "$0/terminals" && mount -t tmpfs -o size=256k,mode=700 tmpfs "$0/terminals" && exec "$@"';
     const dataDir = join(stage.dir, 'orchestrator-0');

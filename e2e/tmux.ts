@@ -67,7 +67,7 @@ export class Tmux {
     await this.#tmux('paste-buffer', '-d');
   }
 
-  /** Writes all further output to a file. */
+  /** Writes all subsequent output to a file. */
   async keep(file: string): Promise<void> {
     await this.#tmux('pipe-pane', '-o', `exec cat > '${file}'`);
   }

@@ -41,7 +41,7 @@ test('the orchestrator reports a killed agent as lost and later as returned, eve
   const losses = await recorded(orchestrator, 'agent.lost', 2);
   expect(losses.map(({ target }) => target.name)).toEqual(['web-1', 'web-1']);
   expect(await eventsOf(orchestrator, 'agent.returned')).toHaveLength(1);
-  // A reconnection causes no event.
+  // Reconnecting causes no event.
   expect((await eventsOf(orchestrator, 'agent.connected')).map(({ target }) => target.name).toSorted()).toEqual([
     'web-1',
     'web-2',

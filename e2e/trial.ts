@@ -14,7 +14,7 @@ import { ended, eventually } from './eventually.ts';
 import type { AgentProcess, Orchestrator, Stage } from './harness.ts';
 import { pagePath, runsOf, siteModule } from './site.ts';
 
-/** When to kill a process: a number of milliseconds after the start of the apply, or while its script is running. */
+/** When to kill a process: a number of milliseconds after the apply started, or while its script is running. */
 export type Moment = number | 'script';
 
 const reached = (moment: Moment, root: string): Promise<unknown> =>
@@ -29,7 +29,7 @@ export interface Trial {
   operationId: string;
 }
 
-/** Uploads a site, starts an apply of it, and waits until the time of the kill. */
+/** Uploads a site, starts to apply it, and waits until it is time to kill a process. */
 export async function startTrial(
   stage: Stage,
   parts: { orchestrator: Orchestrator; agent: AgentProcess },

@@ -34,7 +34,7 @@ export function copyRepository(to: string, installed: boolean): void {
   writeFileSync(stamp, execFileSync('cksum', { input: readFileSync(join(to, 'package-lock.json')) }));
 }
 
-/** Returns the search path without `node_modules/.bin`, so that programs use the machine's own Node. */
+/** Returns the search path without `node_modules/.bin`, so that programs use the machine's own Node.js. */
 export const plainPath = (): string =>
   (process.env.PATH ?? '')
     .split(delimiter)

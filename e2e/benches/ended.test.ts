@@ -53,7 +53,7 @@ async function benchAtWork(folder: string) {
   const of = (part: string) => processes.find(({ command }) => command.includes(part))!.pid;
   expect(processes.filter(({ command }) => command.includes('/orchestrator.cjs'))).toHaveLength(1);
   expect(left(folder)).not.toEqual([]);
-  /** Returns the processes that still run. Ignores processes that reuse one of their ids. */
+  /** Returns the processes that are still running. Ignores processes that reuse one of their PIDs. */
   const running = () =>
     processes.filter(({ pid, since }) => {
       const stat = statOf(pid);

@@ -186,7 +186,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await page.locator('.xterm-helper-textarea').focus();
     await page.keyboard.type('echo seen by both\n');
     await screen(other.page).getByText('seen by both').first().waitFor();
-    // Tab leaves the screen of a watcher. The controller uses the shortcut that the page describes.
+    // Tab moves the focus out of a watcher's screen. The controller uses the shortcut that the page describes.
     const focused = (of: Page) => of.evaluate('document.activeElement.className');
     await other.page.locator('.xterm-helper-textarea').focus();
     await other.page.keyboard.press('Shift+Tab');

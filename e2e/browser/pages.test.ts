@@ -77,7 +77,7 @@ test('the console loads at most 195 kB, without tables, terminal, and editor, to
 });
 
 describe.skipIf(reason !== null)(`every page of the console${reason === null ? '' : ` (${reason})`}`, () => {
-  test('console pages of an empty orchestrator have no axe violations', async ({ tab }) => {
+  test('console pages for an empty orchestrator have no axe violations', async ({ tab }) => {
     await tab.untraced();
     await tab.page.goto(tab.url);
     await tab.page.getByRole('button', { name: 'Open key file' }).waitFor();
@@ -87,7 +87,7 @@ describe.skipIf(reason !== null)(`every page of the console${reason === null ? '
     expect(await walk(tab, new Map(addresses.map((address) => [address, address])))).toEqual({});
   });
 
-  test('console pages of a fleet with data have no axe violations', async ({ tab, stage, orchestrator }) => {
+  test('console pages for a fleet with data have no axe violations', async ({ tab, stage, orchestrator }) => {
     const showcase = await Showcase.open(stage, orchestrator);
     await tab.untraced();
     await tab.signIn();

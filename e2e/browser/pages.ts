@@ -1,7 +1,7 @@
 import { listAgentOperations, listLatestDrift } from '@muster/protocol/http';
 import type { Showcase } from '../showcase/showcase.ts';
 
-/** Query strings of the views of a page that need their own screenshots, by address of the page. */
+/** Query strings of the page views that need their own screenshots, by page address. */
 const views: Readonly<Record<string, readonly string[]>> = {};
 
 /**
@@ -41,7 +41,7 @@ export async function pagesOf(addresses: readonly string[], showcase: Showcase):
   return new Map([...pages, ...more]);
 }
 
-/** Returns the address of a page as a file name. */
+/** Returns a page's address as a file name. */
 export const fileNameOf = (address: string): string =>
   address === '/'
     ? 'overview'

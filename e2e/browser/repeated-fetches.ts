@@ -8,8 +8,8 @@ const delayedMs = 500;
 
 /**
  * A script that runs in every document before the document's own scripts. It reports a repeated read as an error on the
- * browser's console, unless the page has received news: a chunk of the event stream, a WebSocket message, the answer to
- * a write, or the failure of a request. The time at which the page handles the news counts, so late delivery on a busy
+ * browser's console, unless the page has received news: a chunk of the event stream, a WebSocket message, the response
+ * to a write, or a failed request. The time at which the page handles the news counts, so late delivery on a busy
  * machine causes no report.
  */
 export const reportRepeatedFetches = `{

@@ -10,7 +10,7 @@ import { fileNameOf, pagesOf } from './pages.ts';
 import { Tab } from './tab.ts';
 
 /**
- * Takes screenshots of every page of the console with data of a busy fleet:
+ * Takes screenshots of every console page with data from a busy fleet:
  *
  *     npm run console:screenshots -- DIRECTORY [--only agents] [--widths 390,1280,1920] [--themes light,dark] [--empty]
  *
@@ -82,7 +82,7 @@ async function shootAll(
     await tab.go('/');
     await tab.settled();
     await tab.page.keyboard.press(keys);
-    // The browser loads the code of the dialog on first use.
+    // The browser loads the dialog's code on first use.
     const dialog = tab.page.getByRole('dialog');
     await dialog.waitFor();
     await shoot(tab, name, width, theme);

@@ -49,7 +49,7 @@ test.skipIf(reason !== null)(
     await reported;
     const errors: string[] = [];
     page.on('console', (message) => errors.push(message.text()));
-    // After the answer to a write, the page may repeat a read.
+    // After the response to a write, the page may repeat a read.
     await page.evaluate(
       "fetch('/api/v1/auth/logout', { method: 'POST' }).then(() => fetch('/api/v1/tags')).then(() => null)",
     );
@@ -171,7 +171,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await page.keyboard.press('Enter');
     await page.keyboard.press('Escape');
     await signInDialog('bob').getByText('You are signed in as ada').waitFor();
-    // A second link replaces the first one and ends the first one's sign-in session.
+    // A second link replaces the first one and revokes the first one's sign-in session.
     const out = () => page.waitForResponse((answer) => answer.url().endsWith('/auth/logout'));
     let refused = out();
     const used = await openLink(bobs);
@@ -185,7 +185,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     expect(await editor.innerText()).toContain('name: half');
     await page.getByText('Live', { exact: true }).waitFor();
 
-    // A used link neither signs in nor ends a sign-in session.
+    // A used link neither signs in nor revokes a sign-in session.
     tab.watch.expects(/^answered 401: POST .*redeem/, /^console: .* status of 401 .*redeem/);
     await page.goto(used);
     const failed = page.getByRole('dialog', { name: 'Sign-in with this link failed' });
@@ -329,7 +329,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await orchestrator.call(removeModule, { params: { name: 'gone' } });
   });
 
-  test('the console reports that the orchestrator does not answer, and reconnects without a reload', async ({
+  test('the console reports that the orchestrator does not respond, and reconnects without a reload', async ({
     tab,
     orchestrator,
   }) => {
@@ -359,7 +359,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await page.getByRole('option', { name: 'meanwhile' }).waitFor();
   });
 
-  test('the orchestrator refuses requests from a page of another origin', async ({ tab, orchestrator, stage }) => {
+  test('the orchestrator refuses requests from a page with another origin', async ({ tab, orchestrator, stage }) => {
     const agent = await stage.agent(orchestrator, 'web-1', { flags: ['--config', terminals(stage)] });
     const { ws_url } = await orchestrator.call(openTerminal, { params: { node_id: agent.nodeId } });
     const server = createServer((_, response) =>

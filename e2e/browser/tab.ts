@@ -12,7 +12,7 @@ import { PageWatch } from './watch.ts';
 /** Directory for traces, screenshots, and logs of failed tests. */
 const failures = join(root, '.cache/browser-failures');
 
-/** A browser tab with the console of an orchestrator. Records faults of its page. */
+/** A browser tab with an orchestrator's console. Records faults on its page. */
 export class Tab {
   readonly page: Page;
   readonly watch: PageWatch;
@@ -62,7 +62,7 @@ export class Tab {
   }
 
   /**
-   * Navigates inside the console. The page keeps the session token in memory, so loading a URL would end the sign-in
+   * Navigates inside the console. The page keeps the session token in memory, so loading a URL would lose the sign-in
    * session.
    */
   async go(path: string): Promise<void> {
@@ -74,7 +74,7 @@ export class Tab {
     return (await this.page.evaluate('Object.keys(__TSR_ROUTER__.routesByPath)')) as string[];
   }
 
-  /** Ends the sign-in session at the orchestrator, without a notice to the page. */
+  /** Revokes the sign-in session on the orchestrator, without notifying the page. */
   async endSession(): Promise<void> {
     const certificate = () => readFileSync(join(this.#orchestrator.dataDir, 'api.crt'), 'utf8');
     const call = createClient({
@@ -115,7 +115,7 @@ export class Tab {
     await this.#context.tracing.stop();
   }
 
-  /** Saves a report, a screenshot of the page, and the trace of a failed test. */
+  /** Saves a failed test's report, screenshot of the page, and trace. */
   async keep(test: string, report: string): Promise<void> {
     const folder = join(failures, test.replaceAll(/[^\w]+/g, '-').slice(0, 100));
     mkdirSync(folder, { recursive: true });

@@ -19,7 +19,7 @@ export class PageWatch {
     this.#origin = origin;
   }
 
-  /** @param origin returns the origin of the orchestrator; a request to another origin is a fault */
+  /** @param origin returns the orchestrator's origin; a request to another origin is a fault */
   static async start(page: Page, origin: () => string): Promise<PageWatch> {
     const watch = new PageWatch(origin);
     page.on('console', (message) => {

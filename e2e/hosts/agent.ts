@@ -15,7 +15,7 @@ export interface AgentOptions {
   approved?: boolean;
 }
 
-/** A real agent that runs as a systemd service of a test host. */
+/** A real agent that runs as a systemd service on a test host. */
 export class HostAgent {
   readonly machine: Machine;
   readonly nodeId: string;
@@ -28,7 +28,7 @@ export class HostAgent {
   }
 
   /**
-   * Installs the agent in a running machine, approves it under the machine's name, and waits until it is connected.
+   * Installs the agent on a running machine, approves it under the machine's name, and waits until it is connected.
    * @param address address at which the machine reaches the orchestrator
    */
   static async install(

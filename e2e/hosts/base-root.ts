@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Debian release of the test hosts. */
+/** The test hosts' Debian release. */
 export const suite = 'bookworm';
 /** Packages that the root contains in addition to Debian's required ones. */
 const packages = [
   ...['systemd', 'systemd-sysv', 'dbus', 'apt', 'passwd', 'iproute2', 'procps', 'ca-certificates', 'cron', 'sudo'],
 ];
-/** Version of the build, part of the cache key. Increase it whenever `finish` changes. */
+/** Build version, part of the cache key. Increase it whenever `finish` changes. */
 const recipe = 1;
 const defaultMirror = 'http://deb.debian.org/debian';
 const buildLimitMs = 10 * 60_000;
@@ -52,7 +52,10 @@ umount "$base.building"
 rmdir "$base.building"
 `;
 
-/** Returns the directory of the read-only Debian root of all test hosts. Builds it with debootstrap if it does not exist. */
+/**
+ * Returns the directory with the read-only Debian root that all test hosts use. Builds it with debootstrap if it does
+ * not exist.
+ */
 export async function baseRoot(): Promise<string> {
   const mirror = debianMirror();
   const key = createHash('sha256')
@@ -76,7 +79,7 @@ export const buildAlone = (root: string, shell: string): string[] => [
   ...['flock', `${root}.lock`, 'sh', '-c', shell],
 ];
 
-/** Returns the URL of the mirror to fetch packages from. */
+/** Returns the mirror URL to fetch packages from. */
 export const debianMirror = (): string => mirrorOf(sources());
 
 /** Returns the text of this machine's apt sources. */

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Returns the mount points of the cgroup hierarchies that systemd uses: the unified one and, on a hybrid host, the named
- * one. Each machine needs its own group in each of them, because two instances of systemd cannot manage the same group.
+ * Returns the mount points of the cgroup hierarchies that systemd uses: the unified one and, on a hybrid host, the
+ * named one. Each machine needs its own group in each of them, because two systemd instances cannot manage the same
+ * group.
  */
 const hierarchies = (): string[] => {
   const mounted = readFileSync('/proc/self/mounts', 'utf8')
@@ -14,7 +15,7 @@ const hierarchies = (): string[] => {
   return mounted.map(([, path]) => path as string);
 };
 
-/** Creates the groups of a machine. @returns the `cgroup.procs` files of the groups */
+/** Creates a machine's groups. @returns the `cgroup.procs` files of the groups */
 export function makeControlGroups(name: string): string[] {
   return hierarchies().map((hierarchy) => {
     mkdirSync(join(hierarchy, name), { recursive: true });
@@ -31,7 +32,7 @@ export function processesOf(isMatch: (name: string) => boolean): { group: string
   );
 }
 
-/** Kills all processes in the groups of a machine, and waits until they have exited. */
+/** Kills all processes in a machine's groups, and waits until they have exited. */
 export async function endControlGroups(name: string): Promise<void> {
   for (let attempt = 0; attempt < 500; attempt++) {
     // 0 stands for a process that is not visible in this PID namespace.

@@ -8,11 +8,11 @@ import { baseRoot, buildAlone, cacheFolder, debianMirror, suite } from './base-r
 export interface DerivedRoot {
   name: string;
   packages: readonly string[];
-  /** Shell text that runs at the end of the build; `$new` is the directory of the root. */
+  /** Shell text that runs as the last step of the build; `$new` is the root's directory. */
   finish?: string;
 }
 
-/** Version of the build, part of the cache key. Increase it whenever `build` changes. */
+/** Build version, part of the cache key. Increase it whenever `build` changes. */
 const recipe = 1;
 const buildLimitMs = 15 * 60_000;
 
@@ -39,7 +39,7 @@ rm -rf "$new/usr/sbin/policy-rc.d" "$new/etc/dpkg/dpkg.cfg.d/build" "$new"/var/c
 mv -T "$new" "$root"
 `;
 
-/** Returns the directory of the root. Builds the root if it does not exist. */
+/** Returns the root's directory. Builds the root if it does not exist. */
 export async function derivedRoot({ name, packages, finish = '' }: DerivedRoot): Promise<string> {
   const base = await baseRoot();
   const key = createHash('sha256')

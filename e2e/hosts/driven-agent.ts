@@ -9,10 +9,13 @@ import { root as repository } from '../../tools/suite/cli.ts';
 import { type Machine, repositoryInside } from './machine.ts';
 
 const dataDir = '/var/lib/muster-agent';
-/** Path of the driver. In /run, so that it does not count as a change of the root. */
+/** The driver's path. In /run, so that it does not count as a change to the root. */
 const program = '/run/muster-driver.mjs';
 
-/** The bundled driver, built once for all machines. Loading about 200 separate files would take most of the start time. */
+/**
+ * The bundled driver, built once for all machines. Loading about 200 separate files would take most of the startup
+ * time.
+ */
 let bundle: Promise<Uint8Array> | null = null;
 
 async function bundled(): Promise<Uint8Array> {

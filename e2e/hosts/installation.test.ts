@@ -130,7 +130,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
       return inUnit.trim() === (await property(web, 'muster-agent', 'MainPID')) ? true : null;
     });
 
-    // The watchdog of systemd kills and restarts a hanging agent.
+    // systemd's watchdog kills and restarts a hanging agent.
     const stopped = await property(web, 'muster-agent', 'MainPID');
     await web.exec('kill', '-STOP', stopped);
     await eventually('systemd has restarted the agent', async () =>
@@ -187,8 +187,8 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
       const left = each.changes(volatile);
       for (const path of written) delete left[path];
       if (each === machine) {
-        // A purge keeps the group, as with Debian's own packages: a new group with the same id could read files of the old
-        // one.
+        // A purge keeps the group, as with Debian's own packages: a new group with the same GID could read files of the
+        // old one.
         const groups = (await machine.exec('cat', '/etc/group')).replace(/^muster:x:\d+:\n/m, '');
         expect(groups).toBe(readFileSync(join(hosts.base, 'etc/group'), 'utf8'));
         for (const path of ['/etc/group', '/etc/gshadow']) delete left[path];

@@ -19,7 +19,10 @@ export async function dpkgInstall(machine: Machine, paths: readonly string[]): P
   return await machine.sh(`cd /root; dpkg -i ${names.join(' ')}; rm ${names.join(' ')}`);
 }
 
-/** An orchestrator from Debian packages on a machine without Node and repository. The machine's root is the first admin. */
+/**
+ * An orchestrator from Debian packages on a machine without Node.js and the repository. The machine's root is the first
+ * admin.
+ */
 export class InstalledOrchestrator {
   readonly machine: Machine;
 

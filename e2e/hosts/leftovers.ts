@@ -6,14 +6,14 @@ import { endControlGroups, processesOf, removeControlGroups } from './control-gr
 import { ip, links } from './ip.ts';
 
 /**
- * Prefix of the names of namespaces, control groups, and directories of test hosts. The names contain the owner, which
- * distinguishes leftovers of killed test runs from resources in use.
+ * Name prefix of the namespaces, control groups, and directories that test hosts use. The names contain the owner,
+ * which distinguishes leftovers of killed test runs from resources in use.
  */
 const prefix = 'muster-hosts';
 
 /** Identifies this process, even after its PID is reused. */
 export const owner = `${process.pid}-${startTime(process.pid)}`;
-/** Returns the system-wide name of a machine of this test run. */
+/** Returns the system-wide name of a machine in this test run. */
 export const machineName = (name: string): string => `${prefix}-${owner}-${name}`;
 
 function startTime(pid: number): string | null {
@@ -27,7 +27,7 @@ function startTime(pid: number): string | null {
 
 const pattern = new RegExp(`^${prefix}-(\\d+)-(\\d+)`);
 
-/** Reports whether a test run that has ended created the name. */
+/** Reports whether a test run that is no longer running created the name. */
 function isLeftOver(name: string): boolean {
   const [, pid, since] = pattern.exec(name) ?? [];
   return pid !== undefined && startTime(Number(pid)) !== since;

@@ -9,7 +9,7 @@ import { machineName, removeFolder } from './leftovers.ts';
 import type { Bridge } from './network.ts';
 import { differenceFromBase, type RootDifference } from './root-difference.ts';
 
-/** Directory in a test host with a read-only mount of this repository, including Node in `node_modules/.bin`. */
+/** Directory in a test host with a read-only mount of this repository, including Node.js in `node_modules/.bin`. */
 export const repositoryInside = '/muster';
 
 export interface Ran {
@@ -39,8 +39,8 @@ interface MachineOptions {
   repository: boolean;
 }
 
-// The mounts are in a private mount namespace, which ends with its last process. nspawn is the first process of a private
-// PID namespace, because otherwise the guest's init would survive a killed nspawn.
+// The mounts are in a private mount namespace, which disappears with its last process. nspawn is the first process of a
+// private PID namespace, because otherwise the guest's init would survive a killed nspawn.
 const boot = `
 set -e
 for procs in $GROUPS_FILES; do echo $$ > "$procs"; done
@@ -100,7 +100,7 @@ export class Machine {
     const env = {
       PATH: process.env.PATH,
       SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1',
-      // Makes only the kernel parameters of the guest's network namespace writable.
+      // Makes only the kernel parameters in the guest's network namespace writable.
       SYSTEMD_NSPAWN_API_VFS_WRITABLE: 'network',
       GROUPS_FILES: makeControlGroups(machineName(this.name)).join(' '),
       BASE: base,
@@ -109,7 +109,7 @@ export class Machine {
       SHORT: this.name,
       REPOSITORY: seesRepository ? repository : '',
     };
-    // `--pdeathsig` and `--kill-child` end the machine when the test run is killed.
+    // `--pdeathsig` and `--kill-child` kill the machine when the test run is killed.
     const alone = ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child', '--mount-proc'];
     const args = ['--pdeathsig', 'KILL', '--', 'unshare', ...alone, 'sh', '-c', boot];
     const nspawn = spawn('setpriv', args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
@@ -136,7 +136,7 @@ export class Machine {
     return this.#boots;
   }
 
-  /** Process id of the machine's systemd on this host; 0 while the machine is off. */
+  /** PID of the machine's systemd on this host; 0 while the machine is off. */
   get leader(): number {
     return this.#leader;
   }
@@ -280,7 +280,7 @@ export class Machine {
     await removeFolder(this.#options.folder);
   }
 
-  /** Returns the last output of the machine's console, to print after a failed test. */
+  /** Returns the last output on the machine's console, to print after a failed test. */
   report(): string {
     return `── ${this.name} (${this.address}, booted ${this.#boots} times)\n${this.#console}`;
   }

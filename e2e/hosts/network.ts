@@ -5,13 +5,13 @@ import { machineName, owner } from './leftovers.ts';
 const numbers = 100;
 
 /**
- * The bridge of a test run, with an address range from 10.130.0.0/24 to 10.229.0.0/24. This machine has the address .1.
- * The test hosts can reach only each other and this machine.
+ * A test run's bridge, with an address range from 10.130.0.0/24 to 10.229.0.0/24. This machine has the address .1. The
+ * test hosts can reach only each other and this machine.
  */
 export class Bridge {
   readonly #name: string;
   readonly #range: string;
-  /** Links of the machines, by network namespace. */
+  /** The machines' links, by network namespace. */
   readonly #cables = new Map<string, string>();
   #last = 1;
 
@@ -29,7 +29,7 @@ export class Bridge {
     return `${this.#range}.1`;
   }
 
-  /** Creates the network namespace of a machine and joins it to the bridge. @returns its address */
+  /** Creates a machine's network namespace and connects it to the bridge. @returns its address */
   join(machine: string): string {
     const namespace = machineName(machine);
     const number = ++this.#last;

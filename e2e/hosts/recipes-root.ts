@@ -1,8 +1,8 @@
 import { derivedRoot } from './derived-root.ts';
 
 /**
- * Builds the root of the machine for the documentation's recipes. It contains an SSH server, which the recipes configure,
- * and the dependencies of the recipes' packages, so that the test installs only the packages themselves.
+ * Builds the root for the machine that runs the documentation's recipes. It contains an SSH server, which the recipes
+ * configure, and the dependencies of the recipes' packages, so that the test installs only the packages themselves.
  */
 export const recipesRoot = (): Promise<string> =>
   derivedRoot({

@@ -108,7 +108,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
 
   const report = () => onTestFailed(async () => console.error(stage.report(), await agent.log()));
 
-  test('an apply of all recipes to one machine succeeds as planned', async () => {
+  test('applying all recipes to one machine succeeds as planned', async () => {
     report();
     const planned = await plan();
     expect(planned).toMatchObject({ status: 'succeeded', error: null });
@@ -149,7 +149,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(upgrades).toContain('APT::Periodic::Unattended-Upgrade "1";');
     expect(upgrades).toContain('Initial blacklist: linux-');
 
-    // Runs the command in the cron file after creating archives of earlier days.
+    // Runs the command in the cron file after creating archives from earlier days.
     await machine.sh(
       'cd /var/backups/muster; for d in 1 2 3 4; do : > 2026-01-0${d}T021500.tar.gz; done; : > mine.tar.gz',
     );
@@ -169,7 +169,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh('systemctl --failed --no-legend')).toBe('');
   });
 
-  test('a drift check detects manual changes of all recipes, and an apply repairs them', async () => {
+  test('a drift check detects manual changes to all recipes, and an apply repairs them', async () => {
     report();
     for (const { shell } of Object.values(byHand)) await machine.sh(shell);
     const { resources } = await drift();
@@ -187,7 +187,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await page(80)).toContain('Served by recipes.');
   });
 
-  test('an apply of changed recipe parameters does not interrupt the connection of the agent', async () => {
+  test("applying changed recipe parameters does not interrupt the agent's connection", async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     await assign(changedParameters(parameters));
@@ -203,11 +203,11 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect((await client.query('SELECT current_user AS who')).rows).toEqual([{ who: 'app' }]);
     await client.query('CREATE TABLE kept (it text)');
     await client.end();
-    // The agent connected once: no change of the firewall interrupted its connection.
+    // The agent connected once: no firewall change interrupted its connection.
     expect((await agent.log(1000)).split('\n').filter((line) => line.includes('"event":"connected"'))).toHaveLength(1);
   });
 
-  test('an apply of the recipes refuses configuration that the configured programs do not accept', async () => {
+  test('applying the recipes refuses configuration that the configured programs do not accept', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     const changed = changedParameters(parameters);
@@ -237,7 +237,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh(`${ssh} ada@127.0.0.1 sudo -n id -u`)).toBe('0\n');
   });
 
-  test('an apply of the recipes refuses parameter values that a shell or a configuration file would interpret', async () => {
+  test('applying the recipes refuses parameter values that a shell or a configuration file would interpret', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     await assign({ ...changedParameters(parameters), ...hostile });
@@ -255,7 +255,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh('systemctl --failed --no-legend')).toBe('');
   });
 
-  test('a plan of the containers recipe succeeds', async () => {
+  test('planning the containers recipe succeeds', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     await assign(changedParameters(parameters));
@@ -275,7 +275,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(JSON.stringify(planned)).not.toContain('pwned');
   });
 
-  test('removal of all recipes leaves only the paths that their pages list', async () => {
+  test('removing all recipes leaves only the paths that their pages list', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     const removed = await apply();

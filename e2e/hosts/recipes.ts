@@ -46,7 +46,7 @@ export const changedParameters = (parameters: Parameters): Parameters => ({
   firewall: { tcp: [8080, 5432, '9000-9200'] },
 });
 
-/** All expected changes of an apply with the changed parameters: the action by `module/id`. */
+/** All changes expected from an apply with the changed parameters: the action by `module/id`. */
 export const changesThen: Readonly<Record<string, string>> = {
   'motd/motd': 'update',
   'nginx/page': 'update',
@@ -139,7 +139,7 @@ export const refusals: Readonly<Record<string, string>> = {
   'backup/program': 'keep must be at least 1',
 };
 
-/** Patterns of the paths that remain after the removal of all recipes, as their pages state. */
+/** Patterns for the paths that remain after all recipes are removed, as their pages state. */
 export const staysAfterwards: readonly RegExp[] = [
   // Accounts that packages created, which Debian keeps after a purge.
   /^\/etc\/(passwd|group|shadow|gshadow|subuid|subgid)$/,
@@ -156,7 +156,7 @@ export const staysAfterwards: readonly RegExp[] = [
 /** Packages that Debian keeps while a database cluster exists. */
 export const clientsOfDatabase = ['postgresql-client-15', 'postgresql-client-common'];
 
-/** Generates a key. @returns the public key in the format of OpenSSH, and the private key in PEM */
+/** Generates a key. @returns the public key in OpenSSH format, and the private key in PEM */
 export function sshKey(): { line: string; privateKey: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { x = '', y = '' } = publicKey.export({ format: 'jwk' });

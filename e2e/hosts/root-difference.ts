@@ -16,16 +16,16 @@ export const volatilePaths: readonly string[] = [
     '/var/lib/systemd/linger',
     '/var/lib/muster-agent',
   ],
-  // Backup files of the shadow tools.
+  // The shadow tools' backup files.
   ...['/etc/passwd-', '/etc/group-', '/etc/shadow-', '/etc/gshadow-', '/etc/subuid-', '/etc/subgid-'],
 ];
 
 interface Roots {
-  /** Lower directory of the overlay. */
+  /** The overlay's lower directory. */
   base: string;
-  /** Upper directory of the overlay. */
+  /** The overlay's upper directory. */
   upper: string;
-  /** Mount point of the overlay. */
+  /** The overlay's mount point. */
   merged: string;
   volatile?: readonly string[] | undefined;
 }

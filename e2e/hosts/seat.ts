@@ -32,7 +32,7 @@ export class Seat {
     this.#pty.onExit(() => {
       this.#ended = true;
     });
-    // Forwards the emulator's answers to terminal queries.
+    // Forwards the emulator's responses to terminal queries.
     this.#screen.onData((answer) => this.#pty.write(answer));
   }
 
@@ -82,7 +82,7 @@ export class Seat {
    * Waits for the prompt, types a command, and waits for the next prompt.
    * @param next prompt after the command
    * @param answers answers to the command's questions, in this order; removes those that it types
-   * @returns the output lines of the command
+   * @returns the command's output lines
    */
   async type(
     { prompt }: Step,
@@ -107,7 +107,7 @@ export class Seat {
       next,
       from,
       () => {
-        // Muster's prompts mark an open question with ◆. A question of another program is the cursor's line.
+        // Muster's prompts mark an open question with ◆. For any other program, the question is the cursor's line.
         const marked = this.#lines(from).findLast((line) => line.includes('◆'));
         const question = marked ?? (/[:?]$/.test(this.#line) ? `${this.#at} ${this.#line}` : undefined);
         const quiet = performance.now() - this.#lastByte > quietMs;

@@ -14,7 +14,7 @@ import { noHosts, test } from './test.ts';
 
 const reason = noHosts();
 
-test('test hosts use the Debian mirror of this machine, by default deb.debian.org', () => {
+test("test hosts use this machine's Debian mirror, by default deb.debian.org", () => {
   expect(mirrorOf('deb [arch=amd64] https://mirror.example/debian/ bookworm main\n')).toBe(
     'https://mirror.example/debian',
   );
@@ -108,7 +108,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     expect(await apply()).toMatchObject({ status: 'succeeded', summary: { unchanged: 1 } });
   });
 
-  test('a test run removes the test hosts of a killed test run', async ({ hosts }) => {
+  test('a test run removes the test hosts that a killed test run left', async ({ hosts }) => {
     const script = `
       const { TestHosts } = await import('./e2e/hosts/test-hosts.ts');
       const hosts = await TestHosts.open();
@@ -122,7 +122,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const [leader] = (await once(run.stdout, 'data')).map(Number);
-    // The root of a zombie process is not accessible, so a zombie counts as ended.
+    // The root of a zombie process is not accessible, so a zombie counts as exited.
     const lives = () => existsSync(`/proc/${leader}/root/etc`);
     expect(lives()).toBe(true);
     run.kill('SIGKILL');
@@ -142,7 +142,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     const others = await TestHosts.open();
     await others.end();
     expect(left()).toEqual({ namespaces: 0, disks: 0, links: 0, controlGroups: 0 });
-    // The machine of the current test run still works.
+    // The current test run's machine still works.
     expect(await mine.sh('echo here')).toBe('here\n');
   });
 });

@@ -13,7 +13,7 @@ export interface MachineOptions {
   repository?: boolean;
 }
 
-/** Directories for the data of test hosts: in memory and on disk. */
+/** Directories for test host data: in memory and on disk. */
 const disks = ['/dev/shm', '/var/tmp'];
 /** Minimum free bytes for test hosts in memory. */
 const minFreeMemory = 2 * 1024 ** 3;

@@ -12,7 +12,7 @@ export function noHosts(): string | null {
   return reason;
 }
 
-/** Runs tests with real machines. The tests of a file share one `TestHosts`, which is removed after the last test. */
+/** Runs tests with real machines. The tests in a file share one `TestHosts`, which is removed after the last test. */
 export const test = base.extend<{ stage: Stage; $file: { hosts: TestHosts } }>({
   hosts: [
     // biome-ignore lint/correctness/noEmptyPattern: what a fixture depends on is read from its first parameter

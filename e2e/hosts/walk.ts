@@ -9,13 +9,13 @@ import { Seat } from './seat.ts';
 /** Milliseconds for which a command is repeated until its output matches the page. */
 const patienceMs = 90_000;
 
-/** Types the commands of a documentation page on the machines that its prompts name, and compares the output. */
+/** Types the commands on a documentation page on the machines that its prompts name, and compares the output. */
 export class Walk {
   readonly #machines: ReadonlyMap<string, Machine>;
   readonly #seats = new Map<string, Seat>();
   readonly #shown: string[] = [];
   readonly #faults: string[] = [];
-  /** Real ids by the sample ids of the page. */
+  /** Real ids by the sample ids on the page. */
   #samples: Samples = new Map();
 
   readonly #file: string;
@@ -34,8 +34,8 @@ export class Walk {
   }
 
   /**
-   * Runs all commands of a page.
-   * @throws Error that lists the commands whose output differs from the page; immediately if a command does not end
+   * Runs all commands on a page.
+   * @throws Error that lists the commands whose output differs from the page; immediately if a command does not finish
    */
   async through(page: string): Promise<void> {
     for (const session of sessionsOf(readFileSync(join(repository, page), 'utf8'))) await this.#session(page, session);

@@ -1,5 +1,5 @@
 export interface WebModule {
-  /** Port of nginx. */
+  /** nginx's port. */
   port?: number;
 }
 

@@ -39,7 +39,7 @@ export class ShowcaseAgent {
     return this.key.nodeId;
   }
 
-  /** Connects, and then executes operations in the background until the link ends. */
+  /** Connects, and then executes operations in the background until the link closes. */
   async connect(port: number, token: string | null): Promise<void> {
     const link = await dialAsAgent(port, this.key);
     const { hostname, attributes, version = '0.1.0' } = this.description;
@@ -62,7 +62,7 @@ export class ShowcaseAgent {
     }
   }
 
-  /** Simulates and reports a manual change of an applied resource. */
+  /** Simulates and reports a manual change to an applied resource. */
   tamper(identity: string, change: Record<string, unknown>): void {
     const key = this.machine.tamper(identity, change);
     if (key === null) throw new Error(`${identity} was not applied to ${this.description.hostname}`);

@@ -8,7 +8,7 @@ type Results = { results: ResourceResult[]; failed: string | null };
 
 interface Applied {
   resource: ResolvedResource;
-  /** Current fields of the resource on the machine. */
+  /** The resource's current fields on the machine. */
   now: Body;
 }
 
@@ -28,8 +28,8 @@ export class SimulatedMachine {
   }
 
   /**
-   * Simulates a manual change of an applied resource.
-   * @returns the key of the resource; null if no such resource is applied
+   * Simulates a manual change to an applied resource.
+   * @returns the resource's key; null if no such resource is applied
    */
   tamper(identity: string, change: Body): string | null {
     for (const [key, applied] of this.#applied)

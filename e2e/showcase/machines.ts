@@ -2,7 +2,7 @@ import type { Sample } from '@muster/protocol';
 import type { Description } from './agent.ts';
 
 export interface ShowcaseMachine extends Description {
-  /** Name of the agent; null if it waits for approval. */
+  /** The agent's name; null if it waits for approval. */
   name: string | null;
   tags: Record<string, string>;
   /** What happens to the agent after its first connection. */

@@ -179,5 +179,5 @@ export const showcaseModules: readonly { name: string; revisions: readonly strin
   { name: 'kiosk', revisions: [kiosk] },
   { name: 'web', revisions: [web(2), web(4)] },
 ];
-/** A newer revision of the module web. */
+/** A newer revision of the module `web`. */
 export const webToCome = web(8, 'add_header Strict-Transport-Security "max-age=31536000";\n            ');

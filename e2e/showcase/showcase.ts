@@ -229,7 +229,7 @@ async function createRuns(
   await apply('web', { canary: 1, batch: 5 });
   await apply('databases');
 
-  // Plans and applies a new revision. The plan has the same result on most agents; the canary of the apply fails.
+  // Plans and applies a new revision. The plan has the same result on most agents; the canary in the apply fails.
   await call(uploadModule, { body: { name: 'web', content: webToCome } });
   agent('web-paris-4').tamper('/etc/nginx/nginx.conf', { content: 'worker_processes 1;\nevents {}\n' });
   const planned = await call(planAssignment, { params: { name: 'web' }, body: {} });

@@ -14,9 +14,9 @@ interface Contents {
 }
 
 const contents = {
-  /** The packages of most tests. */
+  /** The packages for most tests. */
   samples: { fetched: ['nginx-light', 'openrc'], made: recipes },
-  /** The packages of the documentation's recipes. Separate, so that only their test waits for the download of 25 MB. */
+  /** The packages for the documentation's recipes. Separate, so that only their test waits for the 25 MB download. */
   recipes: {
     fetched: ['nginx', 'postgresql-15', 'nftables', 'unattended-upgrades', 'prometheus-node-exporter'],
     // Empty packages suffice, because the tests only plan the containers recipe.
@@ -25,7 +25,7 @@ const contents = {
 } satisfies Record<string, Contents>;
 export type PoolName = keyof typeof contents;
 
-/** Version of the build, part of the cache key. Increase it whenever the build changes. */
+/** Build version, part of the cache key. Increase it whenever the build changes. */
 const recipe = 1;
 
 const run = promisify(execFile);
@@ -54,7 +54,7 @@ mv "$new"/apt/archives/*.deb "$new"
 rm -rf "$new/apt"
 `;
 
-// Builds in a temporary directory under a lock, and renames it, so that no build uses the remains of a killed one.
+// Builds in a temporary directory under a lock, and renames it, so that no build uses the remains of a killed build.
 const build = `
 set -eu
 if [ -d "$pool" ]; then exit 0; fi
@@ -67,7 +67,7 @@ mv -T "$new" "$pool"
 `;
 
 /**
- * Returns the packages of a pool. Fetches and builds them on the first call.
+ * Returns a pool's packages. Fetches and builds them on the first call.
  * @param base root that the packages are for
  */
 export async function packagePool(base: string, name: PoolName = 'samples'): Promise<PoolPackage[]> {

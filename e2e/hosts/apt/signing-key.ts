@@ -57,7 +57,7 @@ export class SigningKey {
   readonly #fingerprint: Buffer;
   readonly #created: number;
 
-  /** @param name name of the owner, such as `Test <test@example.com>` */
+  /** @param name the owner's name, such as `Test <test@example.com>` */
   constructor(name: string) {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
     const point = Buffer.from(publicKey.export({ format: 'jwk' }).x as string, 'base64url');

@@ -9,9 +9,7 @@ import { serviceSubjects } from './services.ts';
 import type { Subject } from './subject.ts';
 import { systemSubjects } from './system.ts';
 
-/**
- * The subjects of all kinds except packages, whose slow tests run in parallel in their own files.
- */
+/** The subjects for all kinds except packages, whose slow tests run in parallel in their own files. */
 export const subjects: readonly Subject[] = [
   ...accountSubjects,
   ...authorizedKeySubjects,

@@ -61,7 +61,7 @@ export interface Prepared {
   agent: DrivenAgent;
 }
 
-/** Returns the state of a machine that the subject can change and that its removal must restore. */
+/** Returns the part of a machine's state that the subject can change and that its removal must restore. */
 export async function stateOf(machine: Machine, { state, volatile }: Subject): Promise<Record<string, string>> {
   const changes = machine.changes(volatile);
   return state === undefined ? changes : { ...changes, state: await machine.sh(state) };

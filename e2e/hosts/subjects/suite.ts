@@ -6,7 +6,7 @@ import type { TestHosts } from '../test-hosts.ts';
 import { resolved, type Subject } from './subject.ts';
 import { type Prepared, SubjectMachines, stateOf } from './subject-machines.ts';
 
-/** Registers the tests of the provider contract for subjects. They run the real engine in test hosts. */
+/** Registers the provider contract tests for subjects. They run the real engine in test hosts. */
 export function describeSubjects(name: string, subjects: readonly Subject[], open: () => Promise<TestHosts>): void {
   const reason = noHosts();
 
@@ -56,19 +56,21 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
   });
 }
 
-/** Returns the steps at which the tests kill the agent, and the minimum number of such steps. */
+/**
+ * Returns a function that reports whether the tests kill the agent at a point, and the minimum number of such points.
+ */
 function deaths(subject: Subject, isFirst: boolean): { deadly: (point: string) => boolean; steps: number } {
   if (subject.slow === true)
     return { deadly: (point) => point === 'together:after' || unrecordedSteps.has(point), steps: 2 };
   return isFirst ? { deadly, steps: 3 } : { deadly: (point) => unrecordedSteps.has(point), steps: 1 };
 }
 
-/** Number of steps that `npm test` samples for each further subject of a kind. */
+/** Number of steps at which `npm test` kills the agent for each subject after the first of its kind. */
 const furtherSample = 2;
 
 /**
- * Reports whether the subject is the first one of its kind. The tests kill the agent at every kind of step only for the
- * first one, and more often, because the other subjects differ in their state but not in their steps.
+ * Reports whether the subject is the first one of its kind. Only for the first one do the tests kill the agent at every
+ * kind of step. The other subjects have the same steps and differ only in their state.
  */
 const firstOfItsKind = (subject: Subject, subjects: readonly Subject[]): boolean =>
   subjects.find((other) => kindOf(other) === kindOf(subject)) === subject;
@@ -77,8 +79,8 @@ const kindOf = ({ desired }: Subject): string | undefined => Object.keys(desired
 const unrecordedSteps: ReadonlySet<string> = new Set(['resource:after', 'batch:ended', 'step:ended']);
 
 /**
- * Reports whether the tests kill the agent at this point. Omits points that make no difference to a provider, such as the
- * acceptance of an operation or the sync of a journal record. The tests of the engine and of files cover these.
+ * Reports whether the tests kill the agent at this point. Omits points that make no difference to a provider, such as
+ * when an operation is accepted or a journal record is synced. The engine and file tests cover these.
  */
 function deadly(point: string): boolean {
   const [step] = point.split(':');
