@@ -68,7 +68,7 @@ export async function buildAll(folder: string, { fast = false, env = process.env
   return artifacts;
 }
 
-/** Returns the paths of all artifacts of a build in a folder. */
+/** Returns the paths of all artifacts from a build in a folder. */
 export function artifactsIn(folder: string, build: Build): Artifacts {
   const tarball = join(folder, `${tarballName(build)}.tar.gz`);
   return { folder, build, tarball, debs: packagesIn(folder, build.version, 'amd64') };
@@ -109,7 +109,7 @@ function completions(program: string): Record<'bash' | 'zsh' | 'fish', string> {
   return { bash: of('bash'), zsh: of('zsh'), fish: of('fish') };
 }
 
-/** Writes the checksums of all files in a folder, in the format of `sha256sum --check`. */
+/** Writes the checksums of all files in a folder, in the format that `sha256sum --check` reads. */
 function writeSums(folder: string): void {
   const lines = readdirSync(folder)
     .sort()

@@ -8,7 +8,7 @@ import { describeBuild, executable } from './executable.ts';
 
 /**
  * Output of `npm run build` for tests: lightly compressed, and built once per state of the sources. Includes packages
- * of an older version for upgrade tests.
+ * with an older version for upgrade tests.
  */
 export interface Built extends Artifacts {
   readonly older: Artifacts['debs'];

@@ -1,4 +1,4 @@
-// Runs a program of the executable, and then writes its V8 code cache:
+// Runs a program in the executable, and then writes its V8 code cache:
 //
 //     node --hash-seed=1 --random-seed=1 --single-threaded packaging/compile.ts PROGRAM.cjs OUT [WORD...]
 //
@@ -11,7 +11,7 @@ import { Script } from 'node:vm';
 
 const [, , file, out, ...words] = process.argv as [string, string, string, string, ...string[]];
 /**
- * Range of bytes in the code cache that contains the hash of V8's flags. V8 rejects a cache that was created with other
+ * Byte range in the code cache that contains the hash of V8's flags. V8 rejects a cache that was created with other
  * flags.
  */
 const flags = { from: 12, to: 16 };

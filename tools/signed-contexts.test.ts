@@ -11,7 +11,7 @@ const page = readFileSync(join(root, 'docs/security.md'), 'utf8');
 const table = page.split('\n### What keys sign\n')[1]?.split('\n## ')[0] ?? '';
 const written = (context: string) => `\`"${context.replaceAll('\0', '\\0').replaceAll('\n', '\\n')}"\``;
 
-test('lists exactly the context strings of the code in docs/security.md', () => {
+test("lists exactly the code's context strings in docs/security.md", () => {
   const listed = [...table.matchAll(/^\| [^|]+ \| (`"muster [^`|]+"`) \|/gm)].map(([, context]) => context);
   expect(listed.sort()).toEqual(Object.values(signedContexts).map(written).sort());
 });

@@ -18,14 +18,14 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 import { preciseUsageOf } from './servers/server-process.ts';
 
 /**
- * Measures the resources that an idle agent uses, compared with an idle Node process in the same interval. Starts bundled
- * agents on this machine, which send samples to a real orchestrator: a default agent, an agent after a terminal session,
- * an agent that watches many applied files, and the executable if it has been built.
+ * Measures the resources that an idle agent uses, compared with an idle Node.js process in the same interval. Starts
+ * bundled agents on this machine, which send samples to a real orchestrator: a default agent, an agent after a terminal
+ * session, an agent that watches many applied files, and the executable if it has been built.
  *
  *     node bench/src/agent.ts [--settle 180] [--secs 120] [--files 3000] [--json]
  *
- * `--settle`: seconds before the measurement. `--secs`: seconds of the measurement. `--files`: number of watched files; 0
- * omits that agent.
+ * `--settle`: seconds before the measurement. `--secs`: duration of the measurement in seconds. `--files`: number of
+ * watched files; 0 omits that agent.
  */
 const { settle, secs, files } = benchOptions({ numbers: { settle: [180, 0], secs: [120, 0.2], files: [3000, 1010] } });
 const filesOfFolder = 10;

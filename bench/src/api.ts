@@ -29,9 +29,9 @@ import { serverFlags, usageOf } from './servers/server-process.ts';
  *     node bench/src/api.ts [--layer] [--seconds 5] [--rounds 3] [--connections 32] [--json]
  *     node bench/src/api.ts --url https://127.0.0.1:4748 --agent NAME --tokens TOKEN[,TOKEN…] --pid PID --rate 900
  *
- * The first form starts an orchestrator with connected agents, and uses TLS for both servers; `--layer` measures only the
- * HTTP layer, with the record in memory. The second form measures a running orchestrator; `--rate` keeps the client below
- * the rate limit of its sessions.
+ * The first form starts an orchestrator with connected agents, and uses TLS for both servers; `--layer` measures only
+ * the HTTP layer, with the record in memory. The second form measures a running orchestrator; `--rate` keeps the client
+ * below its sessions' rate limit.
  *
  * A round begins when all connections are open and have received a response, so that no figure includes TLS handshakes. All
  * servers have the same limits of V8's heap.
@@ -47,7 +47,7 @@ const options = benchOptions({
 let tokens = options.tokens.split(',');
 let path = `/api/v1/agents/${encodeURIComponent(options.agent)}`;
 /**
- * Number of sign-in sessions of the client, which the rate limit of sign-ins allows without a pause. Each session may send
+ * Number of the client's sign-in sessions, which the sign-in rate limit allows without a pause. Each session may send
  * 1,000 requests a second; the client stays below that.
  */
 const sessions = 12;
@@ -107,7 +107,7 @@ const p99Of = (rounds: readonly Seen[]): number =>
 
 async function bytesOf(url: string): Promise<string> {
   const send = url.startsWith('https:') ? httpsRequest : httpRequest;
-  // Accepts the self-signed certificate of the orchestrator.
+  // Accepts the orchestrator's self-signed certificate.
   const request = send(url, { headers: { authorization: `Bearer ${tokens[0]}` }, rejectUnauthorized: false });
   request.end();
   const [answer] = (await once(request, 'response')) as [IncomingMessage];
@@ -224,7 +224,7 @@ const pagesOf = (agents: number): string[] =>
     (_, at) => `/api/v1/agents?limit=${pageSize}&offset=${at * pageSize}`,
   );
 
-/** Measures requests to both servers in turn. @returns the ratio of the judged figure */
+/** Measures requests to both servers in turn. @returns the ratio for the judged figure */
 async function measureWishes(
   what: string,
   bare: Server,

@@ -27,7 +27,7 @@ interface Figures {
   wallSecs: number;
 }
 
-/** Starts an orchestrator with its database, or the server of a file in `servers`. */
+/** Starts an orchestrator with its database, or the server in a file in `servers`. */
 async function start(server: string): Promise<{ server: ServerProcess | OrchestratorProcess; token: string | null }> {
   if (server !== 'orchestrator') return { server: await ServerProcess.start(server), token: null };
   const orchestrator = await OrchestratorProcess.start();

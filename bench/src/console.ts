@@ -19,15 +19,15 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 /**
  * Measures the console in a real browser, with 10,000 agents in the database of a real orchestrator:
  *
- * - the time from the start of the navigation to the page of agents until its first rows are painted, until it reacts to a
+ * - the time from when navigation to the agents page starts until its first rows are painted, until it reacts to a
  *   click, and until it has loaded and sorted all agents;
  * - the share of frames that are dropped while the page scrolls, compared with a static page that has as many rows;
- * - the number of compressed bytes that a browser loads before the code of a page;
- * - the growth of memory under 50 events a second, measured after garbage collection.
+ * - the number of compressed bytes that a browser loads before a page's code;
+ * - memory growth under 50 events a second, measured after garbage collection.
  *
  *     node bench/src/console.ts [--agents 10000] [--rounds 3] [--minutes 10] [--rate 50] [--json]
  *
- * `npm run soak -- console` uses `--minutes 60`. `--minutes 0` omits the measurement of memory.
+ * `npm run soak -- console` uses `--minutes 60`. `--minutes 0` omits the memory measurement.
  */
 const options = benchOptions({ numbers: { agents: [10_000, 50], rounds: [3, 1], minutes: [10, 0], rate: [50, 50] } });
 const { rounds } = options;
@@ -36,10 +36,10 @@ const rowHeight = 38;
 /** Milliseconds. Long, because a page may take minutes on a busy machine: only actions that hang reach the limit. */
 const hangMs = 300_000;
 const rows = '[role=grid] [role=row] [role=gridcell]';
-/** Matches the table of agents once it has all rows. The header is a row too. */
+/** Matches the agent table once it has all rows. The header is a row too. */
 const complete = `[role=grid][aria-rowcount="${options.agents + 1}"]:not([aria-busy])`;
 
-/** Opens a page of the console in a new tab, and signs in. */
+/** Opens a console page in a new tab, and signs in. */
 async function open(browser: Browser, orchestrator: OrchestratorProcess, path: string): Promise<Page> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 900 } });
   context.setDefaultTimeout(hangMs);
@@ -54,11 +54,11 @@ async function linkOf(orchestrator: OrchestratorProcess): Promise<string> {
 }
 
 interface Opened {
-  /** Milliseconds from the start of the navigation until the rows were painted. */
+  /** Milliseconds from when navigation starts until the rows were painted. */
   painted: number;
-  /** Milliseconds from the start of the navigation until the frame after a click was painted. */
+  /** Milliseconds from when navigation starts until the frame after a click was painted. */
   answered: number;
-  /** Milliseconds from the start of the navigation until the table had all agents. */
+  /** Milliseconds from when navigation starts until the table had all agents. */
   complete: number;
 }
 
@@ -66,8 +66,8 @@ interface Opened {
 const maxOpenings = 5;
 
 /**
- * A script that runs in the page from its start. It records when rows are painted, when a click has taken effect, and when
- * the table has all agents.
+ * A script that runs in the page from the beginning. It records when rows are painted, when a click has taken effect,
+ * and when the table has all agents.
  */
 const watchOpening = `
   let confirmed = false;
@@ -184,7 +184,7 @@ async function firstLoad(browser: Browser, orchestrator: OrchestratorProcess): P
   return sizes;
 }
 
-/** Returns the bytes of the page's JavaScript heap after garbage collection. */
+/** Returns the size of the page's JavaScript heap after garbage collection, in bytes. */
 async function heapOf(session: CDPSession): Promise<number> {
   await session.send('HeapProfiler.collectGarbage');
   await session.send('HeapProfiler.collectGarbage');
@@ -213,7 +213,7 @@ async function causeEvents(orchestrator: OrchestratorProcess, until: () => boole
   return sent / ((performance.now() - began) / 1000);
 }
 
-/** Measures the memory of pages in concurrent tabs under the same events, by path. */
+/** Measures the memory usage of pages in concurrent tabs under the same events, by path. */
 async function memory(
   browser: Browser,
   orchestrator: OrchestratorProcess,
@@ -309,7 +309,7 @@ async function measure(browser: Browser, orchestrator: OrchestratorProcess): Pro
   };
 }
 
-/** Prints the memory of a page over time. @returns the ratio of its last third to its first third */
+/** Prints a page's memory usage over time. @returns the ratio of its last third to its first third */
 function heapGrowth(path: string, held: readonly Held[]): number {
   console.log(
     `${table(
@@ -330,7 +330,7 @@ await builtConsole();
 const orchestrator = await OrchestratorProcess.start({
   prepare: (dataDir) => seedAgents(dataDir, options.agents),
 });
-// The smoke form runs at the same time as test hosts, whose network interfaces would abort requests of the browser.
+// The smoke form runs at the same time as test hosts, whose network interfaces would abort the browser's requests.
 const browser = await (options.smoke ? openBrowserApart() : openBrowser());
 try {
   const figures = await measure(browser, orchestrator);

@@ -13,10 +13,10 @@ import { median } from './run/quantiles.ts';
 import { type Cell, table } from './run/report.ts';
 
 /**
- * Measures how long Muster, CFEngine, Puppet, and Ansible take to reach the same desired state on a test host with Debian
- * and systemd: 200 files of 1 KiB in 20 directories, first created and then checked; and 50 packages and 50 services that
- * already exist, checked twice. For Muster, the time is from the agent's receipt of the operation to its last durable
- * result. For a peer, it is the duration of its documented command.
+ * Measures how long Muster, CFEngine, Puppet, and Ansible take to reach the same desired state on a test host with
+ * Debian and systemd: 200 files of 1 KiB in 20 directories, first created and then checked; and 50 packages and 50
+ * services that already exist, checked twice. For Muster, the time is from when the agent receives the operation to its
+ * last durable result. For a peer, it is the duration of its documented command.
  *
  *     npm run bench -- converge [--rounds 5] [--peers CFEngine,Puppet,Ansible] [--only files|machine]
  *
@@ -38,7 +38,7 @@ const workloads: readonly { workload: Workload; title: string }[] = [
   { workload: 'machine', title: '50 existing packages and 50 existing units' },
 ];
 
-/** Prints the durations of a workload. @returns the ratio of Muster to each peer, by the name of the bar */
+/** Prints the durations of a workload. @returns the ratio of Muster to each peer, by bar name */
 function figuresOf(
   { workload, title }: (typeof workloads)[number],
   measured: Readonly<Record<string, Measured>>,

@@ -43,7 +43,7 @@ process.env.MUSTER_METRICS_POLL_INTERVAL = String(pollSecs);
 process.env.MUSTER_AGENTS_LOST_AFTER_SECS = '86400';
 const database = await benchDatabase(options.database);
 
-/** Returns the CPU time of this machine since its boot, in seconds. */
+/** Returns this machine's CPU time since boot, in seconds. */
 function machineCpuSecs(): number {
   const ticks = readFileSync('/proc/stat', 'utf8').split('\n')[0]!.trim().split(/\s+/).slice(1, 9).map(Number);
   const [idle, waiting] = [ticks[3]!, ticks[4]!];
@@ -58,7 +58,7 @@ interface Shares {
   others: number;
 }
 
-/** Measures the CPU time of each process while `work` runs. */
+/** Measures each process's CPU time while `work` runs. */
 async function sharesDuring(
   server: OrchestratorProcess,
   fleet: AgentFleet,
@@ -90,7 +90,7 @@ interface Cost {
   inSecs: number;
   /** CPU time of the orchestrator until all agents were connected, in seconds. */
   inCpuSecs: number;
-  /** Bytes of live memory that the agents add. */
+  /** Live memory that the agents add, in bytes. */
   memory: number;
   /** CPU time after all agents have disconnected, as a share of one core. */
   alone: number;
@@ -98,7 +98,7 @@ interface Cost {
   samplesPerSecond: number;
 }
 
-/** Measures the cost of `count` agents that connect and send samples. Disconnects them at the end. */
+/** Measures the cost of `count` agents that connect and send samples. Disconnects them afterwards. */
 async function cost({ server, readMetric }: Started, count: number): Promise<{ fleet: AgentFleet; cost: Cost }> {
   const before = await server.settledUsage();
   const fleet = new AgentFleet(count);
@@ -246,7 +246,7 @@ console.log(
   ),
 );
 
-/** Maximum share of requests without an answer at which the latencies of the others are judged. */
+/** Maximum share of requests without a response at which the latencies of the others are judged. */
 const lostShare = 0.01;
 const lost = turns.reduce((sum, { resets, failures }) => sum + resets + failures, 0);
 const requests = turns.reduce((sum, turn) => sum + turn.requests + turn.resets, 0);

@@ -92,7 +92,7 @@ const worker = fork(join(import.meta.dirname, 'load/hostile-worker.ts'));
 const started = nextMessage(worker);
 worker.send({ port: hostile.orchestrator.address.port, tokens } satisfies HostileOrder);
 await started;
-// Waits for the enrollment of two agents, because the reads below use their names.
+// Waits until two agents are enrolled, because the reads below use their names.
 const enrolled = async () => (await call(listAgents, { query: { filter: 'hostile=yes' } })).map(({ name }) => name);
 for (let there = await enrolled(); !['drift-hints', 'many-results'].every((name) => there.includes(name)); ) {
   await sleep(lookMs);
@@ -106,7 +106,7 @@ const applies = { hostile: [] as number[], alone: [] as number[] };
 let maxRss = 0;
 let maxLogBytes = 0;
 
-/** Sends typical reads of operators in sequence. */
+/** Sends typical reads by operators in sequence. */
 async function ask(): Promise<void> {
   const requests = [
     () => call(getStatus, {}),
@@ -140,7 +140,10 @@ async function apply(): Promise<void> {
   }
 }
 
-/** Requests applies on the hostile agents. Some agents never end an apply, so later applies wait in the agent's queue. */
+/**
+ * Requests applies on the hostile agents. Some agents never finish an apply, so later applies wait in the agent's
+ * queue.
+ */
 async function applyToHostile(): Promise<void> {
   while (goesOn()) {
     for (const node_id of names)

@@ -40,7 +40,7 @@ const links = 20;
 
 const token = 'bench-scrape-token-01234';
 process.env.MUSTER_METRICS_TOKEN = token;
-// Seconds. Long, because the samples must not be stale for Prometheus when the seeding ends.
+// Seconds. Long, because the samples must not be stale for Prometheus when seeding is complete.
 process.env.MUSTER_METRICS_POLL_INTERVAL = '3600';
 process.env.MUSTER_METRICS_RETENTION = String(retentionSecs);
 const database = await benchDatabase(options.database);
@@ -49,7 +49,7 @@ const fatal = (reason: Error) => {
   throw reason;
 };
 
-/** Writes the samples of a day. @returns bytes on disk, and seconds that the writes took */
+/** Writes a day's samples. @returns bytes on disk, and seconds that the writes took */
 async function seed(dataDir: string): Promise<{ bytes: number; secs: number }> {
   const location = {
     file: join(dataDir, 'muster.db'),
@@ -87,7 +87,9 @@ async function bytesOf(dataDir: string): Promise<number> {
   return Number(rows[0]!.bytes);
 }
 
-/** Starts to send samples at the rate of all agents. Each sample of a link has a different second, as the API requires. */
+/**
+ * Starts to send samples at the rate of all agents. Each sample on a link has a different second, as the API requires.
+ */
 async function arriving(
   orchestrator: OrchestratorProcess,
 ): Promise<{ failed: Promise<never>; stop(): Promise<number> }> {
@@ -112,7 +114,7 @@ async function arriving(
     }
   };
   const running = Promise.all(agents.map(each));
-  // Rejects as soon as a link fails. `stop` alone would report the failure only at the end.
+  // Rejects as soon as a link fails. `stop` alone would report the failure only afterwards.
   const failed = new Promise<never>((_, reject) => running.catch(reject));
   failed.catch(() => {});
   return {

@@ -52,7 +52,7 @@ const fatal = (reason: Error) => {
   throw reason;
 };
 
-/** Measures the store. @param location a file, or the URL of a database. @returns samples per second */
+/** Measures the store. @param location a file, or a database URL. @returns samples per second */
 async function stored(location: string): Promise<number> {
   const store =
     database.url === null

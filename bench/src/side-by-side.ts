@@ -33,7 +33,7 @@ import type { Usage } from './servers/server-process.ts';
 const { machines, secs, interval, smoke } = benchOptions({
   numbers: { machines: [1000, 4], secs: [120, 1], interval: [30, 1] },
 });
-/** Seconds between two messages of an agent. Each message contains the samples since the previous one. */
+/** Seconds between two of an agent's messages. Each message contains the samples since the previous one. */
 const poll = 2 * interval;
 
 interface SampleCost {

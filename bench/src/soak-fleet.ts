@@ -17,15 +17,15 @@ import { growthBetween, trend } from './run/trend.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
- * Runs an orchestrator for hours with agents that send samples, a drift check of each agent every hour, an apply on all
- * agents every ten minutes, and a steady load of reads. Records its memory, the sizes of its files, and the p99 of the API
- * over time, and draws them.
+ * Runs an orchestrator for hours with agents that send samples, a drift check on each agent every hour, an apply on all
+ * agents every ten minutes, and a steady load of reads. Records its memory, the sizes of its files, and the API's p99
+ * latency over time, and draws them.
  *
  *     npm run soak -- fleet [--agents 10000] [--minutes 120] [--every 10] [--drift 60] [--look 60] [--rate 20] [--write]
  *
- * `--every`, `--drift`: minutes between two applies, and between two drift checks. `--look`: seconds between two records.
- * `--write` adds the result and the graph to docs/performance.md. Without it, the graph is in the temporary directory only
- * until the end; `--graph FILE` keeps it.
+ * `--every`, `--drift`: minutes between two applies, and between two drift checks. `--look`: seconds between two
+ * records. `--write` adds the result and the graph to docs/performance.md. Without it, the graph is in the temporary
+ * directory, which is removed afterwards; `--graph FILE` keeps it.
  */
 const options = benchOptions({
   numbers: {
@@ -36,9 +36,9 @@ const options = benchOptions({
   flags: ['write'],
 });
 const { agents, minutes, every, look, rate, resources } = options;
-/** Minutes at the start that do not count, in which caches fill and V8 sizes its heap. */
+/** Warm-up minutes that do not count, in which caches fill and V8 sizes its heap. */
 const warmUp = Math.min(15, minutes / 4);
-/** Bytes of a stored sample in SQLite, as in the sizes of docs/operations.md. */
+/** Size of a stored sample in SQLite in bytes, as in docs/operations.md. */
 const bytesOfSample = 128;
 
 process.env.MUSTER_METRICS_POLL_INTERVAL = String(options.poll);
@@ -84,7 +84,7 @@ let requests = 0;
 const megabytesOf = (file: string): number =>
   (statSync(join(server.dataDir, file), { throwIfNoEntry: false })?.size ?? 0) / 1e6;
 
-/** Applies the assignment on all agents at a fixed interval. A failed apply counts and does not end the soak. */
+/** Applies the assignment on all agents at a fixed interval. A failed apply counts and does not stop the soak. */
 async function applyOften(): Promise<void> {
   for (let turn = 1; ; turn++) {
     const wait = turn * every - minuteNow();

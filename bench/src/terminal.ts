@@ -16,10 +16,10 @@ import { benchDatabase } from './servers/bench-database.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
- * Measures the effect of a shell that prints a gigabyte to a client that reads one megabyte per second: the memory and CPU
- * time of orchestrator and agent, and the duration of an apply on another agent. Then measures the time from a key to its
- * echo with many connected agents that send samples, compared with a local terminal. The orchestrator and the agents with
- * terminals are real.
+ * Measures the effect of a shell that prints a gigabyte to a client that reads one megabyte per second: the memory and
+ * CPU time of orchestrator and agent, and the duration of an apply on another agent. Then measures the latency from
+ * keystroke to echo with many connected agents that send samples, compared with a local terminal. The orchestrator and
+ * the agents with terminals are real.
  *
  *     node bench/src/terminal.ts [--secs 60] [--rate 1000000] [--applies 41] [--agents 1000] [--keys 600]
  *                                [--database sqlite|postgres] [--json]
@@ -205,14 +205,14 @@ async function flow(
 
 interface Keyboard {
   type(text: string): void;
-  /** Called with each piece of output. */
+  /** Called with each chunk of output. */
   onShown: (bytes: Buffer) => void;
 }
 
 /** Shell command after which the terminal shows only the echo of typed keys. */
 const quiet = `exec cat > /dev/null\n`;
 
-/** Types `count` keys. @returns milliseconds from each key to its echo */
+/** Types `count` keys. @returns milliseconds from each keystroke to its echo */
 async function echoes(keyboard: Keyboard, count: number): Promise<number[]> {
   const times: number[] = [];
   let seen = '';
@@ -264,7 +264,7 @@ async function localKeyboard(): Promise<Keyboard & { end(): void }> {
   return keyboard;
 }
 
-/** Measures the time from a key to its echo with many connected agents, and with a local terminal. */
+/** Measures the latency from keystroke to echo with many connected agents, and with a local terminal. */
 async function echo(orchestrator: OrchestratorProcess): Promise<Pick<Figures, 'echoP50' | 'echoP99'>> {
   const agent = await RealAgent.start(orchestrator, 'typed');
   const fleet = new AgentFleet(agents);

@@ -155,7 +155,7 @@ interface Measured {
   readonly loop: Quantiles;
 }
 
-/** Measures a contender. @param perSecond number of writes to start each second; null for as many as possible */
+/** Measures a contender. @param perSecond number of writes to start per second; null for as many as possible */
 async function measure(contender: Contender, perSecond: number | null): Promise<Measured> {
   let next = 0;
   const latencies: number[] = [];
@@ -183,7 +183,7 @@ async function measure(contender: Contender, perSecond: number | null): Promise<
       const timer = setInterval(() => {
         const due = Math.floor(((Math.min(performance.now(), until) - startedAt) * perSecond) / 1000);
         // Writes that became due while the loop was blocked start together, as requests would. The backlog of a
-        // contender that cannot keep up is dropped one second after the end.
+        // contender that cannot keep up is dropped one second after the measurement.
         while (next < due && performance.now() < until + 1000) under.push(one());
         if (performance.now() >= until) {
           clearInterval(timer);

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** The content of a `.deb`. The package is owned by root, and byte-identical for the same content. */
+/** The contents of a `.deb`. The package is owned by root, and byte-identical for the same content. */
 
 export interface DebianPackage {
   /** Fields of `control`, in this order. `Installed-Size` is computed. */
@@ -24,7 +24,7 @@ export interface DebianPackage {
   /** Installed files, by absolute path. */
   files: Readonly<Record<string, PackagedFile>>;
   /**
-   * Absolute paths of configuration files. An upgrade does not overwrite the administrator's changes in these files..
+   * Absolute paths of configuration files. An upgrade does not overwrite the administrator's changes in these files.
    */
   conffiles: readonly string[];
   scripts: Readonly<Record<string, string>>;

@@ -22,7 +22,8 @@ const head = '#!/bin/sh\nset -e\n';
 
 /**
  * Restricts access to the configuration file, because version 0.1 installed it readable by all users, and dpkg keeps
- * the mode of an existing file. Keeps a stricter mode and a mode of dpkg-statoverride, which an administrator has set.
+ * the mode of an existing file. Keeps a stricter mode and a mode from dpkg-statoverride, which an administrator has
+ * set.
  */
 const closeConfig = ({ path, group }: NonNullable<UnitPackage['closedConfig']>) => `
     getent group ${group} > /dev/null || groupadd --system ${group}
@@ -91,7 +92,7 @@ ${leftBehind.map((path) => `  rm -rf --one-file-system ${path}`).join('\n')}
 fi
 `;
 
-/** Returns the maintainer scripts of a package with a systemd unit, by name. */
+/** Returns the maintainer scripts for a package with a systemd unit, by name. */
 export const maintainerScripts = (unit: UnitPackage): Record<ScriptName, string> => ({
   postinst: postinst(unit),
   prerm: prerm(unit),

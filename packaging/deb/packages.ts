@@ -15,14 +15,14 @@ export interface PackageOptions {
   /** Path of the executable for all roles. */
   executable: string;
   version: string;
-  /** Debian's name of the architecture, such as `amd64`. */
+  /** Debian's name for the architecture, such as `amd64`. */
   architecture: string;
   /** Output folder. */
   out: string;
   /** Modification time of all files in the packages, in Unix seconds. */
   epoch: number;
   licences: string;
-  /** Compression of the program. xz takes twenty seconds, but reduces the package by a third. */
+  /** Compression for the program. xz takes twenty seconds, but reduces the package by a third. */
   compression?: Compression;
   /** Completion files, by shell. */
   completions?: Readonly<Partial<Record<'bash' | 'zsh' | 'fish', string>>>;
@@ -104,7 +104,7 @@ function write({ about, files, conffiles, scripts }: Contents, path: string, epo
 
 const programPackage = ({ executable, licences, completions = {} }: PackageOptions): Contents => ({
   about: {
-    // Requirements of Node, which Debian 10, Ubuntu 20.04, and later releases meet.
+    // Node.js requirements, which Debian 10, Ubuntu 20.04, and later releases meet.
     Depends: 'libc6 (>= 2.28), libgcc-s1 | libgcc1, libstdc++6 (>= 8)',
     Description:
       'self-hosted orchestrator for fleets of real machines\n Keeps machines in the state you declare: files, packages, services, users.\n This is the program: command line, agent, and orchestrator in one.',
@@ -147,7 +147,7 @@ const agentPackage = (version: string): Contents => ({
 const orchestratorConfig = '/etc/muster/orchestrator.yml';
 
 /**
- * Describes the package of the orchestrator.
+ * Describes the orchestrator's package.
  * @param served the files from which machines install the agent
  */
 const orchestratorPackage = (version: string, served: Record<string, PackagedFile>): Contents => ({

@@ -18,13 +18,13 @@ const sticky = 0o1000;
  * process loads, even if the innermost folder is protected, because this process checks the file and then loads it by
  * its path.
  * @param steps the folder first, then each ancestor
- * @param uid user of this process
+ * @param uid this process's user
  * @returns the folder that other users can change, and what to do; null if there is none
  */
 export function unguarded(steps: readonly Step[], uid: number): string | null {
   for (const [above, { path, uid: owner, gid, mode }] of steps.entries()) {
     if (owner !== uid && owner !== 0) return `${path} belongs to another user (${owner})`;
-    // In a sticky folder, other users can create entries but cannot remove entries of this user.
+    // In a sticky folder, other users can create entries but cannot remove this user's entries.
     if (above > 0 && (mode & sticky) !== 0) continue;
     // Many systems create a private group for each user.
     const byGroup = (mode & writableByGroup) !== 0 && !(gid === owner && owner !== 0);

@@ -119,7 +119,7 @@ describe('a native addon', () => {
     expect(() => extract()).toThrow(/ELOOP/);
   });
 
-  test.runIf(process.geteuid?.() === 0)('refuses an addon of another user', () => {
+  test.runIf(process.geteuid?.() === 0)("refuses another user's addon", () => {
     const path = extract();
     chownSync(path, 12_345, 12_345);
     expect(() => extract()).toThrow(/must be a file of this user/);
@@ -132,7 +132,7 @@ describe('a native addon', () => {
     const inner = join(directory, 'inner');
     mkdirSync(inner, { mode: 0o700 });
     expect(extract({ directory: inner })).toContain(cache);
-    // A symbolic link to the home counts as the home.
+    // A symbolic link to the home directory counts as the home directory.
     symlinkSync(inner, join(home, 'link'));
     expect(extract({ directory: join(home, 'link') })).toContain(cache);
     chmodSync(directory, 0o700);
@@ -148,14 +148,14 @@ describe('a native addon', () => {
     );
   });
 
-  test('removes files of former releases and of killed starts', () => {
+  test('removes files from former releases and files that killed processes left', () => {
     const folder = join(directory, 'addons');
     mkdirSync(folder, { mode: 0o700 });
     const old = ['sqlite-0123.node', 'sqlite-4567.node.ab.tmp', 'pty-0123.node', 'sqlite-89.node.cd.tmp'];
     for (const name of old) writeFileSync(join(folder, name), 'old', { mode: 0o500 });
     utimesSync(join(folder, 'sqlite-4567.node.ab.tmp'), 1, 1);
     const path = extract();
-    // Keeps a recent temporary file, which may belong to a write in progress, and the files of another addon.
+    // Keeps a recent temporary file, which may belong to a write in progress, and another addon's files.
     expect(readdirSync(folder).sort()).toEqual(['pty-0123.node', 'sqlite-89.node.cd.tmp', basename(path)].sort());
   });
 
@@ -166,7 +166,7 @@ describe('a native addon', () => {
   });
 
   test.skipIf(process.platform !== 'linux' || process.geteuid?.() !== 0)(
-    'recognizes the loader error of a file system that is mounted without exec',
+    'recognizes the loader error from a file system that is mounted without exec',
     () => {
       const path = join(directory, 'sqlite.node');
       const load = `try { process.dlopen({ exports: {} }, '${path}') } catch (error) { process.stdout.write(error.message) }`;

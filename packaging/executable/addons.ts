@@ -28,7 +28,7 @@ export interface CarriedAddon {
   content(): Buffer;
 }
 
-/** Minimum age in milliseconds of temporary files that a killed start has left behind. */
+/** Minimum age in milliseconds of temporary files that a killed process has left behind. */
 const temporaryMs = 60_000;
 
 const loaded = new Map<string, unknown>();
@@ -55,7 +55,7 @@ const faultOf = (folder: string): string | null => unguarded(stepsTo(folder), pr
  */
 function ownFolder(directory: string, cache: () => string): string {
   const faults: string[] = [];
-  // The path of the cache is computed only if needed, because a service user may have no home directory.
+  // The cache path is computed only if needed, because a service user may have no home directory.
   for (const parentOf of isOwn(directory) ? [() => directory, cache] : [cache]) {
     const folder = join(parentOf(), 'addons');
     const fault = faultOf(folder);
@@ -119,7 +119,10 @@ function isIntact(path: string, sha256: string): boolean {
   }
 }
 
-/** Removes files of former releases and of killed starts. A process that has loaded such a file keeps its mapping. */
+/**
+ * Removes files from former releases and files that killed processes left. A process that has loaded such a file keeps
+ * its mapping.
+ */
 function removeOthers(folder: string, name: string, current: string): void {
   for (const entry of readdirSync(folder)) {
     const path = join(folder, entry);
@@ -133,7 +136,7 @@ function removeOthers(folder: string, name: string, current: string): void {
 
 /**
  * Explains a failed load.
- * @param said message of the system's loader
+ * @param said the system loader's message
  */
 export function whyNotLoaded(path: string, said: string): string {
   const remedy = said.includes('failed to map segment')

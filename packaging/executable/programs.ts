@@ -31,7 +31,7 @@ function requireFromWithin(name: string): unknown {
   throw Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' });
 }
 
-/** Loads a program. V8 ignores a code cache of another V8 version. @returns a function that runs the program */
+/** Loads a program. V8 ignores a code cache from another V8 version. @returns a function that runs the program */
 export function prepare(name: string): () => object {
   const cachedData = contents.compiled.includes(name) ? bytes(`${name}.code`) : undefined;
   // The program is ASCII, and V8 stores a Latin-1 string with one byte per character.
@@ -48,7 +48,7 @@ export function prepare(name: string): () => object {
 
 export const run = (name: string): object => prepare(name)();
 
-/** Sets `globalThis.muster`, through which programs access the contents of the executable. */
+/** Sets `globalThis.muster`, through which programs access the executable's contents. */
 export function announce(): void {
   const muster: Executable = {
     build: contents.build,

@@ -21,7 +21,7 @@ describe('roles of the executable', () => {
     expect([...launched].sort()).toEqual([...launchedWords].sort());
   });
 
-  test('limits the heap of the C library in the launcher as in the unit of the agent', () => {
+  test("limits the C library's heap in the launcher as in the agent's unit", () => {
     const text = (path: string) => readFileSync(join(import.meta.dirname, '../..', path), 'utf8');
     const limits = ['MALLOC_ARENA_MAX=1', 'MALLOC_TRIM_THRESHOLD_=131072'];
     expect(text('packaging/systemd/muster-agent.service')).toContain(`\nEnvironment=${limits.join(' ')}\n`);

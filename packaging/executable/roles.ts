@@ -9,7 +9,7 @@ const roles: Readonly<Record<string, { program: 'orchestrator' | 'agent'; keepsW
   restore: { program: 'orchestrator', keepsWord: true },
 };
 
-/** First words that start a separate program. All other words are verbs of the command line. */
+/** First words that start a separate program. All other words are nouns or commands of the `muster` command line. */
 export const launchedWords: readonly string[] = Object.keys(roles);
 
 /**

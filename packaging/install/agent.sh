@@ -81,7 +81,7 @@ fetch() {
   fi
 }
 
-# Retries while another program holds the lock of dpkg.
+# Retries while another program holds dpkg's lock.
 install_packages() {
   attempt=1
   until as_root env DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i "$@" > "$work/dpkg.log" 2>&1; do

@@ -14,7 +14,7 @@ export interface InstallFolder {
 }
 
 /**
- * Returns the content of the install folder.
+ * Returns the contents of the install folder.
  * @param packages paths of the `.deb` files, if they could be built
  */
 export function installFolder(version: string, executable: string, packages: readonly string[]): InstallFolder {

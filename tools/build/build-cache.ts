@@ -14,12 +14,12 @@ import {
 } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** A folder with one build for each version of its inputs, and the file `current` with the name of the latest. */
+/** A folder with one build for each version of its inputs, and the file `current` with the latest build's name. */
 export class BuildCache {
   readonly #folder: string;
   readonly #maxOlder: number;
 
-  /** @param maxOlder maximum number of builds of other versions to keep, in addition to the latest */
+  /** @param maxOlder maximum number of other versions' builds to keep, in addition to the latest */
   constructor(folder: string, maxOlder: number) {
     this.#folder = folder;
     this.#maxOlder = maxOlder;
@@ -78,7 +78,7 @@ export class BuildCache {
 }
 
 /**
- * Returns the name of a build.
+ * Returns a build's name.
  * @param files absolute paths of all files that affect the build
  * @param version anything else that affects the build
  */

@@ -14,9 +14,11 @@ import { BuildCache, buildName } from './build-cache.ts';
 const root = join(import.meta.dirname, '../..');
 const sources = join(root, 'console');
 const cache = new BuildCache(join(root, '.cache', 'console'), 2);
-/** Name of the list of served files, in the same folder. orchestrator/src/http/console/console-files.ts reads it. */
+/**
+ * File name of the list of served files, in the same folder. orchestrator/src/http/console/console-files.ts reads it.
+ */
 const listing = 'console.json';
-/** Name of the list of the packages whose code is in the console. Used to include their licenses. */
+/** File name of the list of packages whose code is in the console. Used to include their licenses. */
 export const packagesFile = 'packages.json';
 const pageName = 'index.html';
 
@@ -95,7 +97,7 @@ async function list(folder: string, name: string): Promise<ListedFile> {
   return { ...file, encodings: ['br', 'gzip'] };
 }
 
-/** The function of the bundler that this file calls. */
+/** The bundler function that this file calls. */
 interface Bundler {
   build(config: object): Promise<unknown>;
 }

@@ -1,6 +1,6 @@
-// Bundles each program of Muster into one file if the sources have changed since the last build, and prints the file to
-// run. Without a bundle, a process strips types and looks up hundreds of files. This costs half a second of CPU time at
-// the start and 20 MB of memory.
+// Bundles each of Muster's programs into one file if the sources have changed since the last build, and prints the file
+// to run. Without a bundle, a process strips types and looks up hundreds of files. This costs half a second of CPU time
+// at startup and 20 MB of memory.
 //
 //   node tools/build/bundle.ts agent|orchestrator|cli
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ export const programs = {
 } as const;
 export type ProgramName = keyof typeof programs;
 
-/** Returns the path of a native addon. */
+/** Returns a native addon's path. */
 export function addonFile(name: 'sqlite' | 'pty', platform: string = process.platform, arch: string = process.arch) {
   const path =
     name === 'sqlite'
@@ -56,7 +56,7 @@ const englishOnly: Plugin = {
   },
 };
 
-/** Modules of the protocol that contain no schemas, by the entry point that exports them. */
+/** Protocol modules that contain no schemas, by the entry point that exports them. */
 const schemaless: Readonly<Record<string, readonly string[]>> = {
   '@muster/protocol': ['errors', 'identity', 'operation-status', 'public-key', 'visible'],
   '@muster/protocol/http': ['http/definition/route'],
@@ -65,7 +65,7 @@ const schemaless: Readonly<Record<string, readonly string[]>> = {
 /** Parts of the CLI that need schemas: the descriptions of the `--json` output, and the check of an event. */
 const needSchemas = /\/cli\/src\/(shapes\/|verbs\/fleet\/events\.ts$)/;
 
-/** Bundles the CLI without the schemas of the protocol. Their creation takes a quarter of the CPU time of a request. */
+/** Bundles the CLI without the protocol's schemas. Creating them takes a quarter of a request's CPU time. */
 const schemas: Plugin = {
   name: 'schemas',
   setup(build) {
@@ -146,7 +146,7 @@ const cachedFile = (name: string) => `${name}-cached.cjs`;
 const mainPrograms: readonly ProgramName[] = ['agent', 'orchestrator', 'cli'];
 const starter = join(import.meta.dirname, 'start-cached.cjs');
 
-/** Name of the list of packages whose code is in the programs. It is in their folder. */
+/** File name of the list of packages whose code is in the programs. It is in their folder. */
 const packagesFile = 'packages.json';
 
 function packagesIn(outputs: Metafile['outputs']): string[] {
@@ -213,8 +213,8 @@ async function bundle(outdir: string): Promise<void> {
 }
 
 /**
- * Bundles a program into one file in which each part is a function. V8 compiles only the parts that a start loads, and
- * its code cache contains nothing of the other parts.
+ * Bundles a program into one file in which each part is a function. V8 compiles only the parts that are loaded at
+ * startup, and its code cache contains nothing of the other parts.
  */
 async function bundleParts(entryPoint: string, outfile: string): Promise<Metafile> {
   const { build, transform } = await import('esbuild');

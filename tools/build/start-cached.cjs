@@ -1,11 +1,11 @@
-// Starts the program of this folder whose name is in the name of this file, with V8's code cache of an earlier start.
-// Node's own compile cache contains only functions that V8 compiles while it parses a file. This cache contains every
-// function that the start called, which saves a fifth of the CPU time.
+// Starts the program in this folder whose name is in this file's name, with V8's code cache from an earlier run.
+// Node.js's own compile cache contains only functions that V8 compiles while it parses a file. This cache contains every
+// function that was called at startup, which saves a fifth of the CPU time.
 const { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } = require('node:fs');
 const { Script } = require('node:vm');
 
 const file = __filename.replace(/-cached\.cjs$/, '.cjs');
-// The first word decides which functions a start calls. A path or an address is not part of the name.
+// The first word decides which functions are called at startup. A path or an address is not part of the name.
 const word = /^[a-z-]{1,24}$/.exec(process.argv[2] ?? '')?.[0] ?? '';
 const cacheFile = `${file.slice(0, -'.cjs'.length)}.${word}.cache`;
 /** A program that runs this many milliseconds has started. */
@@ -50,7 +50,7 @@ const script = new Script(`${head}${readFileSync(file, 'latin1')}\n})`, {
 });
 if (cachedData === undefined || script.cachedDataRejected) {
   setTimeout(save, startedMs).unref();
-  // A failed start called only some of the functions.
+  // During a failed startup, only some of the functions were called.
   process.once('exit', (code) => code === 0 && save());
 }
 process.argv[1] = file;

@@ -7,7 +7,7 @@ import { fieldsOf, type JsonSchema } from '../docs/api-schema.ts';
 import { root } from '../suite/cli.ts';
 import { type ContractOperation, fixedOperations, furtherOperations } from './api-contract.ts';
 
-/** Operations of the contract that are not fully implemented. Remove an operation when it is complete. */
+/** Contract operations that are not fully implemented. Remove an operation when it is complete. */
 const missing = new Set<string>([]);
 
 const titleOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
@@ -74,7 +74,7 @@ describe('the API contract', () => {
           expect(Object.keys(body?.properties ?? {})).toContain(name);
           expect(required.has(name), `${name} is required`).toBe(!field.endsWith('?'));
         }
-        // A further required field would break clients that follow the contract.
+        // An additional required field would break clients that follow the contract.
         for (const name of required) expect(operation.body).toContain(name);
       }
       if (operation.answer.length > 0) {
@@ -99,7 +99,7 @@ describe('docs/api.md', () => {
   const rules = page.split('\n## Routes\n')[0] as string;
   const fieldNames = (section: string) => [...section.matchAll(/^\| `([^`]+)`\?? \|/gm)].map(([, name]) => name);
 
-  test('documents exactly the operations of the route table and the OpenAPI document', () => {
+  test('documents exactly the operations in the route table and the OpenAPI document', () => {
     const titles = [...sections.keys()].filter((title) => /^[A-Z]+ \//.test(title)).sort();
     expect(titles).toEqual(routes.map(titleOf).sort());
     const described = Object.entries(document.paths).flatMap(([path, methods]) =>

@@ -1,5 +1,5 @@
 /**
- * The contract of the API as data: every operation with its permission, input, and responses. The route table may add
+ * The API contract as data: every operation with its permission, input, and responses. The route table may add
  * operations and fields, but must not remove or change any that are listed here. tools/checks/api-contract.test.ts
  * compares the route table, the OpenAPI document, and docs/api.md with the contract.
  */
@@ -9,14 +9,14 @@ export interface ContractOperation {
   /** Relative to `/api/v1`. */
   readonly path: string;
   readonly access: 'anyone' | 'operator' | 'admin';
-  /** Names of the query parameters. */
+  /** Query parameter names. */
   readonly query: readonly string[];
-  /** Fields of the request body, optional ones with `?`; null without a body. */
+  /** Request body fields, optional ones with `?`; null without a body. */
   readonly body: readonly string[] | null;
-  /** The status of success comes first. */
+  /** The success status comes first. */
   readonly statuses: readonly number[];
   /**
-   * Fields of the object in the successful response, or of each item of its list. Empty without a body or fixed fields.
+   * Fields of the object in the success response, or of each item in its list. Empty without a body or fixed fields.
    */
   readonly answer: readonly string[];
   readonly errors: readonly number[];
@@ -47,7 +47,7 @@ const operationQuery = 'limit offset cursor status kind';
 
 /**
  * Each line has the form `METHOD path access`, followed by sections that begin with a sign: `?` for query parameters,
- * `<` for fields of the request body, `>` for statuses and fields of the response, `!` for statuses of errors.
+ * `<` for request body fields, `>` for success statuses and response fields, `!` for error statuses.
  */
 const fixed = `
 POST /auth/challenge anyone < public_key > 200 nonce ! 400 403
@@ -190,7 +190,7 @@ const operations = (text: string): ContractOperation[] =>
     .filter((line) => line !== '')
     .map(parse);
 
-/** The operations of the first release. */
+/** The operations in the first release. */
 export const fixedOperations: readonly ContractOperation[] = operations(fixed);
-/** Operations of later releases. */
+/** Operations in later releases. */
 export const furtherOperations: readonly ContractOperation[] = operations(beyond);

@@ -14,7 +14,7 @@ const layers: Record<string, Record<string, readonly string[]>> = {
     // Decides which connections a port accepts before the client sends data.
     admission: [],
     schedule: ['domain', 'bus'],
-    // Commands that work on the database of a stopped orchestrator, where no domain runs.
+    // Commands that work on a stopped orchestrator's database, where no domain runs.
     offline: ['domain', 'store', 'identity'],
     deliver: ['domain'],
     screen: ['domain', 'store'],
@@ -49,7 +49,7 @@ const layers: Record<string, Record<string, readonly string[]>> = {
     context: ['transport', 'keys', 'terminal', 'text'],
     terminal: ['transport', 'text'],
     transport: ['keys', 'text'],
-    // Schemas of the JSON that verbs print.
+    // Schemas for the JSON that commands print.
     shapes: [],
     keys: [],
     text: [],
@@ -67,7 +67,7 @@ const layers: Record<string, Record<string, readonly string[]>> = {
   },
 };
 
-/** Layers of an app that every other layer may import, such as the files directly in `src`. They import no layer. */
+/** Layers in an app that every other layer may import, such as the files directly in `src`. They import no layer. */
 const shared: Record<string, readonly string[]> = { orchestrator: ['config'] };
 
 const apps = ['orchestrator', 'agent', 'cli', 'console'];
@@ -84,7 +84,7 @@ const libraries: Record<string, { usedBy: readonly string[]; packages: readonly 
 };
 
 /**
- * Packages and modules that only some layers of an app may import. If a function is missing, add it to the first of
+ * Packages and modules that only some layers in an app may import. If a function is missing, add it to the first of
  * these layers.
  */
 const confined: { app: string; layers: readonly string[]; modules: readonly string[]; why: string }[] = [
@@ -128,7 +128,7 @@ export function judge(from: string, specifier: string): string | null {
 
 /**
  * Checks a browser call in the console: only one layer makes requests, and text never becomes HTML.
- * @param name name of the function or property, such as `fetch` or `innerHTML`
+ * @param name function or property name, such as `fetch` or `innerHTML`
  * @returns null for an allowed call, otherwise the rule and the remedy
  */
 export function judgeBrowserCall(from: string, name: string): string | null {
@@ -144,8 +144,8 @@ export function judgeBrowserCall(from: string, name: string): string | null {
 const ownershipFile = 'agent/src/host/files/ownership.ts';
 
 /**
- * Checks a call that sets an owner or permissions: only one file of the agent may contain one.
- * @param name name of the function, such as `fchmodSync`
+ * Checks a call that sets an owner or permissions: only one file in the agent may contain one.
+ * @param name function name, such as `fchmodSync`
  * @returns null for an allowed call, otherwise the rule and the remedy
  */
 export function judgeOwnershipCall(from: string, name: string): string | null {
@@ -246,7 +246,7 @@ function judgePackage(from: Location, specifier: string): string | null {
   return null;
 }
 
-/** Returns the package of a specifier, without its subpath. Returns built-in modules unchanged. */
+/** Returns the package in a specifier, without its subpath. Returns built-in modules unchanged. */
 function packageOf(specifier: string): string {
   if (specifier.startsWith('node:')) return specifier;
   return specifier

@@ -1,4 +1,4 @@
-// Fails if an import breaks a rule of docs/architecture.md, as defined in arrows.ts, or if there is an import cycle.
+// Fails if an import breaks a rule in docs/architecture.md, as defined in arrows.ts, or if there is an import cycle.
 import { readFileSync } from 'node:fs';
 import { join, posix, resolve } from 'node:path';
 import { judge, judgeBrowserCall, judgeOwnershipCall } from './arrows.ts';

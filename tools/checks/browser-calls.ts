@@ -1,7 +1,7 @@
 import { parseSync, Visitor } from 'oxc-parser';
 import { lineAt, lineStarts, type NamedLine } from './lines.ts';
 
-/** Functions and classes of the browser that send network requests. */
+/** Browser functions and classes that send network requests. */
 const network = ['fetch', 'EventSource', 'WebSocket', 'XMLHttpRequest', 'WebTransport', 'sendBeacon'];
 /** Properties and functions that turn text into markup or code. */
 const html = ['innerHTML', 'outerHTML', 'insertAdjacentHTML', 'dangerouslySetInnerHTML', 'srcdoc', 'srcDoc', 'eval'];
@@ -9,7 +9,7 @@ const html = ['innerHTML', 'outerHTML', 'insertAdjacentHTML', 'dangerouslySetInn
 export const isNetwork = (name: string): boolean => network.includes(name);
 
 /**
- * Finds every use of a browser function or property that only some layers of the console may use, such as `fetch` and
+ * Finds every use of a browser function or property that only some layers in the console may use, such as `fetch` and
  * `innerHTML`. Ignores the same names in types, and functions with these names that the file declares.
  */
 export function browserCallsOf(file: string, text: string): NamedLine[] {

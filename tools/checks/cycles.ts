@@ -33,8 +33,8 @@ export function cyclesOf(graph: ImportGraph): string[][] {
 }
 
 /**
- * Returns the import graph of the child folders of a folder. Ignores files directly in the folder, because they wire
- * the child folders together.
+ * Returns the import graph of a folder's child folders. Ignores files directly in the folder, because they wire the
+ * child folders together.
  */
 export function folderGraph(graph: ImportGraph, folder: string): ImportGraph {
   const subfolderOf = (file: string) => {

@@ -40,7 +40,7 @@ function linkFault(page: string, target: string): string | null {
   return null;
 }
 
-/** Subcommands and flags of a verb, from its help text. */
+/** A command's subcommands and flags, from its help text. */
 interface Help {
   verbs: string[];
   flags: Set<string>;
@@ -52,11 +52,11 @@ const cli: CliDescription = JSON.parse(
     maxBuffer: 16 * 1024 * 1024,
   }),
 );
-/** The page of recorded performance, and the benches without a section. */
+/** The page with recorded performance, and the benches without a section. */
 const performance: { page: string; withoutSection: string[] } = JSON.parse(
   execFileSync(process.execPath, [join(root, 'bench/src/performance-text.ts')], { encoding: 'utf8' }),
 );
-/** Help output by verb, such as `run list`, without the verbs of separate programs. */
+/** Help output by command, such as `run list`, without the subcommands of separate programs. */
 const said = cli.helps;
 const helps = new Map<string, Help>();
 function helpOf(words: readonly string[]): Help {
@@ -65,7 +65,7 @@ function helpOf(words: readonly string[]): Help {
   if (known) return known;
   const text = helpText(words);
   const help = {
-    // Verbs are listed in groups with headings. Entries under `Arguments:` are not verbs.
+    // Commands are listed in groups with headings. Entries under `Arguments:` are not commands.
     verbs: text
       .split(/^(?=\S.*:$)/m)
       .filter((section) => !/^(Usage|Arguments|Examples?):/.test(section))
@@ -82,7 +82,7 @@ function helpText(words: readonly string[]): string {
   try {
     return execFileSync(muster, [...words, '--help'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   } catch (error) {
-    // The message of the program is sufficient, without the stack of this process.
+    // The program's message is sufficient, without the stack of this process.
     console.error(`muster ${words.join(' ')} --help failed:\n${(error as { stderr: string }).stderr}`);
     process.exit(1);
   }

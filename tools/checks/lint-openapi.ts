@@ -1,4 +1,4 @@
-// Checks docs/openapi.json against the rules of redocly.yaml. Fails on errors and on warnings.
+// Checks docs/openapi.json against the rules in redocly.yaml. Fails on errors and on warnings.
 import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';

@@ -30,7 +30,7 @@ test('accepts an exception with a reason, and refuses an unused one', () => {
 
 test('refuses a file that is not a noun, and an exception for a removed noun', () => {
   const faults = nounFaults(layersWith({ [routes]: ['agents', 'machines'] }), { list, except: {} });
-  expect(faults).toContain(`${routes}/machines  is not a noun of tools/checks/nouns.ts; list it there, or rename it`);
+  expect(faults).toContain(`${routes}/machines  is not listed in tools/checks/nouns.ts; add it there, or rename it`);
   const protocol = 'protocol/src/http';
   expect(nounFaults(layersWith({ [protocol]: ['agents', 'index'] }), { list, except: {} })).toEqual([
     `tools/checks/nouns.ts  ${protocol}/definition does not exist; delete its name`,

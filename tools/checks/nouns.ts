@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
-/** Nouns of the API. Every layer has a file for each noun; `npm run new -- noun NAME` creates these files. */
+/** Nouns in the API. Every layer has a file for each noun; `npm run new -- noun NAME` creates these files. */
 const nouns: readonly string[] = [
   ...['agents', 'assignments', 'audit', 'channels', 'discovery', 'drift', 'enrollment', 'events', 'metrics', 'modules'],
   ...['notifications', 'operations', 'operators', 'overview', 'reconcile', 'runs', 'secrets', 'settings', 'state'],
@@ -86,7 +86,7 @@ export function nounFaults(
     if (layer.others === undefined) continue;
     for (const name of names)
       if (!list.includes(name) && !layer.others.includes(name))
-        faults.push(`${layer.folder}/${name}  is not a noun of tools/checks/nouns.ts; list it there, or rename it`);
+        faults.push(`${layer.folder}/${name}  is not listed in tools/checks/nouns.ts; add it there, or rename it`);
     for (const name of layer.others)
       if (!names.has(name))
         faults.push(`tools/checks/nouns.ts  ${layer.folder}/${name} does not exist; delete its name`);

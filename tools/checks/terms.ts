@@ -13,7 +13,7 @@ const notNouns = new Set(['operation-end', 'shared']);
 
 const page = 'docs/glossary.md';
 
-/** Reads the terms of the glossary. A row may have several spellings, separated by commas. */
+/** Reads the terms in the glossary. A row may have several spellings, separated by commas. */
 export function termsOf(markdown: string): { terms: Set<string>; repeated: string[]; misplaced: string[] } {
   const rows = [...markdown.matchAll(/^\| ([^|]+) \| [^|]+ \|$/gm)].map(([, names = '']) => names).slice(1);
   const all = rows.flatMap((names) => names.split(', ')).map(normalized);
@@ -27,7 +27,7 @@ export function termsOf(markdown: string): { terms: Set<string>; repeated: strin
 
 const normalized = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, ' ');
 
-/** Reports whether a name is a term or the plural of a term, such as `enrolment-tokens`. */
+/** Reports whether a name is a term or a term's plural, such as `enrolment-tokens`. */
 export function isTerm(name: string, terms: ReadonlySet<string>): boolean {
   const words = normalized(name);
   return terms.has(words) || (words.endsWith('s') && terms.has(words.slice(0, -1)));

@@ -37,12 +37,12 @@ const ordered = [...routes].sort((one, other) =>
       ? -1
       : 1,
 );
-/** Escapes vertical bars, which would start another cell of the table. */
+/** Escapes vertical bars, which would start another table cell. */
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 
 /**
- * Returns the errors specific to a route. The rules on the page describe the errors of every route with the same access
- * or kind.
+ * Returns the errors specific to a route. The rules on the page describe the errors common to all routes with the same
+ * access or kind.
  */
 function ownErrors(route: Route): string[] {
   const { errors: _, ...plain } = route;
@@ -99,7 +99,7 @@ function inputs(operation: Operation): string[] {
   return lines;
 }
 
-/** Removes the pattern of an integer query parameter: the type implies it. */
+/** Removes an integer query parameter's pattern: the type implies it. */
 const withoutPattern = ({ pattern, ...schema }: JsonSchema): JsonSchema =>
   schema.type === 'integer' || pattern === undefined ? schema : { ...schema, pattern };
 

@@ -1,6 +1,6 @@
 import { type JsonSchema, typeText } from './api-schema.ts';
 
-/** A verb or noun, as described by cli/src/program/every-verb.ts. */
+/** A command or noun, as described by cli/src/program/every-verb.ts. */
 export interface CliVerb {
   words: string;
   description: string;
@@ -22,11 +22,11 @@ export interface CliDescription {
   document: unknown;
 }
 
-/** Escapes text so that Markdown does not interpret it as HTML or as the end of a table cell. */
+/** Escapes text so that Markdown does not interpret it as HTML or as a table cell separator. */
 const escaped = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** Returns all verbs without subcommands, in the order of the help. */
+/** Returns all commands without subcommands, in the order of the help. */
 const leavesOf = (verb: CliVerb): CliVerb[] => (verb.verbs.length === 0 ? [verb] : verb.verbs.flatMap(leavesOf));
 
 const optionTable = (options: CliVerb['options']): string[] => [
@@ -38,7 +38,7 @@ const optionTable = (options: CliVerb['options']): string[] => [
   ),
 ];
 
-/** Returns a short description of the allowed values, with links to the objects of docs/api.md. */
+/** Returns a short description of the allowed values, with links to the objects in docs/api.md. */
 function shapeText(schema: JsonSchema, known: ReadonlySet<string>, definitions: Record<string, JsonSchema>): string {
   const inner = (each: JsonSchema) => shapeText(each, known, definitions);
   const note = schema.description === undefined ? '' : ` (${escaped(schema.description)})`;

@@ -86,7 +86,7 @@ describe('comparison of the output with the page', () => {
     expect(faultOf(expected, shown)).toContain(fault);
   });
 
-  test('maps the sample ids of a page to the same real ids throughout', () => {
+  test('maps the sample ids on a page to the same real ids throughout', () => {
     const first = compareOutput(['SESSION', '… KG4V7EM1 web-1'], ['SESSION', 'x ABCD2345  web-1'], none);
     expect(first).toEqual({ fault: null, samples: new Map([['KG4V7EM1', 'ABCD2345']]) });
     const { samples } = first as { samples: Samples };

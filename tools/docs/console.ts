@@ -17,9 +17,9 @@ export interface Step {
 export interface Session {
   line: number;
   steps: Step[];
-  /** Answers to prompts in order, from the comment `<!-- typed: … -->` above the block. */
+  /** Answers to prompts, in order, from the comment `<!-- typed: … -->` above the block. */
   typed: string[];
-  /** Files of the repository to copy before the commands run, from `<!-- copied: docs/x.yml ada@control:x.yml -->`. */
+  /** Files in the repository to copy before the commands run, from `<!-- copied: docs/x.yml ada@control:x.yml -->`. */
   copied: { file: string; to: string }[];
   /** Whether to repeat the commands until the output matches the page, from `<!-- repeated: … -->`. */
   repeated: boolean;
@@ -27,7 +27,7 @@ export interface Session {
 
 const promptAndCommand = /^([a-z][\w-]*@[\w-]+:[^\s$#]*[$#])(?: (.*))?$/;
 
-/** Returns the prompt and the command of a line; null if the line has none. */
+/** Returns the prompt and the command on a line; null if the line has none. */
 export function typedIn(line: string): { prompt: string; command: string } | null {
   const match = promptAndCommand.exec(line);
   return match ? { prompt: match[1] as string, command: match[2] ?? '' } : null;
@@ -75,8 +75,8 @@ function remarksAbove(lines: readonly string[], from: number): Pick<Session, 'ty
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /**
- * Maps the sample ids of a page to the real ids of a session. A sample is an id of 26 characters or its last 8, or a
- * node id or its first 12 digits.
+ * Maps the sample ids on a page to the real ids in a session. A sample is a 26-character id or its last 8 characters,
+ * or a node id or its first 12 digits.
  */
 export type Samples = ReadonlyMap<string, string>;
 
@@ -85,7 +85,7 @@ const sample =
 const likeIt = (id: string): string => `(${/[A-Z]/.test(id) ? '[0-9A-Z]' : '[0-9a-f]'}{${id.length}})`;
 
 /**
- * Compares a line of the page with a line of output.
+ * Compares a line on the page with a line of output.
  * @returns the samples that the line adds; null if the lines differ
  */
 function lineMatch(line: string, shown: string, known: Samples): Samples | null {
@@ -117,7 +117,7 @@ function lineMatch(line: string, shown: string, known: Samples): Samples | null 
 }
 
 /**
- * Compares the output of a command with the page.
+ * Compares a command's output with the page.
  * @returns the difference, or all samples found
  */
 export function compareOutput(

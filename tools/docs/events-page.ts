@@ -1,12 +1,12 @@
 import { eventTypes, notifyingEvents } from '@muster/protocol/http';
 
-/** Generates the page that lists every event type of the audit log, from the table of event types in the code. */
+/** Generates the page that lists every event type of the audit log, from the event type table in the code. */
 
 const code = (text: string): string => `\`${text}\``;
 
 /**
  * Returns the page.
- * @throws Error if no source file writes an event type of the table
+ * @throws Error if no source file writes an event type in the table
  */
 export function eventsPage(sources: readonly string[]): string {
   const types = Object.keys(eventTypes);

@@ -7,9 +7,7 @@ export interface Link {
 
 /** A command line in a code block or between backticks. */
 export interface Command {
-  /**
-   * Words of the command, split like a shell does, with quotes. Omits a comment, or a pipe and the commands after it.
-   */
+  /** Words of the command, split as a shell does, with quotes. Omits a comment, or a pipe and the commands after it. */
   words: string[];
   line: number;
 }
@@ -48,7 +46,7 @@ export function linksOf(markdown: string): Link[] {
   return links;
 }
 
-/** Returns the anchor of a heading, without the suffix for duplicates. */
+/** Returns a heading's anchor, without the suffix for duplicates. */
 export const slugOf = (heading: string): string =>
   heading
     .toLowerCase()

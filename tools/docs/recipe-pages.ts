@@ -1,6 +1,6 @@
 import { type ModuleDocument, parseModule } from '@muster/protocol/module';
 
-/** Generates parts of the recipe pages: the table of a module's parameters, and the source of the module. */
+/** Generates parts of the recipe pages: a module's parameter table, and its source. */
 
 const begin = (file: string): string => `<!-- from ${file}, by node tools/checks/docs.ts --write -->`;
 const end = '<!-- until here -->';
@@ -8,7 +8,7 @@ const end = '<!-- until here -->';
 /**
  * Updates the parameters and the module in a page, and preserves the handwritten text.
  * @param page the text of the page, which contains both pairs of marker lines
- * @param file name of the module's file, in the folder of the page
+ * @param file the module's file name, in the page's folder
  */
 export function recipePage(page: string, file: string, source: string): string {
   const [before, rest] = parted(page, begin(file), file);

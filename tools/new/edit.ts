@@ -4,7 +4,7 @@ export interface Edit {
   after(before: string | null): string;
 }
 
-/** The edits of a generator, and the remaining manual steps. */
+/** A generator's edits, and the remaining manual steps. */
 export interface Skeleton {
   readonly edits: readonly Edit[];
   readonly next: readonly string[];
@@ -69,7 +69,7 @@ export const insertSorted = (path: string, first: string, line: string): Edit =>
 });
 
 /**
- * Adds a line at the end of a section of the first release in the change log, and the section if it is missing.
+ * Appends a line to a section of the first release in the change log, and the section if it is missing.
  * @throws Error if the file has no release
  */
 export const addChange = (section: string, line: string): Edit => ({

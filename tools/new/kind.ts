@@ -10,7 +10,10 @@ export interface KindOptions {
   readonly like: string;
 }
 
-/** Returns the skeleton of a kind of resource: its schema, provider, tests, contract subject, example, and entries in pages. */
+/**
+ * Returns the skeleton of a resource kind: its schema, provider, tests, contract subject, example, and entries in
+ * pages.
+ */
 export function kindSkeleton(name: string, { about, like }: KindOptions): Skeleton {
   const camel = camelCase(name);
   const pascal = pascalCase(name);

@@ -98,12 +98,12 @@ test('writes and registers files that compile', async () => {
   expect(await complaints(files.filter(inConsole), 'console', 'tsconfig.new.json')).toBe('');
 });
 
-test('writes a kind that passes the tests of all kinds', async () => {
+test('writes a kind that passes the tests for all kinds', async () => {
   expect(await failures(testsOfEveryKind, 'node')).toBe('');
 });
 
 describe('generated tests', () => {
-  test('writes tests of a kind that fail until they are completed', async () => {
+  test('writes tests for a kind that fail until they are completed', async () => {
     const found = await failures(
       kind.filter((file) => file.endsWith('.test.ts')),
       'node',
@@ -113,7 +113,7 @@ describe('generated tests', () => {
     expect(found).toContain('fill in: a body that check refuses');
   });
 
-  test('writes tests of a noun that fail until they are completed', async () => {
+  test('writes tests for a noun that fail until they are completed', async () => {
     const tests = noun.filter((file) => isNew(file) && /\.test\.tsx?$/.test(file));
     expect(tests).toHaveLength(3);
     for (const file of tests) expect(readFileSync(join(copy, file), 'utf8')).toContain("expect.fail('fill in: ");
@@ -127,7 +127,7 @@ describe('generated tests', () => {
   });
 });
 
-test('adds a writable noun to the tables of the tests that cover every route and event', async () => {
+test('adds a writable noun to the tables in the tests that cover every route and event', async () => {
   const tables = ['orchestrator/src/http/server/low-disk.test.ts', 'console/src/api/live/stale.test.ts'];
   expect(await failures(tables, 'node')).toBe('');
   expect(readFileSync(join(copy, tables[0] as string), 'utf8')).toContain("  'createGadgetKit',\n  'createSecret',\n");
@@ -152,7 +152,7 @@ test('writes the description, the example, and the menu position of a noun', () 
   );
 });
 
-test('names a kind, its description, and its counterparts in the pages that list kinds', () => {
+test('adds a kind, its description, and its counterparts to the pages that list kinds', () => {
   const text = (file: string) => readFileSync(join(copy, file), 'utf8');
   expect(text('protocol/src/module/kinds/kernel-module.ts')).toContain(`"A module of the machine's kernel"`);
   expect(text('README.md')).toContain(', `kernel-module`; and `script` for everything else');

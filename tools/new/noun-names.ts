@@ -10,7 +10,7 @@ export interface NounOptions {
   readonly table: boolean;
   /** Whether Admins create and remove objects. */
   readonly writable: boolean;
-  /** Definition of the term in the glossary, in the singular. */
+  /** The term's definition in the glossary, in the singular. */
   readonly term: string;
 }
 
@@ -31,6 +31,6 @@ export interface Names extends NounOptions {
   title: string;
   words: string;
   oneWords: string;
-  /** Expression that returns the handlers of the routes. `createHandlers` spreads it. */
+  /** Expression that returns the route handlers. `createHandlers` spreads it. */
   handlers: string;
 }

@@ -3,7 +3,7 @@ import type { Names } from './noun-names.ts';
 
 /**
  * Returns the edits with which admins can create and remove objects, in every layer from the database to the console.
- * Applies after the edits of a noun with a table. Objects have a description.
+ * Applies after the edits for a noun with a table. Objects have a description.
  */
 export const writeEdits = (names: Names): Edit[] => [
   ...protocolEdits(names),
@@ -213,7 +213,7 @@ describeDatabases('${name.replaceAll('-', ' ')}', (fixture) => {
 });
 `;
 
-/** Adds the routes to the tables of tests that cover every route. */
+/** Adds the routes to the tables in tests that cover every route. */
 const testTableEdits = ({ name, one, oneSnake }: Names): Edit[] => [
   insertSorted('orchestrator/src/http/server/low-disk.test.ts', 'const refused = [', `  'create${one}',`),
   insert(

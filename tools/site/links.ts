@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 
-/** Converts links between files of the repository, such as those on pages of docs/, to links of the site. */
+/** Converts links between files in the repository, such as those on pages in docs/, to links on the site. */
 
 /** Site pages for files outside docs/. */
 const homes: Readonly<Record<string, string>> = {
@@ -14,9 +14,9 @@ const filesFolder = 'files';
 export type SiteLink =
   /** An external address, an anchor, or another page. */
   | { kind: 'page'; href: string }
-  /** A file of the repository that the site serves unchanged. `file` is relative to the repository. */
+  /** A file in the repository that the site serves unchanged. `file` is relative to the repository. */
   | { kind: 'file'; href: string; file: string }
-  /** A folder of the repository. The site has no page for it. */
+  /** A folder in the repository. The site has no page for it. */
   | { kind: 'folder' };
 
 /**

@@ -18,7 +18,7 @@ describe('the outline of the documentation', () => {
     expect(pages.filter(({ summary }) => summary === '').map(({ path }) => path)).toEqual([]);
   });
 
-  test('uses the first paragraph of a page, as plain text, for its summary', () => {
+  test("uses a page's first paragraph, as plain text, for its summary", () => {
     const page = '<!-- made -->\n# A `page`\n\n| no | text |\n\nSee [it](x.md), *now*. And then\nmore.\n\nAnother.\n';
     expect(headOf(page)).toEqual({ title: 'A page', summary: 'See it, now. And then more.' });
   });

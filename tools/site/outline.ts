@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../suite/cli.ts';
 
-/** The order of the pages of docs/ in the sidebar of the site and in llms.txt. */
+/** The order of the pages in docs/ in the site's sidebar and in llms.txt. */
 
 export interface Page {
   /** Path relative to docs/. */
@@ -18,7 +18,7 @@ export interface Section {
   pages: Page[];
 }
 
-/** Pages by section. A name that ends in `/` represents the pages of that folder, sorted by name. */
+/** Pages by section. A name that ends in `/` represents the pages in that folder, sorted by name. */
 const sections: Readonly<Record<string, readonly string[]>> = {
   Start: ['README.md', 'getting-started.md', 'concepts.md', 'glossary.md', 'coming-from.md'],
   Modules: ['modules.md', 'module-kinds.md'],
@@ -41,7 +41,7 @@ export function pagePaths(): string[] {
     .sort();
 }
 
-/** Returns the pages that match an entry of the outline. The index page of a folder comes first. */
+/** Returns the pages that match an entry of the outline. A folder's index page comes first. */
 function pagesOf(name: string, all: readonly string[]): string[] {
   if (!name.endsWith('/')) return all.filter((path) => path === name);
   const inside = all.filter((path) => path.startsWith(name));
@@ -54,7 +54,7 @@ export function orphans(all: readonly string[] = pagePaths()): string[] {
   return all.filter((path) => !named.has(path));
 }
 
-/** Returns the first heading and the summary of a page. */
+/** Returns a page's first heading and summary. */
 export function headOf(markdown: string): { title: string; summary: string } {
   const body = markdown.replace(/^---\n[\s\S]*?\n---\n/, '').replace(/<!--[\s\S]*?-->/g, '');
   const title = /^# (.+)$/m.exec(body)?.[1] ?? '';

@@ -2,7 +2,7 @@ import type { Agent } from '@muster/protocol/http';
 import { CliFailure, runMuster } from '../suite/cli.ts';
 import { type KnownProfile, profileFor } from './names.ts';
 
-/** Sends requests of `npm start` to its orchestrator, with the `muster` command. */
+/** Sends requests from `npm start` to its orchestrator, with the `muster` command. */
 
 /** The environment without variables that select another orchestrator. */
 const withoutTarget = { ...process.env };
@@ -32,7 +32,7 @@ export async function operatorKey(): Promise<{ publicKey: string; made: string |
 
 /**
  * Stores a profile for this orchestrator and its certificate.
- * @param fingerprint fingerprint of the certificate; null if the certificate is not self-signed
+ * @param fingerprint the certificate's fingerprint; null if the certificate is not self-signed
  * @returns the profile, and the suffix for commands, which is empty if the profile is the current one
  */
 export async function nameProfile(
@@ -83,7 +83,7 @@ export async function enrolmentToken(profile: string, name: string): Promise<str
   }
 }
 
-/** Returns the record of this machine's agent. Approves the agent if it is pending. */
+/** Returns this machine's agent record. Approves the agent if it is pending. */
 export async function approvedAgent(profile: string, nodeId: string, name: string): Promise<Agent> {
   const agents = (await as(profile, ['agents', 'list'])) as Agent[];
   const agent = agents.find(({ node_id }) => node_id === nodeId);

@@ -33,7 +33,7 @@ describe('the profile of the orchestrator started here', () => {
     expect(profileFor([local], 'https://127.0.0.1:5000', 'ab12')).toBe('local');
   });
 
-  test('keeps a `local` profile of another orchestrator', () => {
+  test('keeps a `local` profile for another orchestrator', () => {
     const elsewhere = { ...local, url: 'https://example:4748' };
     expect(profileFor([elsewhere], url, 'CD:34')).toBe('local-2');
     expect(profileFor([elsewhere], url, null)).toBe('local-2');

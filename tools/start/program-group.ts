@@ -6,12 +6,12 @@ export class StoppedWhileStarting extends Error {
   }
 }
 
-/** A group of programs that all stop when one ends or a signal arrives. */
+/** A group of programs that all stop when one exits or a signal arrives. */
 export class ProgramGroup {
   readonly #programs: Program[] = [];
   #stopping: Promise<boolean> | null = null;
   #fail: (error: ProgramError) => void = () => {};
-  /** Rejects with a ProgramError if a program ends before the group stops. */
+  /** Rejects with a ProgramError if a program exits before the group stops. */
   readonly failure: Promise<never>;
   /** Resolves on SIGINT, SIGTERM, or SIGHUP, and when the parent npm has exited. */
   readonly stopRequested: Promise<void>;
@@ -56,7 +56,7 @@ export class ProgramGroup {
 
   /**
    * Stops all programs, the last one first, so that agents disconnect before the orchestrator stops.
-   * @returns true if each ended with exit code 0
+   * @returns true if each exited with code 0
    */
   stop(): Promise<boolean> {
     this.#stopping ??= this.#stopEach();

@@ -18,7 +18,7 @@ import { readStartOptions, type StartOptions, StartUsageError, startHelp } from 
 /** An error for the user, printed without a stack trace. */
 class StartError extends Error {}
 
-/** Returns the log files of this start. Renames those of the previous start, with the suffix `.1`. */
+/** Returns the log files for this run. Renames those from the previous run, with the suffix `.1`. */
 function logFiles(dataDir: string): { orchestrator: string; agent: string } {
   const folder = join(dataDir, 'log');
   makeFolder(folder);
@@ -76,7 +76,7 @@ function ownAddress(agentHost: string): string {
   return agentHost.includes(':') ? `[${agentHost}]` : agentHost;
 }
 
-/** Builds the console. A failed build does not stop the start: everything else works, and `/` reports the failure. */
+/** Builds the console. A failed build does not prevent startup: everything else works, and `/` reports the failure. */
 async function prepareConsole(): Promise<void> {
   try {
     await builtConsole(() => console.log('Building the console (only when its sources change) ...'));
@@ -93,7 +93,7 @@ function print(lines: string[]): void {
 
 interface Running {
   ready: { api_url: string; agent_port: number; fingerprint?: string };
-  /** Suffix of commands for this orchestrator. */
+  /** Suffix for commands to this orchestrator. */
   suffix: string;
   self: Agent;
   /** Path of the operator key if this start created it; otherwise null. */

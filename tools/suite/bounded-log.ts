@@ -17,7 +17,7 @@ export class BoundedLog {
   }
 
   #open(): WriteStream {
-    // A full disk must not end the logged program.
+    // A full disk must not terminate the logged program.
     return createWriteStream(this.#path, { flags: 'a', mode: 0o600 }).on('error', () => {});
   }
 
@@ -40,7 +40,7 @@ export class BoundedLog {
   }
 
   /**
-   * Ends the log.
+   * Closes the log.
    * @param done called when the file contains all lines
    */
   end(done: () => void): void {

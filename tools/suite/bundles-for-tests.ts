@@ -4,12 +4,12 @@ import { bundles } from '../build/bundle.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Folder of the bundled programs. */
+    /** Folder with the bundled programs. */
     bundles: string;
   }
 }
 
-/** Builds the bundles before the first test of a run, so that tests do not build them in parallel. */
+/** Builds the bundles before the first test in a run, so that tests do not build them in parallel. */
 export async function setup(project: TestProject): Promise<void> {
   // End-to-end tests serve the console.
   const [made] = await Promise.all([bundles(), project.name.startsWith('e2e') ? builtConsole() : null]);

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 
 export const root = join(import.meta.dirname, '../..');
-/** Path of the `muster` program of this clone. */
+/** Path of this clone's `muster` program. */
 export const muster = join(root, 'cli', 'bin', 'muster');
 
 export class CliFailure extends Error {

@@ -2,19 +2,19 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
 /**
- * Minimum share of a processor. Processes outside a container may be counted although they do not compete, and a hang
- * must end within the test's time limit.
+ * Minimum processor share. Processes outside a container may be counted although they do not compete, and a hanging
+ * wait must time out within the test's time limit.
  */
 const minShare = 0.1;
 
 /**
- * Returns the share of a processor that each process gets.
+ * Returns the processor share that each process gets.
  * @param runnable number of processes and threads that run or wait for a processor
  */
 export const fairShare = (runnable: number, processors: number): number =>
   Math.max(minShare, Math.min(1, processors / Math.max(1, runnable)));
 
-/** Returns the number of processes and threads of this machine that run or wait for a processor; 1 except on Linux. */
+/** Returns the number of processes and threads on this machine that run or wait for a processor; 1 except on Linux. */
 function runnableNow(): number {
   try {
     // The fourth field is `runnable/all`; see proc_loadavg(5).
@@ -25,8 +25,8 @@ function runnableNow(): number {
 }
 
 /**
- * A clock that runs more slowly while processes compete for the processors. A time limit on this clock ends only waits
- * that would also reach the limit on an idle machine, unless the load exceeds the minimum share.
+ * A clock that runs more slowly while processes compete for the processors. A time limit on this clock interrupts only
+ * waits that would also reach the limit on an idle machine, unless the load exceeds the minimum share.
  */
 export class FairTime {
   #elapsedMs = 0;

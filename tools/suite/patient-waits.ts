@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
 
-// The default limit of one second is too short on a busy machine. This limit only ends tests that hang.
+// The default one-second limit is too short on a busy machine. This limit only stops tests that hang.
 const patience = { timeout: 300_000, interval: 20 };
 
 const { waitFor } = vi;

@@ -23,7 +23,7 @@ const run = (script: string, logFile?: string) => {
 };
 
 describe('a child program', () => {
-  test('finds early and late events of a program in other output', async () => {
+  test("finds a program's early and late events in other output", async () => {
     const program = run(`
       process.on('SIGUSR2', () => console.log('{"event":"ready","port":2}'));
       console.log('{"event":"ready","port":1}'); console.log('plain'); console.error('{broken');
@@ -37,7 +37,7 @@ describe('a child program', () => {
     expect(program.ending).toBeNull();
   });
 
-  test('fails with the exit code, and keeps the last lines, if a program ends early', async () => {
+  test('fails with the exit code, and keeps the last lines, if a program exits early', async () => {
     const program = run(`console.error('no such database'); process.exitCode = 3;`);
     await expect(program.event('ready')).rejects.toThrow('it exited with code 3 before it printed "ready"');
     expect(program.lastLines(5)).toEqual(['no such database']);
@@ -48,7 +48,7 @@ describe('a child program', () => {
     expect(await run(`console.log('{"event":"ready"}')`).event('ready')).toEqual({ event: 'ready' });
   });
 
-  test('reports a missing program as ended, with the reason in its last lines', async () => {
+  test('reports a missing program as exited, with the reason in its last lines', async () => {
     const program = new Program({ name: 'it', command: '/nowhere/at-all', args: [] });
     const { code } = await program.ended;
     expect(code).toBe(127);
@@ -72,7 +72,7 @@ describe('a child program', () => {
     expect(await deaf.stop(20)).toEqual({ code: null, signal: 'SIGKILL' });
   });
 
-  test('writes the output of a program to its log file', async () => {
+  test("writes a program's output to its log file", async () => {
     const path = join(scratch, 'log');
     await run(`console.log('one'); console.error('two')`, path).ended;
     expect(readFileSync(path, 'utf8').split('\n').sort()).toEqual(['', 'one', 'two']);

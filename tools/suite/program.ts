@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { BoundedLog } from './bounded-log.ts';
 import { afterFairTime } from './fair-time.ts';
 
-/** How a program ended. The description is `exited with code 1` or `was killed (SIGKILL)`. */
+/** How a program exited. The description is `exited with code 1` or `was killed (SIGKILL)`. */
 export interface Ending {
   code: number | null;
   signal: NodeJS.Signals | null;
@@ -52,7 +52,7 @@ export function endingWithStarter(command: string, args: readonly string[]): [co
 export class Program {
   readonly name: string;
   readonly pid: number;
-  /** Resolves when the program has ended and all its output has been read. Never rejects. */
+  /** Resolves when the program has exited and all its output has been read. Never rejects. */
   readonly ended: Promise<Ending>;
   #ending: Ending | null = null;
   readonly #child: ChildProcess;
@@ -121,7 +121,7 @@ export class Program {
   /**
    * Waits until the program has printed `count` events of this name since its start.
    * @param timeoutMs fair time
-   * @throws ProgramError if the program ends first, or after the timeout
+   * @throws ProgramError if the program exits first, or after the timeout
    */
   async event(name: string, { count = 1, timeoutMs = 60_000 } = {}): Promise<Record<string, unknown>> {
     const seen = () => this.events(name)[count - 1];
@@ -154,7 +154,7 @@ export class Program {
     if (this.#ending === null) this.#child.kill(signal);
   }
 
-  /** Sends SIGTERM, then SIGKILL if the program does not end in time. */
+  /** Sends SIGTERM, then SIGKILL if the program does not exit in time. */
   async stop(graceMs = 35_000): Promise<Ending> {
     this.kill('SIGTERM');
     const cancel = afterFairTime(graceMs, () => this.kill('SIGKILL'));

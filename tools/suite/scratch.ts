@@ -14,7 +14,7 @@ const memory = '/dev/shm';
 const pattern = /^muster-run-(\d+)-(\w+)$/;
 
 /**
- * Creates the folders of this run, and removes those of killed runs.
+ * Creates the folders for this run, and removes those of killed runs.
  * @param parents parent folders; by default, the usual temporary directories
  */
 export function openScratch(parents: { onDisk: string; inMemory: string } = defaults()): Scratch {
@@ -33,7 +33,7 @@ export function openScratch(parents: { onDisk: string; inMemory: string } = defa
 
 const defaults = () => ({ onDisk: tmpdir(), inMemory: existsSync(memory) ? memory : tmpdir() });
 
-/** Returns the start time of a process, which distinguishes it from a later process with the same PID. */
+/** Returns a process's start time, which distinguishes it from a later process with the same PID. */
 function startOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

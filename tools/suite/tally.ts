@@ -1,4 +1,4 @@
-// A Vitest reporter that writes the counts of a run to the file $MUSTER_TALLY. test.ts sums them.
+// A Vitest reporter that writes a run's counts to the file $MUSTER_TALLY. test.ts sums them.
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -7,7 +7,7 @@ import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 export interface Tally {
   passed: number;
   failed: number;
-  /** Name and error of each failed test; the text of an error has at most `maxErrorChars` characters. */
+  /** Name and error of each failed test; an error's text has at most `maxErrorChars` characters. */
   failures: string[];
   skipped: Skip[];
 }
@@ -21,8 +21,8 @@ const maxErrorChars = 3_000;
 const maxMessageLines = 40;
 
 /**
- * Returns the messages of an error and of its causes. A property test reports its seed below the first line, and the
- * reason of the failure as cause; a rare failure can be reproduced only with both.
+ * Returns the messages of an error and its causes. A property test reports its seed below the first line, and the
+ * reason for the failure as the cause; a rare failure can be reproduced only with both.
  */
 export function describeError(error: SerializedError | undefined): string {
   const messages: string[] = [];

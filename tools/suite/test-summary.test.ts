@@ -24,7 +24,7 @@ describe('the verdict of a test run', () => {
     expect(succeeded).toBe(false);
   });
 
-  test('does not count the step of failed tests as another failure', () => {
+  test('does not count a step with failed tests as another failure', () => {
     const { lines } = verdict([{ step: 'unit', ran: false, tally: tier(3, 2) }], false);
     expect(lines).toEqual([
       'failed: unit (2)',

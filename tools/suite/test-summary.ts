@@ -1,11 +1,11 @@
 import type { Tally } from './tally.ts';
 
-/** The result of a step of `npm test`. */
+/** The result of a step in `npm test`. */
 export interface Outcome {
   step: string;
   /** Whether the command exited with code 0. */
   ran: boolean;
-  /** Counts of a tier of tests; null for a check, or if the runner wrote no counts. */
+  /** Counts for a test tier; null for a check, or if the runner wrote no counts. */
   tally: Tally | null;
 }
 
@@ -27,7 +27,7 @@ export function verdict(outcomes: readonly Outcome[], strict: boolean): { lines:
       failed++;
       lines.push(`failed: ${step}`);
     } else if (!ran) lines.push(`failed: ${step} (${tally?.failed})`);
-    // Print failures last, so that the end of a long log shows them.
+    // Print failures last, so that they are at the end of a long log.
     for (const failure of tally?.failures ?? []) lines.push(`failed: ${failure}`);
     for (const { test, reason } of tally?.skipped ?? []) {
       skipped++;

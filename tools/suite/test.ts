@@ -1,5 +1,5 @@
-// Runs the checks and the three tiers of tests, for `npm test`. Runs all of them even if one fails. The last line is
-// the summary `N passed, N failed[, N skipped]`. Arguments select the steps to run.
+// Runs the checks and the three test tiers, for `npm test`. Runs all of them even if one fails. The last line is the
+// summary `N passed, N failed[, N skipped]`. Arguments select the steps to run.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -15,7 +15,7 @@ type Act = () => Promise<Omit<Outcome, 'step'>>;
 
 const tier = (name: string) => async () => {
   const path = join(scratch.onDisk, `${name}.json`);
-  // Includes the variants of the tier that run with other options.
+  // Includes the tier's variants that run with other options.
   const projects = ['--project', name, '--project', `${name}-*`];
   const args = ['run', ...projects, '--reporter=default', '--reporter=./tools/suite/tally.ts'];
   const { ran } = await run(process.execPath, ['node_modules/vitest/vitest.mjs', ...args], { MUSTER_TALLY: path });
@@ -33,7 +33,7 @@ async function run(
 ) {
   const child = spawn(command, args, {
     ...{ cwd: root, stdio: ['inherit', captured ? 'pipe' : 'inherit', captured ? 'pipe' : 'inherit'] },
-    // Killed tests leave files in the scratch folders. The end of this run or the start of the next one removes them.
+    // Killed tests leave files in the scratch folders. They are removed when this run finishes or the next one starts.
     env: { ...process.env, TMPDIR: scratch.onDisk, MUSTER_TEST_MEMORY: scratch.inMemory, ...env },
   });
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (piece: Buffer) => captured?.push(piece));
@@ -49,7 +49,7 @@ async function run(
 
 /**
  * Starts a check in parallel with the others.
- * @returns a function that waits for its end and prints its output
+ * @returns a function that waits until it has finished and prints its output
  */
 function check(name: string): Act {
   const captured: Buffer[] = [];
@@ -70,7 +70,7 @@ function readTally(path: string): Tally | null {
 }
 
 /**
- * Builds the root file systems of test hosts in the background; the first build takes minutes. The last tier needs
+ * Builds the root file systems for test hosts in the background; the first build takes minutes. The last tier needs
  * them.
  */
 function prepareTestHosts(): ChildProcess | null {

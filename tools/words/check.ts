@@ -1,10 +1,10 @@
 /*
- * Checks the words of code and pages: spelling, and the phrases of phrases.ts. counts.json limits the findings of each
+ * Checks the words in code and pages: spelling, and the phrases in phrases.ts. counts.json limits the findings in each
  * folder, so that new text follows the rules although old text still has findings.
  *
  *     node tools/words/check.ts [--list FOLDER] [--write]
  *
- * `--list` prints the findings of a folder, `--write` records the current counts.
+ * `--list` prints the findings in a folder, `--write` records the current counts.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -51,7 +51,7 @@ function misspelled(words: ReadonlySet<string>): Set<string> {
   return new Set(stdout.split('\n').filter((word) => word !== ''));
 }
 
-/** Returns the folder of a file in counts.json, with at most three levels: `agent/src/host`. */
+/** Returns a file's folder in counts.json, with at most three levels: `agent/src/host`. */
 const folderOf = (file: string): string => dirname(file).split('/').slice(0, 3).join('/');
 
 function findingsOf(texts: readonly WrittenText[]): Finding[] {

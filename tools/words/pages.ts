@@ -15,7 +15,7 @@ export const proseOf = (file: string, source: string): WrittenText[] =>
 const notWords = /`[^`]*`|https?:\S+|[\w.-]*[/\\_@=<>{}]\S*|\S*\d\S*|\$\S+|--?[a-z]\S*/g;
 
 /**
- * Returns the words of a text whose spelling must be checked. Omits code, paths, names with special characters, and
+ * Returns the words in a text whose spelling must be checked. Omits code, paths, names with special characters, and
  * numbers.
  */
 export function wordsOf(text: string): string[] {

@@ -47,7 +47,7 @@ test('finds the text between JSX elements', () => {
   ]);
 });
 
-test('finds test names, and no other literal of a test file', () => {
+test('finds test names, and no other literal in a test file', () => {
   const source = [
     "test('refuses a used token', () => { expect('three words here').toBe(''); });",
     "test.each([1])('counts %s', () => {});",

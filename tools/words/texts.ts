@@ -1,7 +1,7 @@
 import { parseSync, Visitor } from 'oxc-parser';
 import { lineAt, lineStarts } from '../checks/lines.ts';
 
-/** The purpose of a text. docs/style.md has rules for each purpose. */
+/** A text's purpose. docs/style.md has rules for each purpose. */
 export type TextKind = 'comment' | 'message' | 'log' | 'test' | 'page';
 
 /** A readable text and its position. */
@@ -27,7 +27,7 @@ function isSentence(text: string): boolean {
 }
 
 /**
- * Finds the readable texts of a source file: comments, test names, log messages, and other literals that look like a
+ * Finds the readable texts in a source file: comments, test names, log messages, and other literals that look like a
  * sentence.
  * @param file path relative to the root; distinguishes tests from code, and TypeScript from JSX
  */

@@ -42,7 +42,7 @@ test('bans some phrases in one kind of text only', () => {
   expect(bannedIn('It was never applied.', 'comment')).toEqual([{ phrase: 'It ', instead: 'name the subject' }]);
 });
 
-test('reads the prose of a page, without code and link targets', () => {
+test('reads the prose on a page, without code and link targets', () => {
   const page = '# Title\n\nSee [the page](other/path.md).\n\n```sh\nmuster colour\n```\n\nThe end <br>.\n';
   expect(proseOf('docs/a.md', page)).toEqual([
     { kind: 'page', file: 'docs/a.md', line: 1, text: '# Title' },

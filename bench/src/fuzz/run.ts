@@ -6,7 +6,7 @@ import { usageOf } from '../servers/server-process.ts';
 import { nameOfInput } from './name-of-input.ts';
 import type { Failure, WorkerMessage, WorkerOrder } from './worker.ts';
 
-/** Flags for a young generation that is large enough for all allocations of one input, so that they can be measured. */
+/** Flags for a young generation that is large enough for all allocations by one input, so that they can be measured. */
 const workerFlags = ['--expose-gc', '--min-semi-space-size=128', '--max-semi-space-size=128'];
 const lookMs = 250;
 
@@ -23,7 +23,7 @@ export interface Found extends Failure {
 }
 
 /**
- * Runs all targets in sequence, each for a time or a number of inputs, or until its first failure.
+ * Runs all targets in sequence, each for a duration or a number of inputs, or until its first failure.
  * @returns the failures: crashes, hangs, and excessive CPU time or memory
  */
 export async function runFuzz(options: FuzzOptions): Promise<Found[]> {

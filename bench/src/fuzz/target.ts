@@ -2,7 +2,7 @@ import type { Example } from './inputs.ts';
 
 export interface FuzzTarget {
   readonly examples: readonly Example[];
-  /** Maximum bytes of an input. The product refuses larger inputs before it calls the parser. */
+  /** Maximum size of an input, in bytes. The product refuses larger inputs before it calls the parser. */
   readonly maxBytes: number;
   /** Maximum milliseconds of CPU time for one input. */
   readonly cpuMs: number;

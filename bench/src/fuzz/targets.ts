@@ -73,7 +73,7 @@ const agentMessages = [
   { type: 'bye', reason: 'stops', returns: true },
 ];
 
-/** Creates a link of the gateway with a socket that discards all data. Its owner throws unexpected errors. */
+/** Creates a gateway link with a socket that discards all data. Its owner throws unexpected errors. */
 function link(state: 'greeting' | 'open', onMessage: LinkOwner['onMessage'] = () => {}): Link {
   const ws = Object.assign(new EventEmitter(), {
     ...{ bufferedAmount: 0, link: null, send() {}, close() {}, terminate() {}, pause() {}, resume() {}, ping() {} },
@@ -234,7 +234,9 @@ const announcement = {
   nonce: new Uint8Array(16),
 };
 
-/** Matches a pattern with strings. The first line of the input is the pattern, and each further line is a string. */
+/**
+ * Matches a pattern against strings. The first line of the input is the pattern, and each additional line is a string.
+ */
 function match(input: Uint8Array): void {
   const [pattern = '', ...texts] = Buffer.from(input).toString('utf8').split('\n');
   // A module refuses longer patterns, because their compile time grows with the square of the length.
@@ -267,7 +269,7 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
     run: (input) => void readReports(Buffer.from(input).toString()),
   },
   'orchestrator-messages': {
-    // An orchestrator may send desired sets of 64 MiB. Each input is parsed twice, once in each state of the session.
+    // An orchestrator may send desired states of 64 MiB. Each input is parsed twice, once in each state of the session.
     ...{ examples: json(...orchestratorMessages), maxBytes: 1024 * 1024, cpuMs: defaultCpuMs, cpuMsPerMiB: 400 },
     async run(input) {
       await receiveAsAgent(input, []);

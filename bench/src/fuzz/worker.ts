@@ -12,13 +12,13 @@ export interface WorkerOrder {
   module: string;
   names: string[];
   seed: number;
-  /** Maximum seconds for each target. */
+  /** Maximum duration for each target, in seconds. */
   seconds: number;
   /** Maximum number of inputs for each target. */
   inputs: number;
   /** Directory with a subdirectory of inputs for each target. */
   corpus: string | null;
-  /** Factor for the target's bound on CPU time, for machines with other load. */
+  /** Factor for the target's CPU time bound, for machines with other load. */
   patience: number;
   /** Path of the file for the current input. */
   current: string;

@@ -1,4 +1,4 @@
-// A process with many simulated agents that executes commands of its parent.
+// A process with many simulated agents that executes its parent's commands.
 import { SimulatedAgent, type SimulatedTarget } from './simulated-agent.ts';
 
 export type WorkerOrder =
@@ -11,9 +11,9 @@ export type WorkerOrder =
 export type WorkerAnswer = { type: 'done'; operation?: string } | { type: 'failed'; message: string };
 
 const agents: SimulatedAgent[] = [];
-/** Default interval between two samples of an agent. */
+/** Default interval between two of an agent's samples. */
 const sampleMs = 30_000;
-/** Timer for the samples. In each of its steps, a part of the agents takes a sample. */
+/** Timer for the samples. In each of its steps, some of the agents take a sample. */
 let measuring: NodeJS.Timeout | undefined;
 const measuringSteps = 300;
 

@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module';
 
 /**
- * The client of `api.ts`, in a separate process. It receives one message, and opens its connections. When each connection
- * has received a response, it sends the message `open` and begins to measure, because the first responses wait for the TLS
- * handshakes of all connections. Its last message contains the figures.
+ * The client for `api.ts`, in a separate process. It receives one message, and opens its connections. When each
+ * connection has received a response, it sends the message `open` and begins to measure, because the first responses
+ * wait for the TLS handshakes of all connections. Its last message contains the figures.
  */
 export interface LoadOptions {
   url: string;
@@ -20,7 +20,7 @@ export interface LoadOptions {
 
 export interface LoadSeen {
   requestsPerSecond: number;
-  /** Milliseconds from each request to the end of its response, for responses with a status of 2xx. */
+  /** Milliseconds from each request until its response is complete, for responses with a status of 2xx. */
   latencies: number[];
   /** Number of requests with a status other than 2xx, or without a response. */
   failed: number;
@@ -32,7 +32,7 @@ interface Run extends PromiseLike<{ non2xx: number; errors: number }> {
 }
 const autocannon = createRequire(import.meta.url)('autocannon') as (options: object) => Run;
 
-/** Maximum seconds until all connections are open, and until the run has ended. */
+/** Maximum seconds until all connections are open, and until the run has finished. */
 const maxOpenSecs = 30;
 
 process.once('message', async ({ url, wishes = [], tokens, connections, seconds, rate }: LoadOptions) => {
@@ -44,7 +44,7 @@ process.once('message', async ({ url, wishes = [], tokens, connections, seconds,
   const run = autocannon({
     url,
     connections,
-    // `stop` ends the run.
+    // `stop` finishes the run.
     duration: maxOpenSecs + seconds,
     requests,
     // Otherwise, the client adds latencies for requests that it did not send.

@@ -1,9 +1,9 @@
-// Runs the hostile agents in a separate process, so that they do not delay the requests of the bench.
+// Runs the hostile agents in a separate process, so that they do not delay the bench's requests.
 import { HostileAgent, type HostileCounts, type Strategy, strategies } from '../../../e2e/hostile-agent.ts';
 
 export interface HostileOrder {
   port: number;
-  /** Enrollment token for the agent of each strategy. */
+  /** Enrollment token for each strategy's agent. */
   tokens: Record<Strategy, string>;
 }
 export type HostileAnswer = Record<Strategy, HostileCounts>;

@@ -130,7 +130,7 @@ const attributes = { platform: 'linux', distro: 'debian', version: '12', arch: '
 
 export interface SimulatedTarget {
   port: number;
-  /** Public key of the orchestrator in hexadecimal. */
+  /** The orchestrator's public key in hexadecimal. */
   orchestratorKey: string;
   token: string | null;
 }

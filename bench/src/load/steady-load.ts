@@ -3,9 +3,9 @@ import { Agent, request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * The client of `fleet.ts`, in a separate process. It sends requests at scheduled times without waiting for earlier
- * responses, and measures the latency of each response from the scheduled time. It receives one message and replies with
- * one.
+ * The client for `fleet.ts`, in a separate process. It sends requests at scheduled times without waiting for earlier
+ * responses, and measures the latency of each response from the scheduled time. It receives one message and replies
+ * with one.
  */
 export interface SteadyLoadOptions {
   url: string;
@@ -19,11 +19,11 @@ export interface SteadyLoadOptions {
 export interface SteadyLoadSeen {
   /** Milliseconds from the scheduled time of each request to the last byte of its response. */
   latencies: number[];
-  /** Number of requests whose connection was reset before the end of the response. */
+  /** Number of requests whose connection was reset before the response was complete. */
   resets: number;
   /** Number of requests with another error, or with a status other than 2xx. */
   failures: number;
-  /** Message of the first of these failures; null if there was none. */
+  /** The message of the first of these failures; null if there was none. */
   failed: string | null;
 }
 
@@ -47,7 +47,7 @@ process.once('message', async ({ url, ca, token, paths, perSecond, seconds }: St
 
   async function answered(path: string, due: number): Promise<void> {
     const outgoing = request(new URL(path, url), { agent, headers, checkServerIdentity: () => undefined });
-    // A reset after the headers also fails the request, whose error event would end this process.
+    // A reset after the headers also fails the request, whose error event would terminate this process.
     outgoing.on('error', () => {});
     outgoing.end();
     const [answer] = await once(outgoing, 'response');

@@ -5,8 +5,8 @@ import { directory, file, operation } from '../../../agent/src/converge/test/des
 import { filesAt, listed, type Workload, workFolder } from './converge-workload.ts';
 
 /**
- * Measures one round of Muster's state engine in a new process, from the receipt of an operation until its last result is
- * on disk. Prints the milliseconds of the first and the second run as JSON.
+ * Measures one round of Muster's state engine in a new process, from when it receives an operation until its last
+ * result is on disk. Prints the milliseconds of the first and the second run as JSON.
  *
  *     node converge-muster.ts files|machine
  */

@@ -3,10 +3,10 @@ import { readFileSync, statSync } from 'node:fs';
 /** The desired state: files and directories to create, or packages and units that already exist. */
 export type Workload = 'files' | 'machine';
 
-/** Directory of the workload on the machine. Each tool has its own subdirectory. */
+/** The workload's directory on the machine. Each tool has its own subdirectory. */
 export const workFolder = '/var/tmp/converge';
 
-/** Returns 20 directories and 200 files of 1 KiB. The content of a directory is null. */
+/** Returns 20 directories and 200 files of 1 KiB. A directory's content is null. */
 export function filesAt(root: string): { path: string; content: string | null }[] {
   return [
     ...Array.from({ length: 20 }, (_, i) => ({ path: `${root}/d${i}`, content: null })),

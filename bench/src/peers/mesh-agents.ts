@@ -5,19 +5,19 @@ import { WebSocket } from 'ws';
 import type { MeshIdentity } from './mesh-identity.ts';
 
 /**
- * Connects simulated agents to MeshCentral. They authenticate as its agents do, then stay idle. Messages of the protocol
- * begin with their number in 16 bits, as read from `meshagent.js` of MeshCentral 1.1.55.
+ * Connects simulated agents to MeshCentral. They authenticate as its agents do, then stay idle. Protocol messages begin
+ * with their number in 16 bits, as read from `meshagent.js` in MeshCentral 1.1.55.
  */
 
 const authenticate = 1;
 const certify = 2;
 const describe = 3;
 const accepted = 4;
-/** Bytes of a SHA-384 hash, and of a nonce. */
+/** Size of a SHA-384 hash, and of a nonce, in bytes. */
 const hashBytes = 48;
-/** Group of the agents. MeshCentral creates it for the first agent. */
+/** The agents' group. MeshCentral creates it for the first agent. */
 const group = hash('sha384', 'bench', 'buffer');
-/** Numbers that MeshCentral gives to the agent for Linux on x86-64, and to servers. */
+/** MeshCentral's numbers for the agent for Linux on x86-64, and for servers. */
 const linuxAgent = 6;
 const serverPlatform = 3;
 

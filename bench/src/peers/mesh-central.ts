@@ -26,7 +26,7 @@ export class MeshCentralProcess {
     this.port = port;
   }
 
-  /** Starts a server that accepts agents without an enrollment. Fetches MeshCentral from the npm registry if needed. */
+  /** Starts a server that accepts agents without enrollment. Fetches MeshCentral from the npm registry if needed. */
   static async start(): Promise<MeshCentralProcess> {
     const program = await install();
     const port = await freePort();
@@ -42,7 +42,7 @@ export class MeshCentralProcess {
     const args = [program, '--datapath', data, '--filespath', join(data, 'files')];
     await run(process.execPath, [...args, '--createaccount', 'admin', '--pass', randomBytes(16).toString('base64url')]);
     await run(process.execPath, [...args, '--adminaccount', 'admin']);
-    // With `--launch`, the server runs in this process instead of a child process, and exits when its input ends.
+    // With `--launch`, the server runs in this process instead of a child process, and exits when its input is closed.
     const child = spawn(
       ...endingWithStarter(process.execPath, [...serverFlags, ...args, '--launch', String(process.pid)]),
       {
@@ -65,7 +65,7 @@ export class MeshCentralProcess {
   }
 }
 
-/** Installs MeshCentral into the cache. @returns the path of its package */
+/** Installs MeshCentral into the cache. @returns its package's path */
 async function install(): Promise<string> {
   const folder = join(cacheFolder(), `meshcentral-${meshCentralVersion}`);
   if (!existsSync(folder)) {

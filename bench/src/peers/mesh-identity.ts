@@ -41,7 +41,7 @@ export async function createMeshIdentities(count: number): Promise<MeshIdentity[
   return identities;
 }
 
-/** Returns a function that returns another key at each call, with the public exponents 65539, 65541, and so on. */
+/** Returns a function that returns a different key on each call, with the public exponents 65539, 65541, and so on. */
 function keySeries(): () => JsonWebKey {
   const first = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' });
   const [p, q] = [numberIn(first.p!), numberIn(first.q!)];

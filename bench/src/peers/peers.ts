@@ -5,7 +5,7 @@ export interface Peer {
   name: (typeof convergePeers)[number];
   /** Names of Debian packages; the first one is the peer itself. */
   packages: readonly string[];
-  /** Path of the program. */
+  /** The program's path. */
   program: string;
   /** Returns the command line. @param policy path of a file in `bench/peers`, without its extension */
   command(policy: string): readonly string[];

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { type Machine, repositoryInside } from '../../../e2e/hosts/machine.ts';
 
 /**
- * Runs a file of this directory on a machine, and copies its progress to standard error.
+ * Runs a file in this directory on a machine, and copies its progress to standard error.
  * @returns the JSON that the file prints
  * @throws Error with the output if the file fails
  */

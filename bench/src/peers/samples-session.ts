@@ -6,8 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { usageOf } from '../servers/server-process.ts';
 
 /**
- * Measures Prometheus, which scrapes machines that this process simulates: one target for each, with the measures of a
- * sample of Muster. Prints JSON with the CPU time and the number of scrapes during the measurement, and the memory.
+ * Measures Prometheus, which scrapes machines that this process simulates: one target for each, with the measures that
+ * a Muster sample contains. Prints JSON with the CPU time and the number of scrapes during the measurement, and the
+ * memory.
  *
  *     node samples-session.ts MACHINES INTERVAL SECONDS
  */
@@ -15,7 +16,7 @@ import { usageOf } from '../servers/server-process.ts';
 export interface ScrapeFigures {
   version: string;
   cpuSecs: number;
-  /** Scrapes during the measurement, each of one sample of one machine. */
+  /** Number of scrapes during the measurement; each scrape returns one sample of one machine. */
   scrapes: number;
   rss: number;
 }
@@ -23,7 +24,7 @@ export interface ScrapeFigures {
 const [machines, interval, seconds] = process.argv.slice(2).map(Number) as [number, number, number];
 const program = '/usr/bin/prometheus';
 const folder = '/var/tmp/prometheus-bench';
-/** Names of the measures of a sample, as in protocol/src/metrics.ts. */
+/** Names of the measures in a sample, as in protocol/src/metrics.ts. */
 const measures = [
   ...['cpu_usage', 'memory_total', 'memory_used', 'swap_used', 'disk_total', 'disk_used', 'load1', 'net_rx_bytes'],
   ...['net_tx_bytes', 'processes', 'uptime'],

@@ -24,7 +24,7 @@ const converge = Object.fromEntries(
   ),
 );
 
-/** The bars of each bench, by the name of the bench and of the figure. */
+/** The bars of each bench, by bench name and figure name. */
 export const bars = {
   agent: {
     memory: atMost('memory of an idle agent', 2, '× bare Node'),

@@ -1,13 +1,13 @@
 import type { Bar } from './bars.ts';
 import { formatNumber } from './report.ts';
 
-/** The measured value of a bar, or the reason why the bar cannot be judged. */
+/** The measured value for a bar, or the reason why the bar cannot be judged. */
 export type Figure = number | { notJudged: string };
 
 /** A bar, and whether the measured value meets it. */
 export interface Verdict {
   bar: Bar;
-  /** The measured value, in the unit of the bar; null if there is none. */
+  /** The measured value, in the bar's unit; null if there is none. */
   value: number | null;
   /** Whether the value meets the bar; null if it is not judged. */
   met: boolean | null;

@@ -9,13 +9,13 @@ const parentLookMs = 1_000;
 
 export interface Ended {
   code: number;
-  /** Figures of the program; null if it ended before it returned them. */
+  /** The program's figures; null if it exited before it returned them. */
   result: Result | null;
 }
 
 /**
- * Runs programs one at a time, each in its own process with its own heap. A signal ends the current program, and the
- * remaining ones do not start. Each program detects by its IPC channel that this process was killed.
+ * Runs programs one at a time, each in its own process with its own heap. A signal terminates the current program, and
+ * the remaining ones do not start. Each program detects by its IPC channel that this process was killed.
  */
 export class Launcher {
   #running: ChildProcess | null = null;
@@ -34,7 +34,7 @@ export class Launcher {
     this.#running?.kill(signal);
   }
 
-  /** Exit code of this process if a signal has ended it; null if none has. */
+  /** Exit code of this process if a signal stops it; null otherwise. */
   get ended(): number | null {
     return this.#signal === null ? null : 128 + constants.signals[this.#signal];
   }
@@ -47,7 +47,7 @@ export class Launcher {
     child.on('message', (message) => {
       result = message as Result;
     });
-    // The channel ends after its last message, which may be later than the exit.
+    // The IPC channel closes after its last message, which may arrive after the process has exited.
     const channelEnd = new Promise((resolve) => child.once('disconnect', resolve));
     const code = await new Promise<number>((resolve) =>
       child.once('exit', (code, signal) => resolve(code ?? 128 + constants.signals[signal!])),

@@ -5,9 +5,9 @@ import { openScratch } from '../../../tools/suite/scratch.ts';
 let installed = false;
 
 /**
- * Ensures that this process kills its descendants and removes its scratch directory when it ends: by its normal exit, by an
- * exception, by a signal, or because its parent was killed. After a SIGKILL, the children end themselves, and the next run
- * removes the directory.
+ * Ensures that this process kills its descendants and removes its scratch directory when it exits: normally, because of
+ * an exception or a signal, or because its parent was killed. After a SIGKILL, the children exit by themselves, and the
+ * next run removes the directory.
  */
 export function endEverythingAtExit(): void {
   if (installed) return;
@@ -36,7 +36,7 @@ function killDescendants(): void {
       signal(pid, 'SIGSTOP');
     }
   for (const pid of found) signal(pid, 'SIGKILL');
-  // Waits at most 5 s, because a process that waits for a disk ends only when the disk answers.
+  // Waits at most 5 s, because a process that waits for a disk exits only when the disk responds.
   for (let look = 0; look < 500 && descendants().length > 0; look++) Atomics.wait(sleeper, 0, 0, 10);
 }
 
@@ -50,7 +50,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Returns the ids of all descendants that are not zombies. */
+/** Returns the PIDs of all descendants that are not zombies. */
 function descendants(): number[] {
   const childrenOf = new Map<number, number[]>();
   for (const name of processIds()) {
@@ -61,7 +61,7 @@ function descendants(): number[] {
   return below(process.pid);
 }
 
-/** Returns all process ids. Empty on systems without /proc, where descendants end when their IPC channel closes. */
+/** Returns all PIDs. Empty on systems without /proc, where descendants exit when their IPC channel closes. */
 function processIds(): string[] {
   try {
     return readdirSync('/proc').filter((name) => /^\d+$/.test(name));

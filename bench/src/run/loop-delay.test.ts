@@ -15,7 +15,7 @@ describe('loop delay', () => {
     expect(delay.p50).toBeGreaterThan(10);
   });
 
-  test('the loop delay includes a stall that has not ended', () => {
+  test('the loop delay includes a stall that is not over', () => {
     const probe = new LoopDelay();
     const until = performance.now() + 30;
     while (performance.now() < until);

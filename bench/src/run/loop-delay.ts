@@ -21,7 +21,7 @@ export class LoopDelay {
     this.#last = now;
   }
 
-  /** Ends the measurement. @returns quantiles of the delay in milliseconds, which include a current stall */
+  /** Stops the measurement. @returns quantiles of the delay in milliseconds, which include a current stall */
   stop(): Quantiles {
     clearInterval(this.#timer);
     this.#probe();

@@ -17,8 +17,9 @@ type Options<N extends string, T extends Texts, F extends string> = Record<N, nu
 } & Record<F | 'smoke' | 'json', boolean>;
 
 /**
- * Parses the options of a bench, and ensures that started processes and temporary files end with this process. `--smoke`
- * selects the smallest sizes, which take seconds and only show that the bench works. `--json` adds a line for scripts.
+ * Parses a bench's options, and ensures that started processes are killed and temporary files removed when this process
+ * exits. `--smoke` selects the smallest sizes, which take seconds and only show that the bench works. `--json` adds a
+ * line for scripts.
  * @throws Error if an option is unknown or a value is not a number
  */
 export function benchOptions<N extends string, T extends Texts = Record<never, never>, F extends string = never>({

@@ -4,7 +4,7 @@ export interface NamedProgram {
   what: string;
   /** File in `bench/src`, without `.ts`. */
   program: string;
-  /** Options to insert before those of the caller. */
+  /** Options to insert before the caller's. */
   options?: readonly string[];
 }
 

@@ -66,7 +66,7 @@ describe('docs/performance.md', () => {
   const page =
     '# Performance\n\n<!-- from bench/results.json, by npm run bench -- all --write -->\nold\n<!-- until here -->\n\n### fan-out\n';
 
-  test('the tables replace the text between the marks, and the text around them stays', () => {
+  test('the tables replace the text between the marks, and the text around them stays unchanged', () => {
     const text = performancePage(page, recorded(runOf(2)));
     expect(text.startsWith('# Performance\n\n<!-- from')).toBe(true);
     expect(text.endsWith('<!-- until here -->\n\n### fan-out\n')).toBe(true);

@@ -2,7 +2,7 @@ import { type Bar, bars } from './bars.ts';
 import { barText, type Figure, judge, type Verdict } from './judge.ts';
 import { type Cell, formatNumber } from './report.ts';
 
-/** A figure at two sizes of the fleet. */
+/** A figure at two fleet sizes. */
 export interface Growth {
   what: string;
   unit: string;
@@ -10,24 +10,24 @@ export interface Growth {
   points: readonly [agents: number, value: number][];
 }
 
-/** A figure of Muster and of another product, measured in one run. */
+/** A figure for Muster and another product, measured in one run. */
 export interface Comparison {
   what: string;
   muster: number;
   /** Name and version of the other product. */
   peer: string;
-  /** The value of the other product; null if it was not measured. */
+  /** The other product's value; null if it was not measured. */
   value: number | null;
   /** The reason why the other product was not measured; null if it was. */
   reason: string | null;
 }
 
-/** Figures of a bench, as recorded. */
+/** A bench's figures, as recorded. */
 export interface Result {
   bench: string;
   /** Sizes of the measurement, such as `10,000 agents, 3 rounds`. */
   sizes: string;
-  /** Values by the names of the bars. */
+  /** Values by bar name. */
   figures: Readonly<Record<string, Figure>>;
   growth: readonly Growth[];
   comparisons: readonly Comparison[];
@@ -37,23 +37,23 @@ export interface Result {
 export interface Place {
   /** Commit of the measured code. */
   commit: string;
-  /** Processors, memory, system, and version of Node. */
+  /** Processors, memory, system, and Node.js version. */
   machine: string;
-  /** Start of the run in ISO 8601. */
+  /** When the run started, in ISO 8601. */
   at: string;
   /** Load average over one minute before the run. */
   load: number;
 }
 
-/** The figures of a run of a bench, with their place and time. */
+/** The figures from a bench run, with their place and time. */
 export type Run = Place & Omit<Result, 'bench'>;
 
-/** Recorded runs by bench, the oldest first: runs of one commit on one machine. */
+/** Recorded runs by bench, the oldest first. All are of the same commit on the same machine. */
 export type Results = Readonly<Record<string, readonly Run[]>>;
 
 const maxRuns = 3;
 
-/** Adds a run. Drops runs of another commit or on another machine, and all but the last three. */
+/** Adds a run. Drops runs for another commit or on another machine, and all but the last three. */
 export function withRun(results: Results, bench: string, run: Run): Results {
   const alike = (results[bench] ?? []).filter(
     ({ commit, machine }) => commit === run.commit && machine === run.machine,
@@ -68,7 +68,7 @@ interface BarRow {
   verdicts: Verdict[];
 }
 
-/** Returns a row for each bar of the benches, in the order of the bars. A bar without a figure is not judged. */
+/** Returns a row for each of the benches' bars, in the order of the bars. A bar without a figure is not judged. */
 function barRows(results: Results, benches: readonly string[]): BarRow[] {
   return Object.entries<Record<string, Bar>>(bars)
     .filter(([bench]) => benches.includes(bench))
@@ -100,7 +100,7 @@ export const anyMissed = (results: Results): boolean =>
 
 export const resultHeadings = ['bench', 'figure', 'measured', 'bar', 'result'] as const;
 
-/** Returns a row for each bar of the benches, with the values of all recorded runs. */
+/** Returns a row for each of the benches' bars, with the values of all recorded runs. */
 export function resultRows(results: Results, benches: readonly string[] = Object.keys(bars)): Cell[][] {
   return barRows(results, benches).map(({ bench, bar, verdicts }) => [
     bench,
@@ -113,7 +113,7 @@ export function resultRows(results: Results, benches: readonly string[] = Object
 
 export const growthHeadings = ['bench', 'figure', 'agents', 'value', 'agents', 'value', 'ratio'] as const;
 
-/** Returns the figures at two sizes of the fleet, from the last recorded run of each bench. */
+/** Returns the figures at two fleet sizes, from the last recorded run of each bench. */
 export function growthRows(results: Results): Cell[][] {
   return Object.entries(results).flatMap(([bench, runs]) =>
     (runs.at(-1)?.growth ?? []).map(({ what, unit, points: [few, all] }) => [

@@ -15,7 +15,7 @@ function withoutFigures(bench: string, reason: string): Result {
 }
 
 /**
- * Runs all benches in sequence, and prints one table of bars. A bench that fails does not end the others.
+ * Runs all benches in sequence, and prints one table of bars. A bench that fails does not stop the others.
  *
  *     npm run bench -- all [--smoke] [--only NAME[,NAME…]] [--write]
  *

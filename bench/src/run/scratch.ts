@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Creates a temporary directory, which is removed when this process ends.
+ * Creates a temporary directory, which is removed when this process exits.
  * @param parent parent directory; null for the system's temporary directory
  */
 export function scratchDirectory(name: string, parent: string | null = null): string {

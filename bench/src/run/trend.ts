@@ -1,6 +1,6 @@
 import { median } from './quantiles.ts';
 
-/** Returns the ratio of the median of the last third to that of the first third of the values; NaN for fewer than three. */
+/** Divides the median of the last third of the values by the median of the first third; NaN for fewer than three. */
 export function trend(values: readonly number[]): number {
   const third = Math.floor(values.length / 3);
   return third === 0 ? Number.NaN : median(values.slice(-third)) / median(values.slice(0, third));

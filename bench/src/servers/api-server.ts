@@ -14,9 +14,9 @@ import { exampleHandlers } from '../../../orchestrator/test/app-fixture.ts';
  */
 export interface ServerOptions {
   kind: 'bare' | 'muster';
-  /** Response body of the bare server for the agent's record. */
+  /** The bare server's response body for the agent's record. */
   bytes: string;
-  /** Response bodies of the bare server for other paths. */
+  /** The bare server's response bodies for other paths. */
   pages?: Record<string, string>;
   /** Token that the server `muster` accepts. */
   token: string;

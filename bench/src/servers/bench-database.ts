@@ -1,6 +1,6 @@
 import { PostgresMissing, startPostgres } from '../../../orchestrator/test/databases/postgres-server.ts';
 
-/** The storage of a bench: SQLite, or a PostgreSQL server of its own. */
+/** A bench's storage: SQLite, or a PostgreSQL server of its own. */
 export interface BenchDatabase {
   /** URL of a PostgreSQL database; null for SQLite. */
   readonly url: string | null;
@@ -9,7 +9,7 @@ export interface BenchDatabase {
   stop(): Promise<void>;
 }
 
-/** Starts the storage of a bench. @param kind `sqlite` or `postgres` */
+/** Starts a bench's storage. @param kind `sqlite` or `postgres` */
 export async function benchDatabase(kind: string): Promise<BenchDatabase> {
   if (kind === 'sqlite') return { url: null, another: async () => null, stop: async () => {} };
   if (kind !== 'postgres') throw new Error(`--database must be sqlite or postgres: ${kind}`);

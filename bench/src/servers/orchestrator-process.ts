@@ -21,7 +21,7 @@ export class OrchestratorProcess {
   /** Client that acts as the first admin. */
   readonly call: Client;
   private readonly transport: Transport;
-  /** Number of connections of the API that were reset before a response. Their requests were sent again. */
+  /** Number of API connections that were reset before a response. Their requests were sent again. */
   resets = 0;
   readonly dataDir: string;
   private readonly operator: Operator;
@@ -65,7 +65,7 @@ export class OrchestratorProcess {
 
   /**
    * Starts the orchestrator. Resolves when it is ready.
-   * @param options.prepare     called with the data directory before the start
+   * @param options.prepare     called with the data directory before the orchestrator starts
    * @param options.databaseUrl URL of a PostgreSQL database; null for SQLite in the data directory
    * @param options.flags       flags of Node
    */
@@ -99,7 +99,7 @@ export class OrchestratorProcess {
     return tokens;
   }
 
-  /** Returns the value of a Prometheus metric of the orchestrator. @param token of a sign-in session */
+  /** Returns the value of one of the orchestrator's Prometheus metrics. @param token sign-in session token */
   async metric(name: string, token: string): Promise<number> {
     const headers = { authorization: `Bearer ${token}` };
     const request = { method: 'GET', url: `${this.apiUrl}/metrics`, headers, body: undefined, signal: undefined };
@@ -107,7 +107,7 @@ export class OrchestratorProcess {
     return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await answer.text())![1]);
   }
 
-  /** Certificate of the API in PEM. */
+  /** The API's certificate in PEM. */
   get certificate(): string {
     return readFileSync(join(this.dataDir, 'api.crt'), 'utf8');
   }

@@ -4,7 +4,7 @@ const maxTries = 4;
 
 /**
  * Wraps a transport so that a request whose connection is reset before the response is sent again, at most three times.
- * A server may close an idle connection while a request is on its way, so a reset does not end a bench.
+ * A server may close an idle connection while a request is on its way, so a reset does not fail a bench.
  * @param onReset called with the path of the request for each reset
  */
 export function retryingResets(transport: Transport, onReset: (path: string) => void): Transport {

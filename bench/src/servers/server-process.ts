@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 export interface ServerAddress {
   port: number;
-  /** Public key of the server in hexadecimal. */
+  /** The server's public key in hexadecimal. */
   orchestratorKey: string;
 }
 
@@ -19,12 +19,12 @@ export interface Usage {
 }
 
 /**
- * Flags of servers whose memory is measured. Under load, V8 grows the young generation by up to 100 MB at random times, independent of
- * the number of agents. A small maximum keeps that from hiding the cost of an agent.
+ * Flags for servers whose memory is measured. Under load, V8 grows the young generation by up to 100 MB at random
+ * times, independent of the number of agents. A small maximum keeps that from hiding the cost of an agent.
  */
 export const serverFlags = ['--expose-gc', '--max-semi-space-size=8'];
 
-/** Returns the memory and CPU time of a process, from /proc. */
+/** Returns a process's memory and CPU time, from /proc. */
 export function usageOf(pid: number): Usage {
   const rssKb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
   // Splits after the second field, the name in parentheses, because it may contain spaces.
@@ -48,8 +48,8 @@ export function preciseUsageOf(pid: number): Usage & { pss: number } {
 export type ServerOrder = { type: 'collect' } | { type: 'fan_out'; text: string };
 
 /**
- * Connects a server's process with its parent: sends the address, executes commands, and ends when the parent ends.
- * @param fanOut sends the text to all agents, and resolves when all of them have answered
+ * Connects a server's process with its parent: sends the address, executes commands, and exits when the parent exits.
+ * @param fanOut sends the text to all agents, and resolves when all of them have replied
  */
 export function answerParent(address: ServerAddress, fanOut?: (text: string) => Promise<void>): void {
   process.on('message', async (order: ServerOrder) => {
