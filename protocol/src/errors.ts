@@ -447,7 +447,7 @@ export const errorKinds = {
 
 export type ErrorCode = keyof typeof errorKinds;
 
-/** A fault of an input. `path` is a JSON pointer. For module text, `line` and `column` are present and count from 1. */
+/** A fault in an input. `path` is a JSON pointer. For module text, `line` and `column` are present and count from 1. */
 export interface Fault {
   path: string;
   message: string;
@@ -455,7 +455,7 @@ export interface Fault {
   column?: number;
 }
 
-/** An error of the table, which is sent to the client. Any other error is a bug and is sent as `internal`. */
+/** An error from the table, which is sent to the client. Any other error is a bug and is sent as `internal`. */
 export class MusterError extends Error {
   readonly code: ErrorCode;
   readonly errors: readonly Fault[] | undefined;
@@ -463,7 +463,7 @@ export class MusterError extends Error {
   /**
    * @param code   entry of the table
    * @param detail what happened in this case, for the operator; must not contain a secret value
-   * @param errors one entry for each fault of invalid input
+   * @param errors one entry for each fault in the input
    */
   constructor(code: ErrorCode, detail?: string, errors?: readonly Fault[]) {
     super(detail ?? errorKinds[code].title);

@@ -16,8 +16,8 @@ export const isKeyId = (text: string): boolean => idShape.test(text);
 
 const nameShape = /^\p{L}[\p{L}\p{Nd}_-]{0,63}$/u;
 /**
- * Reports whether a text is valid as the name of an agent or operator: 1 to 64 letters, digits, `-`, or `_`, beginning
- * with a letter, and not in the form of an id.
+ * Reports whether a text is a valid agent or operator name: 1 to 64 letters, digits, `-`, or `_`, beginning with a
+ * letter, and not in the form of an id.
  */
 export const isName = (text: string): boolean => nameShape.test(text) && !isKeyId(text);
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Metrics of a machine at one time. The wire, the store, and the API use the same type. */
+/** A machine's metrics at one point in time. The wire, the store, and the API use the same type. */
 
 const amount = (text: string) => z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).nullable().describe(text);
 
@@ -24,7 +24,7 @@ export const sampleSchema = z
   .meta({ id: 'Sample', description: 'A value is null if the agent could not collect it.' });
 export type Sample = z.infer<typeof sampleSchema>;
 
-/** All measures of a sample in the order of the store's columns. Excludes the time. */
+/** All measures in a sample, in the order of the store's columns. Excludes the time. */
 export const measureNames = [
   'cpu_usage',
   'memory_total',
@@ -43,5 +43,5 @@ export type MeasureName = (typeof measureNames)[number];
 /** The measures that may have a fraction. The others are whole numbers. */
 export const fractionalMeasures: ReadonlySet<MeasureName> = new Set(['cpu_usage', 'load1']);
 
-/** Counters since boot. Their value for a period is their value at its end. */
+/** Counters since boot. Their value for a period is the last one in it. */
 export const countingMeasures: ReadonlySet<MeasureName> = new Set(['net_rx_bytes', 'net_tx_bytes', 'uptime']);

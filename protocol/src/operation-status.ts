@@ -9,7 +9,7 @@ export const operationStatuses = [
 ] as const;
 export type OperationStatus = (typeof operationStatuses)[number];
 
-/** Reports whether the status of an operation is final. */
+/** Reports whether an operation's status is final. */
 export function hasEnded(status: OperationStatus): boolean {
   return status !== 'queued' && status !== 'running';
 }

@@ -14,7 +14,7 @@ export type ResourceStatus = (typeof resourceStatuses)[number];
 /** Maximum length of a diff, in characters. A longer diff is cut and ends with a line that states this. */
 export const maxDiffLength = 64 * 1024;
 
-/** Returns the schema of a name. Every database stores such a text unchanged, so the text can identify an object. */
+/** Returns the schema for a name. Every database stores such a text unchanged, so the text can identify an object. */
 const name = (length: number) =>
   z
     .string()

@@ -37,10 +37,10 @@ const attributeKey = /^[A-Za-z0-9_][A-Za-z0-9._/:-]{0,254}$/;
 const controlCharacter = /[\x00-\x1f\x7f-\x9f]/;
 const attributePrefix = 'attr.';
 
-/** Reports whether a text is valid as the key of a tag. */
+/** Reports whether a text is a valid tag key. */
 export const isTagKey = (key: string): boolean => tagKeyPattern.test(key);
 
-/** Reports whether a text is valid as the value of a tag, which may be empty. */
+/** Reports whether a text is a valid tag value, which may be empty. */
 export const isTagValue = (value: string): boolean => [...value].length <= 256 && !controlCharacter.test(value);
 
 /** Maximum length in UTF-16 units. Longer selectors are refused before they are parsed. */
@@ -59,7 +59,7 @@ export function parseSelector(text: string): ParsedSelector {
   }
 }
 
-/** Returns the keys of the attributes in a selector. Unlike tags, attributes are reported by the agents themselves. */
+/** Returns the attribute keys in a selector. Unlike tags, attributes are reported by the agents themselves. */
 export const attributesOf = ({ terms }: Selector): string[] => [
   ...new Set(terms.filter(({ attribute }) => attribute).map(({ key }) => key)),
 ];

@@ -2,7 +2,7 @@ import { signedContexts } from './signed-contexts.ts';
 
 /**
  * The bytes that an operator's key signs to sign in. They name the server that the client sees, so that a server cannot
- * relay the challenge of another one, which refuses signatures that do not name it.
+ * relay another server's challenge. That server refuses signatures that do not name it.
  */
 
 export interface SignInBinding {
@@ -24,7 +24,7 @@ export const serverOfKey = (digest: string): string => `tls:${digest}`;
 export const serverOfOrigin = (origin: string): string => `origin:${origin}`;
 
 /**
- * Returns the bytes to sign: four lines, each ended by a newline.
+ * Returns the bytes to sign: four lines, each terminated by a newline.
  * @throws RangeError if a part is malformed
  */
 export function signInBytes({ server, publicKey, nonce }: SignInBinding): Uint8Array<ArrayBuffer> {

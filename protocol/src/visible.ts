@@ -13,12 +13,12 @@ const escapeOf = (character: string): string => {
   return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`;
 };
 
-/** Escapes text of several lines. Keeps newlines and tabs. */
+/** Escapes multi-line text. Keeps newlines and tabs. */
 export const visible = (text: string): string => text.replace(unsafe, escapeOf);
 
 const printable = /^[ -~]*$/;
 
-/** Escapes text of one line, including newlines and tabs, so that the text cannot imitate another line. */
+/** Escapes single-line text, including newlines and tabs, so that the text cannot imitate another line. */
 export const visibleLine = (text: string): string =>
   printable.test(text) ? text : visible(text).replace(/[\n\t]/g, (character) => (character === '\n' ? '\\n' : '\\t'));
 

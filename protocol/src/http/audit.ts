@@ -30,7 +30,7 @@ export const chainedEventSchema = z
   .meta({ id: 'ChainedAuditEvent' });
 export type ChainedEvent = z.infer<typeof chainedEventSchema>;
 
-/** Returns the schema of a text of events. The OpenAPI document refers to the schema of one event. */
+/** Returns the schema for text that contains events. The OpenAPI document refers to the schema of one event. */
 export const textOfEvents = (contentMediaType: string) =>
   z.string().meta({
     override: {

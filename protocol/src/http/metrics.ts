@@ -4,7 +4,7 @@ import { nodeExample } from './agents.ts';
 import { nodeParams, queryInteger } from './definition/fields.ts';
 import { route } from './definition/route.ts';
 
-/** Maximum number of samples in one response. */
+/** Maximum samples per response. */
 export const maxSamples = 100_000;
 
 export const sampleExample: Sample = {

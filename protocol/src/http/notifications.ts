@@ -3,7 +3,7 @@ import type { EventType } from './definition/event-types.ts';
 import { listQuery } from './definition/fields.ts';
 import { route } from './definition/route.ts';
 
-/** Types of events that cause notifications. */
+/** Event types that cause notifications. */
 export const notifyingEvents = [
   'agent.pending',
   'agent.lost',

@@ -3,7 +3,7 @@ import { unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';
 import { maxUnreadCounted } from './notifications.ts';
 
-/** Number of days before their expiry at which the overview begins to list secrets. */
+/** The overview lists secrets that expire within this number of days. */
 export const secretsExpiringWithinDays = 30;
 export const maxSecretsExpiring = 20;
 

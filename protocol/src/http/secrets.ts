@@ -7,7 +7,7 @@ import { operatorId } from './operators.ts';
 
 /** Maximum length of a secret, in bytes of UTF-8. */
 export const maximumSecretBytes = 64 * 1024;
-/** Maximum number of secrets on one page of the list. */
+/** Maximum secrets per page of the list. */
 const maxSecrets = 1000;
 
 const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;

@@ -68,7 +68,7 @@ const connectionExample = {
 const frames =
   'Open `ws_url` as a WebSocket without compression. Binary frames of at most 64 KiB contain terminal output and, from a client in control, input. Text frames are JSON. The orchestrator sends `{"type":"resize","cols","rows"}` first and whenever the size changes, and at the end `{"type":"exit","code","signal"}` or `{"type":"error","code","message"}` with an error code; then it closes the connection. A client in control sends `{"type":"resize","cols","rows"}`.';
 
-/** Returns the schema of a number of columns or rows. */
+/** Returns the schema for a number of columns or rows. */
 const length = (fallback: number) =>
   queryInteger(1000, fallback)
     .refine((value) => value >= 1, 'must be at least 1')

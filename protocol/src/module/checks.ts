@@ -11,7 +11,7 @@ import type { Path } from './source/tree.ts';
 import { certainVariantFaults } from './variants.ts';
 import { verificationKinds } from './verification.ts';
 
-/** Receives the findings of a check. `at` selects the key or the value at `path` as the position of a finding. */
+/** Receives a check's findings. `at` selects the key or the value at `path` as a finding's position. */
 export interface Findings {
   fault(path: Path, message: string, at?: 'key' | 'value'): void;
   warning(path: Path, message: string): void;
@@ -19,7 +19,7 @@ export interface Findings {
 }
 
 /**
- * Checks that involve several fields of a module, which its schema cannot express.
+ * Checks that involve several fields in a module, which its schema cannot express.
  * @param value the whole module as written
  */
 export function checkModule(value: unknown, outline: Outline, findings: Findings): void {
@@ -46,7 +46,7 @@ export function checkModule(value: unknown, outline: Outline, findings: Findings
   }
 }
 
-/** Requires exactly one of several keys, which the schema all declares as optional. */
+/** Requires exactly one of several keys, all of which the schema declares as optional. */
 function checkChoices(value: unknown, { fault }: Findings): void {
   const { resources, verify } = mapping(value);
   const exactlyOne = (owner: unknown, path: Path, names: readonly string[], noun: string): void => {

@@ -19,7 +19,7 @@ export interface Contender {
 const maximumSteps = 200_000;
 
 /**
- * Finds pairs of resources of one module that have the same identity and may both apply to some agent. Each contender
+ * Finds pairs of resources in one module that have the same identity and may both apply to some agent. Each contender
  * is the later one of at most one pair.
  *
  * @param clauses `supports` of the module; an empty list counts as one clause that every agent matches

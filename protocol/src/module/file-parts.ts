@@ -1,8 +1,8 @@
 import type { ResourceType } from './kinds.ts';
 
 /**
- * If the whole content of a file is declared, no part of it may be declared as well. Otherwise, each resource would
- * undo the other at every apply.
+ * If a file's whole content is declared, no part of it may be declared as well. Otherwise, each resource would undo the
+ * other on every apply.
  */
 
 interface Declared {

@@ -10,7 +10,7 @@ const lines = (count: number, line: (index: number) => string): string =>
 const filled = (piece: string, size: number = moduleLimits.bytes - 200): string =>
   piece.repeat(Math.floor(size / piece.length));
 
-/** A valid module of files that is close to the limit of values. */
+/** A valid module of files that is close to the value limit. */
 const honest = `name: m
 supports: [{ platform: linux }]
 resources:
@@ -55,7 +55,7 @@ const hostile: Record<string, string | Uint8Array> = {
   'a long time zone': `name: m\nresources: [{resource: {timezone: {name: '${filled('a/')}!'}}}]`,
 };
 
-/** Measures the CPU time in microseconds, because elapsed time depends on the load of the machine. */
+/** Measures the CPU time in microseconds, because elapsed time depends on the machine's load. */
 function timed(source: string | Uint8Array): { parsed: ParsedModule; took: number } {
   const before = process.threadCpuUsage();
   const parsed = parseModule(source);
@@ -68,7 +68,7 @@ const passed = ['many variants and clauses', 'one path, with conditions'];
 
 // The honest module is the reference, because machines differ in speed.
 describe('hostile input', () => {
-  /** CPU time of the honest module in microseconds. */
+  /** CPU time for the honest module in microseconds. */
   let reference = Number.POSITIVE_INFINITY;
 
   // Runs several times, so that the code is compiled.
@@ -83,8 +83,8 @@ describe('hostile input', () => {
     (name) => {
       const source = hostile[name] ?? '';
       const { parsed, took } = timed(source);
-      // Measures both modules in turn if the ratio is above the limit, because the speed of the machine varies. Modules
-      // that allocate much memory are slower if other processes use the caches: a ratio of 3.7 was observed.
+      // Measures both modules in turn if the ratio is above the limit, because the machine's speed varies. Modules that
+      // allocate a lot of memory are slower if other processes use the caches: a ratio of 3.7 was observed.
       let ratio = took / reference;
       for (let again = 0; again < 4 && ratio > 6; again += 1) ratio = timed(source).took / timed(honest).took;
       expect(ratio).toBeLessThan(6);

@@ -34,8 +34,8 @@ export interface Instances {
 }
 
 /**
- * The remaining size of a desired set. Limits the size of the operation and the memory of the resolution. Templates and
- * lists multiply text, so it is counted during the expansion.
+ * The remaining size of a desired state. Limits the size of the operation and the memory used for resolution. Templates
+ * and lists multiply text, so it is counted during the expansion.
  */
 export class ResolutionBudget {
   #resources = 20_000;
@@ -136,7 +136,7 @@ function choose(
   return undefined;
 }
 
-/** Returns the ids and elements of a resource: one, or with `for_each` one for each element of the list. */
+/** Returns a resource's ids and elements: one, or with `for_each` one for each list element. */
 function elements(
   { id, for_each }: ResourceDeclaration,
   scope: Scope,
@@ -204,7 +204,7 @@ function label(name: string | null, scope: Scope): [string | null, string | unde
   return [null, evaluated.kind === 'fault' ? evaluated.message : 'cannot contain a secret'];
 }
 
-/** Evaluates the path of a condition. @returns the condition, and the fault of the path, if any */
+/** Evaluates a condition's path. @returns the condition, and the fault in the path, if any */
 function condition(only_if: OnlyIf | null, scope: Scope): [OnlyIf | null, string | undefined] {
   if (only_if === null) return [null, undefined];
   const evaluated = evaluateText(only_if.exists, scope);
@@ -220,7 +220,7 @@ function sensitiveFields(
   body: Readonly<Record<string, Json>>,
   deferred: Instance['deferred'],
 ): string[] {
-  // The output of a script can contain any of its values, so one secret makes all of them sensitive.
+  // A script's output can contain any of its values, so one secret makes all of them sensitive.
   if (type === 'script')
     return deferred.length === 0 ? [] : ['apply', 'check', 'undo'].filter((field) => field in body);
   const fields = new Set(deferred.map(({ path }) => String(path[0])));

@@ -58,7 +58,7 @@ export function kindFields(type: ResourceType): KindField[] {
   return [...declared, ...template, ...triggers];
 }
 
-/** Reads the bounds or choices from the schema of a field. */
+/** Reads the bounds or choices from a field's schema. */
 function boundsOf({ shape, resolved }: Field): Partial<KindField> {
   const { minValue, maxValue, options } = resolved as unknown as {
     minValue: number;

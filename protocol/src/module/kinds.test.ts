@@ -74,7 +74,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
 };
 
 /**
- * Returns the entry of a kind. Without one, the example has every field except `ensure`, and the values of the
+ * Returns the entry for a kind. Without one, the example has every field except `ensure`, and the values of the
  * identifying fields, joined with `/`, are the identity.
  */
 function completeOf(type: ResourceType): Complete {

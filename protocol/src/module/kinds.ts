@@ -26,12 +26,11 @@ export type ResourceType = keyof typeof table;
 export type ResourceBodies = { [T in ResourceType]: BodyOf<(typeof table)[T]> };
 
 /**
- * The body of a resource of any kind. After a check of `type`, cast it with `resource.body as
- * ResourceBodies['file-unix']`.
+ * The body of any kind of resource. After checking `type`, cast it with `resource.body as ResourceBodies['file-unix']`.
  */
 export type ResourceBody = ResourceBodies[ResourceType];
 
-/** All kinds by name. The identity space of a kind is its name, unless the kind defines another one. */
+/** All kinds by name. A kind's identity space is its name, unless the kind defines another one. */
 export const kinds: Readonly<Record<ResourceType, Kind>> = Object.fromEntries(
   Object.entries<Kind>(table).map(([type, kind]) => [type, { ...kind, space: kind.space || type }]),
 ) as Record<ResourceType, Kind>;
@@ -48,7 +47,7 @@ export const executableKinds: ReadonlySet<ResourceType> = new Set(
 /**
  * Identifies a resource.
  * @param body a body whose identifying fields are evaluated
- * @returns the identity as text, and the key that is unique in a desired set
+ * @returns the identity as text, and the key that is unique in a desired state
  */
 export function identify(
   type: ResourceType,

@@ -21,7 +21,7 @@ const acyclic = fc
   });
 
 describe('stableOrder', () => {
-  test('keeps the order of declaration if there are no dependencies', () => {
+  test('keeps the declaration order if there are no dependencies', () => {
     expect(stableOrder([[], [], []])).toEqual({ ok: true, order: [0, 1, 2] });
     expect(stableOrder([])).toEqual({ ok: true, order: [] });
   });
@@ -64,7 +64,7 @@ describe('stableOrder', () => {
     expect(stableOrder([[0]])).toEqual({ ok: false, cycle: [0] });
   });
 
-  test('reports only the resources of a cycle', () => {
+  test('reports only the resources in a cycle', () => {
     const anything = fc
       .integer({ min: 1, max: 12 })
       .chain((size) =>

@@ -4,9 +4,9 @@ export type Order =
   | { readonly ok: false; readonly cycle: readonly number[] };
 
 /**
- * Sorts resources into their execution order: the order of declaration, changed only where dependencies require it.
- * Always continues with the first declared resource that is ready, so the result is the lexicographically smallest
- * valid order.
+ * Sorts resources into their execution order: the declaration order, changed only where dependencies require it. Always
+ * continues with the first declared resource that is ready, so the result is the lexicographically smallest valid
+ * order.
  *
  * @param dependencies for each index, the indices that must come before it; may contain duplicates
  */

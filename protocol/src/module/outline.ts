@@ -6,7 +6,7 @@ import { type VerificationType, verificationKinds } from './verification.ts';
 
 /**
  * The well-formed parts of a module with their paths. Checks that involve several fields use the outline, so that a
- * malformed part does not hide faults of other parts.
+ * malformed part does not hide faults in other parts.
  */
 export interface Outline {
   name: string;
@@ -35,7 +35,7 @@ export interface OutlineResource {
   candidates: readonly Candidate[];
 }
 
-/** A possible body of a resource: that of `resource`, or that of a variant. */
+/** A possible body of a resource: from `resource`, or from a variant. */
 export interface Candidate {
   path: Path;
   /** Path of the variant, or of the resource. */

@@ -12,7 +12,7 @@ const forms: Record<ParameterType, { fits: (value: Json) => boolean; form: strin
   map: { fits: (value) => typeof value === 'object' && value !== null && !Array.isArray(value), form: 'a mapping' },
 };
 
-/** Returns the fault of a value for a parameter of this type; undefined if the value is valid. */
+/** Returns the fault in a value for a parameter of this type; undefined if the value is valid. */
 export const parameterFault = (type: ParameterType, value: Json): string | undefined =>
   // An unknown type is reported separately.
   Object.hasOwn(forms, type) && !forms[type].fits(value) ? `must be ${forms[type].form}, to match its type` : undefined;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseModule } from './parse.ts';
 
-/** Returns `line:column path` and message of each fault. */
+/** Returns each fault's `line:column path` and message. */
 function faultsOf(source: string | Uint8Array): string[] {
   const parsed = parseModule(source);
   if (parsed.ok) return [];
@@ -12,7 +12,7 @@ function warningsOf(source: string): string[] {
   return parseModule(source).warnings.map(({ line, column, message }) => `${line}:${column} ${message}`);
 }
 
-/** Returns a module of resources in flow style, one on each line from line 4 on. */
+/** Returns a module with resources in flow style, one on each line from line 4 on. */
 const withResources = (...resources: string[]): string =>
   `name: m\nsupports: [{ platform: linux }]\nresources:\n${resources.map((resource) => `  - ${resource}\n`).join('')}`;
 
@@ -30,7 +30,7 @@ describe('parseModule accepts', () => {
     });
   });
 
-  test('parses bytes with a byte order mark and Windows line ends', () => {
+  test('parses bytes with a byte order mark and Windows line endings', () => {
     const parsed = parseModule(new TextEncoder().encode('\uFEFFname: m\r\nsupports: [{ platform: linux }]\r\n'));
     expect(parsed).toMatchObject({ ok: true, module: { name: 'm' }, warnings: [] });
   });
@@ -638,7 +638,7 @@ describe('parseModule refuses YAML with', () => {
     expect(faultsOf(source)).toEqual(['1:1  too much text with expanded aliases: use fewer aliases']);
   });
 
-  test('accepts a module of 10,000 values and refuses more', () => {
+  test('accepts a module with 10,000 values and refuses more', () => {
     const list = (values: number) => `name: m\nx-a:\n${'- a\n'.repeat(values)}`;
     // The mapping, the name, and the list also count as values.
     expect(faultsOf(list(9_997))).toEqual([]);
@@ -646,7 +646,7 @@ describe('parseModule refuses YAML with', () => {
     expect(faultsOf(list(300_000))).toEqual(['10001:1  more than 10000 values: split the module']);
   });
 
-  test('accepts a module of 32 levels and refuses more', () => {
+  test('accepts a module with 32 levels and refuses more', () => {
     const nested = (levels: number) => `name: m\nx-a: ${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}\n`;
     expect(faultsOf(nested(32))).toEqual([]);
     expect(faultsOf(nested(33))).toEqual([expect.stringContaining('nested deeper than 32 levels')]);

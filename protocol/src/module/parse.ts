@@ -52,7 +52,7 @@ export function parseModule(source: string | Uint8Array): ParsedModule {
   return { ok: true, module: documentOf(outlined), warnings: inOrder(warnings) };
 }
 
-/** Maximum length of a message in characters. Messages may quote values that are as long as the module. */
+/** Maximum message length in characters. Messages may quote values that are as long as the module. */
 const maximumMessage = 500;
 
 interface Finding {
@@ -62,8 +62,8 @@ interface Finding {
 }
 
 /**
- * Converts issues of the schema to faults. Reports each unknown key separately, and for a choice between forms, only
- * the issues of the intended form.
+ * Converts schema issues to faults. Reports each unknown key separately, and for a choice between forms, only the
+ * issues with the intended form.
  */
 function flatten(issues: readonly z.core.$ZodIssue[], root: TreeNode, source: string, above: Path = []): Finding[] {
   return issues.flatMap((issue): Finding[] => {

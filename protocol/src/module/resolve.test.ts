@@ -36,7 +36,7 @@ const faultsOf = (resolution: Resolution): string[] =>
 const fileContent = (resources: readonly ResolvedResource[]): string | undefined =>
   (resources[0] as ResolvedResource & { body: ResourceBodies['file-unix'] }).body.content;
 
-/** Returns a module with one file of this content. */
+/** Returns a module with one file with this content. */
 const file = (content: string, more = ''): string =>
   `${more}\nresources:\n  - { id: f, resource: { file-unix: { path: /f, content: ${JSON.stringify(content)} } } }\n`;
 
@@ -210,7 +210,7 @@ resources:
   });
 });
 
-describe('evaluation of expressions', () => {
+describe('evaluating expressions', () => {
   test('expressions yield attributes, tags, parameters, and agent properties', () => {
     const content =
       '${{ agent.node_id }} ${{ attr.distro }} ${{ tag.team/name }} ${{ param.port }} ${{ param.on }} ${{ tag.no | default("d") }}';
@@ -446,7 +446,7 @@ describe('several modules', () => {
 });
 
 describe('size limits', () => {
-  test('a desired set that is too large is refused', () => {
+  test('a desired state that is too large is refused', () => {
     const source = `templates: [{ id: t, content: "${'x'.repeat(1_500_000)}\${{ tag.role }}" }]
 resources:
 ${Array.from({ length: 1000 }, (_, index) => `  - { resource: { file-unix: { path: /f${index}, template: t } } }\n`).join('')}`;
@@ -460,7 +460,7 @@ resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "u\${{
   });
 });
 
-describe('resolution of secrets', () => {
+describe('resolving secrets', () => {
   const source = `resources:
   - { id: f, resource: { file-unix: { path: /f, mode: "0600", content: "user=\${{ tag.role }} password=\${{ secrets.db }}!\\n" } } }
   - { id: s, resource: { service-systemd: { name: s, environment: { A: plain, TOKEN: "\${{ secrets.token | default('none') }}" } } } }
@@ -525,7 +525,7 @@ describe('resolution of secrets', () => {
     expect(JSON.stringify(filled)).not.toContain('hunter2');
   });
 
-  test('does not insert the secrets of verifications into the resolved set', () => {
+  test('does not insert the secrets for verifications into the resolved resources', () => {
     const resolution = resolve('verify: [{ command: "check ${{ secrets.v }}" }, { tcp: { port: 22 } }]');
     expect(resolution).toMatchObject({
       ok: true,
@@ -628,7 +628,7 @@ describe('only_if', () => {
   const source = (onlyIf: string, more = '') =>
     `${more}\nresources:\n  - { id: f, only_if: { exists: ${onlyIf} }, resource: { file-unix: { path: /f, content: a } } }\n`;
 
-  test('evaluates the path of only_if for each element of for_each', () => {
+  test('evaluates the only_if path for each for_each element', () => {
     expect(resourcesOf(resolve(source('/etc/x/')))[0]).toMatchObject({ only_if: { exists: '/etc/x' } });
     const each = `
 parameters: { sites: { type: list, default: [a, b] } }

@@ -12,7 +12,7 @@ import { type Path, pointer } from './source/tree.ts';
 import { verificationKind } from './verification.ts';
 
 export interface ResolutionRequest {
-  /** Modules in the order of the desired set. Repeated names are skipped. */
+  /** Modules in the order of the desired state. Repeated names are skipped. */
   readonly modules: readonly ModuleDocument[];
   /** `{module: {name: value}}` */
   readonly parameters?: Readonly<Record<string, Readonly<Record<string, Json>>>>;
@@ -27,7 +27,7 @@ export type Resolution =
       verify: UnfilledVerification[];
       /** Names of all secrets that are used, sorted. */
       secrets: string[];
-      /** Names of secrets without a default. The dispatch fails if one of them is missing. */
+      /** Names of secrets without a default. Dispatch fails if one of them is missing. */
       required_secrets: string[];
     }
   | { ok: false; code: 'module_unresolved' | 'module_conflict'; faults: Fault[] };
@@ -35,9 +35,8 @@ export type Resolution =
 const maximumFaults = 500;
 
 /**
- * Resolves the desired resources of an agent from the modules of its desired set, as the first phase of resolution.
- * Lists secrets but does not insert them, so the result may be stored. `fillSecrets` inserts them at dispatch. A pure
- * function.
+ * Resolves an agent's desired resources from its desired modules, as the first phase of resolution. Lists secrets but
+ * does not insert them, so the result may be stored. `fillSecrets` inserts them at dispatch. A pure function.
  *
  * @returns the resources in execution order, or the faults; the path of a fault is a JSON pointer into `{modules:
  *   {<name>: <module>}, parameters: {…}}`
@@ -106,7 +105,7 @@ interface Merged {
 }
 
 /**
- * Merges the resources of modules. Equal declarations of a key in two modules become one, and different declarations
+ * Merges the resources from modules. Equal declarations of a key in two modules become one, and different declarations
  * conflict.
  */
 function mergeInstances(modules: readonly (readonly Instance[])[]): { merged: Merged[]; conflicts: Fault[] } {

@@ -5,7 +5,7 @@ import type { ResourceBodies, ResourceType } from './kinds.ts';
  * A resource in the form for one agent: with the chosen variant, the template in `content`, and evaluated expressions.
  */
 export interface ResolvedResource<T extends ResourceType = ResourceType> {
-  /** Identity space and value, such as `path:/etc/motd` or `service-systemd:nginx`. Unique in a desired set. */
+  /** Identity space and value, such as `path:/etc/motd` or `service-systemd:nginx`. Unique in a desired state. */
   key: string;
   module: string;
   /** Null if the module defines no id. */
@@ -17,7 +17,7 @@ export interface ResolvedResource<T extends ResourceType = ResourceType> {
   identity: string;
   body: ResourceBodies[T];
   /**
-   * Keys of resources that must have succeeded or needed no change before this one. Includes the resources of triggers.
+   * Keys of resources that must have succeeded or needed no change before this one. Includes the resources in triggers.
    */
   depends_on: string[];
   reload_on: string[];

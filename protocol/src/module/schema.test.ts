@@ -9,7 +9,7 @@ interface Schema {
   items: Schema;
 }
 
-/** Returns the schema of a field that may be null. */
+/** Returns the schema for a field that may be null. */
 const optional = (schema: Schema | undefined): Schema => {
   expect(schema?.anyOf[1]).toEqual({ type: 'null' });
   return schema?.anyOf[0] as Schema;

@@ -63,7 +63,7 @@ const conditionKeys = Object.keys(conditionShape);
 
 const tagPrefix = 'tag.';
 
-/** Schema of a clause of `supports`, and of `when`. */
+/** Schema for a clause of `supports`, and for `when`. */
 const conditions = z.preprocess(
   (value) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;

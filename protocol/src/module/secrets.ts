@@ -15,9 +15,9 @@ import { defaultTimeout, type VerificationType, verificationKind } from './verif
 export type UnfilledBody = { [field: string]: Json };
 
 /**
- * A resource without its secrets, in which form it is stored as JSON until its dispatch. Text with a secret is stored
- * in parts, separate from the body. Thus, the body is never parsed again, and a tag that looks like an expression
- * remains text.
+ * A resource without its secrets. It is stored in this form, as JSON, until it is dispatched. Text with a secret is
+ * stored in parts, separate from the body. Thus, the body is never parsed again, and a tag that looks like an
+ * expression remains text.
  */
 export interface UnfilledResource extends Omit<ResolvedResource, 'body'> {
   body: UnfilledBody;

@@ -29,11 +29,11 @@ export interface VariantFault {
   readonly message: string;
 }
 
-// Beyond this limit, faults of variants are reported when the module is resolved.
+// Beyond this limit, faults in variants are reported when the module is resolved.
 const maximumSteps = 50_000;
 
 /**
- * Finds faults of variants that do not depend on the agent: two variants that always tie, and clauses without a variant
+ * Finds faults in variants that do not depend on the agent: two variants that always tie, and clauses without a variant
  * for any of their agents.
  *
  * @param variants `when` of each variant

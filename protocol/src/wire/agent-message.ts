@@ -30,7 +30,7 @@ export const attributesSchema = boundedTexts({
 export const pinSources = ['flag', 'pinned', 'first_use', 'discovery'] as const;
 export type PinSource = (typeof pinSources)[number];
 
-/** Wire form of a key statement, which proves the rotation from one key to another. */
+/** Wire form of a key statement, which proves that one key was rotated to another. */
 export const keyStatementSchema = z.strictObject({
   former_key: hex(32),
   made_at: unixSeconds,
@@ -50,7 +50,7 @@ export const helloSchema = z.strictObject({
   /** Since version 4. Sent while an orchestrator may not know this key. */
   key_statement: keyStatementSchema.optional(),
   /**
-   * Since version 5. Statements on earlier keys, newest first. Each certifies the `former_key` of the one before it.
+   * Since version 5. Statements about earlier keys, newest first. Each certifies the `former_key` of the one before it.
    */
   earlier_statements: boundedList(keyStatementSchema, { min: 1, max: keyStatementLimits.mostEarlier }).optional(),
   /** Random for each agent process, to distinguish a restarted agent from a cloned one. */
@@ -61,7 +61,7 @@ export const helloSchema = z.strictObject({
   attributes: attributesSchema,
   /** Since version 2. Time of sending on the agent's clock, in Unix milliseconds. */
   clock_ms: z.number().int().nonnegative().optional(),
-  /** All operations of the agent whose end the orchestrator has not acknowledged. */
+  /** All of the agent's operations that the orchestrator has not acknowledged as ended. */
   open_operations: boundedList(
     z.strictObject({ operation_id: operationId, state: z.enum(['accepted', 'running', 'finished']) }),
     { min: 0, max: 64 },
@@ -100,7 +100,7 @@ const report = z.discriminatedUnion('type', [
     /** Unix seconds on the agent's clock. */
     started_at: z.number().int(),
     finished_at: z.number().int(),
-    /** Digest of a plan, keyed with a secret of the agent. Equal plans have equal digests. */
+    /** Digest of a plan, keyed with an agent secret. Equal plans have equal digests. */
     plan_digest: hex(32).optional(),
   }),
 ]);
@@ -143,7 +143,7 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
   }),
   /** The agent keeps a report until an `ack` includes its sequence number. */
   z.strictObject({ type: z.literal('report'), seq: sequence, reports: reportsSchema }),
-  /** A part of the JSON text of a `reports` array that is too large for one frame. */
+  /** Part of the JSON text of a `reports` array that is too large for one frame. */
   z.strictObject({
     type: z.literal('report_part'),
     seq: sequence,
@@ -153,7 +153,7 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
   }),
   /**
    * Samples that the agent keeps until `metrics_stored`, and otherwise sends again on the next link. The agent sends
-   * one such message at a time. Since version 3, the answer is `metrics_refused` if the samples could not be stored.
+   * one such message at a time. Since version 3, the response is `metrics_refused` if the samples could not be stored.
    */
   z.strictObject({
     type: z.literal('metrics'),
@@ -170,19 +170,19 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
     shell: z.string().max(4096),
     user: z.string().max(256),
   }),
-  /** The answer to `terminal_open` if no shell has started. */
+  /** The response to `terminal_open` if no shell has started. */
   z.strictObject({
     type: z.literal('terminal_refused'),
     channel,
     code: z.enum(terminalRefusals),
     message: z.string().max(1024),
   }),
-  /** The last message of a terminal, after all of its output, even after `terminal_close`. Unknown values are null. */
+  /** A terminal's last message, after all of its output, even after `terminal_close`. Unknown values are null. */
   z.strictObject({
     type: z.literal('terminal_exited'),
     channel,
     exit_code: z.number().int().min(0).max(255).nullable(),
-    /** Name of the signal that ended the shell, such as `SIGKILL`. */
+    /** Name of the signal that terminated the shell, such as `SIGKILL`. */
     signal: z.string().max(32).nullable(),
   }),
   /**
@@ -194,7 +194,7 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
     reason: z.string().max(256),
     /**
      * Since version 4. The process reconnects immediately with a new key. Until then, the orchestrator accepts no other
-     * process of the agent.
+     * process for this agent.
      */
     returns: z.literal(true).optional(),
   }),

@@ -35,7 +35,7 @@ describe('reports one fault of a hostile message that has many', () => {
     ['reports of no shape', { type: 'report', seq: 1, reports: many.slice(0, 64).map(() => ({})) }],
     ['samples of no shape', { type: 'metrics', samples: many.map(() => ({})) }],
     ['drift hints', { type: 'drift_hint', keys: many }],
-  ])('reports only the first fault of %s', (_, message) => {
+  ])('reports only the first fault in %s', (_, message) => {
     expect(agentMessageSchema.safeParse(message).error?.issues).toHaveLength(1);
   });
 });

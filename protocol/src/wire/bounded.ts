@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * Schemas of lists and maps in messages from agents. They check the size first and stop at the first fault. Zod's own
+ * Schemas for lists and maps in messages from agents. They check the size first and stop at the first fault. Zod's own
  * schemas would check every element and describe every fault, which takes tens of milliseconds for a hostile frame.
  */
 
@@ -29,7 +29,7 @@ export const boundedList = <T extends z.ZodType>(item: T, { min, max }: { min: n
     return parsed;
   });
 
-/** Returns the schema of a map of strings. Lengths are in UTF-16 code units. */
+/** Returns the schema for a map of strings. Lengths are in UTF-16 code units. */
 export const boundedTexts = (max: { entries: number; keyLength: number; valueLength: number }) =>
   z.unknown().transform((value, context): Record<string, string> => {
     if (typeof value !== 'object' || value === null || Array.isArray(value))

@@ -1,4 +1,4 @@
-/** Maximum bytes of the reason in a close frame. WebSocket libraries throw for a longer one. */
+/** Maximum bytes of a close frame's reason. WebSocket libraries throw for a longer one. */
 const closeReasonBytes = 123;
 
 /** Cuts a reason between two characters if it is too long for a close frame. */

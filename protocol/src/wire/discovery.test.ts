@@ -59,7 +59,7 @@ describe('announcement', () => {
     expect(read).toBeGreaterThan(50);
   });
 
-  test('refuses announcements of other versions, truncated announcements, and trailing bytes', () => {
+  test('refuses announcements with other versions, truncated announcements, and trailing bytes', () => {
     fc.assert(
       fc.property(announcements, bytes(64), fc.integer({ min: 1, max: 80 }), (announcement, signature, more) => {
         const datagram = datagramOf(announcement, signature);

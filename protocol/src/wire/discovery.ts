@@ -1,7 +1,7 @@
 import { signedContexts } from '../signed-contexts.ts';
 
 /**
- * The datagram that announces the address of an orchestrator to agents that have none. All numbers are big-endian:
+ * The datagram that announces an orchestrator's address to agents that have none. All numbers are big-endian:
  *
  *     4  "MSTR"
  *     1  version of this format
@@ -38,7 +38,7 @@ export interface UncheckedAnnouncement extends Announcement {
 }
 
 export const announcementLimits = {
-  /** Maximum difference of the two clocks including the time in transit, in seconds. */
+  /** Maximum clock skew, including time in transit, in seconds. */
   clockSkewSecs: 600,
   longestBytes: 128 + 253,
 } as const;

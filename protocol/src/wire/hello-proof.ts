@@ -2,8 +2,7 @@ import { agentVersionPattern } from './agent-message.ts';
 import { limits } from './limits.ts';
 
 /**
- * The fields of a hello that prove the possession of its key. The other fields are read only after the proof is
- * verified.
+ * The fields of a hello that prove possession of its key. The other fields are read only after the proof is verified.
  */
 export interface HelloProof {
   /** Hex, 32 bytes. */
@@ -19,8 +18,8 @@ const publicKey = /^[0-9a-f]{64}$/;
 const signature = /^[0-9a-f]{128}$/;
 
 /**
- * Reads the proof from a message, which is hostile until its signature is verified. The cost does not depend on the
- * other fields.
+ * Reads the proof from a message. The message is hostile until its signature is verified. The cost does not depend on
+ * the other fields.
  * @param json the parsed message
  * @returns the proof, or a description of the fault
  */
@@ -44,7 +43,7 @@ export function readHelloProof(json: unknown): HelloProof | string {
   return { public_key: given.public_key, signature: given.signature, versions, agent_version };
 }
 
-/** Returns the type of a message that was not validated, in a form that is safe to log. */
+/** Returns the type of a message before it is validated, in a form that is safe to log. */
 export function messageType(json: unknown): string {
   const type = typeof json === 'object' && json !== null && 'type' in json ? json.type : null;
   return typeof type === 'string' && /^[a-z_]{1,32}$/.test(type) ? type : 'a message of no known type';

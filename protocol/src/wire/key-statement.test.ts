@@ -28,7 +28,7 @@ describe('key statement', () => {
     expect(() => text({ formerUntil: 1.5 })).toThrow(RangeError);
   });
 
-  test('accepts only key statements within the limits of age and of the grace period', () => {
+  test('accepts only key statements within the age and grace-period limits', () => {
     const { takenSecs, longestGraceSecs, clockSkewSecs } = keyStatementLimits;
     const fault = (at: number, part: Partial<KeyStatement> = {}) => keyStatementFault({ ...statement, ...part }, at);
     expect(fault(now)).toBeNull();

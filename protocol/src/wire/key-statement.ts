@@ -1,8 +1,8 @@
 import { signedContexts } from '../signed-contexts.ts';
 
 /**
- * A statement of an agent that a new key replaces its former key. The former key signs it, and the holder of the new
- * key presents it.
+ * An agent's statement that a new key replaces its former key. The former key signs it, and the holder of the new key
+ * presents it.
  */
 
 export interface KeyStatement {
@@ -12,7 +12,7 @@ export interface KeyStatement {
   key: Uint8Array;
   /** Unix seconds on the agent's clock. */
   madeAt: number;
-  /** End of the former key's validity, Unix seconds. */
+  /** When the former key expires, Unix seconds. */
   formerUntil: number;
 }
 
@@ -25,7 +25,7 @@ export const keyStatementLimits = {
   mostEarlier: 8,
   /** Maximum remaining validity of the former key, in seconds. */
   longestGraceSecs: 30 * 86_400,
-  /** Maximum difference of the two clocks in seconds. */
+  /** Maximum clock skew in seconds. */
   clockSkewSecs: 600,
 } as const;
 
@@ -50,7 +50,7 @@ export function keyStatementBytes({ formerKey, key, madeAt, formerUntil }: KeySt
 }
 
 /**
- * Checks the times of a statement.
+ * Checks the times in a statement.
  * @param formerSeenAt Unix seconds at which the orchestrator last saw the former key. The statement does not expire if
  *   this is before `madeAt`. By default, the statement always expires
  * @returns a description of the fault; null if the times are valid

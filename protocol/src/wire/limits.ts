@@ -1,35 +1,35 @@
 /**
- * Limits of the link, which agent and orchestrator enforce on each other. In bytes and milliseconds, unless a name
+ * Link limits, which the agent and the orchestrator enforce on each other. In bytes and milliseconds, unless a name
  * states otherwise.
  */
 export const limits = {
   /**
-   * Maximum size of a text frame from an agent. Small, so that a burst does not permanently enlarge the receive buffer
-   * of the link.
+   * Maximum size of a text frame from an agent. Small, so that a burst does not permanently enlarge the link's receive
+   * buffer.
    */
   agentFrameBytes: 32 * 1024,
-  /** Maximum size of a frame from the orchestrator, which may contain a desired set with its file contents. */
+  /** Maximum size of a frame from the orchestrator. A frame may contain a desired state with its file contents. */
   orchestratorFrameBytes: 64 * 1024 * 1024,
-  /** Maximum number of sent bytes without an acknowledgment or a credit. */
+  /** Maximum number of sent bytes that are neither acknowledged nor credited. */
   unacknowledgedBytes: 8 * 1024,
-  /** Maximum length, in characters, of a part of a report that is too large for one frame. */
+  /** Maximum length of a report part, in characters. A report is split if it is too large for one frame. */
   reportPartLength: 4 * 1024,
-  /** Maximum number of parts of a report. A part is shorter than its maximum if its text grows when encoded. */
+  /** Maximum number of parts per report. A part is shorter than its maximum if its text grows when encoded. */
   reportParts: 4 * 1024,
-  /** Maximum length of a report of joined parts, in characters. */
+  /** Maximum length of a report after its parts are joined, in characters. */
   reportLength: 4 * 1024 * 1024,
   /** Maximum number of protocol versions that a hello may offer. */
   helloVersions: 16,
   helloTimeoutMs: 10_000,
   pingIntervalMs: 30_000,
-  /** Number of unanswered pings after which the link is lost. */
+  /** Number of pings without a pong after which the link is lost. */
   missedPings: 3,
   /** Maximum average number of control messages from an agent per second. */
   agentMessagesPerSecond: 500,
   agentMessageBurst: 2_000,
   reconnectBaseMs: 500,
   reconnectCapMs: 60_000,
-  /** Maximum backoff if the last link ended less than `recentLinkMs` ago. */
+  /** Maximum backoff if the last link closed less than `recentLinkMs` ago. */
   recentReconnectCapMs: 5_000,
   recentLinkMs: 5 * 60_000,
   /** Minimum duration of a link that resets the backoff. */
@@ -38,37 +38,37 @@ export const limits = {
   shortLinks: 10,
   /** Delay before a rejected or removed agent connects again. */
   rejectedRetryAfterSecs: 600,
-  /** Maximum time to wait for an answer on the old link when a second process uses the same key. */
+  /** Maximum time to wait for a response on the old link when a second process uses the same key. */
   cloneProbeMs: 5_000,
-  /** Maximum number of results of one operation: the largest desired set, and as many removals. */
+  /** Maximum results per operation: the largest desired state, and as many removals. */
   maxResults: 40_000,
   /** Maximum number of resources in an operation. Further results up to `maxResults` are removals. */
   maxResources: 20_000,
-  /** Maximum length of the name of the resource in an output, in characters. */
+  /** Maximum length of the resource name in an output, in characters. */
   outputResourceLength: 4_300,
-  /** Maximum number of samples in one message, which fit in a frame. */
+  /** Maximum number of samples per message, which fit in a frame. */
   samplesOfMessage: 48,
   maxAttributes: 512,
   maxAttributeLength: 1024,
   /**
-   * Maximum size of all attributes as JSON. The rest of the frame of a hello is for 64 open operations, the hostname,
-   * and the keys.
+   * Maximum size of all attributes as JSON. The rest of a hello's frame is for 64 open operations, the hostname, and
+   * the keys.
    */
   attributesBytes: 24 * 1024,
   maxScriptOutputLength: 256 * 1024,
   /** Maximum size of an `output_progress` frame. Results fit in the other half of the window. */
   outputProgressBytes: 4 * 1024,
-  /** Minimum interval between `output_progress` messages. A message also waits for the answer to the previous one. */
+  /** Minimum interval between `output_progress` messages. A message also waits for the response to the previous one. */
   outputProgressIntervalMs: 1_000,
-  /** Maximum channel number of a terminal on a link, which has 32 bits. */
+  /** Maximum terminal channel number on a link; channel numbers have 32 bits. */
   mostChannel: 0xffff_ffff,
-  /** Maximum terminal bytes in one binary frame. */
+  /** Maximum terminal bytes per binary frame. */
   terminalFrameBytes: 16 * 1024,
-  /** Maximum output of a terminal without a `terminal_credit`. */
+  /** Maximum terminal output without a `terminal_credit`, in bytes. */
   terminalOutputWindowBytes: 256 * 1024,
-  /** Maximum input of a terminal without a `terminal_credit`. */
+  /** Maximum terminal input without a `terminal_credit`, in bytes. */
   terminalInputWindowBytes: 64 * 1024,
-  /** The rate of smaller frames of a terminal is limited, because an agent can join small pieces of output. */
+  /** A terminal's rate of smaller frames is limited, because an agent can join small chunks of output. */
   terminalSmallFrameBytes: 4 * 1024,
   terminalSmallFramesPerSecond: 250,
   /** Maximum burst of small frames. A stalled network can deliver these together before the link counts as lost. */

@@ -57,9 +57,9 @@ const operation = z.strictObject({
   operation_id: operationId,
   kind: z.enum(operationKinds),
   modules: z.array(z.string()),
-  /** The whole desired set in execution order. Empty for drift, which is measured against the agent's snapshot. */
+  /** The whole desired state in execution order. Empty for drift, which is measured against the agent's snapshot. */
   resources: z.array(resource),
-  /** Modules outside the desired set whose resources the agent leaves unchanged. */
+  /** Modules outside the desired state whose resources the agent leaves unchanged. */
   keep_modules: z.array(z.string()),
   /** For drift, the apply whose snapshot the machine is compared with. */
   snapshot_operation_id: operationId.nullable(),
@@ -68,7 +68,7 @@ const operation = z.strictObject({
    * digest.
    */
   plan_digest: hex(32).optional(),
-  /** For an apply, the verifications after it, in order. */
+  /** For an apply, the verifications to run afterward, in order. */
   verify: z.array(verificationSchema).optional(),
 });
 export type OperationMessage = Omit<z.infer<typeof operation>, 'resources'> & { resources: ResolvedResource[] };
@@ -80,7 +80,7 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
     public_key: hex(32),
     versions: z.array(z.number().int().positive()),
   }),
-  /** The record and the attributes of the agent are committed. */
+  /** The agent's record and attributes are committed. */
   z.strictObject({
     type: z.literal('welcome'),
     version: z.number().int().positive(),
@@ -93,7 +93,7 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
     acknowledged: z.number().int().nonnegative(),
     /** Seconds between samples. */
     metrics_interval: z.number().int().positive().optional(),
-    /** The open operations of the hello whose end the orchestrator has recorded. */
+    /** The open operations in the hello that the orchestrator has recorded as ended. */
     settled_operations: z.array(operationId),
   }),
   z.strictObject({
@@ -109,14 +109,14 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('ack'), seq: z.number().int().nonnegative() }),
   /** A part of a large report was received. It no longer counts against the window, but is not committed. */
   z.strictObject({ type: z.literal('credit'), seq: z.number().int().positive(), part: z.number().int().nonnegative() }),
-  /** The samples of the last `metrics` are stored, or dropped because of their time. */
+  /** The samples of the last `metrics` are stored, or dropped because of their timestamps. */
   z.strictObject({ type: z.literal('metrics_stored'), collected_at: z.number().int() }),
   /** Since version 3. No sample of the last `metrics` was stored. The agent resends the samples after this delay. */
   z.strictObject({ type: z.literal('metrics_refused'), retry_after_secs: z.number().positive() }),
   /** Since version 2. The last `output_progress` was processed or dropped, and the agent may send the next one. */
   z.strictObject({ type: z.literal('output_taken') }),
   /**
-   * Starts a shell. The answer is `terminal_opened` or `terminal_refused`. Channels count from 1 on each link and
+   * Starts a shell. The response is `terminal_opened` or `terminal_refused`. Channels count from 1 on each link and
    * identify the terminal in later messages. Terminal messages require version 3 or later.
    */
   z.strictObject({
@@ -132,8 +132,8 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
   }),
   z.strictObject({ type: z.literal('terminal_resize'), channel, cols: terminalLength, rows: terminalLength }),
   /**
-   * Ends the shell. The answer is `terminal_exited`, unless it was already sent, or `terminal_refused` if no shell has
-   * started. Later output gets no credit, and the shell ends without waiting for credit.
+   * Terminates the shell. The response is `terminal_exited`, unless it was already sent, or `terminal_refused` if no
+   * shell has started. Later output gets no credit, and the shell exits without waiting for credit.
    */
   z.strictObject({ type: z.literal('terminal_close'), channel, reason: z.string().max(256) }),
   /** Number of output bytes that were processed since the last credit. */

@@ -1,8 +1,8 @@
 import { limits } from './limits.ts';
 
 /**
- * Binary frames of the link in both directions: one byte for the kind, the channel of the terminal as 32 bits in
- * big-endian order, and the bytes of output or input.
+ * Binary frames of the link in both directions: one byte for the kind, the terminal's channel as 32 bits in big-endian
+ * order, and the output or input bytes.
  */
 const kindTerminal = 1;
 const headerBytes = 5;

@@ -1,19 +1,19 @@
 /**
- * Protocol versions and what each of them added.
+ * Protocol versions and what each added.
  *
  * 1 — A hello with a signature over the TLS exporter; the operations apply, plan, and drift; reports that are
- *     acknowledged by sequence number. The end of a plan may have a digest (`plan_digest`) to which an apply may be
- *     bound.
- * 2 — Output of running programs (`output_progress`, answered by `output_taken`), verifications after an apply
+ *     acknowledged by sequence number. The final report of a plan may have a digest (`plan_digest`) to which an apply
+ *     may be bound.
+ * 2 — Output of running programs (`output_progress`, acknowledged by `output_taken`), verifications after an apply
  *     (`verify`), and the agent's clock in the hello and with changed attributes (`clock_ms`).
- * 3 — Terminals (`terminal_*`, and binary frames for their output and input), and an answer to samples that could not
- *     be stored (`metrics_refused`).
+ * 3 — Terminals (`terminal_*`, and binary frames for their output and input), and a response for samples that could
+ *     not be stored (`metrics_refused`).
  * 4 — Key rotation: the hello presents a new key with a statement signed by the old one (`key_statement`), and the
  *     welcome names the agent (`node_id`). Refusals of an expired key and of an unacceptable one (`key_replaced`,
  *     `key_refused`).
  * 5 — Statements of earlier rotations in the hello (`earlier_statements`), for an orchestrator that was restored from a
  *     backup, and the refusal of a key whose former keys are all unknown (`key_unknown`).
- * 6 — Conditions of resources that are evaluated on the machine (`only_if`).
+ * 6 — Resource conditions that are evaluated on the machine (`only_if`).
  *
  * Every message has a strict schema, so neither side may send fields that are newer than the version of the link. The
  * agent learns that version from the challenge and the welcome.

@@ -1,4 +1,4 @@
-/** All types of events in the audit log. New types may be added, but the meaning of a type never changes. */
+/** All event types in the audit log. New types may be added, but the meaning of a type never changes. */
 
 export type EventSeverity = 'info' | 'warning' | 'critical';
 

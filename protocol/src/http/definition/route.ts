@@ -14,7 +14,7 @@ export interface Route {
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
-  /** `operator` requires a sign-in session, and `admin` the session of an admin. */
+  /** `operator` requires a sign-in session, and `admin` an admin's sign-in session. */
   readonly access: 'anyone' | 'operator' | 'admin';
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
@@ -28,11 +28,11 @@ export interface Route {
   /** Schemas by status code, the usual one first; null for a response without a body. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
   /**
-   * Media types by status code of responses that are not JSON. Such a response is sent unchanged, and its schema only
-   * describes the text.
+   * Media types, by status code, for responses that are not JSON. Such a response is sent unchanged, and its schema
+   * only describes the text.
    */
   readonly media?: Readonly<Record<number, string | readonly [string, ...string[]]>>;
-  /** Errors of this route. `errorsOf` adds those that all routes share. */
+  /** Errors specific to this route. `errorsOf` adds those that all routes share. */
   readonly errors: readonly ErrorCode[];
   /**
    * Whether the body is secret. Requests over plain HTTP from another machine are then refused before the body is read.

@@ -1,4 +1,4 @@
-/** Descriptions of the groups of routes by tag. */
+/** Descriptions of route groups, by tag. */
 export const tagDescriptions: Readonly<Record<string, string>> = {
   'Sign-in': 'Signing in with a key or a web login, and renewing and ending sign-in sessions.',
   Operators: 'Users and programs that may sign in with a key.',

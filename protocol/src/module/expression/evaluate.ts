@@ -7,7 +7,7 @@ import { type Expression, parseExpressions, soleExpression, written } from './ex
 export interface Scope {
   readonly agent: AgentFacts;
   readonly parameters: ReadonlyMap<string, Json>;
-  /** The current element of the list; undefined outside of `for_each`. */
+  /** The current element of the list; undefined outside `for_each`. */
   readonly each: Json | undefined;
 }
 
@@ -59,7 +59,7 @@ function inText(expression: Expression, value: Json): string | Evaluated {
     if (odd === -1) return value.map(String).join(separator);
     return fault(`element ${odd} of ${written(expression)} is not a plain value, so join cannot use it`);
   }
-  // The default of a missing list replaces the joined text.
+  // The default for a missing list replaces the joined text.
   if (separator !== null && value !== expression.fallback)
     return fault(`${written(expression)} is not a list, so join cannot use it`);
   if (typeof value !== 'object') return String(value);
@@ -84,8 +84,8 @@ export function evaluateSole(text: string, shape: Field['shape'], scope: Scope):
 }
 
 /**
- * Converts a text, such as an attribute of the agent, to the type of the field. Returns any other text unchanged, so
- * that the validation of the field refuses it.
+ * Converts a text, such as an agent attribute, to the field's type. Returns any other text unchanged, so that the
+ * field's validation refuses it.
  */
 function coerced(value: Json, shape: Field['shape']): Json {
   if (shape === 'list' && Array.isArray(value)) return value.map(asText);

@@ -73,7 +73,7 @@ describe('parseExpressions', () => {
     expect(faultOf(text)).toBe(message);
   });
 
-  test('reports all faulty expressions of a text', () => {
+  test('reports all faulty expressions in a text', () => {
     expect(parseExpressions('${{ a }} ${{ tag.b }} ${{ c }}').faults.map(({ offset }) => offset)).toEqual([0, 22]);
   });
 
@@ -86,7 +86,7 @@ describe('parseExpressions', () => {
   });
 });
 
-/** Text with many characters that have a meaning in expressions. */
+/** Text with many characters that are special in expressions. */
 const tricky = fc
   .array(fc.oneof(fc.constantFrom('$', '{', '}', '$${{', '${{', '}}', ' ', '|', '"', '\\', 'secrets.x'), fc.string()))
   .map((pieces) => pieces.join(''));

@@ -43,7 +43,7 @@ const keyPatterns: Record<Exclude<ExpressionRoot, 'each'>, { pattern: RegExp; fo
 const roots = [...Object.keys(keyPatterns), 'each'];
 
 /**
- * Splits a text of a module into plain text and expressions, without evaluating them. `$${{` yields the plain text
+ * Splits text from a module into plain text and expressions, without evaluating them. `$${{` yields the plain text
  * `${{`. Takes linear time for any text.
  *
  * @returns the parts, and at most `maximumFaults` faults
@@ -80,7 +80,7 @@ export function parseExpressions(text: string): { parts: Part[]; faults: Express
   return { parts, faults };
 }
 
-/** Escapes a text, so that parsing it as a text of a module yields the same text without expressions. */
+/** Escapes a text, so that parsing it as text from a module yields the same text without expressions. */
 export const escapeExpressions = (text: string): string =>
   // A function, because `$$` in a replacement string stands for one `$`.
   text.replaceAll(open, () => `$${open}`);
@@ -110,7 +110,7 @@ const word = /[A-Za-z_]+/y;
 
 const filters = ['default', 'join'] as const;
 type Filter = (typeof filters)[number];
-/** Maximum length of a separator in characters. Limited, because it is repeated for each element of a list. */
+/** Maximum separator length in characters. Limited, because it is repeated for each element of a list. */
 const maximumSeparator = 64;
 const isFilter = (name: string): name is Filter => (filters as readonly string[]).includes(name);
 

@@ -8,7 +8,7 @@ const isPlainObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Returns the schema of an object with known keys. Drops `x-` keys, treats null as absent, and suggests the closest
+ * Returns the schema for an object with known keys. Drops `x-` keys, treats null as absent, and suggests the closest
  * known name for an unknown key.
  * @param noun description of the object for messages
  * @param shape schemas of all fields; optional fields are `.optional()`

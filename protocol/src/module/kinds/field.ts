@@ -12,7 +12,7 @@ export interface Field<T = unknown> {
   /** Schema of the value as sent to agents, with evaluated expressions. */
   readonly resolved: z.ZodType<T>;
   /**
-   * Whether the field may contain `${{ secrets.x }}`. Only free text may, because other values are validated before the
+   * Whether the field may contain `${{ secrets.x }}`. Only free text may, because other values are validated before
    * dispatch, when secrets are unknown.
    */
   readonly secrets: boolean;
@@ -34,13 +34,13 @@ function notText(input: unknown): string {
   return 'must be text';
 }
 
-/** Adds the default to the description of a field. */
+/** Adds the default to a field's description. */
 const withDefault = (description: string, whenAbsent: string | undefined) =>
   whenAbsent === undefined
     ? { description, rest: {} }
     : { description: `${description}; default: ${whenAbsent}`, rest: { whenAbsent } };
 
-/** Returns the schema of text as written. Checks the format only if the text contains no expression. */
+/** Returns the schema for text as written. Checks the format only if the text contains no expression. */
 function declaredText(check: Check | undefined, meta: Record<string, unknown>): z.ZodType {
   return z
     .string({ error: (issue) => notText(issue.input) })
@@ -59,7 +59,7 @@ function resolvedText(check: Check | undefined): z.ZodType<string> {
   });
 }
 
-/** Extends the schema of a field that is not text: also accepts a string that consists of one expression. */
+/** Extends the schema of a field that is not text to also accept a string that consists of one expression. */
 const orExpression = (schema: z.ZodType, fault: string): z.ZodType =>
   z.union(
     [
@@ -73,7 +73,7 @@ const orExpression = (schema: z.ZodType, fault: string): z.ZodType =>
   );
 
 interface TextOptions {
-  /** Pattern of text without expressions, with which editors can validate it. */
+  /** Pattern for text without expressions, so that editors can validate it. */
   readonly pattern?: string;
   readonly whenAbsent?: string;
 }

@@ -102,7 +102,7 @@ export const fileKinds = {
     },
     exclusive: [['before', 'after']],
     needs: { backrefs: 'match' },
-    // `match` takes precedence, because two lines with the same `match` would replace each other at every apply.
+    // `match` takes precedence, because two lines with the same `match` would replace each other on every apply.
     identifiedBy: (body) => ['path', body.match === undefined ? 'line' : 'match'],
     identity: (body) => joined(body.path, '#', body.match ?? body.line),
   }),

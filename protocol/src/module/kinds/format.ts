@@ -1,6 +1,6 @@
 /**
- * Checks the format of a field. Returns the fault of a text as the end of a sentence about the field, or undefined.
- * Checks run at upload, if the text contains no expression, and again after resolution, because an expression may yield
+ * Checks a field's format. Returns the fault in a text, worded to complete a sentence about the field, or undefined.
+ * Checks run on upload, if the text contains no expression, and again after resolution, because an expression may yield
  * any value.
  */
 export type Check = (text: string) => string | undefined;
@@ -36,8 +36,8 @@ export const noNul: Check = (text) => (text.includes('\0') ? 'must not contain a
 export const mode: Check = byPattern(/^[0-7]{3,4}$/, 'must be 3 or 4 octal digits in quotes, such as "0644"');
 
 /**
- * An absolute POSIX path in its canonical spelling. Two spellings of one path would be two identities, so that a
- * conflict would not be detected.
+ * An absolute POSIX path in its canonical spelling. Two spellings of one path would be two identities, so a conflict
+ * between them would not be detected.
  */
 const unixPath: Check = (path) => {
   if (!path.startsWith('/')) return 'must be an absolute path, starting with "/"';

@@ -37,7 +37,7 @@ export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
   readonly triggers: readonly Trigger[];
   /** Whether `template` may replace `content`. */
   readonly templated: boolean;
-  /** At most one field of each group may be given. */
+  /** At most one field in each group may be given. */
   readonly exclusive: readonly (readonly string[])[];
   /** Maps a field to another field that it requires. */
   readonly needs: Readonly<Record<string, string>>;
@@ -78,8 +78,8 @@ interface KindOptions<R extends Fields, O extends Fields>
 
 /**
  * Defines a kind.
- * @param options `space` defaults to the name of the kind, which the table of kinds sets. `identity` defaults to the
- * value of the first identifying field
+ * @param options `space` defaults to the kind's name, which the table of kinds sets. `identity` defaults to the value
+ * of the first identifying field
  */
 export function defineKind<const R extends Fields, const O extends Fields>(options: KindOptions<R, O>): Kind<R, O> {
   const given = options.identifiedBy ?? [Object.keys(options.required)[0] as string];

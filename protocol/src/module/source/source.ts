@@ -4,11 +4,11 @@ export const moduleLimits = {
   bytes: 2 * 1024 * 1024,
   /** Nesting depth of mappings and lists, with expanded aliases. */
   depth: 32,
-  /** Number of mappings, lists, and values, without keys. An alias counts at each use. */
+  /** Number of mappings, lists, and values, without keys. An alias counts each time it is used. */
   nodes: 10_000,
-  /** Characters of all text. An alias counts at each use. */
+  /** Characters of all text. An alias counts each time it is used. */
   expandedCharacters: 4 * 1024 * 1024,
-  /** Reported faults of a module. One more fault states the number of the others. */
+  /** Maximum faults reported per module. One more fault states how many others there are. */
   faults: 500,
 } as const;
 
@@ -80,8 +80,8 @@ export function decodeSource(source: string | Uint8Array): DecodedSource {
 const tooLarge = () => refusal(`the module is larger than ${moduleLimits.bytes / 1024 / 1024} MiB`);
 
 /**
- * Returns the position of the first byte that is not UTF-8. Uses bisection, because the decoder does not report the
- * position of a fault.
+ * Returns the position of the first byte that is not UTF-8. Uses bisection, because the decoder does not report where
+ * the fault is.
  */
 function firstInvalid(bytes: Uint8Array): { line: number; column: number } {
   const decodes = (length: number): boolean => {

@@ -35,7 +35,7 @@ interface Entry {
  * before any recursion, and does not copy aliases.
  *
  * @param text result of `decodeSource`
- * @returns the tree, or undefined if the document cannot be parsed; the faults of the text; and the paths (JSON
+ * @returns the tree, or undefined if the document cannot be parsed; the faults in the text; and the paths (JSON
  *   pointers) of faulty parts that were replaced with null
  */
 export function readTree(
@@ -198,7 +198,8 @@ function measure(children: readonly TreeNode[], keyCharacters: number): Pick<Ext
     height = Math.max(height, child.height);
     characters += child.characters;
   }
-  // Nested aliases can double these numbers at each level, but the limits are far below the loss of precision.
+  // Nested aliases can double these numbers at each level, but the limits are far below the point where numbers lose
+  // precision.
   return { size, height: height + 1, characters };
 }
 

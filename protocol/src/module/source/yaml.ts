@@ -4,10 +4,10 @@ import { moduleLimits } from './source.ts';
 /** Receives a fault at an offset of the text. The path is a JSON pointer. */
 export type Report = (message: string, offset: number, path?: string) => void;
 
-/** Thrown after a fault was reported, to end the parsing. */
+/** Thrown after a fault was reported, to stop parsing. */
 export class Abandoned extends Error {}
 
-/** Reports a fault, and ends the parsing. */
+/** Reports a fault, and stops parsing. */
 export const abandon = (report: Report, message: string, offset: number): never => {
   report(message, offset);
   throw new Abandoned();
@@ -25,7 +25,7 @@ const maximumStack = 2 * moduleLimits.depth + 8;
 export const tooMany = `more than ${moduleLimits.nodes} values: split the module`;
 export const tooDeep = `nested deeper than ${moduleLimits.depth} levels`;
 
-/** Splits text into tokens, and ends the parsing at the first exceeded limit. */
+/** Splits text into tokens, and stops parsing at the first exceeded limit. */
 function tokenise(text: string, report: Report): CST.Token[] {
   const tokens: CST.Token[] = [];
   const parser = new Parser();
@@ -67,7 +67,7 @@ function tokenise(text: string, report: Report): CST.Token[] {
  * @throws Abandoned if the document exceeds a limit or is invalid, after the fault was reported
  */
 export function composeDocument(text: string, report: Report): Document.Parsed {
-  // The composer's check of unique keys compares all pairs of keys. `readTree` checks them in linear time.
+  // The composer's check for unique keys compares all pairs of keys. `readTree` checks them in linear time.
   const composer = new Composer({
     version: '1.2',
     merge: false,
@@ -91,7 +91,7 @@ export function composeDocument(text: string, report: Report): Document.Parsed {
   return document as Document.Parsed;
 }
 
-/** Adds instructions to the parser's message, which has none. */
+/** Adds instructions, because the parser's message has none. */
 function explain(code: string, message: string): string {
   const cause = message.replace(/\s+/g, ' ').trim();
   if (code === 'TAB_AS_INDENT') return 'YAML does not allow tabs for indentation: use spaces';
