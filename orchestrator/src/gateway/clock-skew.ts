@@ -2,13 +2,13 @@ import type { Log } from '../../../lib/src/log.ts';
 import type { Link } from './link.ts';
 
 /**
- * The difference between the clocks of an agent and the orchestrator. Expiry and recorded times use the orchestrator's
- * clock. The difference still affects logs and certificates on the machine, so it is reported.
+ * The clock skew between an agent and the orchestrator. Expiry and recorded times use the orchestrator's clock. The
+ * skew still affects logs and certificates on the machine, so it is reported.
  */
 
-/** Attribute that contains the difference in seconds. Set only if the difference is noticeable. */
+/** Attribute that contains the skew in seconds. Set only if the skew is noticeable. */
 const attribute = 'clock_skew_secs';
-/** Smaller differences may result from network or processing delays. */
+/** A smaller skew may result from network or processing delays. */
 const noticeableSecs = 10;
 
 /** @returns whole seconds by which the agent's clock is ahead; null if the agent sent no time */
@@ -17,13 +17,13 @@ export const skewOf = (agentMs: number | undefined, nowMs: number): number | nul
 
 const isNoticeable = (skew: number | null): skew is number => skew !== null && Math.abs(skew) >= noticeableSecs;
 
-/** Adds the measured difference to the attributes of an agent, and removes any value that the agent sent for it. */
+/** Adds the measured skew to an agent's attributes, and removes any value that the agent sent for it. */
 export function withSkew(attributes: Record<string, string>, skew: number | null): Record<string, string> {
   const { [attribute]: _, ...others } = attributes;
   return isNoticeable(skew) ? { ...others, [attribute]: String(skew) } : others;
 }
 
-/** Logs a noticeable difference, unless a similar difference was logged last. */
+/** Logs a noticeable skew, unless a similar skew was logged last. */
 export function warnOfSkew(log: Log, link: Pick<Link, 'nodeId' | 'clockSkewSecs' | 'loggedClockSkewSecs'>): void {
   const { nodeId, clockSkewSecs, loggedClockSkewSecs } = link;
   if (loggedClockSkewSecs !== null && !isNoticeable((clockSkewSecs ?? 0) - loggedClockSkewSecs)) return;

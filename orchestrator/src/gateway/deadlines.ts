@@ -1,4 +1,4 @@
-/** Tracks deadlines of items that share one time limit, without a timer for each item. */
+/** Tracks deadlines for items that share one time limit, without a timer for each item. */
 export class Deadlines<T> {
   private readonly allowedMs: number;
   /** Time at which each item was added. The insertion order is also the order of expiry. */

@@ -5,7 +5,7 @@ import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
 import type { GatewayLimits } from './limits.ts';
 import { type Link, workFlags } from './link.ts';
 
-/** Maximum number of links served in one turn of the event loop. */
+/** Maximum number of links served per event-loop turn. */
 const linksPerTurn = 32;
 /** Assumed size of the first operation, in bytes. */
 const bytesExpected = 512 * 1024;
@@ -114,7 +114,7 @@ export class Dispatcher {
     }
     link.standing = standing;
     if (standing.status === 'approved' && link.ignoredReports) {
-      // Only a new link makes the agent resend reports that were ignored before its approval.
+      // Only a new link makes the agent resend reports that were ignored before it was approved.
       link.send({ type: 'drain', retry_after_secs: 0 });
       link.close(1012, 'approved');
       return;
@@ -160,7 +160,9 @@ export class Dispatcher {
     });
   }
 
-  /** Encodes an operation as JSON. Operations of many agents contain the same list of resources, which is encoded once. */
+  /**
+   * Encodes an operation as JSON. Many agents' operations contain the same list of resources, which is encoded once.
+   */
   private encode({ resources, ...rest }: OperationMessage): Buffer {
     let encoded = this.resources.get(resources);
     if (encoded === undefined) {

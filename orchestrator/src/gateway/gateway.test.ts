@@ -106,7 +106,7 @@ afterEach(async () => {
   await bus.close();
 });
 
-describe('admission of agents', () => {
+describe('agent admission', () => {
   test('welcomes an agent that proves its key, once it is recorded', async () => {
     await start();
     let commit = () => {};
@@ -128,7 +128,7 @@ describe('admission of agents', () => {
     expect(links.calls).toContain('closed: bye: stopped');
   });
 
-  test('records the complete reason of a `bye`, even if it exceeds a close frame', async () => {
+  test('records the complete reason in a `bye`, even if it exceeds a close frame', async () => {
     await start();
     for (const reason of ['x'.repeat(256), '😀'.repeat(128), 'a\ud83d'.repeat(128)]) {
       const agent = await dial();
@@ -141,7 +141,7 @@ describe('admission of agents', () => {
     await (await dial()).join();
   });
 
-  test('ends only the link whose message causes an internal error', async () => {
+  test('closes only the link whose message causes an internal error', async () => {
     await start();
     const [agent, other] = [await dial(), await dial()];
     await agent.join();
@@ -160,7 +160,7 @@ describe('admission of agents', () => {
     expect(gateway.presence.isConnected(other.key.nodeId)).toBe(true);
   });
 
-  test('truncates the reason of a close frame between two characters', () => {
+  test('truncates the reason in a close frame between two characters', () => {
     for (const [reason, expected] of [
       ['short', 'short'],
       ['x'.repeat(200), 'x'.repeat(123)],
@@ -255,7 +255,7 @@ describe('admission of agents', () => {
     );
   });
 
-  test('refuses keys of small order and keys that are not canonical', async () => {
+  test('refuses small-order keys and non-canonical keys', async () => {
     await start();
     const identityPoint = `01${'00'.repeat(31)}`;
     const notReduced = `f0${'ff'.repeat(30)}7f`;
@@ -285,7 +285,7 @@ describe('admission of agents', () => {
     expect(links.calls).not.toContain('attributes');
   });
 
-  test('checks the signature of a hello before its other fields', async () => {
+  test('checks the signature in a hello before its other fields', async () => {
     await start();
     const agent = await dial();
     const good = await agent.hello();
@@ -300,7 +300,7 @@ describe('admission of agents', () => {
     });
   });
 
-  test('refuses an agent of an unknown version without repeating its agent_version', async () => {
+  test('refuses an agent with an unknown version without repeating its agent_version', async () => {
     await start();
     const agent = await dial();
     agent.send(await agent.hello({ versions: [999], agent_version: '\u009b31m' }));
@@ -343,7 +343,7 @@ describe('admission of agents', () => {
     socket.on('error', () => {});
     await new Promise((resolve) => socket.once('secureConnect', resolve));
     await agent.settled();
-    // Stops the process in the turn of the event loop in which the hello is sent.
+    // Stops the process in the event-loop turn in which the hello is sent.
     agent.send(hello);
     const upgraded = new WebSocket('ws://muster/', { createConnection: () => socket });
     const opened = new Promise((resolve, reject) => {
@@ -382,7 +382,7 @@ describe('admission of agents', () => {
     expect(await third.next('refused')).toMatchObject({ code: 'removed', retry_after_secs: 600 });
   });
 
-  test('limits the admission rate of one agent without delaying other agents', async () => {
+  test('limits an agent’s admission rate without delaying other agents', async () => {
     await start({ admissionBurst: 3, admissionsPerSecond: 0.5 });
     const key = await newAgentKey();
     for (let at = 0; at < 3; at++) {
@@ -402,7 +402,7 @@ describe('admission of agents', () => {
     await (await dial(key)).join();
   });
 
-  test('does not count connections with a copied key toward the admission rate of the agent', async () => {
+  test('does not count connections with a copied key toward the agent’s admission rate', async () => {
     await start({ admissionBurst: 3, admissionsPerSecond: 0.001 });
     const key = await newAgentKey();
     const agent = await dial(key);
@@ -423,12 +423,12 @@ describe('admission of agents', () => {
     const agent = await dial();
     agent.send(await agent.hello());
     expect(await agent.next('refused')).toMatchObject({ code: 'unavailable', retry_after_secs: 5 });
-    // The failure is not reported as a refusal of the agent.
+    // The failure is not reported as a refused agent.
     expect(links.refusals).toEqual([]);
   });
 });
 
-describe('limits of a link', () => {
+describe('link limits', () => {
   test('disconnects an agent that sends a frame that is too large, not JSON, binary, or outside the schema', async () => {
     await start();
     const large = await dial();
@@ -513,7 +513,7 @@ describe('limits of a link', () => {
       }
     }
     expect(acknowledged).toBe(60);
-    // Each piece is a frame, so the message rate also delays credit for pieces.
+    // Each chunk is a frame, so the message rate also delays credit for chunks.
     const text = JSON.stringify([finished(operation_id, 'x'.repeat(60))]);
     const parts = text.length;
     for (let part = 0; part < parts; part++) {
@@ -543,7 +543,7 @@ describe('limits of a link', () => {
     expect(hints()[3]).toBe('drift path:/5');
   });
 
-  test('sends an agent its work only after its approval', async () => {
+  test('sends an agent its work only once it is approved', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -565,7 +565,7 @@ describe('limits of a link', () => {
     expect(await agent.next('operation')).toEqual(queued);
   });
 
-  test('disconnects an agent that reports on an operation of another agent', async () => {
+  test('disconnects an agent that reports on another agent’s operation', async () => {
     await start();
     const owner = await dial();
     await owner.join();
@@ -581,7 +581,7 @@ describe('limits of a link', () => {
     expect(thief.count('ack')).toBe(0);
   });
 
-  test('limits log lines and audit events of repeated refusals, and logs the number of omitted refusals', async () => {
+  test('limits log lines and audit events for repeated refusals, and logs the number of omitted refusals', async () => {
     await start({ refusalBurst: 2, refusalsPerSecond: 1 });
     for (let i = 0; i < 5; i++) {
       const agent = await dial();
@@ -597,7 +597,7 @@ describe('limits of a link', () => {
   });
 });
 
-describe('live output of programs', () => {
+describe('live program output', () => {
   const piece = (text: string) => ({
     type: 'output_progress',
     operation_id: '01HZZZZZZZZZZZZZZZZZZZ0001',
@@ -663,7 +663,7 @@ describe('live output of programs', () => {
 });
 
 describe('operations', () => {
-  test('dispatches each operation after the end of the previous operation is committed', async () => {
+  test('dispatches each operation after the previous one has ended and its end is committed', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -739,7 +739,7 @@ describe('operations', () => {
     expect(await again.next('cancel')).toEqual({ type: 'cancel', operation_id });
   });
 
-  test('sends an agent its status if the status changed during the admission', async () => {
+  test('sends an agent its status if the status changed during admission', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -757,7 +757,7 @@ describe('operations', () => {
 });
 
 describe('reports', () => {
-  test('acknowledges reports after their commit, and commits reports that arrive during a commit together', async () => {
+  test('acknowledges reports once they are committed, and commits reports that arrive during a commit together', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -796,7 +796,7 @@ describe('reports', () => {
     expect(await again.next('ack')).toEqual({ type: 'ack', seq: 1 });
   });
 
-  test('limits the reports of an agent to its window of 8 KiB', async () => {
+  test('limits an agent’s reports to its 8 KiB window', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -828,7 +828,7 @@ describe('reports', () => {
   }
 
   /**
-   * Returns four results with 100 kB of output each, many times the window. Pieces are cut at quotes and wide
+   * Returns four results with 100 kB of output each, many times the window. Chunks are cut at quotes and wide
    * characters.
    */
   const large = (operation_id: string): Report[] =>
@@ -872,7 +872,7 @@ describe('reports', () => {
     expect(await again.next('ack')).toEqual({ type: 'ack', seq: 2 });
   });
 
-  test('refuses report pieces that are out of order, inconsistent, invalid, or stalled', async () => {
+  test('refuses report chunks that are out of order, inconsistent, invalid, or stalled', async () => {
     await start();
     const { operation_id } = operation();
     const [first, second, third] = pieces(1, large(operation_id)) as { part: number; parts: number; text: string }[];
@@ -911,7 +911,7 @@ describe('reports', () => {
     expect((await idle.next('refused')).message).toContain('stalled at piece 1 of');
   });
 
-  test('refuses report pieces whose total length exceeds the maximum of a report', async () => {
+  test('refuses report chunks whose total length exceeds the maximum report length', async () => {
     await start({ reportLength: 10_000 });
     const agent = await dial();
     await agent.join();
@@ -953,7 +953,7 @@ describe('reports', () => {
     await second.next('credit');
   });
 
-  test('counts received report pieces toward the budget, but not announced pieces', async () => {
+  test('counts received report chunks toward the budget, but not announced chunks', async () => {
     await start({ reassemblyLength: 100_000 });
     for (let i = 0; i < 8; i++) {
       const agent = await dial();
@@ -973,7 +973,7 @@ describe('reports', () => {
     const frames = pieces(1, large(operation().operation_id));
     await start({ reportDeadlineMs: 90_000 });
     /**
-     * Sends `pieceCount` pieces every half minute.
+     * Sends `pieceCount` chunks every half minute.
      * @returns number of half minutes until the refusal, and its reason
      */
     async function send(pieceCount: number): Promise<[number, string]> {
@@ -994,7 +994,7 @@ describe('reports', () => {
     expect(await send(6)).toEqual([3, 'report 1 was not complete after 90 s']);
   });
 
-  test('ignores reports of an unapproved agent, and makes it reconnect and resend them after its approval', async () => {
+  test('ignores an unapproved agent’s reports, and makes it reconnect and resend them once it is approved', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -1050,7 +1050,7 @@ describe('attributes and hints', () => {
     await until(() => links.row(agent.key.nodeId).attributes.n === '2');
   });
 
-  test('logs the wrong clock of an agent once, and its changes no more often than attributes are committed', async () => {
+  test('logs an agent’s clock skew once, and its changes no more often than attributes are committed', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -1075,7 +1075,7 @@ describe('attributes and hints', () => {
     expect(loggedSkews()).toEqual([3_600, 10_800, 3_600]);
   });
 
-  test('forwards drift hints of approved agents', async () => {
+  test('forwards drift hints from approved agents', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -1096,7 +1096,7 @@ describe('samples', () => {
   const sample = (collected_at: number) => sampleAt(collected_at, { cpu_usage: 12.5, uptime: 60 });
   const metrics = (...times: number[]) => ({ type: 'metrics', samples: times.map(sample) });
 
-  test('accepts samples of approved agents, and acknowledges them after the commit', async () => {
+  test('accepts samples from approved agents, and acknowledges them after the commit', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1112,7 +1112,7 @@ describe('samples', () => {
     expect(await agent.next('metrics_stored')).toMatchObject({ collected_at: 40 });
   });
 
-  test('ignores samples of pending agents', async () => {
+  test('ignores samples from pending agents', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -1146,7 +1146,7 @@ describe('samples', () => {
     await agent.next('metrics_stored');
   });
 
-  test('accepts one message of samples at a time, and only if it matches the schema', async () => {
+  test('accepts one samples message at a time, and only if it matches the schema', async () => {
     await start();
     const hasty = await dial();
     await hasty.join();
@@ -1196,8 +1196,8 @@ describe('samples', () => {
   });
 });
 
-describe('presence of agents', () => {
-  test('pings agents every half minute, and ends a link after three unanswered pings', async () => {
+describe('agent presence', () => {
+  test('pings agents every half minute, and closes a link after three pings without a pong', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1237,7 +1237,7 @@ describe('presence of agents', () => {
     await (await dial()).join();
   });
 
-  test('replaces the link of a process immediately with its new link', async () => {
+  test('replaces a process’s link immediately with its new link', async () => {
     await start();
     const key = await newAgentKey();
     const instance_id = 'ab'.repeat(16);
@@ -1248,11 +1248,11 @@ describe('presence of agents', () => {
     await former.closed;
     expect(gateway.presence.isConnected(key.nodeId)).toBe(true);
     expect(links.calls).toEqual(expect.arrayContaining(['closed: replaced by a newer link']));
-    // If it were recorded after the new link, the end of the former link would mark the agent as disconnected.
+    // If the former link's disconnect were recorded after the new link, the agent would be marked as disconnected.
     expect(links.calls.indexOf('closed: replaced by a newer link')).toBeLessThan(links.calls.lastIndexOf('admit host'));
   });
 
-  test('refuses and records a second process with the same key while the first process answers', async () => {
+  test('refuses and records a second process with the same key while the first process responds', async () => {
     await start();
     const key = await newAgentKey();
     const first = await dial(key);
@@ -1307,7 +1307,7 @@ describe('presence of agents', () => {
       expect(codes).toEqual(['key_unknown', 'key_refused', 'rejected']);
     });
 
-    test('ends a link when its former key expires, and refuses new links with this key', async () => {
+    test('closes a link when its former key expires, and refuses new links with this key', async () => {
       const { former, node_id, refuseFormer } = await twoKeys();
       const agent = await dial(former);
       await agent.join({ versions: [4] });
@@ -1344,7 +1344,7 @@ describe('presence of agents', () => {
       expect(gateway.presence.isConnected(node_id)).toBe(true);
     });
 
-    test('refuses a second process with the new key while the first process answers', async () => {
+    test('refuses a second process with the new key while the first process responds', async () => {
       await start();
       const [key, next] = [await newAgentKey(), await newAgentKey()];
       const first = await dial(key);
@@ -1407,7 +1407,7 @@ describe('presence of agents', () => {
     });
   });
 
-  test('admits a restarted agent after its former link did not answer for five seconds', async () => {
+  test('admits a restarted agent after its former link did not respond for five seconds', async () => {
     await start();
     const key = await newAgentKey();
     const former = await dial(key);
@@ -1426,7 +1426,7 @@ describe('presence of agents', () => {
     expect(links.calls).not.toContain('cloned');
   });
 
-  test('commits the reports of the former link before it sends the last acknowledged report number', async () => {
+  test('commits the former link’s reports before it sends the last acknowledged report number', async () => {
     await start();
     const key = await newAgentKey();
     const instance_id = 'cd'.repeat(16);
@@ -1493,7 +1493,7 @@ describe('many connections', () => {
     }
   });
 
-  test('completes a handshake whose client answered while the process was stopped', async () => {
+  test('completes a handshake whose client responded while the process was stopped', async () => {
     await start({ handshakeTimeoutMs: 100 });
     const held: Buffer[] = [];
     let deliver = () => {};
@@ -1517,7 +1517,7 @@ describe('many connections', () => {
       const dialed = dialAsAgent((proxy.address() as AddressInfo).port);
       await until(() => held.length > 0);
       deliver();
-      // The process does not read the last message of the handshake from the kernel in time.
+      // The process does not read the handshake's last message from the kernel in time.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
       const agent = await dialed;
       agents.push(agent);
@@ -1527,7 +1527,7 @@ describe('many connections', () => {
     }
   });
 
-  test('ends a handshake that takes too long', async () => {
+  test('aborts a handshake that takes too long', async () => {
     await start({ handshakeSlotMs: 1_000, handshakeTimeoutMs: 5_000 });
     const silent = connectTcp(port, '127.0.0.1');
     let dropped = false;
@@ -1546,7 +1546,7 @@ describe('many connections', () => {
     await greeted.join();
   });
 
-  test('drops a connection that waits too long for the start of its handshake', async () => {
+  test('drops a connection that waits too long for its handshake to start', async () => {
     await start({ handshakesInFlight: 1, handshakeSlotMs: 60_000, waitingTimeoutMs: 5_000 });
     const holder = connectTcp(port, '127.0.0.1');
     await new Promise((resolve) => holder.once('connect', resolve));
@@ -1566,11 +1566,11 @@ describe('many connections', () => {
     holder.destroy();
   });
 
-  test('reassigns the handshake slot of a silent socket to a waiting connection', async () => {
+  test('reassigns a silent socket’s handshake slot to a waiting connection', async () => {
     await start({ handshakesInFlight: 1 });
     const silent = Array.from({ length: 3 }, () => connectTcp(port, '127.0.0.1'));
     await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
-    // A connection from a second address precedes further connections from the first address.
+    // A connection from a second address is served before further connections from the first address.
     const waiting = dial(undefined, '127.0.0.1');
     for (let second = 0; second < 4; second++) {
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -1606,7 +1606,7 @@ describe('many connections', () => {
     await (await dial()).join();
   });
 
-  test('limits the handshakes of an address that sends no hello, and assigns its slots to others', async () => {
+  test('limits the handshakes from an address that sends no hello, and assigns its slots to others', async () => {
     await start({ handshakesInFlight: 2, unfinishedOfNetwork: 3 });
     const slow = Array.from({ length: 6 }, () => dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2'));
     let started = 0;
@@ -1651,7 +1651,7 @@ describe('many connections', () => {
     await (await third).join();
   });
 
-  test('admits the agents of a site while another address occupies slots without a hello', async () => {
+  test('admits a site’s agents while another address occupies slots without a hello', async () => {
     // Only slots expire, so the clock can advance without a limit.
     const never = 1_000_000_000;
     await start({
@@ -1678,7 +1678,7 @@ describe('many connections', () => {
     for (const socket of silent) socket.destroy();
   });
 
-  test('queues thousands of agents of one address without dropping them', async () => {
+  test('queues thousands of agents from one address without dropping them', async () => {
     await start({ handshakesInFlight: 1 });
     const site = Array.from({ length: 2_500 }, () => connectTcp(port, '127.0.0.1'));
     let dropped = 0;
@@ -1732,7 +1732,7 @@ describe('many connections', () => {
     const late = await connected(2, '127.0.0.4');
     await until(() => silent.closed() === 7);
     expect([others.closed(), late.closed()]).toEqual([0, 0]);
-    // Each address has two waiting connections, so the third connection of the new address is dropped.
+    // Each address has two waiting connections, so the third connection from the new address is dropped.
     const more = await connected(3, '127.0.0.5');
     await until(() => silent.closed() === 9 && more.closed() === 1);
     expect([others.closed(), late.closed()]).toEqual([0, 0]);
@@ -1760,7 +1760,7 @@ describe('many connections', () => {
     late.end();
   });
 
-  test('counts the addresses of one IPv6 network as one address', () => {
+  test('counts the addresses in one IPv6 network as one address', () => {
     for (const [ip, network] of [
       ['192.0.2.7', '192.0.2.7'],
       ['2001:db8:1:2:aaaa::1', '2001:db8:1:2'],
@@ -1792,12 +1792,12 @@ describe('many connections', () => {
 });
 
 describe('a busy link', () => {
-  test('keeps a busy link that has unsent data at each check', async () => {
+  test('keeps a busy link that has unsent data on each check', async () => {
     await start();
     const agent = await dial();
     await agent.join();
     const { nodeId } = agent.key;
-    // Each check runs in the turn of the event loop in which the gateway sends, so the data is still buffered.
+    // Each check runs in the event-loop turn in which the gateway sends, so the data is still buffered.
     bus.subscribe(({ type }) => {
       if (type === 'cancel') clock.advance(30_000);
     });
@@ -1811,8 +1811,8 @@ describe('a busy link', () => {
   });
 });
 
-describe('the end of a link', () => {
-  test('reports why a link ended to the agent and the domain, even while the agent is sending', async () => {
+describe('a link that closes', () => {
+  test('reports why a link was closed to the agent and the domain, even while the agent is sending', async () => {
     await start();
     const instance_id = 'ab'.repeat(16);
     const key = await newAgentKey();
@@ -1832,7 +1832,7 @@ describe('the end of a link', () => {
     expect(links.calls.filter((call) => call.startsWith('closed'))).toEqual(reasons.map((each) => `closed: ${each}`));
   });
 
-  test('ends a link with "internal error" when handling a message fails', async () => {
+  test('closes a link with "internal error" when handling a message fails', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1876,7 +1876,7 @@ describe('the end of a link', () => {
     socket.destroy();
   });
 
-  test('handles the end of a socket at any time', async () => {
+  test('handles a socket that closes at any time', async () => {
     await start();
     const plain = connectTcp(port, '127.0.0.1');
     plain.write('GET / HTTP/1.1\r\n\r\n');

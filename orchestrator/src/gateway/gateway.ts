@@ -39,7 +39,7 @@ export interface GatewayOptions {
   bus: Bus;
   clock: Clock;
   log: Log;
-  /** Returns a random number in [0, 1). Spreads the reconnects of agents after a drain. */
+  /** Returns a random number in [0, 1). Spreads agent reconnects after a drain. */
   random: () => number;
   /** Seconds between samples, sent to agents in the welcome. */
   metricsInterval?: number;
@@ -54,7 +54,7 @@ export interface ConnectedAgents {
   readonly shells: TerminalShells;
 }
 
-/** @param limits the limits of the gateway that uses the result */
+/** @param limits the gateway's limits */
 export function createConnectedAgents(clock: Clock, limits: Partial<GatewayLimits> = {}): ConnectedAgents {
   const all = { ...defaultGatewayLimits, ...limits };
   const registry = new LinkRegistry(clock, all);
@@ -75,11 +75,11 @@ export interface Gateway {
   /** Number of connections dropped before their handshake. */
   readonly dropped: number;
   /**
-   * Stops accepting agents, sends connected agents the delay of their reconnect, and waits for pending commits. Call
-   * `close` afterward.
+   * Stops accepting agents, sends connected agents their reconnect delay, and waits for pending commits. Call `close`
+   * afterward.
    */
   drain(): Promise<void>;
-  /** Ends every link immediately. */
+  /** Closes every link immediately. */
   close(): Promise<void>;
 }
 
@@ -91,15 +91,13 @@ export function createGateway(options: GatewayOptions): Gateway {
 /** Refusals that are not the agent's fault, or that the audit log records as a different event. */
 const unauditedRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'unavailable', 'cloned']);
 
-/**
- * Refusals of peers that proved no key or violated the protocol. They count in full toward the limit of their network.
- */
+/** Refusals of peers that proved no key or violated the protocol. They count in full toward their network's limit. */
 const unprovenRefusals: ReadonlySet<RefusalCode> = new Set([
   'protocol_violation',
   'signature_invalid',
   'rate_exceeded',
 ]);
-/** Refusals that a correct agent may receive. They do not count toward the limit of its network. */
+/** Refusals that a correct agent may receive. They do not count toward the agent's network limit. */
 const freeRefusals: ReadonlySet<RefusalCode> = new Set([
   'draining',
   'unavailable',
@@ -119,7 +117,7 @@ class AgentGateway implements Gateway, LinkOwner {
   private readonly tls: HttpsServer;
   private readonly sockets: WebSocketServer;
   private readonly handshakes: HandshakeQueue;
-  /** Clock for the deadlines before a welcome. It does not advance while the process is blocked. */
+  /** Clock for the deadlines before the welcome. It does not advance while the process is blocked. */
   private readonly attended: AttendedClock;
   private readonly dispatcher: Dispatcher;
   private readonly inbound: Inbound;
@@ -407,7 +405,7 @@ class AgentGateway implements Gateway, LinkOwner {
     this.links
       .closed(link.nodeId!, link.endReason!, this.registry.lastFrameAt(link))
       .catch((error: unknown) =>
-        this.log.warn({ node_id: link.nodeId, err: error }, 'failed to record the end of a link'),
+        this.log.warn({ node_id: link.nodeId, err: error }, 'failed to record an agent disconnect'),
       );
   }
 
@@ -431,7 +429,7 @@ class AgentGateway implements Gateway, LinkOwner {
           : this.dispatcher.wake(link, workFlags.cancellations);
         return;
       case 'operation_ended':
-        // The operation expired, or was cancelled before it began, so the agent reports no end.
+        // The operation expired, or was cancelled before it began, so the agent does not report that it ended.
         if (link.sentOperation === hint.operation_id && !link.sentOperationAccepted) {
           link.sentOperation = null;
           this.dispatcher.wake(link, workFlags.work);

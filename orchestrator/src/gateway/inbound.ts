@@ -14,7 +14,9 @@ import { TokenBucket } from './token-bucket.ts';
 
 type Part = Extract<AgentMessage, { type: 'report_part' }>;
 
-/** Passes the messages that agents send after the welcome to the domain, and acknowledges them after the commit. */
+/**
+ * Passes the messages that agents send after the welcome to the domain, and acknowledges them once they are committed.
+ */
 export class Inbound {
   private readonly links: AgentLinks;
   private readonly dispatcher: Dispatcher;
@@ -95,7 +97,7 @@ export class Inbound {
     if (fault !== null) link.violation(fault);
   }
 
-  /** Releases the buffers and timers of a link that has ended. A pending commit continues. */
+  /** Releases the buffers and timers of a closed link. A pending commit continues. */
   forget(link: Link): void {
     if (link.assembly !== null) this.reassembly.release(link.assembly);
     for (const report of link.reportQueue ?? []) if (report.assembly !== null) this.reassembly.release(report.assembly);
@@ -109,8 +111,8 @@ export class Inbound {
   }
 
   /**
-   * Reports whether to accept a report. Reports of a pending agent are ignored and not acknowledged, so the agent keeps
-   * them until its approval. A report beyond the window ends the link.
+   * Reports whether to accept a report. A pending agent's reports are ignored and not acknowledged, so the agent keeps
+   * them until it is approved. A report beyond the window closes the link.
    */
   private mayReport(link: Link, bytes: number, now: number): boolean {
     this.limitRate(link, now);
@@ -121,7 +123,7 @@ export class Inbound {
       if (!link.ignoredReports)
         this.log.info(
           { node_id: link.nodeId },
-          'ignored reports of an agent that is not approved; the agent will resend them after its approval',
+          'ignored reports from an agent that is not approved; the agent will resend them once it is approved',
         );
       link.ignoredReports = true;
       return false;
@@ -131,8 +133,8 @@ export class Inbound {
   }
 
   /**
-   * Delays acknowledgments of an agent that sends reports faster than the message rate, which slows the agent down. It
-   * is not refused, because the window limits its reports.
+   * Delays acknowledgments to an agent that sends reports faster than the message rate, to slow it down. It is not
+   * refused, because the window limits its reports.
    */
   private limitRate(link: Link, now: number): void {
     const { agentMessagesPerSecond, agentMessageBurst } = this.limits;
@@ -156,7 +158,7 @@ export class Inbound {
       return;
     }
     assembly.uncredited.push(bytes);
-    // The last pieces of a complete report count against the window until the commit.
+    // The last chunks of a complete report count against the window until the report is committed.
     if (this.reassembly.isComplete(assembly)) this.finish(link);
     else this.credit(link);
   }
@@ -170,7 +172,7 @@ export class Inbound {
     }
   }
 
-  /** Returns credit for received pieces, unless the report waits for budget. */
+  /** Returns credit for received chunks, unless the report waits for budget. */
   private credit(link: Link): void {
     const { assembly } = link;
     if (assembly === null || assembly.waiting || link.state !== 'open' || link.cancelCredit !== null) return;
@@ -293,7 +295,7 @@ export class Inbound {
       },
       (error: unknown) => {
         link.attributesCommitting = false;
-        // The next visit retries, with newer attributes if any have arrived.
+        // The next ping interval retries, with newer attributes if any have arrived.
         link.attributes ??= attributes;
         this.log.warn({ node_id: link.nodeId, err: error }, 'failed to commit attributes; will retry');
       },
@@ -365,7 +367,7 @@ export class Inbound {
 
   /**
    * Handles the newest drift hint, one at a time. Hints may add records to the database, so a hint above the rate waits
-   * for the next visit.
+   * for the next ping interval.
    */
   private hintDrift(link: Link, now: number): void {
     const keys = link.driftHint;

@@ -3,7 +3,7 @@ export class Turns {
   private readonly limit: number;
   private readonly lines = new Map<string, (() => void)[]>();
 
-  /** @param limit maximum number of callers that hold the lock of one key or wait for it */
+  /** @param limit maximum number of callers per key that hold the lock or wait for it */
   constructor(limit: number) {
     this.limit = limit;
   }

@@ -1,6 +1,6 @@
 import type { Channel } from './terminal-channel.ts';
 
-/** The terminals of one link. */
+/** A link's terminals. */
 export class LinkTerminals {
   readonly channels = new Map<number, Channel>();
   /** The last assigned channel number. */

@@ -26,7 +26,7 @@ import { TokenBucket } from './token-bucket.ts';
 export type LinkState = 'greeting' | 'admitting' | 'open' | 'closing';
 
 /**
- * Receives the events of all links. One object for all links uses less memory than closures for each of thousands of
+ * Receives events from all links. One object for all links uses less memory than closures for each of thousands of
  * links.
  */
 export interface LinkOwner {
@@ -41,7 +41,7 @@ export interface LinkOwner {
   onRefused(link: Link, refusal: Refusal): void;
   /** Called when the link stops sending and receiving messages. The socket may close later. */
   onClosing(link: Link): void;
-  /** Called for an unexpected exception, which is a bug. The exception ends only this link. */
+  /** Called for an unexpected exception, which is a bug. The exception closes only this link. */
   onFault(link: Link, error: unknown): void;
   /** Called once, when the socket has closed. */
   onEnded(link: Link): void;
@@ -56,15 +56,15 @@ export interface ReceivedReport {
   assembly: Assembly | null;
 }
 
-/** Flags of the work that the dispatcher must read for a link. */
+/** Flags for the work that the dispatcher must read for a link. */
 export const workFlags = { work: 1, cancellations: 2, standing: 4 } as const;
 
-/** Socket class of the server. Shared listeners read the link from this property. */
+/** The server's socket class. Shared listeners read the link from this property. */
 export class LinkSocket extends WebSocket {
   link: Link | null = null;
 }
 
-/** The connection of one agent. Decodes frames, and enforces the limits of the protocol. */
+/** An agent's connection. Decodes frames, and enforces the protocol limits. */
 export class Link {
   readonly remoteIp: string;
   readonly socket: TLSSocket;
@@ -72,9 +72,9 @@ export class Link {
   private readonly owner: LinkOwner;
   private readonly bucket: TokenBucket;
   state: LinkState = 'greeting';
-  /** Why the link ended, for the log. The first reason wins. */
+  /** Why the link was closed, for the log. The first reason wins. */
   endReason: string | null = null;
-  /** The nonce of the challenge; null after the hello was checked. */
+  /** The challenge nonce; null after the hello was checked. */
   nonce: Buffer | null = null;
   nodeId: string | null = null;
   /** Unix seconds at which a former key expires; null for the agent's current key. */
@@ -100,7 +100,7 @@ export class Link {
   /** Bytes of received reports that are neither acknowledged nor credited. */
   unacknowledgedBytes = 0;
   reportBucket: TokenBucket | null = null;
-  /** Time before which no report is acknowledged and no piece is credited, in monotonic milliseconds. */
+  /** Time before which no report is acknowledged and no chunk is credited, in monotonic milliseconds. */
   reportsAnsweredFrom = 0;
   cancelCredit: (() => void) | null = null;
   receivedSeq = 0;
@@ -108,7 +108,7 @@ export class Link {
   /** Whether reports were ignored because the agent was not approved. The agent resends them only on a new link. */
   ignoredReports = false;
   reportQueue: ReceivedReport[] | null = null;
-  /** The pending commit of reports, which must end before another link of the agent is admitted. */
+  /** The pending report commit, which must finish before another link for the agent is admitted. */
   committing: Promise<void> | null = null;
   assembly: Assembly | null = null;
   /** Received attributes that are not committed yet. */
@@ -121,9 +121,9 @@ export class Link {
   driftHint: readonly string[] | null = null;
   driftHinting = false;
   driftHints: TokenBucket | null = null;
-  /** Whether samples are being stored. The agent must wait for the answer before it sends more. */
+  /** Whether samples are being stored. The agent must wait for the reply before it sends more. */
   sampling = false;
-  /** Whether live output is being forwarded. The agent must wait for the answer before it sends more. */
+  /** Whether live output is being forwarded. The agent must wait for the reply before it sends more. */
   showing = false;
   outputBucket: TokenBucket | null = null;
 
@@ -177,8 +177,8 @@ export class Link {
   }
 
   /**
-   * Sends a small message. Ends the link if too many bytes are buffered.
-   * @param done called once, when the message is written to the network or the link has ended
+   * Sends a small message. Closes the link if too many bytes are buffered. @param done called once, when the message is
+   * written to the network or the link has closed
    */
   send(message: OrchestratorMessage, done?: () => void): void {
     if (this.state === 'closing') return;
@@ -189,8 +189,8 @@ export class Link {
   }
 
   /**
-   * Sends terminal input, which the window of the terminal limits.
-   * @param done called once, when the bytes are written to the network or the link has ended
+   * Sends terminal input, which the terminal's window limits.
+   * @param done called once, when the bytes are written to the network or the link has closed
    */
   sendTyped(channel: number, bytes: Uint8Array, done: () => void): void {
     const { terminals } = this;
@@ -205,7 +205,7 @@ export class Link {
 
   /**
    * Sends an operation that is encoded as JSON.
-   * @param done called once, when all bytes are written to the network or the link has ended
+   * @param done called once, when all bytes are written to the network or the link has closed
    */
   sendOperation(json: Buffer, done: () => void): void {
     this.ws.send(json, { binary: false }, done);
@@ -242,14 +242,14 @@ export class Link {
     this.owner.onClosing(this);
   }
 
-  /** Ends this link after an unexpected error, without affecting other links. */
+  /** Closes this link after an unexpected error, without affecting other links. */
   fault(error: unknown): void {
     this.owner.onFault(this, error);
     this.cut('internal error');
   }
 
   /**
-   * Ends the link immediately, and sends the reason. The socket stays open until the close frame is sent, because
+   * Closes the link immediately, and sends the reason. The socket stays open until the close frame is sent, because
    * destroying a socket with unread data would reset the connection and lose the reason.
    */
   cut(reason: string): void {
@@ -257,7 +257,7 @@ export class Link {
     setImmediate(() => onClose.call(this.ws, 1006, noBytes));
   }
 
-  /** Ends the link, and closes its socket without waiting for the agent. */
+  /** Closes the link and its socket, without waiting for the agent. */
   destroy(reason: string): void {
     this.close(1001, reason);
     this.ws.terminate();
@@ -364,7 +364,7 @@ export class Link {
   }
 }
 
-/** Code that `ws` reports for a connection that ended without a close frame (RFC 6455, 7.4.1). */
+/** Code that `ws` reports for a connection that was closed without a close frame (RFC 6455, 7.4.1). */
 const noCloseFrame = 1006;
 const noBytes = Buffer.alloc(0);
 
@@ -379,7 +379,7 @@ function parse(data: Buffer): unknown {
   }
 }
 
-/** @returns the message, or a description of its first fault */
+/** @returns the message, or a description of its first error */
 function decode(data: Buffer): AgentMessage | string {
   const json = parse(data);
   if (json === undefined) return notJson;
@@ -388,13 +388,13 @@ function decode(data: Buffer): AgentMessage | string {
   return parsed.success ? parsed.data : faultOf(parsed.error);
 }
 
-/** Describes the first fault of a message to its sender. */
+/** Describes the first error in a message to its sender. */
 export function faultOf({ issues: [issue] }: { issues: { path: PropertyKey[]; message: string }[] }): string {
   const text = `a message does not match its schema: ${issue?.path.join('.') || 'message'}: ${issue?.message ?? 'invalid'}`;
   return text.slice(0, 300);
 }
 
-// All links share these listeners; `this` is the socket. An exception that they do not catch would end the process.
+// All links share these listeners; `this` is the socket. An exception that they do not catch would crash the process.
 function onMessage(this: WebSocket, data: Buffer, isBinary: boolean): void {
   const link = linkOf(this);
   try {

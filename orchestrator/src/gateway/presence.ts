@@ -5,7 +5,7 @@ import type { Link } from './link.ts';
 
 export type ProbeOutcome = 'answered' | 'silent' | 'ended';
 
-/** The open links by node id, and a timer wheel that visits each link once per ping interval. */
+/** The open links by node id, and a timer wheel that checks each link once per ping interval. */
 export class LinkRegistry implements Presence {
   private readonly clock: Clock;
   private readonly limits: GatewayLimits;
@@ -56,7 +56,7 @@ export class LinkRegistry implements Presence {
     return this.byNode.values();
   }
 
-  /** Adds an open link. Its first visit is after a full ping interval. */
+  /** Adds an open link. It is first checked after a full ping interval. */
   add(link: Link): void {
     this.byNode.set(link.nodeId!, link);
     link.slot = (this.hand + this.wheel.length - 1) % this.wheel.length;
@@ -71,11 +71,11 @@ export class LinkRegistry implements Presence {
     return this.byNode.delete(link.nodeId);
   }
 
-  /** Visits the links that are due since the last call. */
+  /** Checks the links that have become due since the last call. */
   turn(visit: (link: Link) => void): void {
     const now = this.clock.monotonic();
     const slotMs = this.limits.pingIntervalMs / this.wheel.length;
-    // After a long pause of the process, one visit to each link is enough.
+    // If the process was suspended for a long time, checking each link once is enough.
     if (now - this.turnedAt > this.limits.pingIntervalMs) this.turnedAt = now - this.limits.pingIntervalMs;
     while (now - this.turnedAt >= slotMs) {
       this.turnedAt += slotMs;
@@ -84,7 +84,7 @@ export class LinkRegistry implements Presence {
     }
   }
 
-  /** Checks with a ping whether the agent of a link is alive. Only the pong to this ping counts. */
+  /** Checks with a ping whether a link's agent is alive. Only the pong to this ping counts. */
   probe(link: Link): Promise<ProbeOutcome> {
     if (link.state !== 'open') return Promise.resolve('ended');
     return new Promise((resolve) => {

@@ -1,13 +1,13 @@
 import type { GatewayLimits } from './limits.ts';
 
-/** The received pieces of one report. */
+/** The received chunks of one report. */
 export interface Assembly {
   seq: number;
   parts: number;
   texts: string[];
   /** Characters received so far, which count toward the shared budget. */
   length: number;
-  /** Frame bytes of each piece that is not credited yet, in order. */
+  /** Frame bytes of each chunk that is not credited yet, in order. */
   uncredited: number[];
   /** Whether the report waits for budget. The agent then receives no credit. */
   waiting: boolean;
@@ -25,7 +25,7 @@ export interface Assembly {
 export type PartFault = string;
 
 /**
- * Reassembles large reports within a memory budget that all links share. Only received pieces use budget, not the
+ * Reassembles large reports within a memory budget that all links share. Only received chunks use budget, not the
  * announced size. When the budget is exhausted, only the oldest report continues, so that it completes and frees
  * budget. The other agents receive no credit, and cannot send more than their windows.
  */
@@ -46,7 +46,7 @@ export class Reassembly {
   }
 
   /**
-   * Begins a report without any piece.
+   * Begins a report without any chunks.
    * @param now monotonic milliseconds
    * @param resume called when a waiting report may continue
    */
@@ -67,8 +67,8 @@ export class Reassembly {
   }
 
   /**
-   * Adds the next piece, and sets `waiting` if the next one must wait for budget. @returns null, or a description of
-   * the fault
+   * Adds the next chunk, and sets `waiting` if the next one must wait for budget. @returns null, or a description of
+   * the error
    */
   add(assembly: Assembly, part: { seq: number; part: number; parts: number; text: string }): PartFault | null {
     if (part.seq !== assembly.seq || part.parts !== assembly.parts || part.part !== assembly.texts.length)
@@ -88,8 +88,7 @@ export class Reassembly {
   }
 
   /**
-   * Checks the minimum rate and the deadline of a report, which do not apply while it waits for budget. Call
-   * periodically.
+   * Checks a report's minimum rate and deadline. Neither applies while the report waits for budget. Call periodically.
    * @param now monotonic milliseconds
    */
   look(assembly: Assembly, now: number): PartFault | null {
@@ -108,7 +107,7 @@ export class Reassembly {
       : `report ${seq} was not complete after ${Math.round(this.limits.reportDeadlineMs / 1000)} s`;
   }
 
-  /** Releases the budget of a report. Has no effect if called again. */
+  /** Releases a report's budget. Has no effect if called again. */
   release(assembly: Assembly): void {
     if (!this.open.delete(assembly)) return;
     this.waiting.delete(assembly);

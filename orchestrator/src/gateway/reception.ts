@@ -25,7 +25,7 @@ export interface ReceptionOptions {
   dispatcher: Dispatcher;
   clock: Clock;
   log: Log;
-  /** Maximum number of links with one key that are admitted or wait for their admission at the same time. */
+  /** Maximum links per key that are admitted or wait for admission at the same time. */
   claimants: number;
   /** Rate and burst of admissions per agent. */
   admissions: { perSecond: number; burst: number };
@@ -74,9 +74,9 @@ export class Reception {
   }
 
   /**
-   * Welcomes or refuses the link. Verifies the signature before all other fields of the hello.
+   * Welcomes or refuses the link. Verifies the signature before all other fields in the hello.
    * @param message the hello, parsed as JSON
-   * @throws errors of the domain if the agent cannot be recorded
+   * @throws the domain's errors if the agent cannot be recorded
    */
   async admit(link: Link, proof: HelloProof, message: unknown): Promise<void> {
     const exporter = link.socket.exportKeyingMaterial(exporterLength, exporterLabel, noContext);
@@ -112,7 +112,7 @@ export class Reception {
         return link.refuse({ code: 'rate_exceeded', message, retry_after_secs: Math.ceil(1 / perSecond) });
       }
       if (!(await this.replaceFormer(link, nodeId))) {
-        // Processes with a copied key must not use up the admission rate of the agent.
+        // Processes with a copied key must not use up the agent's admission rate.
         bucket.giveBack();
         return;
       }
@@ -127,7 +127,7 @@ export class Reception {
       const attributes = withSkew(hello.attributes, link.clockSkewSecs);
       const admission = await this.options.links.admit({ ...hello, attributes }, from);
       if (!admission.admitted) return link.refuse(asKnown(admission.refusal, verdict.version));
-      // The link ended during the admission: the agent is recorded as seen, but not as connected.
+      // The link closed during admission: the agent is recorded as seen, but not as connected.
       if (link.state !== 'admitting') return;
       link.standing = admission.standing;
       link.receivedSeq = admission.acknowledged;
@@ -168,7 +168,7 @@ export class Reception {
   }
 
   /**
-   * Replaces the former link of the agent, or refuses the newer link.
+   * Replaces the agent's former link, or refuses the newer link.
    * @returns false if the newer link was refused
    */
   private async replaceFormer(link: Link, nodeId: string): Promise<boolean> {
@@ -186,7 +186,7 @@ export class Reception {
       await this.options.links.cloneSeen(nodeId, link.remoteIp);
       return false;
     }
-    // Removed before its socket closes, because its end must be recorded before the newer link is admitted.
+    // Removed before its socket closes, because the disconnect must be recorded before the newer link is admitted.
     const wasOpen = this.options.registry.remove(former);
     former.cut('replaced by a newer link');
     // The welcome contains the last acknowledged report, so pending commits must finish first.

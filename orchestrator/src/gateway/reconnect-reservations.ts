@@ -1,6 +1,6 @@
 /**
- * Duration of a reservation, in milliseconds. If the agent restarts in this time, its new process must wait for the end
- * of the reservation.
+ * Duration of a reservation, in milliseconds. If the agent restarts in this time, its new process must wait until the
+ * reservation expires.
  */
 const reservationMs = 15_000;
 
@@ -22,7 +22,7 @@ export class ReconnectReservations {
     this.#reservations.set(nodeId, { instanceId, until: now + reservationMs });
   }
 
-  /** Reports whether the slot is reserved for another process of the agent. */
+  /** Reports whether the slot is reserved for another of the agent's processes. */
   isReservedForOther(nodeId: string, instanceId: string, now: number): boolean {
     const reservation = this.#reservations.get(nodeId);
     return reservation !== undefined && reservation.until > now && reservation.instanceId !== instanceId;

@@ -8,7 +8,7 @@ export interface RefusedHelloLimits {
 /** Maximum number of stored networks. Adding a network evicts the least recently charged one. */
 const maxNetworks = 1024;
 
-/** Factor of the limits of a /48 relative to one network. One client may own all 65,536 networks of a /48. */
+/** Factor by which a /48's limits exceed one network's. One client may own all 65,536 networks in a /48. */
 const wideScale = 8;
 
 interface Account {
@@ -30,7 +30,7 @@ export class RefusedHellos {
     this.limits = limits;
   }
 
-  /** Charges a refused hello to its network. @param cost in tokens; 1 for a refusal of full weight */
+  /** Charges a refused hello to its network. @param cost in tokens; 1 for a full-weight refusal */
   charge(network: string, cost: number, now: number): void {
     for (const { name, scale } of scopesOf(network)) {
       const burst = this.limits.burst * scale;
@@ -43,7 +43,7 @@ export class RefusedHellos {
     }
   }
 
-  /** Reports whether a handshake of the network may begin. */
+  /** Reports whether a handshake from the network may begin. */
   mayBegin(network: string, now: number): boolean {
     return scopesOf(network).every(({ name, scale }) => (this.refilled(name, scale, now)?.tokens ?? 1) >= 1);
   }

@@ -25,7 +25,7 @@ test('parses every kind of report', () => {
   expect(readReports(JSON.stringify(reports))).toEqual(reportsSchema.parse(reports));
 });
 
-test('describes the first fault of a report', () => {
+test('describes the first error in a report', () => {
   expect(readReports('[{"type":')).toBe('the joined pieces are not valid JSON');
   expect(readReports('["type')).toBe('the joined pieces are not valid JSON');
   expect(readReports('[{"type":"accepted"}]')).toMatch(/^a message does not match its schema: 0\.operation_id: /);

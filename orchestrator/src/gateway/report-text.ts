@@ -5,7 +5,7 @@ import { faultOf } from './link.ts';
 /**
  * Parses reassembled reports.
  * @param text JSON, up to 4 MiB
- * @returns the reports, or a description of the first fault
+ * @returns the reports, or a description of the first error
  */
 export function readReports(text: string): Report[] | string {
   const unknown = unknownKey(text);

@@ -9,7 +9,7 @@ import { InputQueue, OutputWindow, Pieces } from './terminal-window.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 /**
- * `opening`: the agent has not answered. `closed`: the opener closed the shell, but the agent has not confirmed it.
+ * `opening`: the agent has not replied. `closed`: the opener closed the shell, but the agent has not confirmed it.
  * `ended`: no more messages follow.
  */
 type ChannelState = 'opening' | 'open' | 'closed' | 'ended';
@@ -35,7 +35,7 @@ const maxMessageLength = 500;
 export interface ChannelLink {
   readonly nodeId: string | null;
   readonly standing: Standing | null;
-  /** @param done called once, when the message is written to the network or the link has ended */
+  /** @param done called once, when the message is written to the network or the link has closed */
   send(message: OrchestratorMessage, done?: () => void): void;
   sendTyped(channel: number, bytes: Uint8Array, done: () => void): void;
   refuse(refusal: Refusal): void;
@@ -193,7 +193,7 @@ export class Channel implements Shell {
       return true;
     }
     if (!roomy) this.full = true;
-    // Joins all input within one turn of the event loop.
+    // Joins all input within one event-loop turn.
     if (!this.flushing) {
       this.flushing = true;
       queueMicrotask(() => this.safely(() => this.flush()));
@@ -274,7 +274,7 @@ export class Channel implements Shell {
     });
   }
 
-  /** Runs an action, and ends the link if it throws. */
+  /** Runs an action, and closes the link if it throws. */
   private safely(action: () => void): void {
     try {
       action();

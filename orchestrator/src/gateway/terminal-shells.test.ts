@@ -109,7 +109,7 @@ async function until(condition: () => boolean): Promise<void> {
 const { terminalOutputWindowBytes: outputWindow, terminalInputWindowBytes: inputWindow } = wireLimits;
 const piece = Buffer.alloc(wireLimits.terminalFrameBytes, 'o');
 
-describe('opening', () => {
+describe('opening a shell', () => {
   test('requests a shell from the agent, and returns it when it has opened', async () => {
     await start();
     const agent = await connected();
@@ -139,7 +139,7 @@ describe('opening', () => {
     const recorded = new RecordedEvents();
     const opening = gateway.shells.open(optionsFor(agent), recorded).then(() => recorded.events.push('in hand'));
     const { channel } = await agent.next('terminal_open');
-    // A single write, so that the gateway reads all messages in one turn of the event loop.
+    // A single write, so that the gateway reads all messages in one event-loop turn.
     agent.socket.cork();
     agent.send({ type: 'terminal_opened', channel, shell: '/bin/sh', user: 'root' });
     agent.show(channel, Buffer.from('motd'));
@@ -151,7 +151,7 @@ describe('opening', () => {
     expect(recorded.shown.toString()).toBe('motd');
   });
 
-  test('rejects a shell with the reason of the agent, without control characters', async () => {
+  test('rejects a shell with the agent’s reason, without control characters', async () => {
     await start();
     const agent = await connected();
     const refused = async (code: string, message: string) => {
@@ -195,7 +195,7 @@ describe('opening', () => {
     await draining;
   });
 
-  test('rejects a shell after ten seconds without an answer, and ignores its later messages', async () => {
+  test('rejects a shell after ten seconds without a reply, and ignores its later messages', async () => {
     await start();
     const agent = await connected();
     const recorded = new RecordedEvents();
@@ -220,7 +220,7 @@ describe('opening', () => {
     expect(recorded.events).toEqual([]);
   });
 
-  test('rejects a pending open request when the link ends', async () => {
+  test('rejects a pending open request when the link closes', async () => {
     await start();
     const agent = await connected();
     const opening = gateway.shells.open(optionsFor(agent), new RecordedEvents());
@@ -232,7 +232,7 @@ describe('opening', () => {
     });
   });
 
-  test('refuses a shell beyond the maximum of a link, and counts closed shells until they end', async () => {
+  test('refuses a shell beyond the per-link maximum, and counts closed shells until they have exited', async () => {
     await start({ terminalsOfLink: 2 });
     const agent = await connected();
     const first = await opened(agent);
@@ -246,7 +246,7 @@ describe('opening', () => {
   });
 });
 
-describe('output of a shell', () => {
+describe('shell output', () => {
   test('delivers all output within the window, and returns credit in large steps', async () => {
     await start();
     const agent = await connected();
@@ -399,11 +399,11 @@ describe('output of a shell', () => {
     expect(exited.recorded.events).toEqual(['output', 'exited 0 null']);
   });
 
-  test('keeps a link whose agent sends output but does not answer pings', async () => {
+  test('keeps a link whose agent sends output but does not reply to pings', async () => {
     await start();
     const agent = await connected();
     const { channel, recorded } = await opened(agent);
-    // The agent does not answer pings, but sends output.
+    // The agent does not reply to pings, but sends output.
     Object.assign(agent.ws, { _autoPong: false });
     for (let half = 0; half < 8; half++) {
       clock.advance(30_000);
@@ -425,8 +425,8 @@ describe('output of a shell', () => {
   });
 });
 
-describe('input of a shell', () => {
-  test('sends input in pieces within the window, and reports when it accepts input again', async () => {
+describe('shell input', () => {
+  test('sends input in chunks within the window, and reports when it accepts input again', async () => {
     await start();
     const agent = await connected();
     const { shell, channel, recorded } = await opened(agent);
@@ -467,7 +467,7 @@ describe('input of a shell', () => {
     expect(sizes.length).toBeLessThan(5);
   });
 
-  test('ends only the shell whose queued input exceeds the maximum', async () => {
+  test('terminates only the shell whose queued input exceeds the maximum', async () => {
     await start();
     const agent = await connected();
     const { shell, channel, recorded } = await opened(agent);
@@ -489,7 +489,7 @@ describe('input of a shell', () => {
     const shells = await Promise.all([opened(agent), opened(agent), opened(agent)]);
     agent.socket.pause();
     for (const { shell } of shells) shell.write(Buffer.alloc(inputWindow));
-    // All input is sent in one turn of the event loop, so none is written to the network yet.
+    // All input is sent in one event-loop turn, so none is written to the network yet.
     for (const { shell } of shells) shell.resize(1, 1);
     await turn();
     expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
@@ -532,8 +532,8 @@ describe('input of a shell', () => {
   });
 });
 
-describe('the end of a shell', () => {
-  test('reports the exit of a shell once, and no event after it', async () => {
+describe('a shell that exits', () => {
+  test('reports that a shell exited once, and no event afterward', async () => {
     await start();
     const agent = await connected();
     const { shell, channel, recorded } = await opened(agent);
@@ -541,7 +541,7 @@ describe('the end of a shell', () => {
     agent.send({ type: 'terminal_exited', channel, exit_code: null, signal: 'SIGKILL\u001b' });
     await agent.settled();
     expect(recorded.events).toEqual(['output', 'exited null SIGKILL ']);
-    // Calls on a shell that has ended have no effect.
+    // Calls on a shell that has exited have no effect.
     shell.taken(6);
     shell.resize(80, 24);
     expect(shell.write(Buffer.from('x'))).toBe(true);
@@ -553,7 +553,7 @@ describe('the end of a shell', () => {
     expect(faults).toEqual([]);
   });
 
-  test('drops output of a closed shell, but enforces its window', async () => {
+  test('drops output from a closed shell, but enforces its window', async () => {
     await start();
     const agent = await connected();
     const { shell, channel, recorded } = await opened(agent);
@@ -569,7 +569,7 @@ describe('the end of a shell', () => {
     expect(recorded.events).toEqual([]);
   });
 
-  test('reports the end of a link to all its shells', async () => {
+  test('reports to all shells that their link closed', async () => {
     await start();
     const agent = await connected();
     const shells = [await opened(agent), await opened(agent), await opened(agent)];
@@ -591,7 +591,7 @@ describe('the end of a shell', () => {
     expect(links.calls).toContain('closed: bye: stopped\u001b[2J');
   });
 
-  test('ends the shells of a refused link immediately, before the agent closes it', async () => {
+  test('terminates the shells of a refused link immediately, before the agent closes it', async () => {
     await start();
     const faults: ((agent: TestAgent) => void)[] = [
       (agent) => agent.show(9, piece),
@@ -603,7 +603,7 @@ describe('the end of a shell', () => {
       const opening = gateway.shells.open(optionsFor(agent), new RecordedEvents());
       await agent.next('terminal_open');
       fault(agent);
-      // The agent does not answer the close frame.
+      // The agent does not reply to the close frame.
       agent.socket.pause();
       await expect(opening).rejects.toMatchObject({ code: 'agent_offline' });
       expect(recorded.events).toEqual([`lost: the link to ${agent.key.nodeId} ended: protocol_violation`]);
@@ -614,7 +614,7 @@ describe('the end of a shell', () => {
     }
   });
 
-  test('ends the shells of a rejected agent with its link', async () => {
+  test('terminates the shells of a rejected agent with its link', async () => {
     await start();
     const agent = await connected();
     const { recorded } = await opened(agent);
@@ -625,7 +625,7 @@ describe('the end of a shell', () => {
     expect(recorded.events).toEqual([expect.stringMatching(/^lost: .* ended: rejected$/)]);
   });
 
-  test('ends only the link whose shells cause an internal error', async () => {
+  test('closes only the link whose shells cause an internal error', async () => {
     await start();
     const agent = await connected();
     const other = await opened(await connected());

@@ -21,7 +21,7 @@ export class TerminalShells implements Shells {
   private readonly registry: LinkRegistry;
   private readonly clock: Clock;
   private readonly limits: GatewayLimits;
-  /** Channels that wait for the agent's answer. */
+  /** Channels that wait for the agent's reply. */
   private readonly unanswered: Deadlines<Channel>;
 
   constructor(options: { registry: LinkRegistry; clock: Clock; limits: GatewayLimits }) {
@@ -88,7 +88,7 @@ export class TerminalShells implements Shells {
       link.uncount();
   }
 
-  /** @returns null if the channel does not exist; ends the link in this case */
+  /** @returns null if the channel does not exist; closes the link in this case */
   private channelOf(link: Link, number: number): Channel | null {
     const channel = link.terminals?.channels.get(number);
     if (channel !== undefined) return channel;
@@ -97,7 +97,7 @@ export class TerminalShells implements Shells {
     return null;
   }
 
-  /** Ends the shells of a link that is closing, without waiting for the agent. */
+  /** Terminates the shells of a link that is closing, without waiting for the agent. */
   forget(link: Link): void {
     const { terminals } = link;
     if (terminals === null) return;
@@ -113,7 +113,7 @@ export class TerminalShells implements Shells {
     }
   }
 
-  /** Ends channels that were not answered in time. Called by the gateway's timer. */
+  /** Closes channels to which the agent did not reply in time. Called by the gateway's timer. */
   tick(now: number): void {
     for (const channel of this.unanswered.expired(now)) channel.onTimeout();
   }

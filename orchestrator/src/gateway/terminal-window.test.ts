@@ -4,8 +4,8 @@ import { InputQueue, OutputWindow, Pieces } from './terminal-window.ts';
 
 const numbered = (from: number, length: number) => Uint8Array.from({ length }, (_, at) => (from + at) % 251);
 
-describe('the output window of a terminal', () => {
-  test('returns credit in steps of a quarter of the window, and never twice for a byte', () => {
+describe('the terminal output window', () => {
+  test('returns credit in quarter-window steps, and never twice for a byte', () => {
     const window = new OutputWindow(1000);
     expect(window.receive(1000)).toBe(true);
     expect([window.take(100), window.take(149), window.take(1), window.take(249), window.take(501)]).toEqual([
@@ -55,8 +55,8 @@ describe('the output window of a terminal', () => {
   });
 });
 
-describe('pieces of terminal output', () => {
-  test('delivers all output without stalling, with at most one piece more than the maximum in flight', () => {
+describe('chunks of terminal output', () => {
+  test('delivers all output without stalling, with at most one chunk more than the maximum in flight', () => {
     const step = fc.record({ show: fc.nat(20), take: fc.double({ min: 0, max: 1, noNaN: true }) });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 60 }), (maxPieces, steps) => {
@@ -65,7 +65,7 @@ describe('pieces of terminal output', () => {
         const shown: number[] = [];
         let came = 0;
         let taken = 0;
-        /** End offsets of unprocessed pieces. */
+        /** End offsets of unprocessed chunks. */
         let ends: number[] = [];
         const record = (piece: Uint8Array | null) => {
           if (piece === null) return;
@@ -100,7 +100,7 @@ describe('pieces of terminal output', () => {
 });
 
 describe('terminal input', () => {
-  test('sends input in pieces of the largest size, joins small ones, and waits for credit', () => {
+  test('sends input in maximum-size chunks, joins small ones, and waits for credit', () => {
     const queue = new InputQueue(10, 4);
     expect(queue.push(numbered(0, 1))).toBe(true);
     expect(queue.push(numbered(1, 9))).toBe(true);

@@ -1,6 +1,6 @@
 /**
- * Flow control of terminals: a sender may have a limited number of unacknowledged bytes, and the receiver returns credit
- * for the bytes it has processed.
+ * Flow control for terminals: a sender may have a limited number of unacknowledged bytes, and the receiver returns
+ * credit for the bytes it has processed.
  */
 
 /**
@@ -9,7 +9,7 @@
  */
 const stepsOfWindow = 4;
 
-/** The receiving side. Enforces the output window of an agent, and computes the credit to return. */
+/** The receiving side. Enforces an agent's output window, and computes the credit to return. */
 export class OutputWindow {
   private readonly size: number;
   /** Received bytes that were not returned as credit. */
@@ -47,13 +47,13 @@ export class OutputWindow {
 }
 
 /**
- * Joins small pieces of output, because even a piece of one byte uses hundreds of bytes of memory until the transcript
- * and the viewers have processed it.
+ * Joins small chunks of output, because even a one-byte chunk uses hundreds of bytes of memory until the transcript and
+ * the viewers have processed it.
  */
 export class Pieces {
   private readonly maxPieces: number;
   private readonly window: number;
-  /** Pieces in flight since all pieces were last processed. */
+  /** Chunks in flight since all chunks were last processed. */
   private count = 0;
   /** Bytes in flight. */
   private untaken = 0;
@@ -61,7 +61,7 @@ export class Pieces {
   private length = 0;
 
   /**
-   * @param maxPieces maximum number of pieces in flight; further output is joined into one piece
+   * @param maxPieces maximum number of chunks in flight; further output is joined into one chunk
    * @param window maximum number of bytes that are received but not processed
    */
   constructor(maxPieces: number, window: number) {
@@ -69,10 +69,10 @@ export class Pieces {
     this.window = window;
   }
 
-  /** @returns the piece to deliver now, with its own memory; null while it must wait */
+  /** @returns the chunk to deliver now, with its own memory; null while it must wait */
   receive(bytes: Uint8Array): Uint8Array | null {
     if (this.count < this.maxPieces)
-      // Copies a small piece, which would otherwise retain its whole read buffer.
+      // Copies a small chunk, which would otherwise retain its whole read buffer.
       return this.handOn(bytes.buffer.byteLength > 2 * bytes.length ? new Uint8Array(bytes) : bytes);
     this.gathered ??= new Uint8Array(this.window);
     this.gathered.set(bytes, this.length);
@@ -82,7 +82,7 @@ export class Pieces {
 
   /**
    * Marks bytes as processed.
-   * @returns the piece to deliver now, or null
+   * @returns the chunk to deliver now, or null
    */
   take(bytes: number): Uint8Array | null {
     this.untaken -= bytes;
@@ -91,10 +91,7 @@ export class Pieces {
     return this.rest();
   }
 
-  /**
-   * Ends the output.
-   * @returns the last piece to deliver, or null
-   */
+  /** Finishes the output. @returns the last chunk to deliver, or null */
   rest(): Uint8Array | null {
     const { gathered, length } = this;
     this.gathered = null;
@@ -114,7 +111,7 @@ export class InputQueue {
   private readonly window: number;
   private readonly pieceBytes: number;
   private readonly pieces: Uint8Array[] = [];
-  /** Bytes of the first piece that are already sent. */
+  /** Bytes of the first chunk that are already sent. */
   private sent = 0;
   waiting = 0;
   /** Sent bytes without credit. */
@@ -136,7 +133,7 @@ export class InputQueue {
     return this.waiting <= this.window - this.outstanding;
   }
 
-  /** Removes and returns the next bytes to send, and joins small pieces. @returns null if nothing may be sent */
+  /** Removes and returns the next bytes to send, and joins small chunks. @returns null if nothing may be sent */
   next(): Uint8Array | null {
     const length = Math.min(this.waiting, this.pieceBytes, this.window - this.outstanding);
     if (length === 0) return null;
