@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const app of apps.splice(0)) await app.close();
 });
 
-/** Creates an app that answers with the list of agents as these chunks. */
+/** Creates an app that responds with the list of agents in these chunks. */
 function listing(
   chunks: () => AsyncIterable<Agent[]> | Iterable<Agent[]>,
   options: Parameters<typeof testApp>[1] = {},
@@ -26,7 +26,7 @@ function listing(
 const get = (app: FastifyInstance) => app.inject({ url: '/api/v1/agents', headers: bearer('operator') });
 const agents = (count: number): Agent[] => Array.from({ length: count }, () => agentExample);
 
-describe('long answers', () => {
+describe('long responses', () => {
   const many = Array.from({ length: 50 }, () => agents(20));
   const getEncoded = (app: FastifyInstance, encodings: string, method: 'GET' | 'HEAD' = 'GET') =>
     app.inject({ method, url: '/api/v1/agents', headers: { ...bearer('operator'), 'accept-encoding': encodings } });
@@ -34,7 +34,7 @@ describe('long answers', () => {
   test.each([
     ['in pieces', () => many],
     ['in one piece', () => [agents(100)]],
-  ])('compresses a long answer if the client accepts compression: %s', async (_, chunks) => {
+  ])('compresses a long response if the client accepts compression: %s', async (_, chunks) => {
     const app = listing(chunks);
     const plain = await getEncoded(app, 'identity');
     expect(plain.headers).toMatchObject({ vary: 'accept-encoding' });
@@ -49,7 +49,7 @@ describe('long answers', () => {
     expect(gunzipSync(packed.rawPayload).toString()).toBe(plain.body);
   });
 
-  test('does not compress short answers and answers to HEAD', async () => {
+  test('does not compress short responses and responses to HEAD', async () => {
     const short = await getEncoded(
       listing(() => [agents(1), agents(1)]),
       'gzip',
@@ -64,7 +64,7 @@ describe('long answers', () => {
     expect(head.headers).not.toHaveProperty('content-encoding');
   });
 
-  test('reads the source of an answer at the pace of the client, and closes it on disconnect', async () => {
+  test('reads the source of a response at the client’s pace, and closes it on disconnect', async () => {
     let read = 0;
     let letGo = false;
     // Random data, which cannot be compressed.
@@ -99,7 +99,7 @@ describe('long answers', () => {
     await vi.waitFor(() => expect(letGo).toBe(true));
   });
 
-  test('disconnects the client if the source of a compressed answer fails', async () => {
+  test('disconnects the client if the source of a compressed response fails', async () => {
     const app = listing(async function* () {
       for (let at = 0; at < 20; at++) yield agents(100);
       throw new Error('the database is gone');
@@ -112,7 +112,7 @@ describe('long answers', () => {
   });
 });
 
-describe('answers in pieces', () => {
+describe('responses in chunks', () => {
   test.each([
     ['nothing', []],
     ['empty pieces', [[], []]],
@@ -128,7 +128,7 @@ describe('answers in pieces', () => {
     }
   });
 
-  test('yields to the event loop between the pieces of an answer', async () => {
+  test('yields to the event loop between the chunks of a response', async () => {
     let turns = 0;
     const count = () => {
       turns += 1;
@@ -140,7 +140,7 @@ describe('answers in pieces', () => {
     expect(turns).toBeGreaterThan(40);
   });
 
-  test('answers with an error if the source fails before the second piece', async () => {
+  test('returns an error if the source fails before the second chunk', async () => {
     const answer = await get(
       listing(async function* () {
         yield agents(1);
@@ -150,7 +150,7 @@ describe('answers in pieces', () => {
     expect(answer.statusCode).toBe(500);
   });
 
-  test('disconnects the client if the source fails after the second piece, and logs the failure', async () => {
+  test('disconnects the client if the source fails after the second chunk, and logs the failure', async () => {
     const { log, lines } = keepingLog();
     const app = listing(
       async function* () {
@@ -166,7 +166,7 @@ describe('answers in pieces', () => {
     expect(lines).toContainEqual(expect.objectContaining({ msg: 'response aborted' }));
   });
 
-  test('closes the source of an answer when the client disconnects', async () => {
+  test('closes the source of a response when the client disconnects', async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const app = listing(async function* () {
       try {
@@ -183,14 +183,14 @@ describe('answers in pieces', () => {
     await released;
   });
 
-  test('validates every piece and status of an answer when validation is enabled', async () => {
+  test('validates every chunk and status of a response when validation is enabled', async () => {
     const wrong = [{ ...agentExample, password: 'x' } as Agent];
     expect((await get(listing(() => [agents(1), wrong]))).statusCode).toBe(500);
     const app = testApp({ listAgents: () => new Reply(201 as 200, []) });
     expect((await get(app)).statusCode).toBe(500);
   });
 
-  test('sends an answer in pieces with its status and headers', async () => {
+  test('sends a response in chunks with its status and headers', async () => {
     const app = testApp({
       listAgents: () => new Reply(200, new Chunked([agents(1), agents(1)]), { link: '<x>; rel="next"' }),
     });

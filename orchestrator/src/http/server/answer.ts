@@ -6,14 +6,14 @@ import { compressJson, compressStream, isCompressed } from './compression.ts';
 import { Chunked, JsonBody, JsonPieces, Paged, Reply, Stream } from './handlers.ts';
 import { nextLink } from './page.ts';
 
-/** Properties of the answers of one route, computed once. */
+/** Response properties of one route, computed once. */
 export interface AnswerForm {
   readonly route: Route;
   /** Status for handlers that return only a body: the lowest status of the route. */
   readonly defaultStatus: number;
   /**
-   * Whether to validate every answer against its schema. Enabled in tests only, because validation costs more than all
-   * other work.
+   * Whether to validate every response against its schema. Enabled in tests only, because validation costs more than
+   * all other work.
    */
   readonly validate: boolean;
 }
@@ -21,7 +21,7 @@ export interface AnswerForm {
 const json = 'application/json';
 
 /**
- * Sends the result of a handler.
+ * Sends a handler's result.
  * @param applied whether `respond-async` was requested, which a 202 confirms
  * @param broken called for an error after the first bytes were sent; the client is then disconnected
  */
@@ -84,7 +84,7 @@ function requireSchema(route: Route, status: number, body: unknown): void {
     throw new Error(`${route.id} answered with a body that does not match its schema: ${read.error.message}`);
 }
 
-/** Yields the JSON text of a long array in pieces. */
+/** Yields the JSON text of a long array in chunks. */
 async function* arrayPieces(form: AnswerForm, status: number, { chunks }: Chunked<unknown>): AsyncGenerator<Json> {
   let before = '[';
   for await (const chunk of chunks) {
@@ -99,7 +99,7 @@ async function* arrayPieces(form: AnswerForm, status: number, { chunks }: Chunke
   yield before === '[' ? '[]' : ']';
 }
 
-/** Yields the pieces of a body. If validation is enabled, reads and validates the whole body before the first piece. */
+/** Yields the chunks of a body. If validation is enabled, reads and validates the whole body before the first chunk. */
 async function* validatedPieces(
   form: AnswerForm,
   status: number,
@@ -116,8 +116,8 @@ async function* validatedPieces(
 const maxSmallBody = 64 * 1024;
 
 /**
- * Sends a long body in pieces. Collects the first pieces before sending, so that early errors are answered normally,
- * and short bodies are sent as a whole.
+ * Sends a long body in chunks. Collects the first chunks before sending, so that early errors produce a normal error
+ * response, and short bodies are sent as a whole.
  */
 async function sendPieces(
   reply: FastifyReply,
@@ -157,8 +157,8 @@ async function sendPieces(
 }
 
 /**
- * Sends an answer that is not JSON. Waits for the first piece before sending, so that early errors are answered
- * normally.
+ * Sends a response that is not JSON. Waits for the first chunk before sending, so that early errors produce a normal
+ * error response.
  */
 async function sendStream(
   form: AnswerForm,
@@ -181,7 +181,7 @@ async function sendStream(
   // `x-accel-buffering` prevents buffering by proxies.
   reply.header('content-type', type).header('x-accel-buffering', 'no');
   const whole = readableOf(source, first, stream.until, reply, broken);
-  // A long-lived stream is not compressed, so that each piece arrives immediately.
+  // A long-lived stream is not compressed, so that each chunk arrives immediately.
   const length = stream.until !== undefined || first.done ? 0 : first.value.length;
   return reply.send(isCompressed(reply, length) ? compressStream(whole) : whole);
 }
@@ -198,12 +198,12 @@ function readableOf(
   const release = () => {
     ended = true;
     until?.removeEventListener('abort', end);
-    // If the source is computing a piece, `return` takes effect afterward.
+    // If the source is computing a chunk, `return` takes effect afterward.
     void Promise.resolve(source.return?.()).catch(() => {});
   };
   const pull = async (): Promise<void> => {
     try {
-      // Pushing an empty piece would end the stream.
+      // Pushing an empty chunk would end the stream.
       for (;;) {
         const { done, value } = step ?? (await source.next());
         step = null;
@@ -235,7 +235,7 @@ function readableOf(
   const end = () => {
     if (ended) return;
     release();
-    // A client that has read all pieces receives the end of the answer. Other clients are disconnected.
+    // A client that has read all chunks receives the complete response. Other clients are disconnected.
     if (readable.readableLength > 0 || reply.raw.writableNeedDrain) readable.destroy();
     else readable.push(null);
   };

@@ -3,23 +3,23 @@ import { MusterError } from '@muster/protocol';
 import type { Route } from '@muster/protocol/http';
 import type { Session, Sessions } from './handlers.ts';
 
-/** Returns the key of a sign-in session: the SHA-256 of the token's text, in lower-case hex. */
+/** Returns a sign-in session's key: the SHA-256 of the token's text, in lower-case hex. */
 export const hashToken = (token: string): string => hash('sha256', token, 'hex');
 
-/** The characters of RFC 6750. The length limit bounds the cost of hashing. */
+/** The characters that RFC 6750 allows. The length limit bounds the cost of hashing. */
 const bearer = /^Bearer +([A-Za-z0-9._~+/-]{1,512}=*) *$/i;
 
-/** Returns the token of an `Authorization` header, or null if the header is missing or malformed. */
+/** Returns the token in an `Authorization` header, or null if the header is missing or malformed. */
 export function bearerToken(authorization: string | undefined): string | null {
   return authorization === undefined ? null : (bearer.exec(authorization)?.[1] ?? null);
 }
 
-/** Returns the `WWW-Authenticate` header of a 401 (RFC 6750), which differs for missing and invalid tokens. */
+/** Returns the `WWW-Authenticate` header for a 401 (RFC 6750). It differs for missing and invalid tokens. */
 export const challengeHeader = (tokenSent: boolean): string =>
   tokenSent ? 'Bearer realm="muster", error="invalid_token"' : 'Bearer realm="muster"';
 
 /**
- * Returns the token of an `Authorization` header.
+ * Returns the token in an `Authorization` header.
  * @throws MusterError unauthenticated, if the header is missing or malformed
  */
 export function requireToken(authorization: string | undefined): string {

@@ -38,7 +38,7 @@ describe('readJson', () => {
     }
   });
 
-  test('reads keys with backslashes correctly despite a bug of the engine', () => {
+  test('reads keys with backslashes correctly despite a bug in the engine', () => {
     // Reproduces the engine's bug: the second key would be parsed like the first one. No other test may use the first
     // key, because the engine caches object shapes.
     const said = ['{"first of these": 0, "\\\\": 1}', '{"first of these": 0, "\\"": 2}'];
@@ -149,7 +149,7 @@ describe('readJson', () => {
     expect(refusal(many).errors?.length).toBe(100);
   });
 
-  test('refuses numbers outside the range of a schema', () => {
+  test('refuses numbers outside a schema’s range', () => {
     expect(read('[1e999]')).toEqual([Number.POSITIVE_INFINITY]);
   });
 });

@@ -14,7 +14,7 @@ const maxSeparators = 40_000;
 
 /**
  * Parses a JSON body strictly. Refuses repeated keys (of which `JSON.parse` would keep the last), keys that could
- * modify a prototype, nesting beyond {@link maxDepth}, text that cannot be encoded in an answer, and more than {@link
+ * modify a prototype, nesting beyond {@link maxDepth}, text that cannot be encoded in a response, and more than {@link
  * maxSeparators} separators. Reads an invalid body a second time to locate the error.
  * @throws MusterError malformed_json, with the JSON pointer, line, and column of each fault if known
  */
@@ -104,7 +104,7 @@ const reachesPrototype = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype');
 
 /**
- * Counts the keys of a JSON text, which are the colons outside strings. If the parsed value has fewer keys, a key is
+ * Counts the keys in a JSON text, as the number of colons outside strings. If the parsed value has fewer keys, a key is
  * repeated.
  * @returns `separators`: colons and commas, counted up to the maximum; `escaped`: whether a key contains a backslash
  */

@@ -5,20 +5,20 @@ import type { FastifyReply } from 'fastify';
 import { chooseEncoding } from './content-encoding.ts';
 
 /**
- * Compresses long answers in the thread pool if the client accepts it. The compressed length reveals no secrets
- * (BREACH), because no answer contains both a secret and an attacker's text, and pages of other origins cannot send a
- * token.
+ * Compresses long responses in the thread pool if the client accepts it. The compressed length reveals no secrets
+ * (BREACH), because no response contains both a secret and an attacker's text, and pages from other origins cannot send
+ * a token.
  */
 
-/** Minimum length of answers to compress, in bytes. Compressing a shorter answer costs more than sending it. */
+/** Minimum length of responses to compress, in bytes. Compressing a shorter response costs more than sending it. */
 export const minCompressedBytes = 8 * 1024;
 
 /** Low levels compress lists to a tenth of their size. Higher levels need several times as much CPU for little gain. */
 const options = { level: 3 };
 
 /**
- * Decides whether to compress an answer, and sets its headers.
- * @param length length of the answer in bytes, or a lower bound
+ * Decides whether to compress a response, and sets its headers. @param length length of the response in bytes, or a
+ * lower bound
  */
 export function isCompressed(reply: FastifyReply, length: number): boolean {
   if (length < minCompressedBytes) return false;
@@ -45,8 +45,7 @@ export function compressJson(json: string | Buffer): Promise<Buffer> {
 }
 
 /**
- * Returns a stream that compresses the source at the pace of its reader. Both streams end, fail, and are destroyed
- * together.
+ * Returns a stream that compresses the source at its reader's pace. Both streams end, fail, and are destroyed together.
  */
 export function compressStream(source: Readable): Readable {
   const packed = createGzip(options);

@@ -18,7 +18,7 @@ test.each([
   ['gzip;q=7', null],
   ['xgzip, brotli', null],
   ['gzip ; q=0.3 , br ; q=0.2', 'gzip'],
-])('chooses the best available encoding of %j', (accepted, chosen) => {
+])('chooses the best available encoding from %j', (accepted, chosen) => {
   expect(chooseEncoding(accepted, ['br', 'gzip'])).toBe(chosen);
 });
 

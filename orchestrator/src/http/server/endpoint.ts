@@ -13,7 +13,7 @@ import { nothing, type ParsedQuery } from './query.ts';
 import { Facts } from './request-facts.ts';
 import type { OnSessionEnd, StreamingResponses } from './streaming-responses.ts';
 
-/** A handler without the types of its route. */
+/** A handler without its route's types. */
 export type AnyHandler = (call: {
   params: unknown;
   query: unknown;
@@ -25,17 +25,17 @@ export type AnyHandler = (call: {
 
 export interface EndpointContext {
   readonly validateAnswers: boolean;
-  /** Throws if the disk has no room for the writes of the route. */
+  /** Throws if the disk has no room for the route's writes. */
   readonly requireDiskSpace?: (route: Route) => void;
   /** Whether to accept secrets over plain HTTP, because a proxy terminates TLS. */
   readonly trustProxyTls?: boolean;
   readonly draining: AbortSignal;
-  /** Checks the rate limits and the session of a request, before its body is read. Throws to refuse it. */
+  /** Checks a request's rate limits and session, before its body is read. Throws to refuse it. */
   admit(route: Route, request: FastifyRequest): Session | null | Promise<Session | null>;
-  /** Throws if the session has ended since the admission of the request. */
+  /** Throws if the session has ended since the request was admitted. */
   confirm(session: Session, request: FastifyRequest): void | Promise<void>;
   readonly responses: StreamingResponses;
-  /** Called for errors after a part of the answer was sent. */
+  /** Called for errors after part of the response was sent. */
   broken(request: FastifyRequest, error: unknown): void;
 }
 
@@ -94,9 +94,9 @@ export function registerEndpoint(
     if (!secure && !loopback && !context.trustProxyTls) throw new MusterError('plaintext_refused');
   };
 
-  /** Whether the session may end between the admission of the request and its handler. */
+  /** Whether the session may end after the request is admitted and before its handler runs. */
   const mayTakeLong = route.method !== 'GET' || route.media !== undefined;
-  /** From now on, the end of the session aborts the response. */
+  /** From now on, the response is aborted when the session ends. */
   const track = (session: Session, reply: FastifyReply): void =>
     context.responses.add(session, reply.raw, onSessionEnd[route.id] ?? 'abort');
   const answer = (request: FastifyRequest, reply: FastifyReply): FastifyReply | Promise<FastifyReply> => {
@@ -109,9 +109,9 @@ export function registerEndpoint(
       respondAsync,
       request: new Facts(request, reply, context.draining),
     };
-    // GET handlers log nothing, and are too frequent for the cost of an async context.
+    // GET handlers log nothing, and are so frequent that an async context would cost too much.
     const given = route.method === 'GET' ? handler(call) : withinRequest(request.id, () => handler(call));
-    // The synchronous part of a handler does not end sessions. A complete short body is sent at once. A longer one may be
+    // A handler's synchronous part does not end sessions. A complete short body is sent at once. A longer one may be
     // compressed first, in the thread pool.
     const isSent = given instanceof JsonBody && given.json.length < minCompressedBytes;
     if (!mayTakeLong && request.session !== null && !isSent) track(request.session, reply);

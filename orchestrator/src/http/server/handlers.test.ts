@@ -13,7 +13,7 @@ describe('handlers', () => {
     for (const [name, route] of exported) expect((route as table.Route).id).toBe(name);
   });
 
-  test('derives the types of handlers from the route table', () => {
+  test('derives handler types from the route table', () => {
     expectTypeOf<'routes'>().not.toExtend<RouteId>();
     expectTypeOf<Parameters<Handlers['applyAgent']>[0]['body']['ttl']>().toEqualTypeOf<number | undefined>();
     expectTypeOf<Parameters<Handlers['getStatus']>[0]['session']>().toEqualTypeOf<null>();

@@ -36,9 +36,9 @@ export interface Sessions {
 
 /** Properties of a request that handlers may use. */
 export interface RequestFacts {
-  /** Request id, which is in every log line of the request and in the `instance` of errors. */
+  /** Request id, which is in every log line for the request and in the `instance` of errors. */
   readonly id: string;
-  /** Address of the client: the peer of the socket or, behind trusted proxies, the address that they forward. */
+  /** The client's address: the socket's peer or, behind trusted proxies, the address that they forward. */
   readonly ip: string;
   /** Origin of the URL that the client used, such as `https://host:port`; null if it sent no valid host. */
   readonly origin: string | null;
@@ -48,8 +48,8 @@ export interface RequestFacts {
   /** Whether the client is on this machine, and is not a proxy for another machine. */
   readonly loopback: boolean;
   /**
-   * Aborts when the client disconnects or the server stops. A waiting handler must then answer with the current state.
-   * Work in progress continues.
+   * Aborts when the client disconnects or the server stops. A waiting handler must then return the current state. Work
+   * in progress continues.
    */
   readonly signal: AbortSignal;
 }
@@ -74,7 +74,7 @@ type StatusOf<R extends Route> = keyof R['answers'] & number;
 /** JSON text of a value of type `T`. */
 export type JsonText<T> = string & { readonly jsonOf?: T };
 
-/** A body that is already encoded, as text or as UTF-8, for large and frequent answers. */
+/** A body that is already encoded, as text or as UTF-8, for large and frequent responses. */
 export class JsonBody<T> {
   readonly json: JsonText<T> | Buffer;
   constructor(json: JsonText<T> | Buffer) {
@@ -82,7 +82,7 @@ export class JsonBody<T> {
   }
 }
 
-/** A long array in pieces. Other work can run between the pieces. */
+/** A long array in chunks. Other work can run between the chunks. */
 export class Chunked<T> {
   readonly chunks: AsyncIterable<Piece<T>> | Iterable<Piece<T>>;
   constructor(chunks: AsyncIterable<Piece<T>> | Iterable<Piece<T>>) {
@@ -92,7 +92,7 @@ export class Chunked<T> {
 
 type Piece<T> = readonly T[] | JsonBody<readonly T[]>;
 
-/** A long body in pieces of JSON text. Other work can run between the pieces. */
+/** A long body in chunks of JSON text. Other work can run between the chunks. */
 export class JsonPieces<T> {
   readonly pieces: AsyncIterable<string>;
   /** Never set. Only carries the type. */
@@ -114,7 +114,7 @@ export class Paged<T> {
 }
 
 /**
- * An answer that is not JSON, written at the pace of the client. When the client disconnects, the source is closed with
+ * A response that is not JSON, written at the client's pace. When the client disconnects, the source is closed with
  * `return` or `destroy`.
  */
 export class Stream {
@@ -123,9 +123,10 @@ export class Stream {
   readonly until: AbortSignal | undefined;
 
   /**
-   * @param source an error before its first piece is answered; a later error disconnects the client
+   * @param source if it fails before its first chunk, the client receives an error response; if it fails later, the
+   * client is disconnected
    * @param type content type; the default is the first one that the route declares for the status
-   * @param until aborts to end the answer before its source ends. Clients that have not read all data are then
+   * @param until aborts to end the response before its source ends. Clients that have not read all data are then
    * disconnected. For an endless source, pass the signal of the request.
    */
   constructor(
@@ -138,7 +139,7 @@ export class Stream {
   }
 }
 
-/** An answer with a specific status, or with headers. */
+/** A response with a specific status, or with headers. */
 export class Reply<S extends number, B> {
   readonly status: S;
   readonly body: B;
@@ -166,9 +167,9 @@ type DefaultBody<R extends Route> =
         : undefined;
 
 /**
- * The result of a handler: a body for the lowest status of the route (`undefined` for 204), or a {@link Reply} for
- * another status or headers. Arrays may be {@link Chunked} or {@link Paged}. Routes with another media type return a
- * {@link Stream}.
+ * A handler's result: a body for the lowest status of the route (`undefined` for 204), or a {@link Reply} for another
+ * status or headers. Arrays may be {@link Chunked} or {@link Paged}. Routes with another media type return a {@link
+ * Stream}.
  */
 export type Answer<R extends Route> = DefaultBody<R> | { [S in StatusOf<R>]: Reply<S, Given<R, S>> }[StatusOf<R>];
 
@@ -176,8 +177,8 @@ export type Answer<R extends Route> = DefaultBody<R> | { [S in StatusOf<R>]: Rep
 type OrVoid<T> = undefined extends T ? T | void : T;
 
 /**
- * A route handler. A MusterError that it throws is reported to the client. Any other error is a bug, and is answered
- * with 500.
+ * A route handler. A MusterError that it throws is reported to the client. Any other error is a bug, and the client
+ * receives a 500.
  */
 export type Handler<R extends Route> = (call: Call<R>) => OrVoid<Answer<R>> | Promise<OrVoid<Answer<R>>>;
 

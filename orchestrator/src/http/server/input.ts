@@ -3,7 +3,7 @@ import { suggestion } from '@muster/protocol/nearest';
 import type { z } from 'zod';
 import { pointer } from './pointer.ts';
 
-/** Maximum number of reported faults. */
+/** Maximum number of reported errors. */
 const maxFaults = 100;
 
 type Issue = z.core.$ZodIssue;
@@ -45,7 +45,7 @@ function faultsOf(schema: z.ZodType, value: unknown, issues: readonly Issue[], p
   return faults;
 }
 
-/** Returns the schema's own message, or replaces the default message of the validation library with plain words. */
+/** Returns the schema's own message, or replaces the validation library's default message with plain words. */
 function worded(issue: Issue): string {
   const { message } = issue;
   if (issue.code === 'too_big' && message.startsWith('Too big:')) return bound('at most', issue.origin, issue.maximum);
@@ -53,7 +53,7 @@ function worded(issue: Issue): string {
     return bound('at least', issue.origin, issue.minimum);
   if (issue.code === 'invalid_value' && message.startsWith('Invalid option:'))
     return `must be one of ${issue.values.map(String).join(', ')}`;
-  // The discriminator of a union matches no variant.
+  // The union's discriminator matches no variant.
   const choices = issue.code === 'invalid_union' ? /^Invalid discriminator value\. Expected (.*)$/.exec(message) : null;
   if (choices) return `must be one of ${choices[1]!.replaceAll("'", '').replaceAll(' | ', ', ')}`;
   return message.replace(/^Invalid input: /, '');

@@ -39,7 +39,7 @@ const scanFaults: Readonly<Record<number, string>> = {
 };
 
 /**
- * Locates and explains the faults of a refused JSON text. Does not use recursion, so that nesting cannot exhaust the
+ * Locates and explains the faults in a refused JSON text. Does not use recursion, so that nesting cannot exhaust the
  * stack.
  * @returns repeated and forbidden keys up to the first syntax error, and this error; empty if there are no faults
  */

@@ -38,7 +38,7 @@ test('refuses exactly the routes that add data while the disk is nearly full', (
   ).toEqual(refused);
 });
 
-test('answers 507 after the permission check on routes that add data, and does not affect other routes', async () => {
+test('returns 507 after the permission check on routes that add data, and does not affect other routes', async () => {
   const app = testApp({}, { requireDiskSpace: (route) => refuseGrowth(route, false) });
   for (const route of routes) {
     const request = {

@@ -2,8 +2,8 @@ import { MusterError } from '@muster/protocol';
 import type { Route } from '@muster/protocol/http';
 
 /**
- * Decides which routes work while the disk is nearly full: routes that read, free space, end something, or sign in.
- * `reportSpace` limits the reports of agents.
+ * Decides which routes work while the disk is nearly full: routes that read, free space, stop something, or sign in.
+ * `reportSpace` limits agents' reports.
  */
 
 /** Routes that are allowed in addition to GET and DELETE. */

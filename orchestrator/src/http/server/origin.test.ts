@@ -81,7 +81,7 @@ describe('isForeign', () => {
   );
 });
 
-describe('request of a foreign page', () => {
+describe('request from a foreign page', () => {
   const foreign = { origin: 'https://evil.example' };
   const app = testApp();
   afterAll(() => app.close());
@@ -142,7 +142,7 @@ describe('request of a foreign page', () => {
     await app.close();
   });
 
-  test('does not answer a preflight request', async () => {
+  test('does not approve a preflight request', async () => {
     const asks = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' };
     for (const [headers, status] of [
       [foreign, 403],
@@ -159,11 +159,11 @@ describe('request of a foreign page', () => {
   });
 });
 
-describe('request of an own page', () => {
+describe('request from an own page', () => {
   const ask = (app: ReturnType<typeof testApp>, headers: object) =>
     app.inject({ url: '/api/v1/agents', headers: { ...bearer('admin'), ...headers } });
 
-  test("answers requests of the console's pages without CORS headers", async () => {
+  test("responds to requests from the console's pages without CORS headers", async () => {
     const answer = await ask(testApp(), {
       host: 'muster.example:4748',
       origin: 'http://muster.example:4748',

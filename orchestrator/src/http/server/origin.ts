@@ -3,9 +3,9 @@ import type { FastifyRequest } from 'fastify';
 import { isApi } from './request-path.ts';
 
 /**
- * Refuses pages of other origins before all other checks, so that they cannot use public routes. The orchestrator sets
- * no cookies, which browsers would send, and no CORS headers, which would let these pages read answers. Programs other
- * than browsers send no `Origin` header.
+ * Refuses pages from other origins before all other checks, so that they cannot use public routes. The orchestrator
+ * sets no cookies, which browsers would send, and no CORS headers, which would let these pages read responses. Programs
+ * other than browsers send no `Origin` header.
  */
 
 /** Headers in which a browser identifies the page that sends the request. */
@@ -19,7 +19,7 @@ interface PageHeaders {
 
 /**
  * @param own origins of the orchestrator's pages
- * @param isPage whether pages of other origins may link to the path
+ * @param isPage whether pages from other origins may link to the path
  */
 export function isForeign(
   { method, origin, site, mode }: PageHeaders,
@@ -42,7 +42,7 @@ export function ownOrigins(protocol: string, host: string, publicUrl: string | n
   ].flatMap((text) => URL.parse(text)?.origin ?? []);
 }
 
-/** @throws MusterError if a page of another origin sends the request */
+/** @throws MusterError if a page from another origin sends the request */
 export function requireOwnOrigin(request: FastifyRequest, publicUrl: string | null): void {
   const { headers, method } = request;
   if (headers.origin === undefined && headers['sec-fetch-site'] === undefined) return;

@@ -49,7 +49,7 @@ describe('pages as JSON arrays', () => {
     expect(pages.join(request, items)).toBe(shown);
   });
 
-  test('keeps a limited number of bytes, of the pages that were read last', () => {
+  test('keeps a limited number of bytes, from the pages that were read last', () => {
     const pages = new JoinedPages<{ n: number }>(2 * 2 * '[{"n":1},{"n":2},{"n":3}]'.length);
     const at = (offset: number) => pages.join({ limit: 3, offset }, items);
     const [one, two] = [at(1), at(2)];

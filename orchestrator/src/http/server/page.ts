@@ -1,7 +1,7 @@
 import type { Page, PageRequest } from '../../domain/shared/page.ts';
 import { Chunked, JsonBody, Paged } from './handlers.ts';
 
-/** Returns the `Link` header to the next page of a list (RFC 8288). */
+/** Returns the `Link` header for a list's next page (RFC 8288). */
 export function nextLink(url: string, next: Readonly<Record<string, string>>): string {
   const [path = '', query = ''] = url.split('?', 2);
   const parameters = new URLSearchParams(query);
@@ -9,14 +9,14 @@ export function nextLink(url: string, next: Readonly<Record<string, string>>): s
   return `<${path}?${parameters}>; rel="next"`;
 }
 
-/** Returns a page with the query parameters of the next page. */
+/** Returns a page with the query parameters for the next page. */
 export const paged = <T>({ items, more }: Page<T>, { limit, offset }: PageRequest): Paged<T> =>
   new Paged(items, more ? { limit: String(limit), offset: String(offset + items.length) } : null);
 
 const itemsPerChunk = 500;
 
 /**
- * Returns a page as {@link paged} does, of items in JSON. Writes a long page in pieces.
+ * Returns a page as {@link paged} does, from items in JSON. Writes a long page in chunks.
  * @param join returns the JSON array of a short page
  */
 export function pagedJson<T>(
@@ -41,8 +41,8 @@ interface JoinedPage<T> {
 }
 
 /**
- * Keeps pages as JSON arrays, because many large allocations cost more garbage collection than the answers themselves.
- * An array is replaced when an item is another `Buffer`, so callers must not modify items.
+ * Keeps pages as JSON arrays, because many large allocations cost more garbage collection than the responses
+ * themselves. An array is replaced when an item is another `Buffer`, so callers must not modify items.
  */
 export class JoinedPages<T> {
   /** By limit and offset, least recently read first. */
@@ -92,7 +92,7 @@ const openingBracket = 0x5b;
 const comma = 0x2c;
 const closingBracket = 0x5d;
 
-/** Returns a JSON array of items in JSON. */
+/** Joins already-serialized items into a JSON array. */
 function arrayOf<T>(items: readonly Buffer[]): JsonBody<readonly T[]> {
   if (items.length === 0) return new JsonBody('[]');
   const array = Buffer.allocUnsafe(items.reduce((sum, { length }) => sum + length + 1, 1));

@@ -1,7 +1,7 @@
 import { type ErrorCode, errorKinds, MusterError } from '@muster/protocol';
 import type { Problem } from '@muster/protocol/client';
 
-/** A MusterError whose answer has additional headers. */
+/** A MusterError whose response has additional headers. */
 export class RefusedRequest extends MusterError {
   readonly headers: Readonly<Record<string, string>>;
   constructor(code: ErrorCode, detail: string | undefined, headers: Readonly<Record<string, string>>) {
@@ -10,7 +10,7 @@ export class RefusedRequest extends MusterError {
   }
 }
 
-/** Error codes by code of the framework. */
+/** Error codes by the framework's codes. */
 const frameworkCodes: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
@@ -20,8 +20,8 @@ const frameworkCodes: Readonly<Record<string, ErrorCode>> = {
 };
 
 /**
- * Converts a thrown value to a MusterError. A value other than a MusterError or an error of the framework is a bug, and
- * becomes `internal` without details.
+ * Converts a thrown value to a MusterError. A value other than a MusterError or a framework error is a bug, and becomes
+ * `internal` without details.
  */
 export function musterErrorOf(thrown: unknown): MusterError {
   if (thrown instanceof MusterError) return thrown;

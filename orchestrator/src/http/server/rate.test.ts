@@ -29,7 +29,7 @@ async function letIn(
 }
 
 describe('rates', () => {
-  test('allows 30 sign-ins in a burst and 60 per minute, then answers with Retry-After', async () => {
+  test('allows 30 sign-ins in a burst and 60 per minute, then returns Retry-After', async () => {
     const rates = createRates(defaultRates);
     const from = (address: string) => () => rates.signIn(address);
     const first = await letIn(from('192.0.2.1'), 31);
@@ -60,7 +60,7 @@ describe('rates', () => {
     expect((await letIn(() => admit('ada'), 1)).refused?.headers['retry-after']).toBe('1');
   });
 
-  test('limits the requests of a session per second', async () => {
+  test('limits the requests per session and second', async () => {
     const rates = createRates({ ...defaultRates, sessionPerSecond: 5 });
     const one = await letIn(async () => rates.session('one'), 6);
     expect(one.admitted).toBe(5);

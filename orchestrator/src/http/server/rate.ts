@@ -28,7 +28,7 @@ const addressSlots = 65_536;
  * @returns functions that count a request, and throw or reject with `rate_limited` if it exceeds a limit
  */
 export function createRates(rates: Rates) {
-  // Without a salt, a client could choose addresses that share the counter of another client.
+  // Without a salt, a client could choose addresses that share another client's counter.
   const salt = randomBytes(16).toString('hex');
   return {
     /** @param address the client's IP address */
@@ -58,8 +58,8 @@ function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: 
 }
 
 /**
- * Returns a function that limits the requests of a session. The function is synchronous, because it runs for every
- * request. All sessions share one-second windows, so that all counts are discarded together.
+ * Returns a function that limits a session's requests. The function is synchronous, because it runs for every request.
+ * All sessions share one-second windows, so that all counts are discarded together.
  */
 function countEachSecond(max: number): (tokenHash: string) => void {
   const counts = new Map<string, number>();

@@ -14,7 +14,7 @@ export interface RequestAdmissionParts {
   readonly onSignedIn: (request: FastifyRequest) => void;
 }
 
-/** Maximum number of tokens whose hashes are kept for a connection, such as one of a proxy. */
+/** Maximum number of tokens whose hashes are kept for a connection, such as one from a proxy. */
 const maxTokens = 16;
 
 /** Admits requests: finds their sessions, and enforces the rate limits. */
@@ -22,7 +22,7 @@ export class RequestAdmission {
   readonly #parts: RequestAdmissionParts;
   #rates: ReturnType<typeof createRates>;
   /**
-   * Token hashes of a connection by `Authorization` header, because hashing costs more than the rest of an admission. A
+   * A connection's token hashes by `Authorization` header, because hashing costs more than the rest of an admission. A
    * `Map` compares hashes first, so the time of a lookup reveals nothing about a header that it contains.
    */
   readonly #tokenHashes = new WeakMap<Socket, Map<string | undefined, string>>();
@@ -53,7 +53,7 @@ export class RequestAdmission {
   }
 
   /**
-   * Finds the session of a request without counting the request.
+   * Finds a request's session without counting the request.
    * @throws MusterError unauthenticated, with a challenge; if a promise is returned, it rejects with the error
    */
   findSession(access: Route['access'], request: FastifyRequest): Session | null | Promise<Session> {
@@ -61,7 +61,7 @@ export class RequestAdmission {
     return challenging(request, () => findLive(this.#tokenHash(request), this.#parts.sessions));
   }
 
-  /** Throws or rejects if the session has ended since the admission of the request. */
+  /** Throws or rejects if the session has ended since the request was admitted. */
   confirm(session: Session, request: FastifyRequest): void | Promise<void> {
     const found = challenging(request, () => findLive(session.token_hash, this.#parts.sessions));
     return found instanceof Promise ? found.then(() => {}) : undefined;

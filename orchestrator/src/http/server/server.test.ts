@@ -47,7 +47,7 @@ interface SentRequest {
   onSocket?: (reused: boolean) => void;
 }
 
-/** Sends a GET. @returns the status of the answer */
+/** Sends a GET. @returns the status of the response */
 async function answered({ scheme = 'http', agent, onSocket, ...options }: SentRequest): Promise<number> {
   const request = scheme === 'http' ? httpRequest : httpsRequest;
   const sent = request({ host: '127.0.0.1', ...options, agent: agent ?? false, rejectUnauthorized: false });
@@ -64,7 +64,7 @@ const agent = `/api/v1/agents/${nodeExample}`;
 const headers = bearer('admin');
 
 describe('connections', () => {
-  test('answers data that is not HTTP with a problem document, and closes the connection', async () => {
+  test('responds with a problem document to data that is not HTTP, and closes the connection', async () => {
     const { port } = await listening();
     for (const [bytes, status, code] of [
       ['nonsense\r\n\r\n', 400, 'malformed_request'],
@@ -92,7 +92,7 @@ describe('connections', () => {
     expect(body).toMatch(/^HTTP\/1.1 408 /);
   });
 
-  test('answers 401 to an oversized body without a session, and does not read the body', async () => {
+  test('returns 401 for an oversized body without a session, and does not read the body', async () => {
     const { port } = await listening();
     const answer = await exchange(
       port,
@@ -145,7 +145,7 @@ describe('connections', () => {
       return { closed, end: () => sockets.forEach((socket) => void socket.destroy()) };
     };
 
-    test('serves one address while another address opens the maximum number of silent connections', async () => {
+    test('serves one address while another opens the maximum number of silent connections', async () => {
       const { app, port, lines } = await start({ connections: 40, connectionsOfNetwork: 10 });
       const hostile = await silent(port, 60, '127.0.0.2');
       expect(await ask(port, '127.0.0.1')).toBe(200);
@@ -224,7 +224,7 @@ describe('connections', () => {
     });
   });
 
-  test('ends a TLS handshake that is not completed in time', async () => {
+  test('aborts a TLS handshake that is not completed in time', async () => {
     const { port } = await listening({}, { limits: { ...limits, handshakeTimeout: 150 }, tls: await certificate() });
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'close');
@@ -282,7 +282,7 @@ describe('disconnects and shutdown', () => {
     await once(signal, 'abort');
   });
 
-  test('does not abort the signal of an answered request', async () => {
+  test('does not abort the signal of a request after its response', async () => {
     let signal: AbortSignal | undefined;
     const { port } = await listening({
       getAgent: async ({ request }) => {
@@ -302,7 +302,7 @@ describe('disconnects and shutdown', () => {
     client.destroy();
   });
 
-  test('notifies waiting handlers, refuses new requests, and completes answers in progress on shutdown', async () => {
+  test('notifies waiting handlers, refuses new requests, and completes responses in progress on shutdown', async () => {
     const arrived = Promise.withResolvers<void>();
     const proceed = Promise.withResolvers<void>();
     const { app, port } = await listening({
@@ -331,9 +331,9 @@ describe('disconnects and shutdown', () => {
     await closed;
   });
 
-  test('completes an answer in progress on shutdown without waiting for its idle connection', async () => {
+  test('completes a response in progress on shutdown without waiting for its idle connection', async () => {
     const proceed = Promise.withResolvers<void>();
-    // Large enough to be sent in pieces.
+    // Large enough to be sent in chunks.
     const started = Array.from({ length: 1_000 }, () => agentExample);
     const { app, port } = await listening({
       listAgents: () =>

@@ -34,9 +34,9 @@ export interface ServerOptions {
   readonly log: Log;
   /** Reports whether a request is an upgrade, for which the server emits `upgrade`. */
   readonly upgrades: (request: IncomingMessage) => boolean;
-  /** Returns the id of a request. @param given the id in the request's header, if any */
+  /** Returns a request's id. @param given the id in the request's header, if any */
   readonly requestId: (given?: string | string[] | undefined) => string;
-  /** Answers a request whose URL cannot be parsed. No hooks run for such a request. */
+  /** Responds to a request whose URL cannot be parsed. No hooks run for such a request. */
   readonly badAddress: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 }
 
@@ -63,7 +63,7 @@ export function createServer({
     genReqId: (request) => requestId(request.headers['x-request-id']),
     requestTimeout: limits.requestTimeout,
     keepAliveTimeout: limits.keepAliveTimeout,
-    // The app answers 503 with a problem document while draining.
+    // The app responds with 503 and a problem document while draining.
     return503OnClosing: false,
     frameworkErrors: badAddress,
     clientErrorHandler: (error, socket) =>
@@ -100,7 +100,7 @@ export function createServer({
 /** Interval, in milliseconds, at which slots of slow handshakes are freed for other connections. */
 const handshakeTickMs = 100;
 
-/** Queues TLS handshakes, and starts them from each network in turn, so that many handshakes do not delay answers. */
+/** Queues TLS handshakes, and starts them from each network in turn, so that many handshakes do not delay responses. */
 function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], clock: Clock, log: Log): void {
   const queue = new HandshakeQueue(app.server as unknown as TlsServer, {
     clock: new AttendedClock(clock, 2 * handshakeTickMs),
@@ -110,7 +110,7 @@ function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], 
       handshakesInFlight: 32,
       handshakesPerTurn: 8,
       handshakeSlotMs: 250,
-      // No limit, because a proxy carries many clients, and FairConnections limits the connections of each network.
+      // No limit, because a proxy carries many clients, and FairConnections limits connections per network.
       unfinishedOfNetwork: limits.connections,
       waitingSockets: limits.connections,
       waitingSocketsPerAddress: limits.connections,

@@ -13,7 +13,7 @@ function answer() {
 }
 const ada = { operator_id: 'ada', token_hash: 'first' };
 
-test('ends all other responses to a removed operator before it acknowledges the removal', () => {
+test('closes all other responses to a removed operator before it acknowledges the removal', () => {
   const responses = new StreamingResponses();
   const [download, eventStream, others] = [answer(), answer(), answer()];
   responses.add(ada, download, 'abort');
@@ -23,7 +23,7 @@ test('ends all other responses to a removed operator before it acknowledges the 
   expect([download, eventStream, others].map(({ destroyed }) => destroyed)).toEqual([true, false, false]);
 });
 
-test('ends the responses of an ended session, and keeps the responses of a renewed session', () => {
+test('closes the responses of an ended session, and keeps the responses of a renewed session', () => {
   const responses = new StreamingResponses();
   const [mine, other] = [answer(), answer()];
   responses.add(ada, mine, 'abort');
@@ -35,7 +35,7 @@ test('ends the responses of an ended session, and keeps the responses of a renew
   expect([mine.destroyed, other.destroyed]).toEqual([true, false]);
 });
 
-test('completes the acknowledgment of a removal regardless of its duration', async () => {
+test('completes the response that acknowledges a removal, no matter how long it takes', async () => {
   const responses = new StreamingResponses();
   const [acknowledgement, eventStream] = [answer(), answer()];
   responses.add(ada, acknowledgement, 'complete');

@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http';
 const graceMs = 200;
 
 /**
- * Effect of the end of a session on an open response: the response is aborted immediately; it is aborted after the
- * grace period; or it is completed, because it acknowledges the end of the session.
+ * What happens to an open response when its session ends: it is aborted immediately; it is aborted after the grace
+ * period; or it is completed, because it acknowledges that the session ended.
  */
 export type OnSessionEnd = 'abort' | 'abort-after-grace' | 'complete';
 
@@ -40,13 +40,13 @@ export class StreamingResponses {
     });
   }
 
-  /** Closes the connections of a removed operator. If only the responses ended, partial answers would look complete. */
+  /** Closes a removed operator's connections. If only the responses ended, partial responses would look complete. */
   cutOff(operatorId: string): void {
     this.#cut(() => this.#byOperator.get(operatorId) ?? []);
   }
 
   /**
-   * Closes the connections of an ended session.
+   * Closes an ended session's connections.
    * @param renewedAs token hash of the session that renewed the ended one, to which the responses are assigned; null if
    * none
    */
