@@ -8,13 +8,13 @@ import { addOperator, removeOperator } from '../domain/operators/operators.ts';
 import { hashOfToken } from '../domain/operators/sessions.ts';
 
 /**
- * Tests the permissions of every route, including streams, for all kinds of callers, and which fault is reported when a
+ * Tests the permissions of every route, including streams, for all kinds of callers, and which error is reported when a
  * request has several. Uses the real domain.
  */
 
 const openApi = realApiFixture();
 
-/** Routes for admins only. A change of this list changes the permissions of operators. */
+/** Routes for admins only. Changing this list changes what operators are permitted to do. */
 const forAdmins = [
   'POST /operators',
   'DELETE /operators/{operator_id}',
@@ -37,7 +37,7 @@ const forAdmins = [
 const forAnyone = ['POST /auth/challenge', 'POST /auth/verify', 'POST /auth/web-login/redeem', 'GET /status'];
 const titleOf = ({ method, path }: Route) => `${method} ${path}`;
 
-/** `Authorization` header of each kind of caller. */
+/** `Authorization` header for each kind of caller. */
 type Callers = Record<string, string | undefined>;
 
 async function callersOf({ domain, actor, key }: RealApi) {
@@ -53,7 +53,7 @@ async function callersOf({ domain, actor, key }: RealApi) {
   const removed = await join('greta', 'admin');
   const removedUnseen = await join('gunnar', 'admin');
   const out = await join('otto', 'admin');
-  // The session of the first token is in memory; the session of the second token is only in the database.
+  // The first token's session is in memory; the second token's session is only in the database.
   for (const { token } of [removed, out]) await signIn.find(hashOfToken(token));
   for (const { id } of [removed, removedUnseen]) await removeOperator(context, actor, id);
   await signIn.logout(hashOfToken(out.token));
@@ -112,7 +112,7 @@ describeDatabases('access', (fixture) => {
   const open = async () => {
     const api = await openApi(fixture, await stores.open());
     const callers = await callersOf(api);
-    // No agents are connected, so routes that wait for an agent answer immediately.
+    // No agents are connected, so routes that wait for an agent respond immediately.
     api.domain.connected.clear();
     let writes = 0;
     let refusals = 0;
@@ -131,7 +131,7 @@ describeDatabases('access', (fixture) => {
     expect(of('anyone').sort()).toEqual([...forAnyone].sort());
   });
 
-  test('answers 401 to callers without a live session before it reports faults of the request, and changes nothing', async () => {
+  test('returns 401 to callers without a live session before it reports faults in the request, and changes nothing', async () => {
     const { api, strangers, writes } = await open();
     const before = writes();
     for (const route of routes.filter(({ access }) => access !== 'anyone'))
@@ -149,7 +149,7 @@ describeDatabases('access', (fixture) => {
     await api.app.close();
   });
 
-  test('answers 403 to operators on admin routes before it reports faults of the request, and changes nothing', async () => {
+  test('returns 403 to operators on admin routes before it reports faults in the request, and changes nothing', async () => {
     const { api, operator, writes, refusals } = await open();
     const before = writes();
     const forbidden = routes.filter(({ access }) => access === 'admin');
@@ -165,14 +165,14 @@ describeDatabases('access', (fixture) => {
     await api.app.close();
   });
 
-  test('reports faults of the request before missing records to callers with the required role', async () => {
+  test('reports faults in the request before missing records to callers with the required role', async () => {
     const { api, operator, admin } = await open();
     const url = await api.app.listen({ host: '127.0.0.1', port: 0 });
     for (const route of routes.filter(({ access }) => access !== 'anyone'))
       for (const [who, authorization] of Object.entries({ operator, admin })) {
         if (who === 'operator' && route.access === 'admin') continue;
         const what = `${titleOf(route)} as ${who}`;
-        // Faults of the request are reported before missing records.
+        // Faults in the request are reported before missing records.
         for (const [why, parts, status] of faultsOf(route))
           expect((await ask(api, route, authorization, parts)).statusCode, `${what}, ${why}`).toBe(status);
         if (route.id === 'logout' || route.id === 'renew') continue;

@@ -17,7 +17,7 @@ const post = (url: string, payload: string, headers: Record<string, string> = {}
   ({ method: 'POST', url, payload, headers: { ...admin, 'content-type': 'application/json', ...headers } }) as const;
 
 describe('sessions and roles', () => {
-  test('passes the session of the token to the handler', async () => {
+  test('passes the token’s session to the handler', async () => {
     let seen: CallOf<'getAgent'> | undefined;
     const app = testApp({
       getAgent: (call) => {
@@ -39,14 +39,14 @@ describe('sessions and roles', () => {
     ['another scheme', { authorization: 'Basic YTpi' }, 'Bearer realm="muster", error="invalid_token"'],
     ['an unknown one', { authorization: 'Bearer nobody' }, 'Bearer realm="muster", error="invalid_token"'],
     ['an endless one', { authorization: `Bearer ${'a'.repeat(5000)}` }, 'Bearer realm="muster", error="invalid_token"'],
-  ])('answers 401 for a missing or invalid token: %s', async (_name, headers, challenge) => {
+  ])('returns 401 for a missing or invalid token: %s', async (_name, headers, challenge) => {
     const answer = await testApp().inject({ url: agent, headers });
     expect(answer.statusCode).toBe(401);
     expect(answer.headers['www-authenticate']).toBe(challenge);
     expect(answer.json()).toMatchObject({ code: 'unauthenticated', status: 401 });
   });
 
-  test('waits for an asynchronous session lookup, and answers 500 if it fails', async () => {
+  test('waits for an asynchronous session lookup, and returns 500 if it fails', async () => {
     const later = testApp({}, { sessions: { find: async (token) => sessions.find(token) } });
     expect((await later.inject({ url: agent, headers: admin })).statusCode).toBe(200);
     expect((await later.inject({ url: agent, headers: { authorization: 'Bearer no' } })).statusCode).toBe(401);
@@ -92,7 +92,7 @@ describe('sessions and roles', () => {
 
 describe('order of refusal', () => {
   const huge = `{"status":"${'x'.repeat(1_100_000)}"}`;
-  test('answers 401 without reading the body of the request', async () => {
+  test('returns 401 without reading the request body', async () => {
     const app = testApp();
     for (const payload of ['{', huge]) {
       const answer = await app.inject({ ...post(agent, payload), headers: { 'content-type': 'application/json' } });
@@ -107,7 +107,7 @@ describe('order of refusal', () => {
     expect(xml.statusCode).toBe(401);
   });
 
-  test('reports 401, 403, 413, 415, 400, and errors of the handler in this order', async () => {
+  test('reports 401, 403, 413, 415, 400, and handler errors in this order', async () => {
     const app = testApp({
       setAgentStatus: () => {
         throw new MusterError('agent_not_found', 'no agent has this id');
@@ -137,7 +137,7 @@ describe('order of refusal', () => {
     expect(await code(post(`${agents}/${'a'.repeat(3000)}`, '{"status":"approved"}'))).toBe('404 agent_not_found');
   });
 
-  test('answers 404 or 405 for missing routes, but 401 without a session under /api/v1', async () => {
+  test('returns 404 or 405 for missing routes, but 401 without a session under /api/v1', async () => {
     const app = testApp();
     const ask = (method: 'GET' | 'PUT' | 'OPTIONS' | 'PATCH', url: string, headers = {}) =>
       app.inject({ method: method as 'GET', url, headers });
@@ -223,8 +223,8 @@ describe('input', () => {
   });
 });
 
-describe('answers', () => {
-  test('confirms respond-async in the headers of a 202', async () => {
+describe('responses', () => {
+  test('confirms respond-async in the headers of a 202 response', async () => {
     const asyncFlags: boolean[] = [];
     const operation = exampleHandlers().getOperation({} as never) as never;
     const app = testApp({
@@ -252,7 +252,7 @@ describe('answers', () => {
     expect(asyncFlags).toEqual([true, false, false]);
   });
 
-  test('sends the detail of an error, or its remedy if it has no detail', async () => {
+  test('sends an error’s detail, or its remedy if it has no detail', async () => {
     const app = testApp({
       getAgent: () => {
         throw new MusterError('agent_not_found');
@@ -278,7 +278,7 @@ describe('answers', () => {
     });
   });
 
-  test('answers 500 without details for a bug, and logs the bug with the same request id', async () => {
+  test('returns 500 without details for a bug, and logs the bug with the same request id', async () => {
     const { log, lines } = keepingLog();
     const app = testApp({ getAgent: () => Promise.reject(new Error('password=hunter2')) }, { log });
     const answer = await app.inject({ url: agent, headers: admin });
@@ -292,7 +292,7 @@ describe('answers', () => {
     });
   });
 
-  test('validates answers if `validateAnswers` is set', async () => {
+  test('validates responses if `validateAnswers` is set', async () => {
     const wrong = { ...agentExample, password: 'x' };
     const app = testApp({ getAgent: () => wrong, removeAgent: () => 'text' as never });
     expect((await app.inject({ url: agent, headers: admin })).statusCode).toBe(500);
@@ -301,7 +301,7 @@ describe('answers', () => {
     expect((await trusting.inject({ url: agent, headers: admin })).statusCode).toBe(200);
   });
 
-  test('answers HEAD like GET, but without a body', async () => {
+  test('responds to HEAD like GET, but without a body', async () => {
     const answer = await testApp().inject({ method: 'HEAD', url: agent, headers: admin });
     expect(answer.statusCode).toBe(200);
     expect(answer.body).toBe('');
@@ -309,7 +309,7 @@ describe('answers', () => {
   });
 });
 
-describe('all answers', () => {
+describe('all responses', () => {
   test('sends headers that forbid caching, MIME sniffing, and access from other origins', async () => {
     const app = testApp();
     for (const url of [agent, '/api/v1/status', '/nothing', '/%zz', '/openapi.json', '/healthz']) {
@@ -432,7 +432,7 @@ describe('all answers', () => {
     });
   });
 
-  test('answers health and readiness probes', async () => {
+  test('responds to health and readiness probes', async () => {
     let ready = false;
     const app = testApp({}, { ready: () => ready });
     const ask = async (url: string) => (await app.inject({ url })).statusCode;

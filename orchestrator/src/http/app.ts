@@ -33,14 +33,14 @@ declare module 'fastify' {
   }
   interface FastifyInstance {
     /**
-     * Begins the shutdown. New requests, including those to `/readyz`, are answered with 503. Aborts the signals of
+     * Begins the shutdown. New requests, including those to `/readyz`, get a 503 response. Aborts the signals of
      * waiting handlers, and completes requests in progress. `close` calls `drain` and waits for these requests.
      */
     drain(): void;
-    /** Ends open responses to a removed operator. */
+    /** Closes open responses to a removed operator. */
     cutOff(operatorId: string): void;
     /**
-     * Ends open responses of a sign-in session that has ended.
+     * Closes open responses for a sign-in session that has ended.
      * @param renewedAs token hash of the session that renewed the ended one, to which the responses are assigned; null
      * if none
      */
@@ -61,7 +61,7 @@ export interface Limits {
   readonly requestTimeout: number;
   /** Milliseconds after which an idle connection is closed. */
   readonly keepAliveTimeout: number;
-  /** Maximum duration of a TLS handshake, and of the wait for its start, in milliseconds. */
+  /** Maximum duration of a TLS handshake, and maximum time until it starts, in milliseconds. */
   readonly handshakeTimeout: number;
   /**
    * Maximum number of connections. A connection above the maximum replaces a connection without a sign-in, preferably a
@@ -99,38 +99,38 @@ export interface AppOptions extends OpenRoutesOptions {
   readonly publicUrl?: string | null;
   /** Whether to accept secrets over plain HTTP, because a proxy that is not in `trustedProxies` terminates TLS. */
   readonly trustProxyTls?: boolean;
-  /** Throws if the disk has no room for the writes of the route. */
+  /** Throws if the disk has no room for the route's writes. */
   readonly requireDiskSpace?: (route: Route) => void;
   /** Provides the metrics for `/metrics` and below. If omitted, these routes do not exist. */
   readonly telemetry?: Scraped & { answered(route: string | null, status: number, seconds: number): void };
-  /** Installation files of the agent. If omitted, their routes do not exist. */
+  /** The agent's installation files. If omitted, their routes do not exist. */
   readonly install?: InstallFiles;
   /** The console at `/`. If null, `/` explains how to build it. If omitted, `/` does not exist. */
   readonly console?: ConsoleFiles | null;
   /** Called before a request is refused for a missing role or a rate limit. */
   readonly refused?: (call: RefusedCall) => Promise<void>;
-  /** Whether to validate every answer against its schema, in tests. */
+  /** Whether to validate every response against its schema, in tests. */
   readonly validateAnswers?: boolean;
 }
 
-/** State and services that several functions of this file use. */
+/** State and services that several functions in this file use. */
 interface Shared {
   readonly app: FastifyInstance;
   readonly options: AppOptions;
   readonly clock: Clock;
   readonly limits: Limits;
-  /** Headers of every answer. */
+  /** Headers of every response. */
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: FairConnections;
   readonly admission: RequestAdmission;
   readonly drain: AbortController;
   readonly responses: StreamingResponses;
-  /** Throws if a page of another origin sent the request. */
+  /** Throws if a page from another origin sent the request. */
   refuseForeign(request: FastifyRequest): void;
 }
 
 /**
- * Creates the HTTP server of the orchestrator with all routes and hooks. It does not listen yet, so that the caller can
+ * Creates the orchestrator's HTTP server with all routes and hooks. It does not listen yet, so that the caller can
  * register more routes.
  * @throws Error if a route has no handler
  */
@@ -216,7 +216,7 @@ function decorate({ app, connections, admission, drain, responses }: Shared): vo
   );
 }
 
-/** Registers hooks that refuse requests before their handlers run, and log requests after their answers. */
+/** Registers hooks that refuse requests before their handlers run, and log requests after the response was sent. */
 function hookRequests(
   { app, options, headers, admission, drain, refuseForeign }: Shared,
   answerUnknown: AnswerUnknown,

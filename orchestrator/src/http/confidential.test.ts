@@ -7,7 +7,7 @@ const secret = { name: 'x', value: 'hunter2' };
 const elsewhere = '192.0.2.7';
 
 interface Sender {
-  /** IP address of the client. */
+  /** The client's IP address. */
   from?: string;
   headers?: Record<string, string>;
   options?: Partial<AppOptions>;

@@ -24,8 +24,8 @@ import { defineQuery } from '../store/query.ts';
 import type { Schema } from '../store/schema.ts';
 
 /**
- * Calls every route that writes with a sign-in session that ends right after the admission of the request, and tests
- * that nothing changes. With a live session, the same requests succeed, which proves that only the session is at fault.
+ * Calls every route that writes with a sign-in session that ends right after the request was admitted, and tests that
+ * nothing changes. With a live session, the same requests succeed, which proves that only the session is at fault.
  */
 
 const openApi = realApiFixture();
@@ -77,7 +77,7 @@ const everyRun = defineQuery('test/every run', (db) => db.selectFrom('runs').sel
 
 /** Routes that are not GET, but change nothing. */
 const readOnly: readonly string[] = ['matchSelector', 'orderModules', 'validateModule'];
-/** Routes that answer an ended session like a live one, because they only end sessions. */
+/** Routes that return the same response for an ended session as for a live one, because they only end sessions. */
 const doneAlready: readonly string[] = ['logout'];
 
 interface RequestParts {
@@ -100,7 +100,7 @@ function preparations({
   let made = 0;
   const fresh = (what: string) => `${what}-${++made}`;
   let seq = 0;
-  /** Completes the queued operations of the agent up to this one. */
+  /** Completes the agent's queued operations up to this one. */
   const finish = async (id: string, drifted: boolean) => {
     for (let sent = ''; sent !== id; ) {
       const next = await links.nextOperation(agent.id);
@@ -281,7 +281,7 @@ describeDatabases('a session that has ended', (fixture) => {
       return JSON.stringify([rows, elsewhere, shells.map(({ closed }) => closed)]);
     };
 
-    /** Waits until runs have processed the ends of their operations. */
+    /** Waits until runs have processed that their operations ended. */
     const endRuns = async () => {
       await context.bus.delivered();
       await new Promise((resolve) => setImmediate(resolve));
@@ -303,7 +303,7 @@ describeDatabases('a session that has ended', (fixture) => {
       await endRuns();
       const atFirst = await traces();
       for (const [why, { token }] of Object.entries({ gone: removed, out })) {
-        // The end of the session may interrupt the answer, so the request is retried.
+        // The response may be interrupted because the session ends, so the request is retried.
         let answer = null;
         while (answer === null) answer = await send(route, token, parts).catch(() => null);
         if ((await traces()) !== atFirst) wrong.push(`${route.id} does something for a session that is ${why}`);

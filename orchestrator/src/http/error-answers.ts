@@ -5,7 +5,7 @@ import { headersOf, musterErrorOf, problemOf } from './server/problem.ts';
 import type { RefusedCall } from './server/refused-requests.ts';
 import { pathOf } from './server/request-path.ts';
 
-/** Answers with a problem document, and logs errors that the server caused. */
+/** Responds with a problem document, and logs errors that the server caused. */
 export function answerError(log: Logger, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const error = musterErrorOf(thrown);
   const about = { request_id: request.id, method: request.method, path: pathOf(request) };
@@ -16,7 +16,7 @@ export function answerError(log: Logger, thrown: unknown, request: FastifyReques
 }
 
 /**
- * Registers the error handler of all routes.
+ * Registers the error handler for all routes.
  * @param refused called before a request is refused for a missing role or a rate limit
  */
 export function answerErrors(

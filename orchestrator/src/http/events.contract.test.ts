@@ -116,12 +116,12 @@ class Client {
     this.frames.push(frame);
   }
 
-  /** Returns the places of the received events in the chain. */
+  /** Returns the chain positions of the received events. */
   get places(): number[] {
     return this.frames.filter((f) => f.data !== undefined && f.event === undefined).map(({ id }) => Number(id));
   }
 
-  /** Waits without a separate time limit; the limit of the test applies. */
+  /** Waits without a separate time limit; the test's limit applies. */
   async until(enough: (client: this) => boolean): Promise<void> {
     while (!enough(this))
       await Promise.race([
@@ -249,7 +249,7 @@ describeDatabases('live events', (fixture) => {
     expect(lost.frames.find(({ event }) => event === 'gap')?.data).toMatchObject({ after: 999999, reason: 'unknown' });
   });
 
-  test('ends a stream within a second when its operator is removed, or its session ends or expires', async () => {
+  test('closes a stream within a second when its operator is removed, or its session ends or expires', async () => {
     const clock = new ManualClock();
     const opened = await serve(fixture, clock);
     const { domain, actor } = opened;
@@ -273,7 +273,7 @@ describeDatabases('live events', (fixture) => {
     await soon(stays, async () => domain.clock.advance(3_601_000));
   });
 
-  test('ends streams on shutdown', async () => {
+  test('closes streams on shutdown', async () => {
     const opened = await serve(fixture);
     const client = await follow(opened);
     await client.until(({ last }) => last !== '');
@@ -281,7 +281,7 @@ describeDatabases('live events', (fixture) => {
     expect(await client.ended).toBe('whole');
   });
 
-  /** Connects a client that sends a request, but does not read the answer. */
+  /** Connects a client that sends a request, but does not read the response. */
   async function idle({ url, token }: Opened) {
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     socket.on('error', () => {});
@@ -289,7 +289,7 @@ describeDatabases('live events', (fixture) => {
     await once(socket, 'readable');
     return socket;
   }
-  /** Records more events than fit into the buffers of the sockets and of a slow reader. */
+  /** Records more events than fit into the socket buffers and a slow reader's buffer. */
   async function flood(domain: Domain) {
     for (let at = 0; at < 12; at++) {
       await happen(domain, 100, 'test.happened', 'x'.repeat(20_000));
@@ -317,7 +317,7 @@ describeDatabases('live events', (fixture) => {
     slow.destroy();
   });
 
-  test('ends the stream of a client that does not read', async () => {
+  test('closes the stream of a client that does not read', async () => {
     const clock = new ManualClock();
     const opened = await serve(fixture, clock);
     const fast = await follow(opened);
@@ -338,7 +338,7 @@ describeDatabases('live events', (fixture) => {
   });
 
   test('reads the chain once for any number of clients', async () => {
-    // With a manual clock, the number of polls does not depend on the speed of the machine.
+    // With a manual clock, the number of polls does not depend on the machine's speed.
     const opened = await serve(fixture, new ManualClock());
     const { domain } = opened;
     const clients: Client[] = [];
@@ -357,7 +357,7 @@ describeDatabases('live events', (fixture) => {
     expect(reads).toBeLessThan(5);
   });
 
-  test('limits the number of streams of one session', async () => {
+  test('limits the number of streams per session', async () => {
     const opened = await serve(fixture);
     for (let at = 0; at < 32; at++) expect((await follow(opened)).status).toBe(200);
     const refused = await follow(opened);
@@ -392,7 +392,7 @@ describeDatabases('live events', (fixture) => {
     expect(other.frames.filter(({ event }) => event)).toHaveLength(1);
   });
 
-  test('sends a hint for every change of an agent, and one hint for many simultaneous changes', async () => {
+  test('sends a hint for every change to an agent, and one hint for many simultaneous changes', async () => {
     const opened = await serve(fixture);
     const { domain, actor } = opened;
     const { bus } = domain.context;

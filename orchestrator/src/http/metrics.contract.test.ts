@@ -23,7 +23,7 @@ describeDatabases('samples over HTTP', (fixture) => {
     await metrics.record(agent.id, [
       sampleAt(at, { cpu_usage: 10, net_rx_bytes: 100, uptime: 50 }),
       sampleAt(at + 60, { net_rx_bytes: 900, uptime: 110 }),
-      // The samples include a restart of the machine, a gap, and samples without network values.
+      // The samples include a machine restart, a gap, and samples without network values.
       sampleAt(at + 120, { cpu_usage: 40, net_rx_bytes: 7, uptime: 5 }),
       sampleAt(at + 600, { load1: 0.5 }),
     ]);
@@ -32,7 +32,7 @@ describeDatabases('samples over HTTP', (fixture) => {
   const timesIn = (body: { samples: { collected_at: number }[] }, at: number) =>
     body.samples.map(({ collected_at }) => collected_at - at);
 
-  test('accepts the documented values of since, limit, and step, and refuses all others', async () => {
+  test('accepts the documented values for since, limit, and step, and refuses all others', async () => {
     const { get, at, agent } = await open();
     const list = '/agents/web-1/metrics';
     const seen: Record<string, number[] | number> = {};
@@ -97,7 +97,7 @@ describeDatabases('samples over HTTP', (fixture) => {
     });
   });
 
-  test('ignores null values in averages, and returns the last value of counters', async () => {
+  test('ignores null values in averages, and returns the last value for counters', async () => {
     const { get, at } = await open();
     const answer = await get('/agents/web-1/metrics?step=600');
     expect(answer.json().samples).toEqual([
@@ -113,7 +113,7 @@ describeDatabases('samples over HTTP', (fixture) => {
     expect(longest[0].collected_at % 31_536_000).toBe(0);
   });
 
-  test('answers 204 for an agent without samples and 404 for an unknown agent, and omits both from the latest samples', async () => {
+  test('returns 204 for an agent without samples and 404 for an unknown agent, and omits both from the latest samples', async () => {
     const { get, at, agent, domain, actor, metrics } = await open();
     const silent = await newAgent(domain, actor, 'silent');
     const removed = await newAgent(domain, actor, 'gone');

@@ -41,7 +41,7 @@ const { body } = await telemetry.scrape({
   }),
 });
 
-/** Values of each label of each metric, including labels that Prometheus adds. */
+/** Label values by metric and label, including labels that Prometheus adds. */
 const shown = new Map<string, Map<string, Set<string>>>([['up', new Map()]]);
 for (const line of body.split('\n').filter((one) => one !== '' && !one.startsWith('#'))) {
   const [, name = '', labels = ''] = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? /.exec(line) ?? [];
@@ -70,7 +70,7 @@ function expectShown(expr: string): void {
   for (const label of grouped) expect([...known], expr).toContain(label);
 }
 
-test('exports metrics that follow the naming conventions of Prometheus', () => {
+test('exports metrics that follow Prometheus naming conventions', () => {
   const families = [...body.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => ({ name, type }));
   expect(families.length).toBeGreaterThan(40);
   expect(families.filter(({ name, type }) => name.endsWith('_total') !== (type === 'counter'))).toEqual([]);

@@ -4,9 +4,9 @@ import { registerDocsPage } from './openapi/docs-page.ts';
 import { printOpenApi } from './openapi/openapi.ts';
 
 export interface OpenRoutesOptions {
-  /** Reports whether `/readyz` answers with success. */
+  /** Reports whether `/readyz` reports success. */
   readonly ready?: () => boolean | Promise<boolean>;
-  /** JSON Schemas of the configuration files, by path. */
+  /** JSON Schemas for the configuration files, by path. */
   readonly configSchemas?: Readonly<Record<string, () => object>>;
   /** Product version, for the OpenAPI document. */
   readonly version: string;

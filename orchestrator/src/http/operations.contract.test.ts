@@ -78,7 +78,7 @@ async function open(fixture: DatabaseFixture) {
 }
 
 describeDatabases('operations over HTTP', (fixture) => {
-  test('waits for operations, or answers immediately with their URL', async () => {
+  test('waits for operations, or returns their URL immediately', async () => {
     const { ask, execute } = await open(fixture);
     const waited = ask('POST', '/agents/web-1/apply', { modules: ['m'] });
     await execute();
@@ -156,7 +156,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     await vi.waitFor(async () => expect((await ask('GET', second.location)).body.status).toBe('succeeded'));
   });
 
-  test('reports a stale plan in the answer or as the outcome of the operation', async () => {
+  test('reports a stale plan in the response or as the operation’s outcome', async () => {
     const { ask, execute } = await open(fixture);
     const planned = await ask('POST', '/agents/web-1/plan', { modules: ['m'] }, true);
     await execute({ plan_digest: 'ab'.repeat(32) });
@@ -170,7 +170,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     expect((await ask('GET', later.location)).body).toMatchObject({ plan_id, ...stale });
   });
 
-  test('lists operations of one agent or all agents, by offset and by cursor', async () => {
+  test('lists operations for one agent or all agents, by offset and by cursor', async () => {
     const { ask } = await open(fixture);
     const ids: string[] = [];
     for (let i = 0; i < 3; i++)
@@ -188,7 +188,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     expect((await ask('GET', '/agents/nobody/state/operations')).status).toBe(404);
   });
 
-  test('reports faults of the request before a missing agent, and a missing agent before one in the wrong state', async () => {
+  test('reports faults in the request before a missing agent, and a missing agent before one in the wrong state', async () => {
     const { context, actor, agent, ask } = await open(fixture);
     for (const body of [
       { modules: 'm' },

@@ -15,7 +15,7 @@ import { createWindow } from '../domain/modules/windows.ts';
 import { listNotifications, notificationsOf } from '../domain/notifications/notifications.ts';
 import { submitOperation } from '../domain/operations/operations.ts';
 
-/** Tests the routes with the real domain and a real database. Every answer is validated against its schema. */
+/** Tests the routes with the real domain and a real database. Every response is validated against its schema. */
 
 const open = realApiFixture();
 type Opened = RealApi;
@@ -88,7 +88,7 @@ const nameOf = ({ path, example }: Route): string =>
 
 describeDatabases('the API', (fixture) => {
   const stores = samplesFixture(fixture);
-  test('answers each route according to its schema', async () => {
+  test('responds on each route according to its schema', async () => {
     const opened = await open(fixture, await stores.open());
     const { app, token, agent, key, domain } = opened;
     const operation_id = await history(opened);
@@ -113,7 +113,7 @@ describeDatabases('the API', (fixture) => {
     };
     let run_id = 'x';
     let drift_id = 'x';
-    /** Ids of the created records by the tag of their route. */
+    /** Ids of the created records, by their route's tag. */
     const made: Record<string, string> = {};
     await consume(domain, notificationsOf(domain.context), [placedEvent(domain, 1_000_000)]);
     const { notifications } = await listNotifications(domain.context, key.id, {});
@@ -149,7 +149,7 @@ describeDatabases('the API', (fixture) => {
     await app.close();
   });
 
-  test('answers no invalid body with 5xx', async () => {
+  test('returns no 5xx for an invalid body', async () => {
     const { app, token, agent } = await open(fixture, await stores.open());
     const writing = routes.filter((route) => route.body && route.access !== 'anyone');
     await fc.assert(
@@ -195,7 +195,7 @@ describeDatabases('the API', (fixture) => {
   };
   // Excludes endless streams, and routes that would end this test's sign-in session.
   const walked = routes.filter(({ id, media }) => id !== 'logout' && id !== 'renew' && media === undefined);
-  /** Reports whether a route may answer with this code because of a failure outside the process. */
+  /** Reports whether a route may respond with this code because of a failure outside the process. */
   const mayFail = (route: Route, code: string) =>
     errorsOf(route).includes(code as ErrorCode) && !['internal', 'storage_unavailable', 'storage_full'].includes(code);
   const checkForm = (route: Route, answer: Awaited<ReturnType<typeof send>>, what: string) => {
@@ -206,7 +206,7 @@ describeDatabases('the API', (fixture) => {
     if (problem.code === 'invalid_input') expect(problem.errors?.length, `${what}: ${answer.body}`).toBeGreaterThan(0);
   };
 
-  test('reports the location of each fault of a request', async () => {
+  test('reports the location of each fault in a request', async () => {
     const opened = await open(fixture, await stores.open());
     const wrong: string[] = [];
     for (const route of walked)
@@ -226,7 +226,7 @@ describeDatabases('the API', (fixture) => {
     await opened.app.close();
   });
 
-  test('answers no generated request with 5xx', async () => {
+  test('returns no 5xx for a generated request', async () => {
     const opened = await open(fixture, await stores.open());
     const requests = fc.constantFrom(...walked).chain((route) => fc.tuple(fc.constant(route), anyRequest(route)));
     await fc.assert(
@@ -289,7 +289,7 @@ describeDatabases('the API', (fixture) => {
     await app.close();
   });
 
-  test('accepts the name of an approved agent instead of its id on all routes', async () => {
+  test('accepts an approved agent’s name instead of its id on all routes', async () => {
     const opened = await open(fixture, await stores.open());
     const { app, token, agent } = opened;
     await history(opened);
@@ -306,7 +306,7 @@ describeDatabases('the API', (fixture) => {
     await app.close();
   });
 
-  test('refuses text that cannot be encoded in an answer', async () => {
+  test('refuses text that cannot be encoded in a response', async () => {
     const { app, token } = await open(fixture, await stores.open());
     const create = routes.find(({ id }) => id === 'createAssignment')!;
     const body = '{"name":"n","modules":["m"],"selector":"a=b","description":"a\\u0000b"}';

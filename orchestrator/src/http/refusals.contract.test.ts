@@ -83,7 +83,7 @@ describeDatabases('recorded refusals', (fixture) => {
     ]);
   });
 
-  test('records a refusal for a missing role once per operator and route, before the answer', async () => {
+  test('records a refusal for a missing role once per operator and route, before the response', async () => {
     const { domain, post, refusals, anOperator } = await open();
     const { authorization } = await anOperator();
     const body = { public_key: (await newKey()).hex, username: 'mallory', role: 'admin' };

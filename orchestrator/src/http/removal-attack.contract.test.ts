@@ -14,7 +14,7 @@ const allTags = defineQuery('test/every tag', (db) =>
 describeDatabases('removal of an operator during writes', (fixture) => {
   const stores = samplesFixture(fixture);
 
-  test('refuses all changes of a removed operator after the removal was acknowledged', async () => {
+  test('refuses all changes by a removed operator after the removal was acknowledged', async () => {
     const api = await openApi(fixture, await stores.open());
     const url = new URL(await api.app.listen({ host: '127.0.0.1', port: 0 }));
     const key = await newKey();

@@ -14,7 +14,7 @@ import { addOperator, getOperator, listOperators, removeOperator } from '../doma
 import { actorIn, hashOfToken, type Session } from '../domain/operators/sessions.ts';
 import { defineQuery } from '../store/query.ts';
 
-/** Tests the removal of an operator during incomplete requests and long answers. */
+/** Tests that an operator is removed during incomplete requests and long responses. */
 
 const openApi = realApiFixture();
 
@@ -49,7 +49,7 @@ describeDatabases('removed operator', (fixture) => {
     return { socket, closed, came: () => came };
   }
 
-  test('does not return a session that ends during its read from the database', async () => {
+  test('does not return a session that ends while it is read from the database', async () => {
     const { api, join } = await open();
     const { signIn, db } = api.domain;
     for (const end of ['remove', 'logout'] as const) {
@@ -67,7 +67,7 @@ describeDatabases('removed operator', (fixture) => {
   });
 
   if (fixture.kind === 'postgres')
-    test('commits no write of an operator whose removal began first', async () => {
+    test('commits no write by an operator whose removal began first', async () => {
       const address = await fixture.newAddress();
       const api = await openApi(
         { ...fixture, open: (options) => fixture.open({ ...options, at: address }) },
@@ -80,7 +80,7 @@ describeDatabases('removed operator', (fixture) => {
       const actor = actorIn((await signIn.find(hash)) as Session);
       const holder = new Client({ connectionString: address });
       await holder.connect();
-      // Blocks the transaction of the write after it has begun.
+      // Blocks the write's transaction after it has begun.
       await holder.query('begin');
       await holder.query('lock table agent_tags in share row exclusive mode');
       const writing = putOneTag(context, actor, 'web-1', 'by', 'greta').then(
@@ -127,7 +127,7 @@ describeDatabases('removed operator', (fixture) => {
     await api.app.close();
   });
 
-  test('aborts a long answer to a removed operator, even if the client does not read', async () => {
+  test('aborts a long response to a removed operator, even if the client does not read', async () => {
     const { api, url, join } = await open();
     for (let at = 0; at < 20; at++) await happen(api.domain, 50, 'test.happened', 'x'.repeat(20_000));
     await placeAll(api.domain);
@@ -147,7 +147,7 @@ describeDatabases('removed operator', (fixture) => {
     expect(await connections()).toBe(1);
     removed.socket.resume();
     await removed.closed;
-    // A complete chunked answer ends with an empty chunk, so the client detects that this answer is incomplete.
+    // A complete chunked response ends with an empty chunk, so the client detects that this response is incomplete.
     expect(removed.came().endsWith('0\r\n\r\n')).toBe(false);
     stays.socket.resume();
     while (!stays.came().endsWith('0\r\n\r\n')) await sleep(20);
@@ -166,14 +166,14 @@ describeDatabases('removed operator', (fixture) => {
       url,
       `POST /api/v1/agents/web-1/apply HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${greta.token}\r\ncontent-type: application/json\r\ncontent-length: 17\r\n\r\n{"modules":["m"]}`,
     );
-    // Waits until both requests wait for the agent, or are answered.
+    // Waits until both requests wait for the agent, or have received a response.
     await vi.waitFor(async () => expect(await api.domain.links.nextOperation(api.agent.id)).not.toBeNull());
     await vi.waitFor(() => expect(came()).not.toBe(''));
     await remove(api, greta.key);
     // The apply waits for the agent, so its response is aborted.
     await applying.closed;
     expect(applying.came()).toBe('');
-    // The drift check is answered immediately, because the agent has no applied state.
+    // The drift check returns immediately, because the agent has no applied state.
     expect(came()).toMatch(/^HTTP\/1\.1 409 /);
     socket.destroy();
     // The operation is still queued.

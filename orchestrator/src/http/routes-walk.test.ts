@@ -7,7 +7,7 @@ import { codePoint } from '../../../protocol/test/code-point.ts';
 import { addressOf, bearer, exampleAnswer, testApp } from '../../test/app-fixture.ts';
 import type { Handlers } from './server/handlers.ts';
 
-/** Tests rules that apply to all routes of the table. */
+/** Tests rules that apply to all routes in the table. */
 const app = testApp();
 type Method = 'GET';
 const body = (route: Route) => (route.body === undefined ? {} : { payload: route.example.body as object });
@@ -50,7 +50,7 @@ describe('every route', () => {
     expect(new Set(routes.map(({ id }) => id)).size).toBe(routes.length);
   });
 
-  test('returns pages on every route with a list of unlimited length', () => {
+  test('returns pages on every route with an unbounded list', () => {
     const bounded = ['listChannels'];
     const whole = routes.filter(({ answers, paged }) => answers[200] instanceof z.ZodArray && !paged);
     expect(whole.map(({ id }) => id).filter((id) => !bounded.includes(id))).toEqual([]);
@@ -99,7 +99,7 @@ describe('hostile input', () => {
     );
   };
 
-  test('answers random bodies, queries, and ids with neither 5xx nor an undeclared error', async () => {
+  test('returns neither 5xx nor an undeclared error for random bodies, queries, and ids', async () => {
     const anywhere = ['route_not_found', 'method_not_allowed'];
     await fc.assert(
       fc.asyncProperty(

@@ -56,7 +56,7 @@ test('aborts a response that is being compressed when the session ends', async (
   const responses = new StreamingResponses();
   app.decorateRequest('session', null);
   const handler: AnyHandler = () => {
-    // Runs before the thread pool has compressed the answer.
+    // Runs before the thread pool has compressed the response.
     setImmediate(() => responses.cutOff('ada'));
     return new JsonBody(randomBytes(2 ** 20));
   };
@@ -72,8 +72,8 @@ test('aborts a response that is being compressed when the session ends', async (
   await expect(fetch(`${url}/api/v1/lines`, { headers: { 'accept-encoding': 'gzip' } })).rejects.toThrow();
 });
 
-describe('stream answer', () => {
-  test('sends bytes and text in order, with the content type of the route', async () => {
+describe('streamed response', () => {
+  test('sends bytes and text in order, with the route’s content type', async () => {
     await serve(() => new Stream(pieces('a\n', '', Buffer.from([0x62, 0x0a]))));
     const answer = await fetch(`${url}/api/v1/lines`);
     expect(answer.headers.get('content-type')).toBe('application/jsonl');
@@ -96,7 +96,7 @@ describe('stream answer', () => {
     expect([answer.status, await answer.text()]).toEqual([200, '']);
   });
 
-  test('answers 500 if the stream fails before its first piece, and disconnects the client if it fails afterward', async () => {
+  test('returns 500 if the stream fails before its first chunk, and disconnects the client if it fails afterward', async () => {
     let first = true;
     await serve(() => {
       async function* failing() {
@@ -113,7 +113,7 @@ describe('stream answer', () => {
     expect(broken).toHaveLength(1);
   });
 
-  test('sends the first piece before the source yields the second piece', async () => {
+  test('sends the first chunk before the source yields the second chunk', async () => {
     const { promise: go, resolve } = Promise.withResolvers<void>();
     await serve(() => {
       async function* slow() {
@@ -166,7 +166,7 @@ describe('stream answer', () => {
     await serve(() => {
       const source = {
         count: 0,
-        // The source yields only one piece, and does not end.
+        // The source yields only one chunk, and does not end.
         next() {
           return this.count++ === 0 ? Promise.resolve({ value: 'a', done: false }) : new Promise<never>(() => {});
         },
@@ -200,7 +200,7 @@ describe('stream answer', () => {
     await once(socket, 'readable');
     await sleep(200);
     until.abort();
-    // The connection ends without the final chunk, so the client detects that the answer is incomplete.
+    // The connection is closed without the final chunk, so the client detects that the response is incomplete.
     let text = '';
     socket.on('data', (bytes: Buffer) => {
       text = bytes.subarray(-5).toString('latin1');
@@ -209,7 +209,7 @@ describe('stream answer', () => {
     expect(text).not.toBe('0\r\n\r\n');
   });
 
-  test('does not start the source of a stream for HEAD', async () => {
+  test('does not start a stream’s source for HEAD', async () => {
     let started = false;
     await serve(() => {
       async function* endless() {
@@ -223,7 +223,7 @@ describe('stream answer', () => {
     expect(answer.headers.get('content-length')).toBeNull();
   });
 
-  test('refuses a handler’s answer that is not a stream or has an undeclared status', async () => {
+  test('refuses a handler’s result that is not a stream or has an undeclared status', async () => {
     let given: unknown = 'text';
     await serve(() => given);
     expect((await fetch(`${url}/api/v1/lines`)).status).toBe(500);
@@ -233,7 +233,7 @@ describe('stream answer', () => {
     expect(await (await fetch(`${url}/api/v1/lines`)).json()).toEqual({ later: true });
   });
 
-  test('streams an answer to the client of the client package', async () => {
+  test('streams a response to the client from the client package', async () => {
     await serve(() => new Stream(pieces('a\n', 'b\n')));
     const call = createClient({
       url,
@@ -253,7 +253,7 @@ describe('stream answer', () => {
     expect(Buffer.concat(read).toString()).toBe('a\nb\n');
   });
 
-  test('derives the types of a stream from the route', () => {
+  test('derives a stream’s types from the route', () => {
     expectTypeOf<Stream>().toExtend<Answer<typeof lines>>();
     expectTypeOf<Reply<200, Stream>>().toExtend<Answer<typeof lines>>();
     expectTypeOf<string>().not.toExtend<Answer<typeof lines>>();

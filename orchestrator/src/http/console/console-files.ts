@@ -6,11 +6,11 @@ import { executable } from '@muster/protocol/executable';
 import { z } from 'zod';
 
 /**
- * The files of the built console, listed once at the start. Requests look up names in this table, and never use names
- * as paths.
+ * The files of the built console, listed once at startup. Requests look up names in this table, and never use names as
+ * paths.
  */
 export interface ConsoleFiles {
-  /** The HTML page before and after the placeholder of the nonce. */
+  /** The HTML page before and after the nonce placeholder. */
   readonly page: readonly [string, string];
   /** First path segments of the console's pages. */
   readonly segments: readonly string[];
@@ -45,18 +45,18 @@ const listingSchema = z.strictObject({
   ),
 });
 
-/** Placeholder of the nonce in the page. */
+/** Nonce placeholder in the page. */
 const nonceMark = '%nonce%';
 const pageName = 'index.html';
 
-/** Returns the content of a file of the build. @param name relative to the build folder */
+/** Returns the content of a file in the build. @param name relative to the build folder */
 type Reader = (name: string) => Promise<Buffer> | Buffer;
 
 /** Folders of a clone that contain programs: packages (Node), bundles, and sources. */
 const cloneFolders = ['/node_modules/', '/.cache/bundles/', '/orchestrator/src/'];
 
 /**
- * Reads the console from the executable of this process, or from the clone from which it runs.
+ * Reads the console from this process's executable, or from the clone from which it runs.
  * @param programs paths of Node and of the main script
  * @returns null in a clone without a built console
  * @throws Error if the build is incomplete
@@ -68,7 +68,7 @@ export async function readConsoleFiles(programs: readonly string[]): Promise<Con
     for (const folder of cloneFolders.filter((part) => program.includes(part))) {
       const cache = join(program.split(folder)[0] as string, '.cache/console');
       // The file `current` contains the folder name of the newest build. Each build has its own folder, so that files
-      // of two builds are never mixed.
+      // from two builds are never mixed.
       const current = await readFile(join(cache, 'current'), 'utf8').catch(() => null);
       if (current !== null) return await consoleFolder(join(cache, basename(current.trim())));
     }

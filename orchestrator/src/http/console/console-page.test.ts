@@ -64,7 +64,7 @@ describe('console page', () => {
     },
   );
 
-  test('uses a new random nonce for the page and policy of each answer', async () => {
+  test('uses a new random nonce for the page and policy of each response', async () => {
     const nonces = new Set<string>();
     for (let at = 0; at < 3; at++) {
       const { body, headers } = await app.inject('/');
@@ -77,14 +77,14 @@ describe('console page', () => {
     expect(nonces.size).toBe(3);
   });
 
-  test('answers HEAD without a body', async () => {
+  test('responds to HEAD without a body', async () => {
     const answer = await app.inject({ method: 'HEAD', url: '/agents' });
     expect(answer.statusCode).toBe(200);
     expect(answer.body).toBe('');
     expect(Number(answer.headers['content-length'])).toBeGreaterThan(html.length);
   });
 
-  test('answers browsers at unknown paths with 404 and the console page', async () => {
+  test('returns 404 and the console page to browsers at unknown paths', async () => {
     for (const method of ['GET', 'HEAD'] as const) {
       const answer = await app.inject({ method, url: '/nothing/here', headers: browser });
       expect(answer.statusCode).toBe(404);

@@ -28,7 +28,7 @@ const common = {
 const pageHeaders = {
   ...common,
   'content-type': 'text/html; charset=utf-8',
-  // The nonce is valid for one answer, so the page must not be cached.
+  // The nonce is valid for one response, so the page must not be cached.
   'cache-control': 'no-store',
   'permissions-policy': permissions.map((feature) => `${feature}=()`).join(', '),
   'x-frame-options': 'DENY',
@@ -69,7 +69,7 @@ const howToBuild = `<!doctype html>
 </html>
 `;
 
-/** Answers a request for a path without a route. @returns false if the request is not for a page of the console */
+/** Responds to a request for a path without a route. @returns false if the request is not for a page of the console */
 export type AnswerUnknown = (request: FastifyRequest, reply: FastifyReply) => boolean;
 
 /** Registers the page and its files. @param files null to serve build instructions instead */
@@ -116,7 +116,7 @@ async function sendFile(
     ...common,
     'content-type': file.type,
     etag,
-    // The names of assets contain a hash of their content.
+    // Asset names contain a hash of their content.
     'cache-control': name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
     ...(file.encodings.length > 0 ? { vary: 'accept-encoding' } : {}),
   });
@@ -129,7 +129,7 @@ async function sendFile(
   return reply.send(Readable.from(piecesOf(content)));
 }
 
-/** Bytes per piece. TLS copies the data for each client, which may never read it, so files are sent in pieces. */
+/** Bytes per chunk. TLS copies the data for each client, which may never read it, so files are sent in chunks. */
 const pieceBytes = 64 * 1024;
 
 function* piecesOf(content: Buffer): Generator<Buffer> {

@@ -4,8 +4,8 @@ import { lstat, open, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /**
- * The installation files of the agent, listed once at the start. Requests look up names in this table, and never use
- * names as paths.
+ * The agent's installation files, listed once at startup. Requests look up names in this table, and never use names as
+ * paths.
  */
 export interface InstallFile {
   readonly path: string;
@@ -90,7 +90,7 @@ async function sizeOf(path: string): Promise<number | null> {
 }
 
 /**
- * Opens a file of the table.
+ * Opens a file in the table.
  * @returns null if the file has changed since the table was read, for example during an upgrade
  */
 export async function openInstallFile({ path, size }: InstallFile) {

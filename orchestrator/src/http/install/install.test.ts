@@ -136,7 +136,7 @@ describe('installation files', () => {
   });
 });
 
-describe('a folder of packages', () => {
+describe('a package folder', () => {
   test('accepts a missing folder, unless it is configured', async () => {
     expect((await readInstallFiles(null, '/nowhere/bin/muster')).size).toBe(0);
     await expect(readInstallFiles('/nowhere', '/usr/bin/node')).rejects.toThrow('packages_dir');
@@ -193,7 +193,7 @@ describe('many machines at once', () => {
     return { app, ask, clients };
   }
 
-  test('limits simultaneous transfers, requests a retry of further clients, and reuses free slots', async () => {
+  test('limits simultaneous transfers, asks further clients to retry, and reuses free slots', async () => {
     const { app, ask, clients } = await slowClients(40);
     const statuses = clients.map(({ status }) => status).sort();
     expect(statuses.filter((status) => status === 200)).toHaveLength(24);
@@ -224,7 +224,7 @@ describe('many machines at once', () => {
     await app.close();
   });
 
-  test('ends a transfer that makes no progress', async () => {
+  test('aborts a transfer that makes no progress', async () => {
     const looks: (() => void)[] = [];
     const clock: Clock = {
       ...systemClock,

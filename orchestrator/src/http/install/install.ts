@@ -16,7 +16,7 @@ interface TransferLimits {
   readonly transfers: number;
   /** Maximum number of simultaneous transfers to one IPv4 address or IPv6 network. */
   readonly perAddress: number;
-  /** Minimum number of bytes in each interval of `checkMs`. A slower transfer is aborted. */
+  /** Minimum bytes per interval of `checkMs`. A slower transfer is aborted. */
   readonly minBytes: number;
   readonly checkMs: number;
 }
@@ -28,7 +28,7 @@ const defaultTransferLimits: TransferLimits = {
   checkMs: 15_000,
 };
 
-/** Maximum size of an answer that does not count as a transfer, in bytes. */
+/** Maximum size of a response that does not count as a transfer, in bytes. */
 const smallBytes = 64 * 1024;
 const pieceBytes = 256 * 1024;
 
@@ -54,7 +54,7 @@ export function registerInstall(
       'content-type': file.type,
       etag,
       'accept-ranges': 'bytes',
-      // The names of packages contain their versions; other files change with an upgrade.
+      // Package names contain their versions; other files change with an upgrade.
       'cache-control': file.path.endsWith('.deb') ? 'public, max-age=86400' : 'no-cache',
     });
     if (names(request.headers['if-none-match'], etag)) return reply.code(304).send();

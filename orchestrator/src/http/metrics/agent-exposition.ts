@@ -4,13 +4,13 @@ import { agentSeries } from '../../domain/fleet/agent-series.ts';
 import type { AgentStanding } from '../../domain/fleet/metrics.ts';
 
 /**
- * Writes metrics of the agents' machines in the Prometheus text format. prom-client would store every series
- * permanently, and write all series in one turn of the event loop.
+ * Writes the metrics of agents' machines in the Prometheus text format. prom-client would store every series
+ * permanently, and write all series in one event-loop turn.
  */
 
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Maximum number of lines written in one turn of the event loop. */
+/** Maximum number of lines written per event-loop turn. */
 const linesPerTurn = 1000;
 
 const labelValue = (text: string): string => text.replace(/[\\"\n]/g, (sign) => (sign === '\n' ? '\\n' : `\\${sign}`));
@@ -43,7 +43,7 @@ const families: readonly Family[] = [
   ...agentSeries.map(({ name, type, help, of }) => ({ name, type, help, of: ofSample(of) })),
 ];
 
-/** Yields the text in pieces, grouped by metric as the format requires. Yields to the event loop between the pieces. */
+/** Yields the text in chunks, grouped by metric as the format requires. Yields to the event loop between chunks. */
 export async function* exposeAgents(agents: readonly AgentStanding[]): AsyncGenerator<string> {
   const labels: string[] = [];
   for (const [index, { node_id, name }] of agents.entries()) {

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Census } from '../../domain/fleet/fleet-counts.ts';
 
-/** Metrics that are read at each scrape: levels, and totals that other modules count. */
+/** Metrics that are read on each scrape: levels, and totals that other modules count. */
 
 export interface Levels {
   readonly connectedAgents: number;
@@ -16,7 +16,7 @@ export interface Levels {
     readonly unitsFailed: number;
     readonly retries: number;
   };
-  /** The file system of the data directory; null if it is unknown. */
+  /** The data directory's file system; null if it is unknown. */
   readonly disk: {
     readonly size: number;
     readonly free: number;
@@ -31,12 +31,12 @@ export interface Levels {
     readonly failed: number;
     readonly passedOver: number;
   };
-  /** Open connections to the API port, and connections to each port that were dropped since the start. */
+  /** Open connections to the API port, and connections to each port that were dropped since startup. */
   readonly connections: {
     readonly api: { readonly open: number; readonly dropped: { readonly share: number; readonly full: number } };
     readonly agentsDropped: number;
   };
-  /** Counts of remote write; null if it is not configured. */
+  /** Remote-write counters; null if remote write is not configured. */
   readonly remoteWrite: RemoteWriteLevels | null;
 }
 
@@ -69,7 +69,7 @@ function total<L extends string>(registers: Registers, name: string, help: strin
   };
 }
 
-/** @returns a function that sets the gauges about the records of the fleet */
+/** @returns a function that sets the gauges for the fleet's records */
 export function censusGauges(registers: Registers): (census: Census) => void {
   const agents = gauge(registers, 'muster_agents', 'Agents by approval status.', ['status']);
   const operations = gauge(registers, 'muster_operations', 'Operations that have not ended.', ['status']);
@@ -89,7 +89,7 @@ export function censusGauges(registers: Registers): (census: Census) => void {
   };
 }
 
-/** @returns a function that sets the gauges about this process */
+/** @returns a function that sets the gauges for this process */
 export function levelGauges(registers: Registers): (levels: Levels) => void {
   const setLinks = linkGauges(registers);
   const setDatabase = databaseGauges(registers);
@@ -164,7 +164,7 @@ function sampleGauges(registers: Registers) {
   const passedOver = total(
     registers,
     'muster_samples_passed_over_total',
-    'Samples discarded because their time was too old or too far in the future.',
+    'Samples discarded because their timestamps were too old or too far in the future.',
   );
   return (samples: Levels['samples']) => {
     queue.set(samples.queued);

@@ -98,7 +98,7 @@ describe('exposition text', () => {
     ]);
   });
 
-  test('keeps the lines of a metric together, and escapes agent names', async () => {
+  test('keeps a metric’s lines together, and escapes agent names', async () => {
     const text = await textOf([
       standing(1, { name: 'a"} 1\nevil{x="\\' }),
       ...Array.from({ length: 2500 }, (_, n) => standing(n + 2)),
@@ -110,7 +110,7 @@ describe('exposition text', () => {
     expect(runs).toHaveLength(13);
   });
 
-  test('writes the metrics of ten thousand agents in several turns of the event loop', async () => {
+  test('writes metrics for ten thousand agents in several event-loop turns', async () => {
     const agents = Array.from({ length: 10_000 }, (_, n) => standing(n));
     await textOf(agents);
     const watch = watchTurns();
@@ -141,7 +141,7 @@ describe('metrics endpoint', () => {
     for (const query of ['?fliter=a', '?filter=a&filter=b', '?filter=%'])
       expect((await scrape({}, query)).statusCode, query).toBe(400);
     expect(filters).toHaveLength(3);
-    // Metrics of agents appear only at `/metrics/agents`.
+    // Agent metrics appear only at `/metrics/agents`.
     const whole = await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${token}` } });
     expect(whole.body).not.toContain('node_id');
   });

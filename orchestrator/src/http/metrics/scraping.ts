@@ -13,9 +13,9 @@ import { exposeAgents, expositionType } from './agent-exposition.ts';
 
 /** Metrics that Prometheus reads with the configured token or a sign-in session. */
 export interface Scraped {
-  /** Returns metrics of the process. The number of series does not depend on the number of agents. */
+  /** Returns the process metrics. The number of series does not depend on the number of agents. */
   scrape(): Promise<{ type: string; body: string }>;
-  /** Returns metrics of the agents that match a selector. If omitted, metrics of agents are not served. */
+  /** Returns metrics for the agents that match a selector. If omitted, agent metrics are not served. */
   readonly agents?: ((filter: string | undefined) => Promise<readonly AgentStanding[]>) | undefined;
   /** Token that is accepted instead of a sign-in session, or a function that returns it; null for none. */
   readonly token: string | null | (() => string | null);
@@ -27,7 +27,7 @@ export interface ScrapingContext {
   /** Called for a request with the scrape token. */
   admitted(request: FastifyRequest): void;
   readonly responses: Pick<StreamingResponses, 'add'>;
-  /** Called for errors after a part of the answer was sent. */
+  /** Called for errors after part of the response was sent. */
   broken(request: FastifyRequest, error: unknown): void;
 }
 
@@ -64,7 +64,7 @@ export function registerScraping(app: FastifyInstance, scraped: Scraped, context
     // Compressed in a separate thread, because the text is long: it repeats the names of all agents for each metric.
     const compressed = createGzip({ level: 1 }).on('error', fail);
     text.on('error', (error) => compressed.destroy(error));
-    // Ends the writer when the client disconnects.
+    // Stops the writer when the client disconnects.
     compressed.on('close', () => text.destroy());
     return reply.header('content-encoding', 'gzip').send(text.pipe(compressed));
   });

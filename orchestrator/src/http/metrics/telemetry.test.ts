@@ -147,7 +147,7 @@ describe('metrics', () => {
     });
   });
 
-  test('reports that the process is not ready, and omits counts, while the database does not answer', async () => {
+  test('reports that the process is not ready, and omits counts, while the database does not respond', async () => {
     const sources = { census: async () => null, ready: () => false, levels: () => levels };
     const lines = linesOf((await createTelemetry().scrape(sources)).body);
     expect(lines.get('muster_ready')).toBe(0);

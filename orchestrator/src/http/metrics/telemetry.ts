@@ -3,11 +3,11 @@ import type { Census } from '../../domain/fleet/fleet-counts.ts';
 import { censusGauges, type Levels, levelGauges } from './level-gauges.ts';
 
 /**
- * Metrics of this process for Prometheus. Every label has a fixed set of values and no text from clients, because each
+ * This process's metrics for Prometheus. Every label has a fixed set of values and no text from clients, because each
  * new value adds a series.
  */
 export interface Telemetry {
-  /** Counts an answered request. @param route the route's id; null for a path outside the route table */
+  /** Counts a request that received a response. @param route the route's id; null for a path outside the route table */
   answered(route: string | null, status: number, seconds: number): void;
   /** Counts a database transaction. @param units number of writes in the transaction */
   committed(units: number, seconds: number): void;
@@ -16,9 +16,9 @@ export interface Telemetry {
   scrape(sources: TelemetrySources): Promise<{ type: string; body: string }>;
 }
 
-/** Reads current values at each scrape. */
+/** Reads current values on each scrape. */
 export interface TelemetrySources {
-  /** Returns null if the database does not answer. */
+  /** Returns null if the database does not respond. */
   census(): Promise<Census | null>;
   /** Reports whether this process can serve requests. */
   ready(): boolean | Promise<boolean>;
@@ -26,8 +26,8 @@ export interface TelemetrySources {
 }
 
 /**
- * @param processMetrics whether to add metrics of memory, CPU, garbage collection, and the event loop; allowed once per
- * process
+ * @param processMetrics whether to add metrics for memory, CPU, garbage collection, and the event loop; allowed once
+ * per process
  */
 export function createTelemetry({ processMetrics = false } = {}): Telemetry {
   const register = new Registry();

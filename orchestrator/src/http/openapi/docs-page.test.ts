@@ -46,7 +46,7 @@ describe('API reference', () => {
     expect((await app.inject('/docs/reference.js?v=0')).headers['cache-control']).toBe('no-store');
   });
 
-  test('serves the schema of modules', async () => {
+  test('serves the module schema', async () => {
     const answer = await app.inject('/schemas/module/v1.json');
     expect(answer.headers['content-type']).toMatch(/^application\/schema\+json/);
     expect(answer.json()).toEqual(moduleJsonSchema());
@@ -74,7 +74,7 @@ describe.runIf(existsSync(executablePath) || process.env.CI === 'true')('in a br
     });
     page.on('pageerror', (error) => complaints.push(error.message));
     await page.goto(`${url}/docs`);
-    // Expands the group of the first route.
+    // Expands the first route's group.
     const { summary } = routes[0] as Route;
     await page.getByText(summary).first().click();
     await page.locator('h3').filter({ hasText: summary }).first().waitFor();
@@ -85,7 +85,7 @@ describe.runIf(existsSync(executablePath) || process.env.CI === 'true')('in a br
   });
 });
 
-test('serves the schemas of configuration files at their ids', async () => {
+test('serves the configuration file schemas at their ids', async () => {
   const app = testApp({}, { configSchemas: { '/schemas/agent.json': () => ({ $id: '/schemas/agent.json' }) } });
   const answer = await app.inject({ url: '/schemas/agent.json' });
   expect([answer.statusCode, answer.headers['content-type'], answer.json()]).toEqual([

@@ -18,7 +18,7 @@ document.createElement = (name, options) => {
 
 /**
  * Starts the reference. The policy forbids inline scripts, so this is a file. Disables fonts, proxies, clients, and
- * analytics of third parties.
+ * third-party analytics.
  */
 const start = `Scalar.createApiReference('#reference', {
   url: '/openapi.json',
@@ -74,7 +74,7 @@ interface Script {
   readonly zipped: Buffer;
 }
 
-/** Extracts the reference script from its package, where a plugin serves it. Called by the first request. */
+/** Extracts the reference script from its package, where a plugin serves it. Called on the first request. */
 async function loadScript(): Promise<Script> {
   const { default: reference } = await import('@scalar/fastify-api-reference');
   const holder = fastify();
@@ -120,7 +120,7 @@ export function registerDocsPage(app: FastifyInstance): void {
   app.get(`${page}/reference.js`, async (request, reply) => {
     const { hash, plain, zipped } = await script();
     reply.headers({ 'content-type': 'text/javascript; charset=utf-8', vary: 'accept-encoding' });
-    // Content of the current script must not be cached under an outdated hash.
+    // The current script's content must not be cached under an outdated hash.
     if (request.url.endsWith(`?v=${hash}`)) reply.header('cache-control', 'public, max-age=31536000, immutable');
     if (!/\bgzip\b/.test(String(request.headers['accept-encoding']))) return reply.send(plain);
     return reply.header('content-encoding', 'gzip').send(zipped);

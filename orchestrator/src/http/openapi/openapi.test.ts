@@ -36,7 +36,7 @@ describe('the OpenAPI document', () => {
     expect(await new Validator().validate(structuredClone(document))).toMatchObject({ valid: true });
   });
 
-  test('documents exactly the routes of the table', () => {
+  test('documents exactly the routes in the table', () => {
     const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
     expect(operations.map(({ operationId }) => operationId).sort()).toEqual(routes.map(({ id }) => id).sort());
     for (const path of Object.keys(document.paths)) expect(path).toMatch(/^\/api\/v1\//);
@@ -49,7 +49,7 @@ describe('the OpenAPI document', () => {
     expect(Object.keys(document.components.schemas)).toEqual(expect.arrayContaining(names));
   });
 
-  test.each(routes)('describes access, all errors, and an example of $id', (route) => {
+  test.each(routes)('describes access, all errors, and an example for $id', (route) => {
     const operation = described(route);
     expect(operation.security).toEqual(route.access === 'anyone' ? [] : [{ session: [] }]);
     const codes = Object.entries(operation.responses).flatMap(([status, response]) => {
@@ -78,12 +78,12 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test.each(routes)('gives an example of $id that matches its schemas', (route) => {
+  test.each(routes)('gives an example for $id that matches its schemas', (route) => {
     const defaultStatus = Math.min(...Object.keys(route.answers).map(Number));
     const schema = route.answers[defaultStatus];
     if (schema) {
       expect(route.example.answer).toBeDefined();
-      // Converts the example to JSON and back, because answers are sent as JSON.
+      // Converts the example to JSON and back, because responses are sent as JSON.
       schema.parse(JSON.parse(JSON.stringify(route.example.answer)));
     } else expect(route.example.answer).toBeUndefined();
     if (route.body) expect(route.example.body).toBeDefined();
@@ -93,7 +93,7 @@ describe('the OpenAPI document', () => {
     expect(route.params === undefined).toBe(!route.path.includes('{'));
   });
 
-  test('documents the limits of query parameters', () => {
+  test('documents query parameter limits', () => {
     const limit = document.paths['/api/v1/audit']?.get?.parameters?.find(({ name }) => name === 'limit');
     expect(limit?.schema).toMatchObject({ type: 'integer', minimum: 0, maximum: 500, default: 50 });
   });

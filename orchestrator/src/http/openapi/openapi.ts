@@ -76,7 +76,7 @@ export function printOpenApi(version: string): ReturnType<typeof createDocument>
     }),
     paths,
     components: {
-      // Streams and exports contain ChainedAuditEvent, but no answer refers to its schema.
+      // Streams and exports contain ChainedAuditEvent, but no response refers to its schema.
       schemas: { Problem: problemSchema, ChainedAuditEvent: chainedEventSchema },
       responses: errors,
       securitySchemes: {
@@ -88,7 +88,7 @@ export function printOpenApi(version: string): ReturnType<typeof createDocument>
   return document;
 }
 
-/** @param errors collects the error answers that operations share, by code */
+/** @param errors collects the error responses that operations share, by code */
 function operationOf(route: Route, errors: Record<string, ErrorResponse>): ZodOpenApiOperationObject {
   const responses: ZodOpenApiOperationObject['responses'] = {};
   const defaultStatus = Math.min(...Object.keys(route.answers).map(Number));
@@ -176,9 +176,7 @@ function errorResponse(status: number, codes: ErrorCode[]) {
   };
 }
 
-/**
- * Moves the example of a parameter next to its schema, because zod-openapi does not support examples inside the schema.
- */
+/** Moves a parameter's example next to its schema, because zod-openapi does not support examples inside the schema. */
 function giveParametersExamples(document: ReturnType<typeof createDocument>): void {
   for (const route of routes) {
     const operation = document.paths?.[apiPrefix + route.path]?.[route.method.toLowerCase() as 'get'];

@@ -5,7 +5,7 @@ import type { Context } from '../../domain/shared/context.ts';
 import type { Handlers } from '../server/handlers.ts';
 import { paged } from '../server/page.ts';
 
-/** @param advertised returns the address for agents, whose port may be known only after the start */
+/** @param advertised returns the address for agents, whose port may be known only after startup */
 export function enrollmentHandlers(context: Context, advertised: () => EnrolmentEndpoints) {
   return {
     createEnrolmentToken: ({ body, session }) => createToken(context, actorIn(session), body, advertised()),

@@ -30,7 +30,7 @@ export function metricsHandlers(metrics: Metrics) {
   } satisfies Partial<Handlers>;
 }
 
-/** Maximum number of samples written in one turn of the event loop. 100,000 samples would block it for 0.2 s. */
+/** Maximum number of samples written per event-loop turn. 100,000 samples would block it for 0.2 s. */
 const itemsPerTurn = 2000;
 
 async function jsonInTurns<T, I>(

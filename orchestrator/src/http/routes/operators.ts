@@ -7,8 +7,7 @@ import type { Handlers } from '../server/handlers.ts';
 import { paged } from '../server/page.ts';
 
 /**
- * @param address returns the URL of the console for the origin at which a client reached the API; null for an unknown
- * origin
+ * @param address returns the console URL for the origin at which a client reached the API; null for an unknown origin
  */
 export function operatorHandlers(context: Context, signIn: SignIn, address: (reached: string | null) => string) {
   return {

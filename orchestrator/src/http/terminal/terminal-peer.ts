@@ -14,11 +14,11 @@ export const terminalSocketLimits = {
   /** Maximum size of a frame from a client. */
   frameBytes: 64 * 1024,
   pingMs: 30_000,
-  /** Number of unanswered pings after which the socket is closed. */
+  /** Number of pings without a pong after which the socket is closed. */
   missedPings: 2,
   /** Time after which a closing socket that accepts no data is destroyed. */
   closeTimeoutMs: 5_000,
-  /** Time after which the socket of a client that has lost access is destroyed. */
+  /** Time after which a socket is destroyed if its client has lost access. */
   cutMs: 500,
   /** Frames from a client: maximum per second, and burst. Above these limits, reading pauses. */
   framesPerSecond: 1_000,
@@ -122,7 +122,7 @@ export class TerminalPeer implements TerminalClient {
     this.closeWhenSent();
   }
 
-  /** Ends the peer, because its socket never opened or has closed. */
+  /** Cleans up the peer, because its socket never opened or has closed. */
   leave(events = this.events): void {
     if (this.closed) return;
     this.closed = true;
@@ -132,7 +132,7 @@ export class TerminalPeer implements TerminalClient {
     this.safely(() => events?.left());
   }
 
-  /** Closes the socket for the shutdown of the orchestrator. */
+  /** Closes the socket because the orchestrator is shutting down. */
   interrupt(): void {
     this.notify({
       type: 'error',
@@ -168,7 +168,7 @@ export class TerminalPeer implements TerminalClient {
     const action = (ws: WebSocket): void =>
       ws.send(data, () => {
         this.unsent--;
-        // Accepted data counts as an answer, because a slow connection queues the ping behind this data.
+        // Accepted data counts as a response, because a slow connection queues the ping behind this data.
         this.received = true;
         this.movedAt = this.clock.monotonic();
         if (sent !== null) this.safely(sent);
@@ -183,7 +183,7 @@ export class TerminalPeer implements TerminalClient {
     if (this.closing !== null || this.closed) return;
     this.closing = code;
     this.movedAt = this.clock.monotonic();
-    // Resumes reading to receive the answer to the close frame.
+    // Resumes reading to receive the close frame sent in reply.
     this.readOrNot();
     this.closeWhenSent();
   }

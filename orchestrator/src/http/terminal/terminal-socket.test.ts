@@ -24,7 +24,7 @@ import { selfSigned } from '../../identity/certificate.ts';
 const sessionId = '01KAGZ7Q4W8E2R5T6Y9V0P3A1S';
 const path = (ticket = 'good', session = sessionId) => `/api/v1/terminal/session/${session}/ws?ticket=${ticket}`;
 
-/** Simulates the domain: records the events of a connection, and exposes its client. */
+/** Simulates the domain: records a connection's events, and exposes its client. */
 class Joined implements TerminalConnectionEvents {
   readonly mode: 'control' | 'view';
   readonly client: TerminalClient;
@@ -129,7 +129,7 @@ async function join(ticket = 'good', options = {}): Promise<{ operator: Operator
   return { operator, joined: terminals.joined[before]! };
 }
 
-/** Sends an upgrade request that is refused. @returns the answer */
+/** Sends an upgrade request that is refused. @returns the response */
 async function refused(url: string, options = {}): Promise<{ status: number; headers: object; problem: unknown }> {
   const ws = dial(url, options);
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -150,7 +150,7 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await turn();
 }
 
-/** Resolves when the server has received all data of the client. */
+/** Resolves when the server has received all data from the client. */
 async function settled({ ws }: Operator): Promise<void> {
   ws.ping();
   await once(ws, 'pong');
@@ -261,7 +261,7 @@ describe('opening a terminal socket', () => {
     expect(terminals.tried).toEqual([]);
   });
 
-  test('refuses terminal sockets of pages of other origins', async () => {
+  test('refuses terminal sockets from pages on other origins', async () => {
     await start({ trustedProxies: ['127.0.0.1'] });
     const origin = (origin: string, host = 'muster.example', more = {}) => ({ headers: { host, origin, ...more } });
     const url = `ws://127.0.0.1:${port}${path()}`;
@@ -284,7 +284,7 @@ describe('opening a terminal socket', () => {
     await join('good', origin('https://muster.example', '127.0.0.1', { 'x-forwarded-host': 'muster.example' }));
   });
 
-  test('refuses upgrades to terminal sockets during a shutdown', async () => {
+  test('refuses upgrades to terminal sockets during shutdown', async () => {
     await start();
     app.drain();
     const { status, problem, headers } = await refused(`ws://127.0.0.1:${port}${path()}`);
@@ -302,7 +302,7 @@ describe('opening a terminal socket', () => {
       expect(await refused(`ws://127.0.0.1:${port}${path('bad')}`)).toMatchObject({ status: 401 });
     const { status, headers } = await refused(`ws://127.0.0.1:${port}${path()}`);
     expect([status, headers]).toEqual([429, expect.objectContaining({ 'retry-after': '3' })]);
-    // Sign-ins have a separate count.
+    // Sign-ins are counted separately.
     const challenge = await fetch(`http://127.0.0.1:${port}/api/v1/auth/challenge`, { method: 'POST' });
     expect(challenge.status).not.toBe(429);
   });
@@ -348,7 +348,7 @@ describe('opening a terminal socket', () => {
     await until(() => terminals.joined.slice(0, -1).every(({ events }) => events.includes('left')));
   });
 
-  test('reports that the client has left if its connection breaks while the socket opens, and completes its frames', async () => {
+  test('reports that the client has left if its connection breaks while the socket opens, and completes its pending sends', async () => {
     await start();
     const over: string[] = [];
     app.server.once('upgrade', (_request, socket) => {
@@ -363,7 +363,7 @@ describe('opening a terminal socket', () => {
   });
 });
 
-describe('frames of a client', () => {
+describe('client frames', () => {
   test.each([
     ['text that is not JSON', 'ls', 'good', 'invalid_input'],
     ['an invalid size', '{"type":"resize","cols":0,"rows":24}', 'good', 'invalid_input'],
@@ -371,7 +371,7 @@ describe('frames of a client', () => {
     ['a message of another kind', '{"type":"exit","code":0}', 'good', 'invalid_input'],
     ['input of a viewer', Buffer.from('rm'), 'look', 'forbidden'],
     ['a size of a viewer', '{"type":"resize","cols":1,"rows":1}', 'look', 'forbidden'],
-  ])('closes the terminal socket of a client that sends %s', async (_, frame, ticket, code) => {
+  ])('closes a client’s terminal socket if it sends %s', async (_, frame, ticket, code) => {
     await start();
     const { operator, joined } = await join(ticket);
     operator.ws.send(frame);
@@ -382,7 +382,7 @@ describe('frames of a client', () => {
     expect([joined.events, joined.frames]).toEqual([['left'], 0]);
   });
 
-  test('closes the terminal socket of a client that sends a frame above the maximum size', async () => {
+  test('closes a client’s terminal socket if it sends a frame above the maximum size', async () => {
     await start();
     const { operator, joined } = await join();
     operator.ws.send(Buffer.alloc(64 * 1024));
@@ -396,8 +396,7 @@ describe('frames of a client', () => {
     const { operator, joined } = await join();
     joined.client.pause();
     for (let at = 0; at < 64; at++) operator.ws.send(Buffer.alloc(64 * 1024));
-    // Frames that arrived together with the first one are delivered; further frames remain in the buffers of the
-    // network.
+    // Frames that arrived together with the first one are delivered; further frames remain in network buffers.
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(joined.frames).toBeLessThan(8);
     joined.client.resume();
@@ -407,7 +406,7 @@ describe('frames of a client', () => {
   test('pauses reading above the maximum frame rate without losing frames', async () => {
     await start();
     const { operator, joined } = await join();
-    // Frames of one byte each, with a masking key of zeros.
+    // One-byte frames, with a masking key of zeros.
     operator.socket.write(
       Buffer.concat(Array.from({ length: 40_000 }, (_, at) => Buffer.of(0x82, 0x81, 0, 0, 0, 0, at % 251))),
     );
@@ -460,7 +459,7 @@ describe('frames of a client', () => {
 });
 
 describe('liveness', () => {
-  test('pings clients twice a minute, and closes the socket after two unanswered pings', async () => {
+  test('pings clients twice a minute, and closes the socket after two pings without a pong', async () => {
     await start();
     const { operator, joined } = await join();
     const silent = await join('good', { autoPong: false });
@@ -480,7 +479,7 @@ describe('liveness', () => {
     expect(joined.events).toEqual([]);
   });
 
-  test('counts accepted output as an answer, and sends no pings while reading is paused', async () => {
+  test('counts accepted output as a response, and sends no pings while reading is paused', async () => {
     await start();
     const reader = await join('good', { autoPong: false });
     const paused = await join();
@@ -495,7 +494,7 @@ describe('liveness', () => {
   });
 });
 
-describe('the end of a connection', () => {
+describe('a connection that closes', () => {
   test('disconnects a client with too many queued frames of any size', async () => {
     await start();
     const { operator, joined } = await join();
@@ -541,7 +540,7 @@ describe('the end of a connection', () => {
     expect([joined.events, joined.frames]).toEqual([['left'], 0]);
   });
 
-  test('disconnects a client that accepts no data for five seconds, and completes its frames', async () => {
+  test('disconnects a client that accepts no data for five seconds, and completes its pending sends', async () => {
     await start();
     const { operator, joined } = await join();
     operator.socket.pause();
@@ -599,7 +598,7 @@ describe('the client of docs/api.md', () => {
   });
   afterEach(() => rm(dir, { recursive: true }));
 
-  test('connects the input and output of the client to the shell, and returns the exit code of the shell', async () => {
+  test('connects the client’s input and output to the shell, and returns the shell’s exit code', async () => {
     const page = await readFile(joinPath(import.meta.dirname, '../../../../docs/api.md'), 'utf8');
     const example = /^```js\n(.*?)^```$/ms.exec(page)![1]!;
     const file = joinPath(dir, 'terminal.mjs');

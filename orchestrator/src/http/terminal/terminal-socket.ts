@@ -27,15 +27,15 @@ export interface TerminalSocketOptions {
 const address = new RegExp(`^${apiPrefix}/terminal/session/[^/?]+/ws(\\?|$)`);
 
 /**
- * Reports whether to upgrade a request to a WebSocket. All other upgrade requests are answered like requests without an
+ * Reports whether to upgrade a request to a WebSocket. All other upgrade requests are handled like requests without an
  * upgrade.
  */
 export const isTerminalUpgrade = ({ url, headers }: IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === 'websocket' && address.test(url ?? '');
 
 /**
- * Serves terminal WebSockets on the API server. Upgrade requests run the same hooks as other requests, so that
- * refusals are answered, logged, and counted in the same way.
+ * Serves terminal WebSockets on the API server. Upgrade requests run the same hooks as other requests, so that refusals
+ * get the same responses, log lines, and counts.
  * @returns a function that closes open sockets
  */
 export function registerTerminalSockets(app: FastifyInstance, options: TerminalSocketOptions): () => Promise<void> {

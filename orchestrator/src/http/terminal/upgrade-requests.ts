@@ -10,8 +10,8 @@ export interface UpgradeConnection {
 }
 
 /**
- * Routes upgrade requests like normal requests, so that they pass the same hooks. An upgrade request waits until all
- * preceding requests on its connection are answered.
+ * Routes upgrade requests like normal requests, so that they pass the same hooks. An upgrade request waits until the
+ * responses to all preceding requests on its connection are complete.
  * @returns a function that returns the connection of an upgrade request, or undefined for other requests. The caller
  * removes {@link ignoreError} from the socket before it upgrades.
  */
@@ -19,7 +19,7 @@ export function routeUpgradeRequests(
   app: FastifyInstance,
 ): (request: IncomingMessage) => UpgradeConnection | undefined {
   const connections = new WeakMap<IncomingMessage, UpgradeConnection>();
-  /** The unfinished last answer of each connection. */
+  /** The last response on each connection, if it is not yet complete. */
   const answering = new WeakMap<Socket, ServerResponse>();
   app.server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     answering.set(socket, response);
@@ -29,7 +29,7 @@ export function routeUpgradeRequests(
   });
   app.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     connections.set(request, { socket, head });
-    // Without a listener, an error would end the process. `ws` adds its own listener after the upgrade.
+    // Without a listener, an error would crash the process. `ws` adds its own listener after the upgrade.
     socket.on('error', ignoreError);
     const before = answering.get(socket);
     if (before === undefined) route(app, request, socket);
