@@ -1,7 +1,7 @@
 import type { ConstraintViolation } from '../database.ts';
 
 /**
- * The consequence of an SQLite error for its transaction.
+ * Effect of an SQLite error on its transaction.
  *
  * After `lost_sync`, it is unknown which part of the commit is on the disk, so the process must exit and read the
  * database again. `bug` is an error in Muster, such as SQL that does not match the tables or a value of the wrong type.
@@ -35,7 +35,7 @@ const constraints: Readonly<Record<string, ConstraintViolation['constraint']>> =
   SQLITE_CONSTRAINT_CHECK: 'check',
 };
 
-/** Classifies an error of better-sqlite3 by its (extended) result code. */
+/** Classifies a better-sqlite3 error by its (extended) result code. */
 export function sqliteFailure(error: unknown): SqliteFailure {
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code !== 'string') return { kind: 'bug' };

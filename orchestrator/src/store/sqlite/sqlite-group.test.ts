@@ -42,7 +42,7 @@ function from(units: WireUnit[]) {
 const rows = () => (db.prepare('select k from t order by k').all() as { k: string }[]).map((row) => row.k).join('');
 
 describe('UnitGroups', () => {
-  test('commits a group in one transaction, and answers each write separately', () => {
+  test('commits a group in one transaction, and returns a separate result for each write', () => {
     const outcome = groups.run(
       from([
         inserting(1, 'a'),
@@ -73,7 +73,7 @@ describe('UnitGroups', () => {
     expect(rows()).toBe('ad');
   });
 
-  test('undoes only the failed writes of a group, and runs subsequent writes in the same transaction', () => {
+  test('undoes only the failed writes in a group, and runs subsequent writes in the same transaction', () => {
     const taken: number[] = [];
     const given = from([inserting(1, 'a'), inserting(2, 'b', 'a'), inserting(3, 'c'), inserting(4, 'd', 'c')]);
     const outcome = groups.run(() => {
@@ -105,7 +105,7 @@ describe('UnitGroups', () => {
     expect(rows()).toBe('abcdef');
   });
 
-  test('reports writes of other connections since the last group', () => {
+  test('reports writes by other connections since the last group', () => {
     const other = new Sqlite(db.name);
     const isOutside = (key: string) => groups.run(from([inserting(1, key)])).outside;
     expect(isOutside('a')).toBe(false);
@@ -114,7 +114,7 @@ describe('UnitGroups', () => {
     other.close();
   });
 
-  test('commits each write in its own transaction if the transaction of the group fails', () => {
+  test('commits each write in its own transaction if the group’s transaction fails', () => {
     disk = ['SQLITE_FULL', null, 'SQLITE_FULL', null];
     const outcome = groups.run(from([inserting(1, 'a'), inserting(2, 'b'), inserting(3, 'c')]));
     expect(outcome.commits).toBe(2);
@@ -149,7 +149,7 @@ describe('UnitGroups', () => {
     expect(rows()).toBe('b');
   });
 
-  test('answers every write of a group immediately as unavailable while another process holds the lock', () => {
+  test('refuses every write in a group immediately as unavailable while another process holds the lock', () => {
     const other = new Sqlite(join(directory, 'muster.db'));
     other.exec('begin immediate');
     const outcome = groups.run(from([inserting(1, 'a'), inserting(2, 'b')]));

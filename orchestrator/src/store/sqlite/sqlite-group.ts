@@ -18,7 +18,7 @@ interface Prepared {
   readonly writes: boolean;
 }
 
-/** A failure of the whole transaction, not of one write. */
+/** The whole transaction failed, not one write. */
 class GroupFailure extends Error {
   readonly failure: unknown;
   constructor(failure: unknown) {
@@ -36,7 +36,7 @@ class MissingSavepoint extends Error {}
  * changes. If a write has to be undone, the whole transaction is rolled back, and the group runs again with a savepoint
  * before each write.
  *
- * Even refusals are answered after the commit, because the write that caused a refusal may be in the same group, and
+ * Even refusals are returned after the commit, because the write that caused a refusal may be in the same group, and
  * its commit may fail. If the transaction fails, each write is retried in a separate transaction, so that on a full
  * disk one large write does not fail the others.
  */
@@ -204,7 +204,7 @@ export class UnitGroups {
     } catch (error) {
       if (error instanceof MissingSavepoint) throw error;
       const { kind } = sqliteFailure(error);
-      // All other errors, and errors that ended the transaction, fail the whole group.
+      // All other errors, and errors that aborted the transaction, fail the whole group.
       if ((kind !== 'constraint' && kind !== 'bug') || !this.#db.inTransaction) throw new GroupFailure(error);
       undo();
       return failed(unit.id, error);

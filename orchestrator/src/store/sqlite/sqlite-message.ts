@@ -3,7 +3,7 @@ import type { BoundValue } from '../params.ts';
 import type { StatementResult } from '../transaction.ts';
 
 /**
- * Messages between the main thread and the writer thread. Writes and their answers are sent as flat lists, because
+ * Messages between the main thread and the writer thread. Writes and their results are sent as flat lists, because
  * cloning a flat list takes about half as long as cloning objects.
  */
 
@@ -20,7 +20,7 @@ export interface WireUnit {
 /** Writes as a flat list, created by {@link flatUnits}. */
 export type FlatUnits = readonly BoundValue[];
 
-/** Answers as a flat list, created by {@link flatAnswers}. */
+/** Results as a flat list, created by {@link flatAnswers}. */
 export type FlatAnswers = readonly (number | Answer)[];
 
 export type ToWriter =
@@ -94,7 +94,7 @@ export function unitsIn(flat: FlatUnits): WireUnit[] {
   return units;
 }
 
-/** An answer to a committed write without rows is sent as its id, the number of statements, and their changes. */
+/** The result of a committed write without rows is sent as its id, the number of statements, and their changes. */
 export function flatAnswers(answers: readonly Answer[]): FlatAnswers {
   const flat: (number | Answer)[] = [];
   for (const answer of answers)

@@ -4,13 +4,13 @@ import { LostSync, UnitGroups } from './sqlite-group.ts';
 import { type FromWriter, flatAnswers, type ToWriter, unitsIn, type WireUnit } from './sqlite-message.ts';
 
 /**
- * The thread with the only writing connection. It commits all queued writes together, and answers them after the
- * commit. Writes that arrive during a commit form the next group, so a slow disk leads to larger groups.
+ * The thread with the only writing connection. It commits all queued writes together, and returns their results after
+ * the commit. Writes that arrive during a commit form the next group, so a slow disk leads to larger groups.
  */
 
 export interface WriterOptions {
   readonly file: string;
-  /** Maximum number of writes in one commit, and maximum milliseconds to gather them. */
+  /** Maximum writes per commit, and maximum milliseconds to gather them. */
   readonly maxGroupUnits: number;
   readonly maxGroupMs: number;
   /** For tests and benchmarks: minimum duration of a commit in milliseconds. */
@@ -29,7 +29,7 @@ const say = (message: FromWriter) => port.postMessage(message);
 
 const db = openSqliteFile(options.file);
 configureSqlite(db);
-// Checkpoints run after the answers to a group, not within a commit.
+// Checkpoints run after a group's results are sent, not within a commit.
 db.pragma('wal_autocheckpoint = 0');
 const logSize = db.prepare<[], { log: number; checkpointed: number }>('pragma wal_checkpoint(noop)');
 const checkpoint = db.prepare('pragma wal_checkpoint(passive)');

@@ -49,7 +49,7 @@ const write = (to: Database, key: string, value = '') =>
   to.write({ name: 'settings/put', statements: [statement(put, { key, value })] });
 
 describe('changes by other processes', () => {
-  test('counts a write between a commit of this process and its answer', async () => {
+  test('counts a write between a commit by this process and its result', async () => {
     const db = await open();
     const shell = new Connection(join(directory, 'muster.db'));
     const committed = shell.prepare("select 1 from settings where key = 'second'");
@@ -57,7 +57,7 @@ describe('changes by other processes', () => {
     const before = db.outsideChanges();
     const answered = write(db, 'second');
     await new Promise((sent) => setImmediate(sent));
-    // The answer cannot arrive, because this thread does not return to its event loop.
+    // The result cannot arrive, because this thread does not return to its event loop.
     while (committed.get() === undefined);
     shell.prepare("insert into settings (key, value) values ('by the shell', '')").run();
     await answered;

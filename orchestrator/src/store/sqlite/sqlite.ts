@@ -38,7 +38,7 @@ export interface SqliteOptions {
   readonly onProgress?: (progress: MigrationProgress) => void;
   readonly onMigrated?: (report: MigrationReport) => void;
   readonly limits?: WriteQueueLimits;
-  /** Maximum number of writes in one commit. */
+  /** Maximum writes per commit. */
   readonly maxGroupUnits?: number;
   /** Maximum milliseconds to gather writes for one commit. */
   readonly maxGroupMs?: number;
@@ -50,7 +50,7 @@ export interface SqliteOptions {
   readonly migrations?: readonly Migration[];
 }
 
-/** A write that was sent to the writer but not answered. */
+/** A write that was sent to the writer but has no result yet. */
 interface Waiting {
   readonly unit: Unit;
   readonly bytes: number;
@@ -59,12 +59,12 @@ interface Waiting {
 }
 
 /**
- * Maximum number of answers to deliver in one turn of the event loop. Each answer resumes a caller, so a whole group
- * would block other work for too long.
+ * Maximum number of results to deliver per event-loop turn. Each result resumes a caller, so a whole group would block
+ * other work for too long.
  */
 const answersPerTurn = 100;
 
-/** Maximum milliseconds for which reads share a snapshot, and do not see writes of other processes. */
+/** Maximum milliseconds for which reads share a snapshot, and do not see writes by other processes. */
 const snapshotMs = 10;
 
 const wireExpectations: Readonly<Record<Expectation, WireExpectation>> = { changed: 1, row: 2, no_row: 3 };
@@ -114,19 +114,20 @@ class SqliteDatabase implements Database {
   readonly #begin: Prepared<unknown[]>;
   readonly #commit: Prepared<unknown[]>;
   readonly #dataVersion: Prepared<unknown[], number>;
-  /** The `data_version` of the reader after the last known write. Every write of another connection changes it. */
+  /** The reader's `data_version` after the last known write. It changes with every write by another connection. */
   #version: number | undefined;
   #versionReadAt = 0;
   #outsideChanges = 0;
   /**
-   * Whether `#version` may include a write of another process, which only the writer can tell from writes of this process.
+   * Whether `#version` may include a write by another process. Only the writer can distinguish it from writes by this
+   * process.
    */
   #isVersionMixed = false;
   /**
    * Whether reads share a snapshot. During many writes, a new snapshot for each read would cost far more than the
-   * reads, because it must find all pages again after every commit. The snapshot ends before any write of this process
-   * is answered, so that callers see their writes, and after `snapshotMs`, so that writes of other processes become
-   * visible.
+   * reads, because it must find all pages again after every commit. The snapshot ends before the result of any write by
+   * this process is delivered, so that callers see their writes, and after `snapshotMs`, so that writes by other
+   * processes become visible.
    */
   #inSnapshot = false;
   #snapshotTimer: NodeJS.Timeout | undefined;
@@ -135,7 +136,7 @@ class SqliteDatabase implements Database {
   readonly #waiting = new Map<number, Waiting>();
   #newQueries: [id: number, sql: string][] = [];
   #outbox: WireUnit[] = [];
-  /** Received answers. Answers before `#nextAnswer` are already delivered. */
+  /** Received results. Results before `#nextAnswer` are already delivered. */
   #answers: Answer[] = [];
   #nextAnswer = 0;
   #lastId = 0;
@@ -199,12 +200,12 @@ class SqliteDatabase implements Database {
   #endSnapshot(): void {
     if (!this.#inSnapshot) return;
     this.#inSnapshot = false;
-    // A failed read may have ended the transaction.
+    // A failed read may have aborted the transaction.
     if (this.#reader.inTransaction) this.#commit.run();
   }
 
   outsideChanges(): number {
-    // The version also changes with writes of this process, whose group the writer thread checks.
+    // The version also changes with writes by this process, whose group the writer thread checks.
     if (this.#waiting.size > 0 || performance.now() - this.#versionReadAt < snapshotMs) return this.#outsideChanges;
     if (this.#isVersionMixed) {
       this.#isVersionMixed = false;
@@ -249,7 +250,7 @@ class SqliteDatabase implements Database {
     if (statements.length === 0) return new UnitResult(unit, []);
     this.#intake.admit(bytes, unit.ofAgent);
     const id = ++this.#lastId;
-    // Sends all writes of this turn of the event loop in one message.
+    // Sends all writes from this event-loop turn in one message.
     if (this.#outbox.length === 0) setImmediate(() => this.#send());
     this.#outbox.push({ id, statements });
     return new Promise((resolve, reject) => this.#waiting.set(id, { unit, bytes, resolve, reject }));
@@ -272,7 +273,7 @@ class SqliteDatabase implements Database {
       this.#commits += message.commits;
       if (message.outside) this.#countOutsideChange();
       if (message.commits > 0) this.#onCommit?.(answers.length / message.commits, message.ms / message.commits);
-      // Delivers answers in later turns, because many messages may arrive in one turn.
+      // Delivers results in later turns, because many messages may arrive in one turn.
       if (this.#answers.length === 0) setImmediate(() => this.#passOn(answersPerTurn));
       for (const answer of answers) this.#answers.push(answer);
     } else if (message.kind === 'outside') this.#countOutsideChange();
@@ -284,7 +285,7 @@ class SqliteDatabase implements Database {
   }
 
   #passOn(limit: number): void {
-    // Ends the snapshot, because the callers that receive these answers must see their writes.
+    // Ends the snapshot, because the callers that receive these results must see their writes.
     this.#readVersion();
     this.#isVersionMixed = true;
     const end = Math.min(this.#answers.length, this.#nextAnswer + limit);
@@ -321,7 +322,7 @@ class SqliteDatabase implements Database {
     this.#lost = reason;
     this.#intake.close();
     this.#outbox = [];
-    // The outcome of answered writes is known.
+    // The outcome of writes with a result is known.
     this.#passOn(Number.POSITIVE_INFINITY);
     this.#onFatal(reason);
     for (const { unit, reject } of this.#waiting.values()) reject(new OutcomeUnknown(unit.name, reason.message));
