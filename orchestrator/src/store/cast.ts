@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 
 /**
- * Transcripts as asciicast v2, which terminal players read: a header, then one line of JSON for each event, with the
- * seconds since the start. Muster adds an event kind that players ignore: a `b` event after an `o` event contains the
- * exact bytes of that output in base64. It is written only if the bytes are not valid UTF-8.
+ * Transcripts as asciicast v2, which terminal players read: a header, then one JSON line per event, with the seconds
+ * since the start. Muster adds an event kind that players ignore: a `b` event after an `o` event contains the exact
+ * bytes of that output in base64. It is written only if the bytes are not valid UTF-8.
  */
 
 export interface CastHeader {
@@ -25,11 +25,11 @@ export interface CastHeader {
 
 export const headerLine = (header: CastHeader): string => `${JSON.stringify({ version: 2, ...header })}\n`;
 
-/** Maximum bytes of one event. Longer output is split. */
+/** Maximum bytes per event. Longer output is split. */
 export const maxEventBytes = 64 * 1024;
 /**
- * Maximum bytes of the `o` and `b` lines of one event. A control character takes six bytes, and invalid UTF-8 is
- * repeated in base64.
+ * Maximum bytes of the `o` and `b` lines per event. A control character takes six bytes, and invalid UTF-8 is repeated
+ * in base64.
  */
 export const maxLineBytes = 8 * maxEventBytes;
 
@@ -38,7 +38,7 @@ const line = (at: number, kind: string, data: string): string =>
   `[${Math.round(at) / 1000},"${kind}",${JSON.stringify(data)}]\n`;
 
 /**
- * Formats the lines of an output event.
+ * Formats an output event's lines.
  * @param at milliseconds since the start
  * @param bytes at most {@link maxEventBytes}
  */
@@ -48,7 +48,7 @@ export function outputLines(at: number, bytes: Uint8Array): string {
   return isUtf8(buffer) ? shown : shown + line(at, 'b', buffer.toString('base64'));
 }
 
-/** Formats the line of an input event. Replaces invalid UTF-8. */
+/** Formats an input event's line. Replaces invalid UTF-8. */
 export const inputLine = (at: number, bytes: Uint8Array): string => line(at, 'i', asBuffer(bytes).toString('utf8'));
 
 export const resizeLine = (at: number, cols: number, rows: number): string => line(at, 'r', `${cols}x${rows}`);
@@ -72,7 +72,7 @@ export const beginsExact = (cut: string): boolean => /^\[[\d.]+,"b/.test(cut);
 /** An event that a replay needs. */
 export type CastEvent =
   | { readonly kind: 'output'; readonly text: string }
-  /** Replaces the text of the preceding output event. */
+  /** Replaces the preceding output event's text. */
   | { readonly kind: 'exact'; readonly bytes: Uint8Array }
   | { readonly kind: 'resize'; readonly cols: number; readonly rows: number };
 

@@ -47,7 +47,7 @@ const code = (promise: Promise<unknown>) =>
   );
 
 describeDatabases('database', (fixture) => {
-  test('returns rows and changes of each statement', async () => {
+  test('returns rows and changes for each statement', async () => {
     const database = await fixture.open();
     const first = statement(upsert, { key: 'a', value: '1' });
     const second = statement(put, { key: 'b', value: '2' });
@@ -69,7 +69,7 @@ describeDatabases('database', (fixture) => {
     expect((await write(database)).results).toEqual([]);
   });
 
-  test('returns written data from reads after the promise of the write has resolved', async () => {
+  test('returns written data from reads after the write’s promise has resolved', async () => {
     const database = await fixture.open();
     for (let number = 0; number < 20; number++) {
       await write(database, statement(upsert, { key: 'k', value: String(number) }));
@@ -174,7 +174,7 @@ describeDatabases('database', (fixture) => {
     await expect(write(database, statement(nothing, { value: 'x' }))).rejects.toMatchObject({ constraint: 'not_null' });
   });
 
-  test('reports a faulty statement as a bug with the name of the write, and continues', async () => {
+  test('reports a faulty statement as a bug with the write’s name, and continues', async () => {
     const database = await fixture.open();
     const wrong = defineQuery('wrong', () => sql<{ n: number }>`select n from no_such_table`);
     await expect(write(database, statement(put, { key: 'a', value: '1' }), statement(wrong, {}))).rejects.toThrow(
@@ -322,7 +322,7 @@ describeDatabases('database', (fixture) => {
     expect(database.stats()).toMatchObject({ queued: 0, queuedBytes: 0 });
   });
 
-  test('refuses an oversized write of an agent, and reserves queue space for other writes', async () => {
+  test('refuses an oversized write by an agent, and reserves queue space for other writes', async () => {
     const limits = { maxUnits: 100, maxBytes: 200_000, maxAgentUnitBytes: 70_000, maxAgentBytes: 100_000 };
     const database = await fixture.open({ limits });
     const put = (key: string, length: number, ofAgent: boolean) =>
@@ -333,7 +333,7 @@ describeDatabases('database', (fixture) => {
           ofAgent,
         }),
       );
-    // The write exceeds the maximum of bytes, so it is refused even with an empty queue.
+    // The write exceeds the byte limit, so it is refused even if the queue is empty.
     expect(
       await code(
         database.write({

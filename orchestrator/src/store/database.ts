@@ -5,7 +5,7 @@ import type { Unit, UnitResult } from './transaction.ts';
 
 /** Counters since the database was opened, for metrics. */
 export interface DatabaseStats {
-  /** Number of submitted writes without an answer. */
+  /** Number of submitted writes without a result. */
   readonly queued: number;
   /** Approximate bytes of the queued writes. */
   readonly queuedBytes: number;
@@ -18,7 +18,7 @@ export interface DatabaseStats {
   readonly retries: number;
 }
 
-/** An SQLite or PostgreSQL database. A read sees every write of this process whose promise has resolved. */
+/** An SQLite or PostgreSQL database. A read sees every write by this process whose promise has resolved. */
 export interface Database {
   readonly kind: DatabaseKind;
 
@@ -66,7 +66,7 @@ export const withOverrides = (db: Database, overrides: Partial<Database>): Datab
   ...overrides,
 });
 
-/** A key or constraint was violated that no precondition of the transaction guards. */
+/** A key or constraint was violated that no precondition in the transaction guards. */
 export class ConstraintViolation extends Error {
   readonly constraint: 'unique' | 'foreign_key' | 'not_null' | 'check' | 'other';
 

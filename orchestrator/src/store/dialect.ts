@@ -52,7 +52,7 @@ export interface Dialect {
   /** Aggregates two text columns into the text of one JSON object, sorted by key; `{}` without rows. */
   objectOf(key: string, value: string): RawBuilder<string>;
 
-  /** Whether the column contains the text, regardless of the case of ASCII letters. */
+  /** Whether the column contains the text, ignoring the case of ASCII letters. */
   containsText(column: string, text: string): RawBuilder<SqlBool>;
 
   /** The larger of two numbers or strings; null if either is null. PostgreSQL's own `greatest` ignores nulls. */
@@ -67,7 +67,7 @@ export interface Dialect {
     readonly integer: RawBuilder<unknown>;
     /** The complete definition of an auto-incrementing primary key that never reuses a number. */
     readonly counter: RawBuilder<unknown>;
-    /** The end of a `create table` statement. */
+    /** The last clause of a `create table` statement. */
     readonly tableEnd: RawBuilder<unknown>;
   };
 }
@@ -146,8 +146,8 @@ const postgres: Dialect = {
 };
 
 /**
- * Writes parameters as `+?`, which has the same value as `?`. SQLite reads the values of bare parameters while it plans,
- * and then plans some statements again at each execution. That often costs several times as much as the execution.
+ * Writes parameters as `+?`, which has the same value as `?`. SQLite reads the values of bare parameters while it
+ * plans, and then replans some statements on each execution. That often costs several times as much as the execution.
  */
 class StablePlansCompiler extends SqliteQueryCompiler {
   protected override getCurrentParameterPlaceholder(): string {

@@ -14,7 +14,7 @@ describeDatabases('a killed process', (fixture) => {
   afterEach(() => child?.kill('SIGKILL'));
 
   test.each([1, 57, 400])(
-    'loses no acknowledged write when the process is killed after %i answers',
+    'loses no acknowledged write when the process is killed after %i results',
     async (answers) => {
       const at = await fixture.newAddress();
       const started = spawn(process.execPath, [writer, fixture.kind, at], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -31,7 +31,7 @@ describeDatabases('a killed process', (fixture) => {
       const database = await fixture.open({ at });
       const keys = new Set((await database.all(everyKey, {})).map((row) => row.key));
       for (const number of acknowledged) expect(keys).toContain(`${number}-a`);
-      // An unanswered write was committed completely or not at all.
+      // A write without a result was committed completely or not at all.
       for (const key of keys)
         expect(keys).toContain(key.endsWith('-a') ? `${key.slice(0, -1)}b` : `${key.slice(0, -1)}a`);
       expect(acknowledged.length).toBeGreaterThanOrEqual(answers);

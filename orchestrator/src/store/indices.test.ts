@@ -37,7 +37,7 @@ import { migrateSqlite } from './sqlite/migrate-sqlite.ts';
 
 /**
  * Tests that each query finds its rows by an index and does not sort them, so that its cost depends on the size of its
- * result and not on the length of the history.
+ * result and not on how long the history is.
  */
 const directory = mkdtempSync(join(tmpdir(), 'muster-indices-'));
 let db: Database;
@@ -158,7 +158,7 @@ describe('indices', () => {
     expect(detail).not.toMatch(/SCAN audit_events/);
   });
 
-  test('finds the latest drift of each agent by index, and sorts only tags', () => {
+  test('finds each agent’s latest drift by index, and sorts only tags', () => {
     for (const [query, index] of [
       [latestDrifts({}), 'latest_drift_order'],
       [latestDrifts({ status: true, below: true }), 'latest_drift_status'],
@@ -169,13 +169,13 @@ describe('indices', () => {
     }
   });
 
-  test('finds the outcomes of the newest checks by index, and counts them by status', () => {
+  test('finds the newest checks’ outcomes by index, and counts them by status', () => {
     const detail = plan(agentsByLatestDrift);
     expect(detail).toMatch(/latest_drift_status|agents_status/);
     expect(detail).not.toMatch(/SCAN (agents|drift_states|drift_records)(;|$)/);
   });
 
-  test('finds agents with work by an index of open operations', () => {
+  test('finds agents with work by an index on open operations', () => {
     expect(plan(agentsWithWork)).toMatch(/^SEARCH operations USING INDEX operations_status/);
   });
 });

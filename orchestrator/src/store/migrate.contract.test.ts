@@ -39,7 +39,7 @@ describe('pendingMigrations', () => {
 });
 
 describeDatabases('migrations', (fixture) => {
-  /** Creates a database with the schema of this release and one row. */
+  /** Creates a database with this release's schema and one row. */
   async function filled(): Promise<string> {
     const at = await fixture.newAddress();
     const database = await fixture.open({ at });
@@ -66,7 +66,7 @@ describeDatabases('migrations', (fixture) => {
     expect(reports[1]).toEqual({ from: nextMigrations.length, to: nextMigrations.length, backup: null });
   });
 
-  test('refuses a database of a newer release and leaves it unchanged', async () => {
+  test('refuses a database from a newer release and leaves it unchanged', async () => {
     const at = await filled();
     await (await fixture.open({ at, migrations: nextMigrations })).close();
     await expect(fixture.open({ at })).rejects.toThrow(SchemaRefused);
@@ -103,7 +103,7 @@ describeDatabases('migrations', (fixture) => {
     },
   );
 
-  test('records the known key of every agent as its only current key in migration 14', async () => {
+  test('records every agent’s known key as its only current key in migration 14', async () => {
     const at = await fixture.newAddress();
     const older = await fixture.open({ at, migrations: migrations.slice(0, 1) });
     await fillFirstRelease(older);
@@ -177,7 +177,7 @@ describeDatabases('migrations', (fixture) => {
     });
 
   if (fixture.kind === 'sqlite')
-    test('refuses a database file of another program', async () => {
+    test('refuses another program’s database file', async () => {
       const at = await fixture.newAddress();
       const other = new Sqlite(at);
       other.exec('create table theirs (x)');

@@ -1,9 +1,7 @@
 import { builders, type DatabaseKind, dialects } from './dialect.ts';
 import type { Migration } from './migrations/migration.ts';
 
-/**
- * This release cannot use the schema of the database. The database is unchanged, and the orchestrator does not start.
- */
+/** This release cannot use the database's schema. The database is unchanged, and the orchestrator does not start. */
 export class SchemaRefused extends Error {
   constructor(message: string) {
     super(message);
@@ -14,7 +12,7 @@ export class SchemaRefused extends Error {
 export interface MigrationProgress {
   readonly version: number;
   readonly name: string;
-  /** Number of statements of this migration that have run. */
+  /** Number of this migration's statements that have run. */
   readonly done: number;
   readonly total: number;
 }
@@ -37,8 +35,7 @@ export interface MigrationReport {
 }
 
 /**
- * Returns the migrations that are due.
- * @param current schema version of the database; 0 if it is empty
+ * Returns the migrations that are due. @param current schema version of the database; 0 if it is empty
  * @param where   name of the database in errors
  * @throws SchemaRefused if the database is newer than this release
  */
@@ -61,7 +58,7 @@ export function pendingMigrations(
   return migrations.slice(current);
 }
 
-/** Compiles the SQL statements of a migration. */
+/** Compiles a migration's SQL statements. */
 export function migrationSql(migration: Migration, kind: DatabaseKind): readonly string[] {
   const build = { db: builders[kind], dialect: dialects[kind] };
   return migration.statements(build).map((statement) => {

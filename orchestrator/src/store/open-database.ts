@@ -31,7 +31,7 @@ const serverStartMs = 30_000;
 
 /**
  * Opens the database for exclusive use by this process.
- * @throws DatabaseInUse, SchemaRefused, and errors of the server or the disk
+ * @throws DatabaseInUse, SchemaRefused, and server or disk errors
  */
 export async function openDatabase(location: DatabaseLocation, deps: DatabaseDeps): Promise<Database> {
   const { onFatal, onMigrated, log } = deps;

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 
 /**
  * SQL for pages with a maximum size in bytes. A query first sums the sizes of rows, and then reads only the rows that
- * fit. Both databases determine the length of a text without reading the text.
+ * fit. Both databases can determine a text's length without reading it.
  */
 
 /** SQL for the size of the given columns in bytes. Null counts as 0. */

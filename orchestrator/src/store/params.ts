@@ -1,6 +1,6 @@
 /**
- * Parameters of a query. Placeholders represent the values while a query is built. When the compiled statement runs,
- * the values fill its slots.
+ * Query parameters. Placeholders represent the values while a query is built. When the compiled statement runs, the
+ * values fill its slots.
  */
 
 export type ParamValue = string | number | boolean | null | Uint8Array | readonly string[] | readonly number[];
@@ -24,7 +24,7 @@ export class ListPlaceholder extends Placeholder {
   }
 }
 
-/** A `?` or `$n` of a compiled statement: a constant of the query, or a parameter by name. */
+/** A `?` or `$n` in a compiled statement: a constant in the query, or a parameter by name. */
 export type Slot = { readonly value: BoundValue } | { readonly param: string; readonly list: boolean };
 
 /** Creates an object that returns a placeholder for every property, typed as the property's value. */

@@ -35,7 +35,7 @@ const list = defineVariants(
 );
 
 describe('defineQuery', () => {
-  test('infers the types of parameters and rows', () => {
+  test('infers parameter and row types', () => {
     expectTypeOf(agentNamed).toEqualTypeOf<
       Query<{ name: string; status: 'approved' }, { node_id: string; last_seen_at: number }>
     >();
@@ -52,7 +52,7 @@ describe('defineQuery', () => {
     statement(agentsIn, { ids: [], other: 1 });
   });
 
-  test('compiles a query once for each kind of database, and keeps the positions of parameters', () => {
+  test('compiles a query once for each kind of database, and keeps parameter positions', () => {
     expect(agentNamed.compiled('sqlite')).toBe(agentNamed.compiled('sqlite'));
     expect(insertTag.compiled('sqlite').slots).toHaveLength(4);
     expect(bind(insertTag, 'sqlite', { node_id: 'n', key: 'k', value: 'v' }, asJson)).toEqual(['n', 'k', 'v', 'v']);
@@ -79,13 +79,13 @@ describe('defineQuery', () => {
     expect(flags.compiled('postgres').sql).toContain('set "approve" = 1, "revoked_at" = null');
   });
 
-  test('hides the values of parameters from the planner of SQLite, which would otherwise plan at each execution', () => {
+  test('hides parameter values from SQLite’s planner, which would otherwise plan on each execution', () => {
     expect(agentNamed.compiled('sqlite').sql).toContain('where "name" = +? and "status" = +? limit 1');
     expect(list({ status: false }).compiled('sqlite').sql).toContain('limit +?');
     expect(insertTag.compiled('sqlite').sql).toContain('values (+?, +?, +?)');
   });
 
-  test('binds a list in the format of each database', () => {
+  test('binds a list in each database’s format', () => {
     expect(agentsIn.compiled('sqlite').sql).toBe(
       'select "node_id" from "agents" where "node_id" in (select value from json_each(+?))',
     );

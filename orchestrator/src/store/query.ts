@@ -25,7 +25,7 @@ export interface Query<P, Row> {
   /** Unique in this process. Key of the cached prepared statements. */
   readonly id: number;
   readonly name: string;
-  /** Compiles the query at first use. Throws if the builder is invalid. */
+  /** Compiles the query on first use. Throws if the builder is invalid. */
   compiled(kind: DatabaseKind): CompiledStatement;
   /** Never set; exists only for its types. */
   readonly types?: { readonly params: (params: P) => void; readonly row: Row };

@@ -49,7 +49,7 @@ export interface AgentsTable {
   connected_at: number;
   updated_at: number;
   last_seen_at: number;
-  /** Source of the agent's pin of the orchestrator key, as the agent reported it. */
+  /** How the agent learned the orchestrator key that it pins, as the agent reported it. */
   pin_source: string;
   enrolment_token_id: string | null;
   first_seen_at: number;
@@ -129,13 +129,13 @@ export interface OperationsTable {
   started_at: number | null;
   finished_at: number | null;
   expires_at: number | null;
-  /** Time at which cancellation was requested after the dispatch. */
+  /** Time at which cancellation was requested after the operation was dispatched. */
   cancel_requested_at: number | null;
   /** For a drift check, the source of the request. */
   trigger: 'operator' | 'schedule' | 'watch' | 'audit' | null;
   summary: JsonText<Summary> | null;
   error: string | null;
-  /** Digest of the resolved desired set; null for a drift check, which has none. */
+  /** Digest of the resolved desired state; null for a drift check, which has none. */
   payload_digest: string | null;
   snapshot_operation_id: string | null;
   /** Modules named in the request; null for operations that an earlier release queued. */
@@ -146,7 +146,7 @@ export interface OperationsTable {
   secret_versions: JsonText<Record<string, number>> | null;
 }
 
-/** Resolved desired sets, each stored once for all agents that receive it. */
+/** Resolved desired states, each stored once for all agents that receive it. */
 export interface OperationPayloadsTable {
   /** SHA-256 of the text, hex. */
   digest: string;
@@ -195,7 +195,7 @@ export interface AgentStateTable {
    * connects.
    */
   drift_due_at: number | null;
-  /** The newest ended apply, unless it succeeded or was cancelled. */
+  /** The most recently finished apply, unless it succeeded or was cancelled. */
   failed_apply_id: string | null;
 }
 
@@ -226,12 +226,12 @@ export interface DriftStatesTable {
   node_id: string;
   /** Empty for drift from the applied state; `audit:NAME` for drift from the audit assignment NAME. */
   scope: string;
-  /** The drifted fields of each resource, by key; null in rows of an earlier release. */
+  /** Each resource's drifted fields, by key; null in rows from an earlier release. */
   drifted: JsonText<Record<string, string[]>> | null;
   since: number;
-  /** The newest record that found this drift; null in rows of an earlier release. */
+  /** The newest record that found this drift; null in rows from an earlier release. */
   drift_id: string | null;
-  /** Digest of the observed state of each resource, by key, to detect whether a later check finds the same drift. */
+  /** Digest of each resource's observed state, by key, to detect whether a later check finds the same drift. */
   fingerprints: JsonText<Record<string, string>> | null;
   /** The acceptance of the drift; null if it is not accepted. */
   accepted: JsonText<DriftAcceptance> | null;
@@ -248,7 +248,7 @@ export interface RunsTable {
   options: JsonText<Record<string, unknown>>;
 }
 
-/** The parameters of a run at its start. */
+/** A run's parameters when it starts. */
 export interface RunBasesTable {
   run_id: string;
   basis: JsonText<unknown>;
@@ -261,7 +261,7 @@ export interface RunResultsTable {
   /** `waiting` until the run reaches the agent, then the status of its operation. */
   status: 'waiting' | OperationStatus;
   error: string | null;
-  /** Position in the order of the run; null in runs of an earlier release. */
+  /** Position in the order of the run; null in runs from an earlier release. */
   position: number | null;
 }
 
@@ -303,7 +303,7 @@ export interface AuditChainTable {
 export interface LeasesTable {
   name: string;
   holder: string;
-  /** Increases each time the lease is taken, so that the database can refuse writes of a former holder. */
+  /** Increases each time the lease is taken, so that the database can refuse writes by a former holder. */
   token: number;
   /** Unix milliseconds. */
   expires_ms: number;
@@ -330,7 +330,7 @@ export interface MaintenanceWindowsTable {
 export interface WebLoginCodesTable {
   code_hash: string;
   operator_id: string;
-  /** The sign-in session that created the code; its end makes the code invalid. */
+  /** The sign-in session that created the code; when it ends, the code becomes invalid. */
   session_hash: string;
   /** Time at which the challenge was signed. The limit for renewals of the new session starts at this time. */
   signed_in_at: number;
@@ -436,7 +436,7 @@ export interface SecretRestrictionRow {
 
 export interface SecretsTable {
   name: string;
-  /** Last version number of this name. Keeps increasing after a removal. */
+  /** Last version number of this name. Keeps increasing after the secret is removed. */
   version: number;
   /** The key that `sealed` is encrypted with. */
   key_id: string;
@@ -460,7 +460,7 @@ export interface SecretVersionsTable {
   version: number;
 }
 
-/** Former values of secrets, kept while an operation that may contain them is open. */
+/** Former secret values, kept while an operation that may contain them is open. */
 export interface FormerSecretsTable {
   name: string;
   version: number;

@@ -31,7 +31,7 @@ export interface Unit {
   readonly ofAgent?: boolean;
 }
 
-/** A precondition, and the error of the transaction if it does not hold. */
+/** A precondition, and the transaction's error if it does not hold. */
 export interface Precondition {
   readonly expect: Expectation;
   readonly else: ErrorCode;

@@ -19,7 +19,7 @@ const id = '01KAGZ7Q4W8E2R5T6Y9V0P3A1S';
 const recorder = fileURLToPath(new URL('../../test/record-until-killed.ts', import.meta.url));
 
 test.each([1, 400])(
-  'records all output that was shown before the process was killed after %i pieces',
+  'records all output that was shown before the process was killed after %i chunks',
   async (pieces) => {
     const directory = join(root, `killed-${pieces}`);
     const child = spawn(process.execPath, [recorder, directory, id], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -147,7 +147,7 @@ test('syncs all transcripts twice a second with one timer, and each one when it 
   expect(transcripts.syncs).toBe(0);
   for (let round = 1; round <= 3; round++) {
     await Promise.all(recordings.map((recording) => new Promise<void>((done) => recording.append('{}\n', done))));
-    // The previous round may still be syncing its last file. It sets the timer when it ends.
+    // The previous round may still be syncing its last file. It sets the timer when it finishes.
     await vi.waitFor(() => expect(after).toHaveBeenCalledTimes(round));
     expect(after.mock.calls[0]?.[0]).toBe(500);
     clock.advance(500);

@@ -108,7 +108,7 @@ describeDatabases('what was off in a release that did not tell', (fixture) => {
 describeDatabases('terminal sessions of a release without recordings', (fixture) => {
   const openTerminals = terminalsFixture();
 
-  test('an upgrade keeps terminal sessions, and ends open ones as interrupted', async () => {
+  test('an upgrade keeps terminal sessions, and marks open ones as interrupted', async () => {
     const at = await fixture.newAddress();
     const old = await fixture.open({ at, migrations: migrations.slice(0, 11) });
     const id = (n: number) => `01HF7YAT00000000000000000${n}`;

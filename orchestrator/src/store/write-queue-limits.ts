@@ -2,11 +2,11 @@ import { MusterError } from '@muster/protocol';
 import type { BoundValue } from './params.ts';
 
 export interface WriteQueueLimits {
-  /** Maximum number of writes that wait for an answer. */
+  /** Maximum number of writes that wait for a result. */
   readonly maxUnits: number;
   /** Maximum bytes of waiting writes. If the queue is empty, a write that no agent caused may exceed it. */
   readonly maxBytes: number;
-  /** Maximum bytes of one write that an agent caused. */
+  /** Maximum bytes per write that an agent caused. */
   readonly maxAgentUnitBytes: number;
   /** Maximum bytes of waiting writes that agents caused. The rest of `maxBytes` is for API requests. */
   readonly maxAgentBytes: number;
@@ -48,7 +48,7 @@ export class WriteQueueLimiter {
   /**
    * Counts a write.
    * @throws MusterError `storage_unavailable` if the queue is full, `draining` if it is closed, or `unit_too_large` if
-   *   a write of an agent exceeds its limit, so that a retry cannot succeed
+   * an agent's write exceeds its limit, so that a retry cannot succeed
    */
   admit(bytes: number, ofAgent = false): void {
     if (this.#closed) throw new MusterError('draining', 'The database is being closed');

@@ -230,14 +230,14 @@ export const foundation: Migration = {
     const index = (name: string, table: string, columns: readonly string[]) => createIndex(build, name, table, columns);
     return [
       ...Object.entries(tables).map(([name, shape]) => createTable(build, name, shape)),
-      // Index for ending the sign-in sessions of an operator, and for deleting expired ones.
+      // Index for ending an operator's sign-in sessions, and for deleting expired ones.
       index('sessions_operator', 'sessions', ['operator_id']),
       index('sessions_expiry', 'sessions', ['expires_at']),
       index('agents_status', 'agents', ['status', 'node_id']),
       index('agent_tags_value', 'agent_tags', ['key', 'value']),
       index('agent_keys_node', 'agent_keys', ['node_id']),
-      // Index for the operations of an agent. ULIDs increase with time, so reading it backward returns the newest
-      // operations first.
+      // Index for an agent's operations. ULIDs increase with time, so reading it backward returns the newest operations
+      // first.
       index('operations_node', 'operations', ['node_id', 'operation_id']),
       index('operations_status', 'operations', ['status', 'operation_id']),
       index('operations_run', 'operations', ['run_id', 'operation_id']).where('run_id', 'is not', null),

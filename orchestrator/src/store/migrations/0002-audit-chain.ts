@@ -1,7 +1,7 @@
 import type { Migration } from './migration.ts';
 import { createIndex, createTable } from './table.ts';
 
-/** Adds the chain of the audit log, and leases for work that only one process may do at a time. */
+/** Adds the audit log chain, and leases for work that only one process may do at a time. */
 export const auditChain: Migration = {
   version: 2,
   name: 'audit-chain',

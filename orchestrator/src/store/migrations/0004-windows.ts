@@ -40,7 +40,7 @@ export const windows: Migration = {
       null,
     ),
     createIndex(build, 'enrolment_tokens_expiry', 'enrolment_tokens', ['expires_at']),
-    // Indices for the oldest drift records, which are deleted first, and for the drift records of an agent by status.
+    // Indices for the oldest drift records, which are deleted first, and for an agent's drift records by status.
     createIndex(build, 'drift_records_checked', 'drift_records', ['checked_at', 'drift_id']),
     createIndex(build, 'drift_records_node_status', 'drift_records', ['node_id', 'status', 'drift_id']),
     createTable(build, 'latest_drift', {

@@ -54,7 +54,7 @@ const tables: Record<string, TableShape> = {
   notification_watermarks: { columns: { operator_id: 'text', place: 'integer' }, primaryKey: ['operator_id'] },
 };
 
-/** Adds channels, notifications, and the outbox of their deliveries. */
+/** Adds channels, notifications, and the outbox for their deliveries. */
 export const notifications: Migration = {
   version: 5,
   name: 'notifications',
@@ -63,7 +63,7 @@ export const notifications: Migration = {
     // Index for configurations to re-encrypt with another key.
     createIndex(build, 'channels_by_key', 'channels', ['key_id', 'channel_id']),
     createIndex(build, 'notifications_time', 'notifications', ['timestamp_ms', 'place']),
-    // Indices for deliveries that have waited too long, and for the deliveries of a notification.
+    // Indices for deliveries that have waited too long, and for a notification's deliveries.
     createIndex(build, 'deliveries_age', 'deliveries', ['created_at_ms', 'delivery_id']),
     createIndex(build, 'deliveries_place', 'deliveries', ['place']),
     createIndex(build, 'notification_reads_place', 'notification_reads', ['place']),

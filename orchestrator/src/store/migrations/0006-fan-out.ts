@@ -12,7 +12,7 @@ export const fanOut: Migration = {
   statements: (build) => {
     const { db, dialect } = build;
     return [
-      // The assignments and revisions at the start of a run. The run uses them until its end.
+      // The assignments and revisions when a run starts. The run uses them until it ends.
       createTable(build, 'run_bases', {
         columns: { run_id: 'text', basis: 'text' },
         primaryKey: ['run_id'],
@@ -24,12 +24,12 @@ export const fanOut: Migration = {
       // A halted or cancelled run is open until its last operation ends.
       createIndex(build, 'runs_open', 'runs', ['run_id']).where('finished_at', 'is', null),
       createIndex(build, 'runs_assignment', 'runs', ['assignment', 'run_id']),
-      // The desired set does not show which modules were requested.
+      // The desired state does not show which modules were requested.
       addText(build, 'operations', 'requested_modules'),
       // For a plan, the digest of its changes and the versions of the secrets that it uses.
       addText(build, 'operations', 'plan_digest'),
       addText(build, 'operations', 'secret_versions'),
-      // Ends outcomes that an earlier release left open when it was killed.
+      // Closes outcomes that an earlier release left open when it was killed.
       db
         .updateTable('run_results')
         .set({ status: 'failed', error: 'the orchestrator stopped before this agent’s turn' })

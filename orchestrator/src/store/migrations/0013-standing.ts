@@ -15,8 +15,8 @@ export const standing: Migration = {
       drift().addColumn('fingerprints', text),
       drift().addColumn('accepted', text),
       db.schema.alterTable('drift_records').addColumn('accepted', text),
-      // Sets the record that found the drift from the applied state. The record of an audit is unknown, because earlier
-      // releases did not store it separately.
+      // Sets the record that found the drift from the applied state. The record for an audit is unknown, because
+      // earlier releases did not store it separately.
       db
         .updateTable('drift_states')
         .set((e) => ({
@@ -31,7 +31,7 @@ export const standing: Migration = {
         }))
         .where('scope', '=', ''),
       db.schema.alterTable('agent_state').addColumn('failed_apply_id', text),
-      // Sets the newest ended apply of each agent. The next statement clears applies that succeeded.
+      // Sets each agent's most recently finished apply. The next statement clears applies that succeeded.
       db.updateTable('agent_state').set((e) => ({
         failed_apply_id: e
           .selectFrom('operations')

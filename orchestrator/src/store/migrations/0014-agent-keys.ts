@@ -8,7 +8,7 @@ export const agentKeys: Migration = {
   statements: (build) => {
     const { db } = build;
     return [
-      // Earlier releases did not record the keys of agents in this table.
+      // Earlier releases did not record agent keys in this table.
       db
         .insertInto('agent_keys')
         .columns(['public_key', 'node_id'])

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts';
 
-/** Adds the daily limits for which an event was recorded to the usage of each agent. */
+/** Adds, to each agent's usage, the daily limits for which an event was recorded. */
 export const notifiedLimits: Migration = {
   version: 19,
   name: 'notified limits',

@@ -2,8 +2,8 @@ import type { Kysely } from 'kysely';
 import type { Buildable, Dialect } from '../dialect.ts';
 
 /**
- * Builders for the statements of a migration. The schema is untyped, because `Schema` describes the tables after the
- * newest migration.
+ * Builders for migration statements. The schema is untyped, because `Schema` describes the tables after the newest
+ * migration.
  */
 export interface MigrationBuild {
   // biome-ignore lint/suspicious/noExplicitAny: see above
@@ -12,7 +12,7 @@ export interface MigrationBuild {
 }
 
 /**
- * A change of the schema to the next version. A released migration must never be changed; a new migration corrects its
+ * A schema change to the next version. A released migration must never be changed; a new migration corrects its
  * mistakes. The statements run in one transaction with the row that records the version.
  */
 export interface Migration {

@@ -4,7 +4,7 @@ import type { MigrationBuild } from './migration.ts';
 /** `text` or `integer` (64 bits), with `?` if null is allowed; `counter` is an auto-incrementing key. */
 type ColumnKind = 'text' | 'text?' | 'integer' | 'integer?' | 'counter';
 
-/** The definition of a table, with types that both databases support. */
+/** A table definition, with types that both databases support. */
 export interface TableShape {
   columns: Record<string, ColumnKind>;
   primaryKey?: readonly string[];

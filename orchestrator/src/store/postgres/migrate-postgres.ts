@@ -28,7 +28,7 @@ export async function migratePostgres(
     try {
       await client.query('select pg_advisory_xact_lock($1)', [lockKey]);
       const current = await versionOf(client);
-      // Another process, perhaps of a newer release, may have migrated the database while this process waited for the
+      // Another process, perhaps from a newer release, may have migrated the database while this process waited for the
       // lock.
       pendingMigrations(current, options.migrations, where);
       if (current < migration.version) {

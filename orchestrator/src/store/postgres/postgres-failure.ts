@@ -2,8 +2,8 @@ import type { ConstraintViolation } from '../database.ts';
 import { LockNotHeld } from './postgres-lock.ts';
 
 /**
- * The consequence of a PostgreSQL error for its transaction. `again` is a serialization conflict, after which the
- * transaction can be retried. `gone` is a lost connection or server, perhaps after a commit whose answer was lost.
+ * Effect of a PostgreSQL error on its transaction. `again` is a serialization conflict, after which the transaction can
+ * be retried. `gone` is a lost connection or server, perhaps after a commit whose result was lost.
  */
 export type PostgresFailure =
   | { readonly kind: 'constraint'; readonly constraint: ConstraintViolation['constraint'] }
@@ -20,19 +20,19 @@ const constraints: Readonly<Record<string, ConstraintViolation['constraint']>> =
   '23514': 'check',
 };
 
-/** SQLSTATE classes and codes of server failures. */
+/** SQLSTATE classes and codes for server failures. */
 // 57014 means that statement_timeout was exceeded.
 const unavailable = ['25006', '53', '55', '57014', '58', 'XX', '28', '3D000'];
-/** SQLSTATE classes and codes of a lost or closed connection, and of a server that is starting or shutting down. */
+/** SQLSTATE classes and codes for a lost or closed connection, and for a server that is starting or shutting down. */
 const lostConnection = ['08', '25P03', '25P04', '57P'];
 
-/** Classifies an error of the driver by its SQLSTATE or its socket error code. */
+/** Classifies a driver error by its SQLSTATE or its socket error code. */
 export function postgresFailure(error: unknown): PostgresFailure {
   // A restarted server has released the lock, which this process may not have noticed yet.
   if (error instanceof LockNotHeld) return { kind: 'unavailable' };
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code !== 'string')
-    // The driver sets no code if a connection ends during a query or times out.
+    // The driver sets no code if a connection closes during a query or times out.
     return {
       kind: /connection|timeout|not queryable/i.test(error instanceof Error ? error.message : '') ? 'gone' : 'bug',
     };

@@ -6,11 +6,11 @@ import { connect, connectionSettings, lockPrefix, workPrefix } from './postgres-
 
 /**
  * Only one orchestrator may use a database, because two would dispatch the same work twice. The orchestrator holds an
- * advisory lock of the server on a separate connection while it runs.
+ * advisory lock on a separate connection while it runs.
  *
- * The server releases the lock when this connection ends, and another process may take it before the former holder
- * notices. Therefore, a new holder ends the connections of other processes, and a process uses a new connection only
- * after the server has confirmed the lock. After that, no write of the former holder can be committed.
+ * The server releases the lock when this connection closes, and another process may take it before the former holder
+ * notices. Therefore, a new holder terminates the connections of other processes, and a process uses a new connection
+ * only after the server has confirmed the lock. After that, no write by the former holder can be committed.
  */
 
 export class DatabaseInUse extends Error {
@@ -51,14 +51,14 @@ export interface PostgresLock {
   readonly held: boolean;
   /** Number of times that the lock was taken. */
   readonly acquisitions: number;
-  /** Must be set on every connection of this process, so that other processes can identify them. */
+  /** Must be set on each of this process's connections, so that other processes can identify them. */
   readonly applicationName: string;
   /** Admits a new connection. @throws LockNotHeld unless the server confirms that this process holds the lock */
   admit(client: ClientBase): Promise<void>;
   release(): Promise<void>;
 }
 
-/** Interval in milliseconds of the queries that check the connection that holds the lock. */
+/** Interval, in milliseconds, between queries that check the connection that holds the lock. */
 const heartbeatMs = 5_000;
 /** Milliseconds to wait for a former holder that may be about to exit. */
 const handoverMs = 3_000;
@@ -157,7 +157,7 @@ async function acquire(url: string, process: string, former: Holder | null): Pro
       url,
       statementTimeout: 10,
       applicationName: lockPrefix + process,
-      // With these settings, the server releases the lock of a disconnected machine within a minute.
+      // With these settings, the server releases a disconnected machine's lock within a minute.
       server: { tcp_keepalives_idle: '10', tcp_keepalives_interval: '5', tcp_keepalives_count: '3' },
     }),
     query_timeout: 10_000,
@@ -195,7 +195,7 @@ async function giveWay(client: Client, former: Holder | null, mayWait: boolean):
   await sleep(50);
 }
 
-/** Ends connections of former lock holders, but not of processes that wait for the lock. */
+/** Terminates connections of former lock holders, but not of processes that wait for the lock. */
 async function endOthers(client: Client, applicationName: string): Promise<void> {
   const others = `from pg_stat_activity where datname = current_database()
     and starts_with(application_name, $1) and application_name <> $2`;

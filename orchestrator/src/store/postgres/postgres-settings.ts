@@ -34,14 +34,14 @@ export function connectionSettings(wishes: ConnectionWishes): ClientConfig {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     options: options.filter((option) => option !== '').join(' '),
-    // Ends a query after the server has disappeared without closing the connection.
+    // Aborts a query if the server has disappeared without closing the connection.
     ...(statementTimeout ? { query_timeout: (statementTimeout + 10) * 1000 } : {}),
     ...(wishes.applicationName === undefined ? {} : { application_name: wishes.applicationName }),
   };
 }
 
 /**
- * Opens a connection. Ignores its `error` events, which would otherwise end the process. Queries on a lost connection
+ * Opens a connection. Ignores its `error` events, which would otherwise crash the process. Queries on a lost connection
  * reject.
  */
 export async function connect(settings: ClientConfig): Promise<Client> {

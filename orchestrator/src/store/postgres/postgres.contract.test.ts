@@ -92,7 +92,7 @@ describe('an orchestrator on PostgreSQL', () => {
   }
   const theLock = `select pid from pg_locks where locktype = 'advisory' and objid = 1 and granted
     and database = (select oid from pg_database where datname = current_database())`;
-  /** Ends the holder's connection and takes the lock. Retries if the holder takes the lock first. */
+  /** Terminates the holder's connection and takes the lock. Retries if the holder takes the lock first. */
   async function takeTheLock(query: (text: string) => Promise<{ rows: Record<string, unknown>[] }>): Promise<void> {
     for (let got = false; !got; ) {
       await query(`select pg_terminate_backend(pid) from (${theLock}) as held`);
@@ -100,7 +100,7 @@ describe('an orchestrator on PostgreSQL', () => {
     }
   }
 
-  test('refuses a second orchestrator until the first one has ended', async () => {
+  test('refuses a second orchestrator until the first one has stopped', async () => {
     const { db } = await openAlone();
     await expect(openAlone()).rejects.toThrow(/in use by another Muster process.*: stop that one first/);
     await put(db, 'first');
@@ -137,7 +137,7 @@ describe('an orchestrator on PostgreSQL', () => {
   test('refuses to write after another process has taken the database', async () => {
     const { db, events } = await openAlone();
     await put(db, 'mine');
-    // Simulates a lost lock connection: another process takes the lock before the holder notices the loss.
+    // Simulates a lost lock connection: another process takes the lock before the holder notices.
     await beside(async (query) => {
       await takeTheLock(query);
       const failures = await Promise.all(
@@ -148,7 +148,8 @@ describe('an orchestrator on PostgreSQL', () => {
           ),
         ),
       );
-      // Writes on existing connections may succeed, because only another orchestrator would end these connections.
+      // Writes on existing connections may succeed, because only another orchestrator would terminate these
+      // connections.
       expect(failures.filter((failure) => failure !== null).length).toBeGreaterThan(0);
       await until('it is notified', () => events.taken.length === 1);
       expect(events.taken[0]).toBeInstanceOf(DatabaseInUse);
@@ -156,7 +157,7 @@ describe('an orchestrator on PostgreSQL', () => {
     });
   });
 
-  test('ends the connections of the former lock holder', async () => {
+  test('terminates the connections of the former lock holder', async () => {
     const { db, events } = await openAlone();
     await Promise.all(Array.from({ length: 8 }, (_, index) => put(db, `n-${index}`)));
     const working = `select 1 from pg_stat_activity where datname = current_database()
@@ -166,7 +167,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await until('it is notified', () => events.taken.length === 1);
       expect((await query(working)).rows.length).toBeGreaterThan(0);
     });
-    // In production, the former process exits. None of its unanswered writes can commit.
+    // In production, the former process exits. None of its pending writes can commit.
     const { db: second } = await openAlone();
     await beside(async (query) => {
       expect((await query(working)).rows).toEqual([]);

@@ -22,7 +22,7 @@ export interface PostgresOptions {
   readonly now: () => number;
   /** Called when an idle connection was lost. The pool opens a new one. */
   readonly onConnectionError?: (error: Error) => void;
-  /** Called after a commit with the duration of the transaction. */
+  /** Called after a commit with the transaction's duration. */
   readonly onCommit?: (units: number, ms: number) => void;
   readonly onProgress?: (progress: MigrationProgress) => void;
   readonly onMigrated?: (report: MigrationReport) => void;
@@ -52,7 +52,7 @@ export interface PostgresOptions {
  */
 const defaultCacheMs = 1_000;
 
-/** Maximum attempts of a transaction that conflicts with others. */
+/** Maximum attempts for a transaction that conflicts with others. */
 const maxAttempts = 30;
 
 const cleanList = (list: readonly string[] | readonly number[]): BoundValue =>
@@ -85,7 +85,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
 
 /**
  * @returns whether the server's configuration makes commits durable before it acknowledges them
- * @throws SchemaRefused if the encoding of the database cannot store every text
+ * @throws SchemaRefused if the database encoding cannot store every text
  */
 async function judgeServer(client: Client, notice: PostgresOptions['onNotice']): Promise<boolean> {
   const { rows } = await client.query<{ encoding: string; commit: string; fsync: string }>(
@@ -136,7 +136,7 @@ class PostgresDatabase implements Database {
     this.#writers = new Pool({
       ...settings({
         ...(durable ? {} : { synchronous_commit: 'on' }),
-        // Without this limit, the transactions of a disconnected machine would hold locks for hours.
+        // Without this limit, a disconnected machine's transactions would hold locks for hours.
         idle_in_transaction_session_timeout: '60s',
       }),
       ...(lock ? { onConnect: (client) => lock.admit(client) } : {}),
@@ -237,7 +237,7 @@ class PostgresDatabase implements Database {
         broken = error as Error;
         if (committing) throw new OutcomeUnknown(unit.name, messageOf(error));
       } else if (!committing)
-        // A connection that cannot roll back is discarded, because the server rolls back when the connection ends.
+        // A connection that cannot roll back is discarded, because the server rolls back when the connection closes.
         await client.query('rollback').catch((failure: Error) => {
           broken = failure;
         });

@@ -30,7 +30,7 @@ export const assignmentsNaming = defineQuery('assignments/naming module', (db, p
 type AssignmentField = 'modules' | 'selector' | 'description' | 'mode' | 'window_only' | 'parameters';
 
 /**
- * Sets only the fields of the variant, so that concurrent changes of different fields do not undo each other. Changes
+ * Sets only the fields of the variant, so that concurrent changes to different fields do not undo each other. Changes
  * nothing if the modules or their parameters, which must match, have changed since they were read.
  */
 export const updateAssignmentFields = defineVariants(

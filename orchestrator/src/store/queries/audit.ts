@@ -66,7 +66,7 @@ export const insertAuditEventInSession = defineQuery(
 
 /**
  * Keys and sizes of events, newest first by time and sequence number. `below_ms` and `below_seq` are the keys of the
- * last event of the previous page.
+ * previous page's last event.
  */
 export const auditKeys = defineVariants(
   'audit/list',
@@ -153,7 +153,7 @@ export const placeEvents = defineQuery('audit/place', (db, p: { rows: string }, 
     .where('audit_events.place', 'is', null),
 );
 
-/** Events of the chain with positions greater than `after`, in order. */
+/** Events in the chain with positions greater than `after`, in order. */
 export const placedEvents = defineQuery('audit/placed', (db, p: { after: number; limit: number }) =>
   db
     .selectFrom('audit_events')
@@ -166,7 +166,7 @@ export const placedEvents = defineQuery('audit/placed', (db, p: { after: number;
 );
 
 /**
- * Events of the chain that follow the row with this position and sequence number. Unlike {@link placedEvents}, includes
+ * Events in the chain that follow the row with this position and sequence number. Unlike {@link placedEvents}, includes
  * forged events that have the same position as that row.
  */
 export const chainRows = defineQuery('audit/chain', (db, p: { place: number; seq: number; limit: number }) =>
@@ -191,8 +191,8 @@ export const firstPlaced = defineQuery('audit/first placed', (db) =>
 );
 
 /**
- * Markers of the chain. `head` is the position of the newest event, `anchor` the position of the newest removed event,
- * and `cut` the position up to which events are to be removed. `history` is a sequence number; events up to it cause no
+ * Chain markers. `head` is the position of the newest event, `anchor` the position of the newest removed event, and
+ * `cut` the position up to which events are to be removed. `history` is a sequence number; events up to it cause no
  * notifications.
  */
 export type ChainEnd = 'head' | 'anchor' | 'cut' | 'history';

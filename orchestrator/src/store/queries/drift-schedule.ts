@@ -61,7 +61,7 @@ export const setDriftDue = defineQuery(
       .where('drift_due_at', '=', p.seen),
 );
 
-/** Makes the missed check of an agent due when the agent connects again. */
+/** Makes an agent's missed check due when the agent connects again. */
 export const missedDriftDue = defineQuery('drift/missed due', (db, p: { node_id: string; now: number }) =>
   db
     .updateTable('agent_state')

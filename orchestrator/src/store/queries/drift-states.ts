@@ -64,7 +64,7 @@ export const driftStateOfRecord = defineQuery('drift state/of record', (db, p: {
 
 /**
  * Accepts the drift. Changes nothing if the drift state has changed since the record `drift_id`.
- * @param p.fingerprints used only for a drift state of an earlier release, which has none
+ * @param p.fingerprints used only for a drift state from an earlier release, which has none
  */
 export const setAccepted = defineQuery(
   'drift state/set accepted',

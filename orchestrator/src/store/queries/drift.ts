@@ -49,7 +49,7 @@ export const setRecordAccepted = defineQuery(
     db.updateTable('drift_records').set({ accepted: p.accepted }).where('drift_id', '=', p.drift_id),
 );
 
-/** Record ids of one agent, newest first. */
+/** An agent's record ids, newest first. */
 export const driftIds = defineVariants(
   'drift/list',
   (db, p: { node_id: string; status: DriftStatus; limit: number; offset: number }, _d, v: { status?: boolean }) => {
@@ -82,7 +82,7 @@ export const driftRecords = defineQuery('drift/records', (db, p: { ids: readonly
     .orderBy('drift_records.drift_id', 'desc'),
 );
 
-/** Sets the latest record of an agent. Changes nothing if the agent has a newer one. */
+/** Sets an agent's latest record. Changes nothing if the agent has a newer one. */
 export const putLatestDrift = defineQuery(
   'drift/put latest',
   (db, p: { node_id: string; drift_id: string; status: DriftStatus }) =>
@@ -97,7 +97,7 @@ export const putLatestDrift = defineQuery(
       ),
 );
 
-/** The latest record id of each agent, newest first, with the columns that selectors read. */
+/** Each agent's latest record id, newest first, with the columns that selectors read. */
 export const latestDrifts = defineVariants(
   'drift/latest of each',
   (

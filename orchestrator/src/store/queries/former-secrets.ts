@@ -1,8 +1,8 @@
 import { defineQuery } from '../query.ts';
 
-/** Former values of secrets, encrypted. */
+/** Former secret values, encrypted. */
 
-/** Keeps the current value of a secret. Must precede the statement that changes or removes the secret. */
+/** Keeps a secret's current value. Must precede the statement that changes or removes the secret. */
 export const keepFormerSecret = defineQuery('former secrets/keep', (db, p: { name: string; now: number }, d) =>
   db
     .insertInto('former_secrets')

@@ -47,7 +47,7 @@ export const putModule = defineQuery(
       ),
 );
 
-/** The last revision of this name, including removed modules. */
+/** The last revision with this name, including removed modules. */
 export const lastRevision = defineQuery('modules/last revision', (db, p: { name: string }) =>
   db.selectFrom('module_revisions').select('revision').where('name', '=', p.name).orderBy('revision', 'desc').limit(1),
 );

@@ -51,7 +51,7 @@ export const insertNotifications = defineQuery('notifications/insert', (db, p: {
     ),
 );
 
-/** Notifications, newest first, with the individual read marks of the operator. */
+/** Notifications, newest first, with the operator's individual read marks. */
 export const notifications = defineVariants(
   'notifications/list',
   (db, p: { operator_id: string; read_up_to: number; limit: number; offset: number }, _d, v: { unread: boolean }) => {

@@ -1,7 +1,7 @@
 import { bytesBefore, bytesOf } from '../page-bytes.ts';
 import { defineQuery } from '../query.ts';
 
-/** Results of operations by resource, and the output of their scripts. */
+/** Operation results by resource, and the output of their scripts. */
 
 /** Stores consecutive results, one per line, in one row. Does nothing if a row begins at the same position. */
 export const putResourceResults = defineQuery(

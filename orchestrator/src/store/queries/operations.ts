@@ -68,11 +68,11 @@ export interface ReportedOperation {
   trigger: 'operator' | 'schedule' | 'watch' | 'audit' | null;
   snapshot_operation_id: string | null;
   /**
-   * Digest of the dispatched desired set, or for a drift check, of the apply that it compares with. Null if that
+   * Digest of the dispatched desired state, or for a drift check, of the apply that it compares with. Null if that
    * operation is no longer stored.
    */
   payload_digest: string | null;
-  /** Time of the dispatch, Unix seconds; null if the operation was not dispatched. */
+  /** When the operation was dispatched, Unix seconds; null if the operation was not dispatched. */
   dispatched_at: number | null;
   label: string;
 }
@@ -172,7 +172,7 @@ export const insertOperation = defineQuery(
     }),
 );
 
-/** Open operations of one agent, in the order in which they run. */
+/** An agent's open operations, in the order in which they run. */
 export const openOperations = defineQuery('operations/open', (db, p: { node_id: string }) =>
   db
     .selectFrom('operations')
@@ -183,8 +183,8 @@ export const openOperations = defineQuery('operations/open', (db, p: { node_id: 
 );
 
 /**
- * The two oldest open operations of an agent. Operations run in order, so only the first can be running. Skips
- * operations that expired before their dispatch.
+ * An agent's two oldest open operations. Operations run in order, so only the first can be running. Skips operations
+ * that expired before they were dispatched.
  */
 export const oldestOpen = defineQuery('operations/oldest open', (db, p: { node_id: string; now: number }) =>
   db
@@ -231,7 +231,7 @@ export const agentsWithWork = defineQuery('operations/agents with work', (db) =>
 
 /**
  * Marks an operation as dispatched if its agent is approved. After that, the agent may have received the operation, so
- * only its report or its loss ends the operation.
+ * the operation ends only when the agent reports it or is lost.
  */
 export const markDispatched = defineQuery(
   'operations/dispatched',
@@ -250,8 +250,8 @@ export const markDispatched = defineQuery(
 );
 
 /**
- * Marks those of the given operations that are queued and the only open ones of their agents, under the conditions of
- * {@link markDispatched}. Returns the ids of the marked operations.
+ * Marks those of the given operations that are queued and are their agent's only open operation, under the conditions
+ * of {@link markDispatched}. Returns the ids of the marked operations.
  */
 export const markOnlyDispatched = defineQuery(
   'operations/only ones dispatched',
@@ -289,8 +289,8 @@ export const markOnlyDispatched = defineQuery(
 );
 
 /**
- * Digest of the set last applied on the machine of each operation; null if none was applied or its payload is no longer
- * stored.
+ * Digest of the desired state last applied on each operation's machine; null if none was applied or its payload is no
+ * longer stored.
  */
 export const appliedBefore = defineQuery(
   'operations/applied before',
@@ -313,14 +313,14 @@ export const markUndispatched = defineQuery('operations/undispatched', (db, p: {
     .where('cancel_requested_at', 'is', null),
 );
 
-/** Stores the digest of a plan, which the agent calculated. */
+/** Stores a plan's digest, which the agent calculated. */
 export const setPlanDigest = defineQuery(
   'operations/set plan digest',
   (db, p: { operation_id: string; plan_digest: string }) =>
     db.updateTable('operations').set({ plan_digest: p.plan_digest }).where('operation_id', '=', p.operation_id),
 );
 
-/** Sets the apply with which a drift check compares, the last one at the time of the dispatch. */
+/** Sets the apply with which a drift check compares, the last one when it was dispatched. */
 export const setSnapshot = defineQuery(
   'operations/set snapshot',
   (db, p: { operation_id: string; snapshot_operation_id: string | null }) =>
@@ -366,7 +366,7 @@ export const payloadsReportedOn = defineQuery('operations/payloads reported on',
     .where('operations.operation_id', '=', p.operation_id),
 );
 
-/** The earliest dispatch of an open operation; null if there is none. */
+/** When the earliest open operation was dispatched; null if there is none. */
 export const oldestSent = defineQuery('operations/oldest sent', (db) =>
   db
     .selectFrom('operations')
@@ -374,7 +374,7 @@ export const oldestSent = defineQuery('operations/oldest sent', (db) =>
     .where('status', 'in', ['queued', 'running']),
 );
 
-/** Deletes the open operation of a drift check that has ended, because its result is stored as a drift record. */
+/** Deletes the open operation for a drift check that has ended, because its result is stored as a drift record. */
 export const deleteOpenOperation = defineQuery('operations/delete open', (db, p: { operation_id: string }) =>
   db.deleteFrom('operations').where('operation_id', '=', p.operation_id).where('status', 'in', ['queued', 'running']),
 );
@@ -413,7 +413,10 @@ export const endedAmong = defineQuery('operations/ended among', (db, p: { ids: r
     .limit(1),
 );
 
-/** Sets the final status of the run results of an agent's open operations. Must precede the end of the operations. */
+/**
+ * Sets the final status of the run results for an agent's open operations. Must precede the statement that ends the
+ * operations.
+ */
 export const endOpenRunResults = defineQuery(
   'runs/end results of agent',
   (db, p: { node_id: string; status: OperationStatus; error: string }) =>
@@ -517,7 +520,7 @@ export const endUndispatched = defineQuery(
       .where('dispatched_at', 'is', null),
 );
 
-/** Requests the cancellation of an open operation that was dispatched. */
+/** Requests that an open, dispatched operation be cancelled. */
 export const requestCancel = defineQuery('operations/request cancel', (db, p: { operation_id: string; now: number }) =>
   db
     .updateTable('operations')
@@ -537,7 +540,7 @@ export const cancelRequests = defineQuery('operations/cancel requests', (db, p: 
     .where('dispatched_at', 'is not', null),
 );
 
-/** Operations that expired before their dispatch. */
+/** Operations that expired before they were dispatched. */
 export const expiredQueued = defineQuery('operations/expired', (db, p: { now: number; limit: number }) =>
   db
     .selectFrom('operations')

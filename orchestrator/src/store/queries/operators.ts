@@ -105,7 +105,7 @@ export const openRunsOf = defineQuery('runs/open of operators', (db, p: { ids: r
     .orderBy('run_id'),
 );
 
-/** Open operations of the given operators outside of runs, oldest first. */
+/** The given operators' open operations outside of runs, oldest first. */
 export const openOperationsOf = defineQuery(
   'operations/open of operators',
   (db, p: { ids: readonly string[]; limit: number }, d) =>
@@ -192,8 +192,8 @@ export const deleteExpiredSessions = defineQuery('sessions/delete expired', (db,
 
 /**
  * Selects the row of a live sign-in session. On PostgreSQL, locks the row until the transaction ends. Otherwise, a
- * write that began before the removal of its operator could commit after it, because the serial order of transactions
- * may differ from their order in time.
+ * write that began before its operator was removed could commit afterward, because the serial order of transactions may
+ * differ from their chronological order.
  */
 export const liveSessionRow = (db: Kysely<Schema>, p: { session: string; now: number }, d: Dialect) => {
   const row = db.selectFrom('sessions').where('token_hash', '=', p.session).where('expires_at', '>', p.now);

@@ -1,6 +1,6 @@
 import { defineQuery } from '../query.ts';
 
-/** Counts for metrics. Each query uses an index and reads no ended work. */
+/** Counts for metrics. Each query uses an index and reads no finished work. */
 
 export const agentsByStatus = defineQuery('census/agents', (db) =>
   db

@@ -8,7 +8,7 @@ const pageRows = 1000;
  * agents first without the cross joins.
  */
 
-/** Returns a row for each drift state of an agent: one for the applied state, and one for each audit assignment. */
+/** Returns a row for each of an agent's drift states: one for the applied state, and one for each audit assignment. */
 export const agentsDrifted = defineQuery('reconcile/drifted', (db) =>
   db
     .selectFrom('drift_states')
@@ -58,7 +58,7 @@ export const agentsNotAsApplied = defineQuery('reconcile/applied state', (db) =>
     .where('agents.status', '=', 'approved'),
 );
 
-/** The given agents, with their failed apply, if any, and the modules of their newest ended apply. */
+/** The given agents, each with its failed apply, if any, and the modules of its most recently finished apply. */
 export const agentsOff = defineQuery('reconcile/agents', (db, p: { node_ids: readonly string[] }, d) =>
   db
     .selectFrom('agents')

@@ -3,7 +3,7 @@ import type { JsonText } from '../json-text.ts';
 import { bytesBefore, bytesOf } from '../page-bytes.ts';
 import { defineQuery, defineVariants } from '../query.ts';
 
-/** Runs, and the outcome of each agent of a run. */
+/** Runs, and each agent's outcome in a run. */
 
 type RunStatus = 'running' | 'succeeded' | 'failed' | 'halted' | 'cancelled';
 
@@ -34,7 +34,7 @@ export const insertRun = defineQuery(
     }),
 );
 
-/** Inserts the agents of a run from rows of `{node_id, position}`. */
+/** Inserts a run's agents from rows of `{node_id, position}`. */
 export const insertRunResults = defineQuery('runs/insert results', (db, p: { run_id: string; rows: string }, d) =>
   db
     .insertInto('run_results')
@@ -53,7 +53,7 @@ export const insertRunResults = defineQuery('runs/insert results', (db, p: { run
 );
 
 /**
- * Sets outcomes of agents from rows of `{node_id, operation_id, status, error}`. Changes only outcomes that are
+ * Sets agents' outcomes from rows of `{node_id, operation_id, status, error}`. Changes only outcomes that are
  * `waiting`.
  */
 export const putRunResults = defineQuery('runs/put results', (db, p: { run_id: string; rows: string }, d) =>
@@ -251,7 +251,7 @@ export const openRun = defineQuery('runs/open one', (db, p: { run_id: string }) 
   db.selectFrom('runs').select('run_id').where('run_id', '=', p.run_id).where('finished_at', 'is', null),
 );
 
-/** Ends the outcomes of agents that the run has not reached. */
+/** Closes the outcomes of agents that the run has not reached. */
 export const endWaiting = defineQuery(
   'runs/end waiting',
   (db, p: { run_id: string; status: OperationStatus; error: string }) =>
@@ -262,7 +262,7 @@ export const endWaiting = defineQuery(
       .where('status', '=', 'waiting'),
 );
 
-/** Ends the outcomes of operations that were not dispatched. Must precede the statement that ends the operations. */
+/** Closes the outcomes of operations that were not dispatched. Must precede the statement that ends the operations. */
 export const endUnsentResults = defineQuery(
   'runs/end unsent results',
   (db, p: { run_id: string; status: OperationStatus; error: string }) =>
@@ -294,7 +294,7 @@ export const endUnsent = defineQuery(
       .returning(['operation_id', 'node_id']),
 );
 
-/** Requests the cancellation of the dispatched operations of a run. */
+/** Requests the cancellation of a run's dispatched operations. */
 export const requestCancels = defineQuery('runs/request cancels', (db, p: { run_id: string; now: number }) =>
   db
     .updateTable('operations')

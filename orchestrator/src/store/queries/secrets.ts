@@ -24,7 +24,7 @@ export const secretPage = defineQuery('secrets/list', (db, p: { limit: number; o
   db.selectFrom('secrets').select(entry).orderBy('name').limit(p.limit).offset(p.offset),
 );
 
-/** Restrictions and expiry of the given secrets. */
+/** The given secrets' restrictions and expiry. */
 export const secretTerms = defineQuery('secrets/terms', (db, p: { names: string[] }, d) =>
   db
     .selectFrom('secrets')
@@ -89,7 +89,7 @@ export const insertSecret = defineQuery(
     }),
 );
 
-/** Sets only the fields of the variant, so that concurrent changes of different fields do not undo each other. */
+/** Sets only the fields of the variant, so that concurrent changes to different fields do not undo each other. */
 export const updateSecret = defineVariants(
   'secrets/update',
   (

@@ -14,7 +14,7 @@ function createBatches(gatherMs = 20) {
   return { commits, batches };
 }
 
-describe('batches of samples', () => {
+describe('sample batches', () => {
   test('runs one commit at a time, and gathers samples during a commit', async () => {
     const { commits, batches } = createBatches();
     const first = batches.add('a', [sampleAt(1), sampleAt(2)]);

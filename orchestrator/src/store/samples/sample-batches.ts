@@ -1,7 +1,7 @@
 import { MusterError, type Sample } from '@muster/protocol';
 import type { SampleStats } from './samples.ts';
 
-/** Samples of one commit, and their agents at the same indices. */
+/** The samples in one commit, and their agents at the same indices. */
 export interface SampleBatch {
   readonly nodes: string[];
   readonly samples: Sample[];
@@ -15,7 +15,7 @@ interface Waiting {
 }
 
 /**
- * Milliseconds that the first sample of a batch waits for more samples. Agents send separately, each commit has a fixed
+ * Milliseconds that the first sample in a batch waits for more samples. Agents send separately, each commit has a fixed
  * cost, and agents already delay samples by up to a minute.
  */
 const defaultGatherMs = 200;

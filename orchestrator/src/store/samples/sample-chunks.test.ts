@@ -23,7 +23,7 @@ test('creates chunks that contain the given time and never overlap, for any leng
   );
 });
 
-test('derives the length of a chunk from the retention period', () => {
+test('derives a chunk’s length from the retention period', () => {
   expect(chunkLength(86_400)).toBe(3600);
   expect(chunkLength(1)).toBe(600);
   expect(chunkLength(30 * 86_400)).toBe(30 * 3600);

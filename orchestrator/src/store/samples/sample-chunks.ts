@@ -1,9 +1,9 @@
 /**
- * Samples are stored in chunks, one table for each range of time, so that dropping a table removes old samples. This
- * file computes the ranges. The sample stores create and drop the tables.
+ * Samples are stored in chunks, one table per time range, so that dropping a table removes old samples. This file
+ * computes the ranges. The sample stores create and drop the tables.
  */
 
-/** A range of time from `start` to just before `end`, Unix seconds. */
+/** A time range from `start` to just before `end`, Unix seconds. */
 export interface Chunk {
   readonly start: number;
   readonly end: number;

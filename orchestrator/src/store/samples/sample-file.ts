@@ -5,9 +5,9 @@ import type { Log } from '../../../../lib/src/log.ts';
 import type { SampleStats, SampleStore } from './samples.ts';
 
 /**
- * A sample store that survives failures of its file, because no other part of the orchestrator depends on it. While the
- * file cannot be opened or its writer has failed, the store refuses samples, and the agents keep them. The file is
- * reopened as soon as possible, or created again if an operator moved it away.
+ * A sample store that survives file failures, because no other part of the orchestrator depends on it. While the file
+ * cannot be opened or its writer has failed, the store refuses samples, and the agents keep them. The file is reopened
+ * as soon as possible, or created again if an operator moved it away.
  */
 export interface SampleFileOptions {
   readonly file: string;
@@ -45,7 +45,7 @@ class SampleFile implements SampleStore {
   #identity: string | null | undefined = null;
   /** The reason why the store is not open; null if it is open. */
   #trouble: string | null = null;
-  /** Sums of the statistics of closed stores. */
+  /** Total statistics of closed stores. */
   #before = none;
   #refused = 0;
   #closing = false;
@@ -89,7 +89,7 @@ class SampleFile implements SampleStore {
     this.#trouble = null;
   }
 
-  /** Closes a failed store after it has answered pending requests. */
+  /** Closes a failed store after its pending requests have completed. */
   async #lose(store: SampleStore, reason: string): Promise<void> {
     if (this.#store !== store || this.#closing) return;
     this.#store = null;

@@ -59,7 +59,7 @@ async function readChunks(pool: Pool): Promise<Chunk[]> {
 }
 
 /**
- * Opens the sample tables of a migrated database. A former holder of the database lock may create and drop partitions
+ * Opens the sample tables in a migrated database. A former holder of the database lock may create and drop partitions
  * at the same time.
  */
 export async function openPostgresSamples(options: PostgresSamplesOptions): Promise<SampleStore> {
@@ -119,7 +119,7 @@ class PostgresSamples implements SampleStore {
       fresh.push(chunk);
       chunks = withChunk(chunks, chunk);
     }
-    // Creates partitions in a separate transaction, so that their lock is short. If the insert fails, an empty
+    // Creates partitions in a separate transaction, so that they are locked only briefly. If the insert fails, an empty
     // partition does no harm.
     for (const chunk of fresh)
       await this.#pool.query(
@@ -160,7 +160,7 @@ class PostgresSamples implements SampleStore {
   async latest(nodeIds: readonly string[], since: number): Promise<Map<string, Sample>> {
     const rows = await this.#read<Row & { node_id: string }>(
       'samples_latest',
-      // Partitions are read in the order of time, so each lookup stops at its first row.
+      // Partitions are read in chronological order, so each lookup stops at its first row.
       `select newest.* from unnest($1::text[]) as wanted(node_id) cross join lateral (
          select * from samples where samples.node_id = wanted.node_id and samples.collected_at >= $2
          order by samples.collected_at desc limit 1) as newest`,

@@ -124,7 +124,7 @@ function drop(before: number): void {
   chunks = chunks.filter((chunk) => !old.includes(chunk));
 }
 
-/** Number of pages to free per turn of the event loop. Takes about as long as a commit. */
+/** Number of pages to free per event-loop turn. Takes about as long as a commit. */
 const pagesPerTurn = 2_000;
 /** Maximum share of free pages in the file. The next chunks reuse these pages. */
 const maxFreeShare = 0.25;

@@ -35,7 +35,7 @@ test('suggests moving a sample file that cannot be opened only if it is damaged'
   await expect(opening).rejects.toMatchObject({ message: expect.not.stringContaining('out of the way') });
 });
 
-test('leaves a sample file of a newer release unchanged', async () => {
+test('leaves a sample file from a newer release unchanged', async () => {
   const { file, open } = await fileOf((path) => {
     const db = openSqliteFile(path);
     db.pragma('user_version = 99');

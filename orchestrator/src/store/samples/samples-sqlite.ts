@@ -27,16 +27,14 @@ export interface SqliteSamplesOptions {
 type Row = Record<keyof Sample, number | null>;
 type LatestRow = Row & { node_id: string };
 
-/** Maximum number of agents to look up in one turn of the event loop. */
+/** Maximum number of agents to look up per event-loop turn. */
 const agentsPerTurn = 500;
-/** Maximum number of rows to read in one turn of the event loop. */
+/** Maximum number of rows to read per event-loop turn. */
 const rowsPerTurn = 2000;
-/** Maximum length in seconds of the range to average in one turn of the event loop. */
+/** Maximum length of the range to average per event-loop turn, in seconds. */
 const secsPerTurn = 2 * 86_400;
 
-/**
- * Columns of a bucket. The latest value of a counter is the maximum of the values with a zero-padded time as prefix.
- */
+/** Bucket columns. A counter's latest value is the maximum of the values prefixed with a zero-padded time. */
 const columns = bucketColumns(
   (column) => `cast(substr(max(printf('%015d', collected_at) || ${column}), 16) as integer)`,
 );
@@ -201,7 +199,7 @@ class SqliteSamples implements SampleStore {
   async dropBefore(time: number): Promise<number> {
     const old = chunksBefore(this.#chunks, time);
     if (old.length === 0) return 0;
-    // Prevents further reads of the old chunks before they are dropped.
+    // Prevents further reads from the old chunks before they are dropped.
     this.#chunks = this.#chunks.filter((chunk) => !old.includes(chunk));
     for (const key of this.#prepared.keys())
       if (old.some((chunk) => key.startsWith(`${tableOf(chunk)} `))) this.#prepared.delete(key);

@@ -39,7 +39,7 @@ describeDatabases('samples', (fixture) => {
     expect(await again.since(node(1), 0, all)).toHaveLength(3);
   });
 
-  test('keeps the first of two samples of an agent with the same time', async () => {
+  test('keeps the first of two samples from an agent with the same time', async () => {
     const store = await stores.open();
     await store.add(node(1), [sampleAt(t0, { uptime: 1 }), sampleAt(t0, { uptime: 2 })]);
     await Promise.all([
@@ -66,7 +66,7 @@ describeDatabases('samples', (fixture) => {
     expect(await seen(0, 0)).toEqual([]);
   });
 
-  test('averages the non-null values of a bucket, and returns null without such values', async () => {
+  test('averages the non-null values in a bucket, and returns null without such values', async () => {
     const store = await stores.open();
     // A bucket of 1,000 s that starts 500 s before a full hour spans two chunks.
     const edge = Math.ceil(t0 / 1000) * 1000;
@@ -97,7 +97,7 @@ describeDatabases('samples', (fixture) => {
     expect(whole[0]?.cpu_usage).toBeCloseTo(53 / 4);
   });
 
-  test('returns the last value of counters in a bucket, even if the machine restarted within the bucket', async () => {
+  test('returns the last value for counters in a bucket, even if the machine restarted within the bucket', async () => {
     const store = await stores.open();
     // The samples are in two chunks, and one bucket spans both.
     const step = 7200;
@@ -116,7 +116,7 @@ describeDatabases('samples', (fixture) => {
     expect(await store.averages(node(1), 0, step, 1)).toEqual([sampleAt(first + step, { uptime: 100 })]);
   });
 
-  test('returns all buckets of chunks with many samples', async () => {
+  test('returns all buckets in chunks with many samples', async () => {
     const store = await stores.open({ retentionSecs: 300 * 86_400 });
     const samples = Array.from({ length: 9000 }, (_, n) => sampleAt(t0 + n * 60, { load1: n, uptime: n }));
     await store.add(node(1), samples);
@@ -151,7 +151,7 @@ describeDatabases('samples', (fixture) => {
       expect(one.stats().failed + other.stats().failed).toBe(0);
     });
 
-  test('returns the newest sample of many agents', async () => {
+  test('returns the newest samples of many agents', async () => {
     const store = await stores.open();
     await Promise.all(
       Array.from({ length: 1200 }, (_, n) =>
@@ -184,7 +184,7 @@ describeDatabases('samples', (fixture) => {
     expect(await again.since(node(1), 0, all)).toHaveLength(2);
   });
 
-  test('keeps samples across a change of the retention', async () => {
+  test('keeps samples when the retention changes', async () => {
     const at = await stores.place();
     for (const retentionSecs of [86_400, 40 * 86_400, 600, 7 * 86_400]) {
       const store = await stores.open({ at, retentionSecs });
@@ -197,7 +197,7 @@ describeDatabases('samples', (fixture) => {
     expect(found).toEqual(found.toSorted((a, b) => a - b));
   });
 
-  test('commits samples of many agents in one transaction', async () => {
+  test('commits samples from many agents in one transaction', async () => {
     const store = await stores.open();
     await Promise.all(Array.from({ length: 500 }, (_, n) => store.add(node(n), [sampleAt(t0)])));
     const { commits, stored, queued, failed } = store.stats();

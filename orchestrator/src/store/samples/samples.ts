@@ -1,13 +1,13 @@
 import { countingMeasures, fractionalMeasures, type MeasureName, measureNames, type Sample } from '@muster/protocol';
 
 /**
- * A store of machine metrics. Samples are numerous, and losing a few is acceptable, so they are stored separately: on
- * SQLite in a second file that is not synced at each commit, on PostgreSQL in partitions.
+ * A store for machine metrics. Samples are numerous, and losing a few is acceptable, so they are stored separately: on
+ * SQLite in a second file that is not synced on each commit, on PostgreSQL in partitions.
  */
 export interface SampleStore {
   /**
-   * Stores samples of one agent, and resolves after their commit. Samples of many agents share a commit. An existing
-   * sample of the same time is not overwritten, so resending is safe.
+   * Stores one agent's samples, and resolves once they are committed. Samples from many agents share a commit. An
+   * existing sample with the same time is not overwritten, so resending is safe.
    *
    * If it rejects, with `storage_full` or `storage_unavailable`, none of the samples are stored.
    */
@@ -16,7 +16,7 @@ export interface SampleStore {
   since(nodeId: string, since: number, limit: number): Promise<Sample[]>;
   /**
    * Returns the newest buckets of `step` seconds, oldest first. A gauge is the average of its non-null values. A
-   * counter is its last non-null value, because an average across a restart of the machine would be meaningless.
+   * counter is its last non-null value, because an average across a machine restart would be meaningless.
    */
   averages(nodeId: string, since: number, step: number, limit: number): Promise<Sample[]>;
   /** Returns the newest sample of each agent, if it is not older than a time. */
@@ -37,7 +37,7 @@ export interface SampleStats {
   readonly trouble: string | null;
 }
 
-/** The values of each measure in a bucket. A value is null if it is null in all samples. */
+/** Each measure's values in a bucket. A value is null if it is null in all samples. */
 export type BucketRow = { readonly bucket: number } & {
   readonly [M in MeasureName as `${M}_value`]: number | null;
 } & { readonly [M in MeasureName as `${M}_count`]: number };

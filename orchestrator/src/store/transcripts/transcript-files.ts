@@ -23,8 +23,7 @@ export class TranscriptFiles {
   }
 
   /**
-   * Creates the file of a session, which must not exist. Syncs the directory, so that the file survives a power
-   * failure.
+   * Creates a session's file, which must not exist. Syncs the directory, so that the file survives a power failure.
    * @returns the path of the file, and a handle for appending
    */
   async create(sessionId: string): Promise<{ path: string; handle: FileHandle }> {
@@ -52,12 +51,12 @@ export class TranscriptFiles {
     }
   }
 
-  /** Iterates over the first bytes. The file is opened at the first read, so an unread iterator need not be closed. */
+  /** Iterates over the first bytes. The file is opened on the first read, so an unread iterator need not be closed. */
   async *beginning(sessionId: string, length: number): AsyncGenerator<Uint8Array> {
     if (length > 0) yield* createReadStream(this.#pathOf(sessionId), { end: length - 1 }) as AsyncIterable<Buffer>;
   }
 
-  /** @returns bytes `from` to `to`, or fewer at the end of the file. @throws an error of the file system */
+  /** @returns bytes `from` to `to`, or fewer at the end of the file. @throws a file system error */
   async part(sessionId: string, from: number, to: number): Promise<Uint8Array> {
     const handle = await open(this.#pathOf(sessionId), 'r');
     try {

@@ -1,7 +1,7 @@
 import { beginsExact, CastReplay, maxLineBytes } from '../cast.ts';
 
 /**
- * Reads the output bytes from a transcript. Skips invalid and overlong lines, so that at most one piece and one line
+ * Reads the output bytes from a transcript. Skips invalid and overlong lines, so that at most one chunk and one line
  * are in memory.
  */
 export async function* shownBytes(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -23,7 +23,7 @@ export function completeLines(bytes: Uint8Array): number {
   return bytes.subarray(0, Math.max(0, end - 1)).lastIndexOf(0x0a) + 1;
 }
 
-/** Splits pieces of bytes into lines of text. */
+/** Splits chunks of bytes into lines of text. */
 class Lines {
   #unfinished: Uint8Array[] = [];
   #length = 0;

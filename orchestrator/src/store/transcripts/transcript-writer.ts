@@ -155,8 +155,8 @@ export class FileRecording implements Recording {
       } catch (error) {
         failure = error as Error;
       }
-      // A full disk may store part of a batch. Completely stored appends are recorded, because a batch may contain all
-      // output of a session.
+      // A full disk may store part of a batch. Completely stored appends are recorded, because a batch may contain a
+      // session's whole output.
       let complete = 0;
       let end = 0;
       for (const one of batch) {

@@ -70,7 +70,7 @@ test('refuses ids that refer to a path outside the directory', async () => {
   expect(existsSync(join(root, `${id}.cast`))).toBe(true);
 });
 
-test('finds the length of an incomplete UTF-8 character at the end of bytes', () => {
+test('finds the length of an incomplete UTF-8 character at the end of a chunk', () => {
   for (const [bytes, count] of [
     ['', 0],
     ['61', 0],
@@ -90,7 +90,7 @@ test('finds the length of an incomplete UTF-8 character at the end of bytes', ()
     expect(unfinishedBytes(Buffer.from(bytes, 'hex')), bytes).toBe(count);
 });
 
-/** Incomplete characters wait for the next piece, as in a recording. */
+/** Incomplete characters wait for the next chunk, as in a recording. */
 function recorded(pieces: readonly Uint8Array[]): string[] {
   let held: Uint8Array = new Uint8Array(0);
   const lines = pieces.map((piece, at) => {
@@ -139,13 +139,13 @@ test('returns any bytes unchanged from a file that players can read', async () =
   );
 });
 
-test('joins characters that were split between pieces', () => {
+test('joins characters that were split between chunks', () => {
   const bytes = Buffer.from('żółw 🐢 €');
   const single = [...bytes].map((byte) => Uint8Array.of(byte));
   expect(recorded(single).map((line) => JSON.parse(line)[2])).toEqual([...'żółw 🐢 €']);
 });
 
-test('returns the output of a truncated file and skips invalid lines', async () => {
+test('returns the output in a truncated file and skips invalid lines', async () => {
   const lines = [
     '{"version":2,"width":80,"height":24}\n',
     outputLines(0, Buffer.from('one ')),
@@ -200,7 +200,7 @@ test('repairs a file that a killed process left incomplete, without changing its
   await recording.finish();
 });
 
-test('does not read a huge line of a hostile file into memory', async () => {
+test('does not read a huge line in a hostile file into memory', async () => {
   const before = process.memoryUsage().arrayBuffers;
   let maxBytes = 0;
   async function* endless() {

@@ -5,12 +5,12 @@ import { TranscriptFiles } from './transcript-files.ts';
 import { completeLines, shownBytes } from './transcript-lines.ts';
 import { FileRecording, type Recording, type TranscriptDigest, TranscriptSync } from './transcript-writer.ts';
 
-/** Transcripts of terminal sessions. Each is a file `ID.cast` in the format of `cast.ts`. */
+/** Terminal session transcripts. Each is a file `ID.cast` in the format defined in `cast.ts`. */
 export interface Transcripts {
   /**
    * Starts the transcript of a session, which must not have one.
    * @param onFailure called at most once, when the file can no longer be written or synced
-   * @throws an error of the file system
+   * @throws a file system error
    */
   create(sessionId: string, onFailure: (reason: Error) => void): Promise<Recording>;
   has(sessionId: string): Promise<boolean>;
@@ -18,7 +18,7 @@ export interface Transcripts {
   raw(sessionId: string): Promise<AsyncIterable<Uint8Array> | null>;
   /** Returns the content of the file as far as it was written; null without a transcript. */
   cast(sessionId: string): Promise<AsyncIterable<Uint8Array> | null>;
-  /** Returns bytes `from` to `to` of the file, or fewer at its end. @throws an error of the file system */
+  /** Returns bytes `from` to `to` of the file, or fewer at its end. @throws a file system error */
   part(sessionId: string, from: number, to: number): Promise<Uint8Array>;
   /** Removes an incomplete last line, which a killed process wrote but never showed. */
   repair(sessionId: string): Promise<void>;
@@ -26,9 +26,9 @@ export interface Transcripts {
   digest(sessionId: string): Promise<TranscriptDigest | null>;
   remove(sessionId: string): Promise<void>;
   ids(): Promise<string[]>;
-  /** Number of bytes recorded since the start of the process. */
+  /** Number of bytes recorded since the process started. */
   readonly recorded: number;
-  /** Number of file syncs since the start of the process. */
+  /** Number of file syncs since the process started. */
   readonly syncs: number;
   /** Stops syncing. All recordings must be finished first. */
   stop(): void;
@@ -41,7 +41,7 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
   const recordings = new Map<string, Recording>();
   let recorded = 0;
   /**
-   * Returns the number of bytes that may be read, which excludes a line that is being written; null without a
+   * Returns the number of bytes that may be read, without a line that is still being written; null without a
    * transcript.
    */
   const lengthOf = async (sessionId: string): Promise<number | null> =>

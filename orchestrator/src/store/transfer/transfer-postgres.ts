@@ -16,7 +16,7 @@ import {
 } from './transfer-table.ts';
 
 /**
- * Transfer of PostgreSQL databases. Except for a snapshot, the caller must hold the lock of the database, so that no
+ * Exports and imports PostgreSQL databases. Except for a snapshot, the caller must hold the database lock, so that no
  * other process uses it.
  */
 
@@ -25,7 +25,7 @@ const batchRows = 500;
 /** Number of rows in the first batch. The size of each later batch is estimated from the rows before it. */
 const firstRows = 8;
 const batchCharacters = 4 * 1024 * 1024;
-/** Approximate maximum characters of one insert. */
+/** Approximate maximum characters per insert. */
 const insertCharacters = 4_000_000;
 
 const types: Readonly<Record<string, TransferType>> = {

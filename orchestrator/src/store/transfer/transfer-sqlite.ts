@@ -18,13 +18,13 @@ import {
 } from './transfer-table.ts';
 
 /**
- * Transfer of SQLite databases. Except for a snapshot, the caller must hold the lock of the data directory, so that no
+ * Exports and imports SQLite databases. Except for a snapshot, the caller must hold the data directory lock, so that no
  * other process uses the file.
  */
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const batchRows = 500;
-/** Maximum characters of a batch. Rows with long values are read in smaller batches. */
+/** Maximum characters per batch. Rows with long values are read in smaller batches. */
 const batchCharacters = 4 * 1024 * 1024;
 
 const types: Readonly<Record<string, TransferType>> = {

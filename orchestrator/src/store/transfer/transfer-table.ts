@@ -39,7 +39,7 @@ export interface TransferSource {
   close(): Promise<void>;
 }
 
-/** The state of a database at one moment, although other processes may write to the database. */
+/** The state of a database at one point in time, although other processes may write to the database. */
 export interface Snapshot extends TransferSource {
   /**
    * Iterates over samples in no particular order. Each row has the node id, the time, and the measures in schema order.

@@ -24,7 +24,7 @@ import {
 const now = () => testTime;
 const about = { musterVersion: '0.0.0-test', now: new Date(testTime * 1000) };
 
-/** Text with quotes, line ends, characters beyond the BMP, JSON, and SQL. */
+/** Text with quotes, line endings, characters beyond the BMP, JSON, and SQL. */
 const edgeCases = [
   '',
   "it's",
@@ -42,8 +42,7 @@ const edgeCases = [
 ];
 
 /**
- * Creates valid rows for a table. Keys are unique, and the reference of a child row has the column name of its parent's
- * key.
+ * Creates valid rows for a table. Keys are unique, and a child row's reference has the column name of its parent's key.
  */
 function rowsFor(table: TransferTable, count: number, all: readonly TransferTable[]): TransferRow[] {
   const shared = (name: string) =>
@@ -85,7 +84,7 @@ async function exported(source: TransferSource): Promise<{ text: string; report:
 async function imported(text: string | Buffer, target: TransferTarget): Promise<TransferReport> {
   const bytes = Buffer.from(text);
   async function* pieces() {
-    // Splits the text into pieces of arbitrary length, as a pipe does.
+    // Splits the text into chunks of arbitrary length, as a pipe does.
     for (let at = 0; at < bytes.length; at += 777) yield bytes.subarray(at, at + 777);
   }
   try {
@@ -154,7 +153,7 @@ describe('a transfer between databases', () => {
 
   for (const from of ['sqlite', 'postgres'] as const)
     for (const to of ['sqlite', 'postgres'] as const)
-      test(`moves every row of every table and the counters from ${from} to ${to} and back`, async (context) => {
+      test(`moves all rows, tables, and counters from ${from} to ${to} and back`, async (context) => {
         if (missing && (from === 'postgres' || to === 'postgres')) context.skip(missing);
         const first = await databases[from].place();
         await fill(await databases[from].target(first));
@@ -165,7 +164,7 @@ describe('a transfer between databases', () => {
         const two = await exported(await databases[to].source(second));
         expect(two.text).toBe(one.text);
 
-        // Covers every table except samples, including tables of later migrations.
+        // Covers every table except samples, including tables from later migrations.
         const tables = (await databases[from].tables(first))
           .filter((name) => name !== 'schema_version' && !/^samples/.test(name))
           .sort();
@@ -255,7 +254,7 @@ describe('a transfer between databases', () => {
       expect((await exported(await databases[to].source(address))).text).toBe(text);
     });
 
-    test('imports an export of an older schema, and migrates the database', async () => {
+    test('imports an export with an older schema, and migrates the database', async () => {
       const old = file();
       const target = sqliteTarget(old, now);
       await target.begin(1);

@@ -24,7 +24,7 @@ export interface TransferProgress {
   readonly onTable?: ((table: TableReport) => void) | undefined;
 }
 
-/** Maximum number of rows in one insert. */
+/** Maximum rows per insert. */
 const insertRows = 500;
 const insertCharacters = 4_000_000;
 

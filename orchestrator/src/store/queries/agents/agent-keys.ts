@@ -1,8 +1,7 @@
 import { defineQuery } from '../../query.ts';
 
 /**
- * Keys of agents. Each agent has one current key, whose `valid_until` is null. A former key is valid until
- * `valid_until`.
+ * Agent keys. Each agent has one current key, whose `valid_until` is null. A former key is valid until `valid_until`.
  */
 
 export const agentKey = defineQuery('agent keys/by key', (db, p: { public_key: string }) =>

@@ -8,8 +8,8 @@ export const usageOf = defineQuery('usage/of agent', (db, p: { node_id: string }
 );
 
 /**
- * Stores the usage of a day. Counts of the same day only increase and bits are only added, so that transactions of one
- * agent may commit in any order.
+ * Stores a day's usage. Counts for the same day only increase and bits are only added, so that one agent's transactions
+ * may commit in any order.
  */
 export const putUsage = defineQuery(
   'usage/put',

@@ -95,7 +95,7 @@ export const agents = defineVariants(
 );
 const searched = ['name', 'initial_hostname', 'attributes'] as const;
 
-/** Sort keys of agents, which are read without the large columns. */
+/** Agents' sort keys, read without the large columns. */
 export const agentSortKeys = defineVariants(
   'agents/sort keys',
   (db, p: { status: Status; q: string }, d, v: Listed) => {
@@ -122,7 +122,7 @@ export const agentsByIds = defineQuery('agents/by ids', (db, p: { ids: readonly 
 /** The columns of an agent that the API returns. */
 export type ShownAgent = NonNullable<(typeof agentsByIds)['types']>['row'];
 
-/** Names of the given agents. Omits missing agents. */
+/** The given agents' names. Omits missing agents. */
 export const agentNames = defineQuery('agents/names', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('agents').select(['node_id', 'name']).where(d.isIn('node_id', p.ids)),
 );
@@ -202,7 +202,7 @@ export const setAttributes = defineQuery(
       .where('node_id', '=', p.node_id),
 );
 
-/** Never decreases the time, because a late write must not overwrite the time of a newer link. */
+/** Never decreases the time, because a late write must not overwrite a newer link's time. */
 export const markLastSeen = defineQuery('agents/last seen', (db, p: { node_id: string; at: number }) =>
   db
     .updateTable('agents')
@@ -212,8 +212,8 @@ export const markLastSeen = defineQuery('agents/last seen', (db, p: { node_id: s
 );
 
 /**
- * Approved agents that are not marked as lost and were last seen in a range of time, least recently seen first. Skips
- * agents of the range's first second up to `after_id`, for paging.
+ * Approved agents that are not marked as lost and were last seen in a time range, least recently seen first. Skips
+ * agents in the range's first second up to `after_id`, for paging.
  */
 export const unseenAgents = defineQuery(
   'agents/unseen',
