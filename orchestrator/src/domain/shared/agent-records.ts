@@ -17,7 +17,7 @@ export class AgentRecord {
   readonly label: string;
   readonly #storedLastSeenAt: number;
   #json: Buffer;
-  /** Offset in the JSON of the value of `connected`. */
+  /** Offset of the `connected` value in the JSON. */
   readonly #connectedOffset: number;
   /** The text between the values of `connected` and `last_seen_at`. */
   readonly #between: string;
@@ -40,7 +40,7 @@ export class AgentRecord {
     this.#between = `,${JSON.stringify({ connected_at, updated_at }).slice(1, -1)},"last_seen_at":`;
     const after = JSON.stringify({ initial_hostname, initial_ip, pin_source }).slice(1);
     const text = `${before}${this.#parameters()},${after}`;
-    // Memory of its own, because a slice of the shared pool would keep the pool alive.
+    // Copied to separate memory, because a slice of the shared pool would keep the pool alive.
     this.#json = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
     this.#json.write(text);
   }
@@ -85,7 +85,7 @@ const maxTotalBytes = 64 * 1024 * 1024;
 /** Maximum number of pages whose ids are kept. */
 const maxPages = 256;
 
-/** How a statement affects the records: the one of its parameter `node_id`, or any. */
+/** Which records a statement affects: the one named by its parameter `node_id`, or any. */
 interface Effect {
   readonly of: 'one' | 'any';
   /** Whether agents may be added or removed. */
@@ -93,7 +93,7 @@ interface Effect {
 }
 
 /**
- * Caches agents as JSON. A record is dropped before a write that changes it is answered, and all records are dropped when
+ * Caches agents as JSON. A record is dropped before a write that changes it returns, and all records are dropped when
  * another process may have written to the database.
  */
 export class AgentRecords {
@@ -116,7 +116,7 @@ export class AgentRecords {
     this.db = withOverrides(db, { write: (unit) => db.write(unit).finally(() => this.#dropChanged(unit)) });
   }
 
-  /** Returns the cached record of a node id, or of the name of an approved agent. */
+  /** Returns the cached record for a node id, or for an approved agent's name. */
   find(idOrName: string): AgentRecord | undefined {
     this.#dropOutdated();
     return this.#records.get(this.#idsByName.get(idOrName) ?? idOrName);
