@@ -5,9 +5,7 @@ import { defaultTtlSecs } from '../operations/operations.ts';
 import type { Revisions } from '../shared/module-documents.ts';
 import type { WaveRules } from './run-waves.ts';
 
-/**
- * Defines the terms of a run. They are fixed when the run is requested, so that all its agents get the same modules.
- */
+/** Defines a run's terms. They are fixed when the run is requested, so that all its agents get the same modules. */
 
 export interface RunRequest {
   kind: 'apply' | 'plan';
@@ -34,11 +32,11 @@ export interface RunOptions {
   plan_run_id: string | null;
 }
 
-/** The terms that take much space, stored in a separate table. */
+/** The terms that take up a lot of space, stored in a separate table. */
 export interface RunBasis {
   /** Null for a run on named agents, to which `modules` applies. */
   assignment: Assignment | null;
-  /** Modules in addition to those of assignments; absent in runs of earlier releases. */
+  /** Modules in addition to those of assignments; absent in runs from earlier releases. */
   modules?: readonly string[];
   /** All assignments at the time of the request, by name. */
   assignments: Assignment[];
@@ -59,7 +57,7 @@ export interface RunTerms extends RunOptions {
 
 /**
  * Returns the options to store.
- * @param agents number of agents of the run
+ * @param agents number of agents in the run
  */
 export function optionsOf(request: RunRequest, agents: number): RunOptions {
   return {
@@ -80,7 +78,7 @@ export function batchOf(batch: number | string | undefined, agents: number): num
 }
 
 /**
- * Returns the rules for the waves of a run.
+ * Returns the rules for a run's waves.
  * @param maxConcurrent configured maximum for all runs
  */
 export function rulesOf(options: RunOptions, maxConcurrent: number): WaveRules {
@@ -112,7 +110,7 @@ export function termsOf(row: Row, basisText: JsonText<unknown>): RunTerms {
   };
 }
 
-/** Parses stored options. Those of earlier releases lack some fields. */
+/** Parses stored options. Those from earlier releases lack some fields. */
 export const optionsIn = (text: JsonText<unknown>): RunOptions => ({
   ...optionsOf({ kind: 'apply' }, 0),
   ...(fromJson(text) as Partial<RunOptions>),

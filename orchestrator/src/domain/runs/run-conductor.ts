@@ -25,7 +25,7 @@ export interface RunConductor {
 }
 
 export interface ConductorOptions {
-  /** Maximum number of agents of a run that have an operation at the same time, unless the run sets a lower number. */
+  /** Maximum number of agents in a run that have an operation at the same time, unless the run sets a lower number. */
   maxConcurrent: number;
 }
 
@@ -142,7 +142,7 @@ function isGathering(state: RunState, advance: () => Promise<void>): boolean {
   return !state.gathering.over;
 }
 
-/** Ends the undispatched operation of a disconnected agent if the run reports absent agents. */
+/** Ends a disconnected agent's undispatched operation if the run reports absent agents. */
 async function endUnsent(context: Context, nodeId: string, runId: string, track: RunTrack): Promise<void> {
   const error = 'the agent is not connected';
   const ending = { status: 'failed', error, summary: null, startedAt: null } as const;

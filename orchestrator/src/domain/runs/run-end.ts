@@ -16,9 +16,9 @@ import { audited } from '../audit/audit.ts';
 import { announceEnd, ignoreFinished } from '../operation-end/operation-end.ts';
 import { type Actor, type Context, seconds, systemActor } from '../shared/context.ts';
 
-/** Ends runs: after the last operation, when the run is halted, or when it is cancelled. */
+/** Finishes runs: after the last operation, when the run is halted, or when it is cancelled. */
 
-/** Ends a run if none of its operations is open. Repeated calls have no effect. */
+/** Finishes a run if none of its operations is open. Repeated calls have no effect. */
 export async function endFinishedRun(context: Context, runId: string): Promise<void> {
   const { db } = context;
   if (await db.get(anyRunResultOpen, { run_id: runId })) return;
@@ -29,7 +29,7 @@ export async function endFinishedRun(context: Context, runId: string): Promise<v
     await db.write({
       name: 'runs/end',
       statements: [
-        // Only one of several concurrent callers ends the run and records the event.
+        // Only one of several concurrent callers finishes the run and records the event.
         statement(endRunIfDone, end, { expect: 'changed', else: 'operation_finished' }),
         audited(context, {
           type: 'run.ended',
@@ -45,7 +45,7 @@ export async function endFinishedRun(context: Context, runId: string): Promise<v
   context.bus.publish({ type: 'run_ended', run_id: runId });
 }
 
-/** Ends runs whose last outcome was committed just before the process stopped, or whose hint was lost. */
+/** Finishes runs whose last outcome was committed just before the process stopped, or whose hint was lost. */
 export async function endFinishedRuns(context: Context): Promise<void> {
   for (const { run_id } of await context.db.all(openRuns, {})) await endFinishedRun(context, run_id);
 }
@@ -97,7 +97,7 @@ export async function cancelRun(context: Context, actor: Actor, runId: string): 
   await endFinishedRun(context, runId);
 }
 
-/** Ends all undispatched turns of a run in one transaction with `statements`. */
+/** Ends all undispatched turns in a run, in one transaction with `statements`. */
 async function stop(context: Context, runId: string, error: string, statements: readonly Statement[]) {
   const ending = { run_id: runId, status: 'cancelled', error } as const;
   const unsent = statement(endUnsent, { ...ending, finished_at: seconds(context.now()) });

@@ -27,10 +27,7 @@ export class RunQueue {
     return running ?? Promise.resolve();
   }
 
-  /**
-   * Continues the run once for all outcomes in one turn of the event loop, because a thousand may be committed
-   * together.
-   */
+  /** Continues the run once for all outcomes in one event-loop turn, because a thousand may be committed together. */
   advanceLater(runId: string): void {
     if (this.#due.size === 0)
       setImmediate(() => {

@@ -4,22 +4,25 @@ import { optionsIn, type RunTerms, rulesOf, termsOf } from './run-basis.ts';
 import { RunTrack } from './run-track.ts';
 import type { WaveRules } from './run-waves.ts';
 
-/** Grace period after a start, in seconds. Agents are reconnecting during this time, so none counts as absent. */
+/** Grace period after startup, in seconds. Agents are reconnecting during this time, so none counts as absent. */
 const returnSecs = 60;
 
-/** The state in memory of an unfinished run. */
+/** The in-memory state of an unfinished run. */
 export interface RunState {
-  /** Null if the run was stopped, or begun by an earlier release. The conductor then only waits for the run to end. */
+  /**
+   * Null if the run was stopped, or was started by an earlier release. The conductor then only waits for the run to
+   * end.
+   */
   readonly terms: RunTerms | null;
   readonly track: RunTrack;
   readonly rules: WaveRules;
-  /** End of the grace period in Unix seconds. */
+  /** When the grace period ends, in Unix seconds. */
   readonly graceUntil: number;
   /** Whether the track was built during the grace period, in which every agent with an operation takes a slot. */
   readonly inGracePeriod: boolean;
   /** Whether the run changed after the last sweep. */
   moved: boolean;
-  /** The wait of a small wave for more free slots; null if none waits. */
+  /** The timer of a small wave that waits for more free slots; null if none waits. */
   gathering: { over: boolean } | null;
 }
 
@@ -38,8 +41,8 @@ export class RunStates {
   readonly #started = new Set<string>();
 
   /**
-   * @param maxConcurrent maximum number of agents of a run that have an operation at the same time, unless the run sets a
-   * lower number
+   * @param maxConcurrent maximum number of agents in a run that have an operation at the same time, unless the run sets
+   * a lower number
    */
   constructor(context: Context, maxConcurrent: number) {
     this.#context = context;
@@ -52,7 +55,7 @@ export class RunStates {
     this.#started.add(runId);
   }
 
-  /** Marks the rows of the run as changed by other code. The next call of {@link current} returns null. */
+  /** Marks the run's rows as changed by other code. The next call to {@link current} returns null. */
   changed(runId: string): void {
     this.#changed.add(runId);
   }
@@ -61,7 +64,7 @@ export class RunStates {
     return this.#states.get(runId);
   }
 
-  /** Returns the state in memory; null if it must be loaded. */
+  /** Returns the in-memory state; null if it must be loaded. */
   current(runId: string): RunState | null {
     return this.#changed.has(runId) ? null : (this.#states.get(runId) ?? null);
   }
@@ -71,7 +74,7 @@ export class RunStates {
   }
 
   /**
-   * Builds the state from the rows of the run.
+   * Builds the state from the run's rows.
    * @returns null if the run has ended
    */
   async load(runId: string): Promise<RunState | null> {
@@ -112,7 +115,7 @@ export class RunStates {
     const rows = await db.all(trackedResults, { run_id: runId }).finally(unsubscribe);
     const track = new RunTrack(runId, rules, rows, (nodeId) => presence.isConnected(nodeId));
     if (known) track.inherit(known);
-    // Operations that ended during the read may be missing from the rows.
+    // Operations that ended while the rows were read may be missing from them.
     for (const end of ends) track.ended(...end);
     return track;
   }

@@ -10,7 +10,7 @@ export type TrackedRows = readonly {
   readonly node_id: string;
   readonly status: string;
   readonly operation_id: string | null;
-  /** Null in runs of earlier releases, in which no agent waited for a turn. */
+  /** Null in runs from earlier releases, in which no agent waited for a turn. */
   readonly position: number | null;
 }[];
 
@@ -34,7 +34,7 @@ export class RunTrack {
   /** When agents with an operation disconnected, Unix seconds. */
   readonly #outOfSight = new Map<string, number>();
   readonly #canaries: ReadonlySet<string>;
-  /** Ends that were reported before {@link turned} recorded their turns. */
+  /** Outcomes that were reported before {@link turned} recorded the agents' turns. */
   readonly #early = new Map<string, OperationStatus>();
   #failures = 0;
   #canariesFailed = 0;
@@ -63,7 +63,7 @@ export class RunTrack {
     return [...this.#waiting.keys()];
   }
 
-  /** Returns the operation of an agent; null if it has none. */
+  /** Returns an agent's operation; null if it has none. */
   operationOf(nodeId: string): string | null {
     return this.#inFlight.get(nodeId)?.operation_id ?? null;
   }
@@ -107,7 +107,7 @@ export class RunTrack {
     }
   }
 
-  /** Records the end of an operation. Repeated calls have no effect. */
+  /** Records that an operation ended. Repeated calls have no effect. */
   ended(nodeId: string, operationId: string, status: OperationStatus): void {
     if (this.#inFlight.get(nodeId)?.operation_id !== operationId) {
       if (this.#waiting.has(nodeId)) this.#early.set(operationId, status);

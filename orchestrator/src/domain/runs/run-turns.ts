@@ -19,7 +19,7 @@ import type { ModuleDocuments } from '../shared/module-documents.ts';
 import type { RunTerms } from './run-basis.ts';
 import type { Turn } from './run-track.ts';
 
-/** Starts agents of a run: resolves their desired sets, and queues the operations, many in one transaction. */
+/** Starts agents in a run: resolves their desired states, and queues the operations, many in one transaction. */
 
 /** Maximum characters of payloads in one transaction. The last payload may exceed it. */
 const maxPayloadLength = 8 * 1024 * 1024;
@@ -28,7 +28,7 @@ const notConnected = 'the agent is not connected';
 
 type Payloads = Map<string, EncodedPayload>;
 
-/** The resolutions of runs in progress, each of which uses fixed revisions of modules. */
+/** The resolutions of runs in progress, each of which uses fixed module revisions. */
 const resolutions = new WeakMap<RunTerms, ReturnType<typeof createSharedResolution>>();
 
 function resolutionOf(terms: RunTerms): ReturnType<typeof createSharedResolution> {
@@ -77,7 +77,7 @@ export async function giveTurns(
   const expiresAt = seconds(context.now()) + terms.ttl;
   let length = 0;
   for (const node_id of wave.queue) {
-    // Yields to requests regularly, because resolving takes much CPU time.
+    // Yields to requests regularly, because resolving takes a lot of CPU time.
     if (turns.length % 100 === 99) await new Promise((resolve) => setImmediate(resolve));
     if (length > maxPayloadLength) break;
     try {
@@ -111,7 +111,7 @@ export async function giveTurns(
       });
       turns.push({ node_id, operation_id, status: 'queued', error: note(agent) });
     } catch (error) {
-      // An internal failure is not an outcome of the agent, which starts after the failure is fixed.
+      // An internal failure is not the agent's outcome. The agent starts after the failure is fixed.
       if (!(error instanceof MusterError) || error.kind.status >= 500) throw error;
       turns.push(failed(node_id, error.message));
     }
@@ -122,7 +122,7 @@ export async function giveTurns(
 }
 
 /**
- * Ends the wait of agents that did not connect before the run's deadline.
+ * Gives up on agents that did not connect before the run's deadline.
  * @throws MusterError operation_finished if the run does not continue
  */
 export async function expireTurns(context: Context, terms: RunTerms, nodeIds: readonly string[]): Promise<Turn[]> {
@@ -139,7 +139,7 @@ const triggerOf = ({ assignment, kind }: Pick<RunTerms, 'assignment' | 'kind'>):
 const failed = (node_id: string, error: string): Turn => ({ node_id, operation_id: null, status: 'failed', error });
 
 /**
- * Writes the results of turns.
+ * Writes the agents' results.
  * @returns whether an operation was not created because its agent was rejected or got its turn concurrently
  */
 async function write(
@@ -202,7 +202,8 @@ function workOf(
 }
 
 /**
- * Returns a function that loads modules in the revisions of the request. Agents with the same modules share one load.
+ * Returns a function that loads modules in the revisions fixed by the request. Agents with the same modules share one
+ * load.
  */
 function loader(documents: ModuleDocuments, { revisions }: RunTerms) {
   const loaded = new Map<string, readonly ModuleDocument[]>();

@@ -226,7 +226,7 @@ describe('nextWave', () => {
 describe('RunTrack', () => {
   const at = (now: number, track: RunTrack) => track.picture(() => false, now);
 
-  test('frees the slot of a disconnected agent, and counts the agent as failed until its operation ends', () => {
+  test('frees a disconnected agent’s slot, and counts the agent as failed until its operation ends', () => {
     const track = new RunTrack('r', { ...defaults, limit: 1 }, everyone(2), () => true);
     track.turned([{ node_id: 'n0', operation_id: 'o', status: 'queued', error: null }], () => true);
     expect(track.look(() => false, 100, 60)).toEqual([]);
@@ -237,7 +237,7 @@ describe('RunTrack', () => {
     expect(at(402, track)).toMatchObject({ taken: 0, failures: 0 });
   });
 
-  test('accepts the end of an operation before its turn is recorded, and a duplicate end', () => {
+  test('accepts that an operation ends before its turn is recorded, and a duplicate end', () => {
     const track = new RunTrack('r', defaults, everyone(1), () => true);
     track.ended('n0', 'o', 'failed');
     track.turned([{ node_id: 'n0', operation_id: 'o', status: 'queued', error: null }], () => true);
@@ -258,7 +258,7 @@ describe('run options', () => {
     ]);
   });
 
-  test('never exceeds the configured maximum of concurrent agents', () => {
+  test('never exceeds the configured concurrent-agent limit', () => {
     const options = optionsOf({ kind: 'apply', batch: 50, offline: 'queue' }, 100);
     expect(rulesOf(options, 20)).toEqual({ limit: 20, canary: 0, maxFailures: null, absent: 'hold' });
     expect(rulesOf(optionsOf({ kind: 'apply', offline: 'queue' }, 100), 20).absent).toBe('queue');

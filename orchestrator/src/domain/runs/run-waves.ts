@@ -1,10 +1,10 @@
 /**
- * Decides which agents of a run start next. The rows are authoritative: the caller decides again after every change,
+ * Decides which agents in a run start next. The rows are authoritative: the caller decides again after every change,
  * and after a restart.
  */
 
 export interface WaveRules {
-  /** Maximum number of agents with an operation of the run at the same time. */
+  /** Maximum number of agents that have an operation in the run at the same time. */
   readonly limit: number;
   /** Number of canaries: the agents at the first positions. The other agents start only if all canaries succeed. */
   readonly canary: number;

@@ -68,7 +68,7 @@ async function open(
     agents.push(await newAgent(domain, actor, `web-${i}`));
     await putOneTag(context, actor, `web-${i}`, 'role', 'web');
   }
-  // Sorts the agents in the order of their turns.
+  // Sorts the agents by turn.
   agents.sort((a, b) => (a.id < b.id ? -1 : 1));
   await uploadModule(context, actor, 'motd', fileModule('motd'));
   await createAssignment(context, actor, { name: 'base', modules: ['motd'], selector: 'role=web', ...assignment });
@@ -125,7 +125,7 @@ describeDatabases('runs on named agents', (fixture) => {
 
   test('applies modules to named agents in order, with canaries and batches', async () => {
     const { context, agents, node_ids, begin, execute, untilWork, outcomes } = await openNamed(3);
-    // The request names an agent twice, which has only one turn.
+    // The request names an agent twice, but the agent has only one turn.
     const id = await begin({ canary: 1, batch: 1 }, { node_ids: [node_ids[2]!, node_ids[0]!, node_ids[2]!] });
     await untilWork(2);
     expect(await execute(agents[2]!)).toMatchObject({ modules: ['extra'] });
@@ -141,7 +141,7 @@ describeDatabases('runs on named agents', (fixture) => {
     });
   });
 
-  test('includes the assignments of each named agent', async () => {
+  test('includes each named agent’s assignments', async () => {
     const { context, actor, agents, begin, execute } = await openNamed(2);
     await putOneTag(context, actor, agents[0]!.id, 'role', 'nobody');
     await begin();
@@ -149,7 +149,7 @@ describeDatabases('runs on named agents', (fixture) => {
     expect((await execute(agents[1]!))?.modules).toEqual(['extra']);
   });
 
-  test('applies a plan run of the same agents, or one of its plans', async () => {
+  test('applies a plan run for the same agents, or one of its plans', async () => {
     const { context, actor, agents, node_ids, begin, execute, outcomes } = await openNamed(2);
     const plan = await begin({ kind: 'plan' });
     for (const agent of agents) await execute(agent);
@@ -292,7 +292,7 @@ describeDatabases('runs in waves', (fixture) => {
     await next.stop();
   });
 
-  test('does not count database failures as outcomes of agents', async () => {
+  test('does not count database failures as agent outcomes', async () => {
     const { domain, context, agents, start, execute, untilWork, outcomes } = await open(fixture, 2);
     await domain.conductor.stop();
     let away = true;
@@ -315,7 +315,7 @@ describeDatabases('runs in waves', (fixture) => {
     await next.stop();
   });
 
-  test('respects the limit of concurrent agents after a restart while agents are disconnected', async () => {
+  test('respects the concurrent-agent limit after a restart while agents are disconnected', async () => {
     const { domain, context, agents, start, execute, untilWork } = await open(fixture, 3);
     const conductor = () => createRunConductor(context, { maxConcurrent: 1 });
     await domain.conductor.stop();
@@ -344,7 +344,7 @@ describeDatabases('runs in waves', (fixture) => {
     await next.stop();
   });
 
-  test('respects the limit of concurrent agents while rows are reloaded', async () => {
+  test('respects the concurrent-agent limit while rows are reloaded', async () => {
     const { domain, context, agents, start, execute, untilWork } = await open(fixture, 3);
     await domain.conductor.stop();
     let hold = Promise.resolve();
@@ -417,7 +417,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect((await getRun(context, id)).status).toBe('succeeded');
   });
 
-  test('records outcomes of agents that disconnect, are rejected, or are removed', async () => {
+  test('records outcomes for agents that disconnect, are rejected, or are removed', async () => {
     const { domain, context, actor, agents, start, execute, untilWork, outcomes } = await open(fixture, 4);
     const id = await start({ batch: 1 });
     await untilWork(0);
@@ -442,7 +442,7 @@ describeDatabases('runs in waves', (fixture) => {
     await upkeep.stop();
   });
 
-  test('holds offline agents of a paced run until they connect or the time to wait expires', async () => {
+  test('holds offline agents in a paced run until they connect or the time to wait expires', async () => {
     const { domain, context, agents, start, execute, untilWork, outcomes } = await open(fixture, 3);
     for (const { id } of agents.slice(1)) domain.connected.delete(id);
     const id = await start({ batch: 2, offline: 'queue', ttl: 600 });
@@ -452,7 +452,7 @@ describeDatabases('runs in waves', (fixture) => {
     domain.connected.add(agents[2]!.id);
     await domain.conductor.sweep();
     await untilWork(2);
-    // The time within which the agent must connect starts with its turn.
+    // The time limit for connecting starts with the agent's turn.
     domain.clock.advance(2_000);
     await execute(agents[2]!);
     await domain.conductor.sweep();
@@ -461,7 +461,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect((await getRun(context, id)).status).toBe('failed');
   });
 
-  test('ends waiting turns and requests the cancellation of running operations when a run is cancelled', async () => {
+  test('cancels waiting turns and requests the cancellation of running operations when a run is cancelled', async () => {
     const { domain, context, actor, agents, start, execute, untilWork, outcomes, events } = await open(fixture, 3);
     const id = await start({ batch: 2 });
     await untilWork(0, 1);
@@ -584,7 +584,7 @@ resources:
     await upkeep.stop();
   });
 
-  test('records the plan findings of an audit run as drift of its own modules', async () => {
+  test('records the plan findings of an audit run as drift in its own modules', async () => {
     const { domain, context, actor, agents, start, execute, events } = await open(fixture, 1, { mode: 'audit' });
     await uploadModule(context, actor, 'other', fileModule('other'));
     await createAssignment(context, actor, { name: 'other', modules: ['other'], selector: 'role=web' });
@@ -609,7 +609,7 @@ resources:
       resources: [],
     });
     expect(await events('drift')).toEqual(['drift.detected', 'drift.resolved']);
-    // Findings of another audit assignment neither cause nor end events of this one.
+    // Findings from another audit assignment neither cause nor clear events for this one.
     await plan([own]);
     await createAssignment(context, actor, {
       name: 'audited',

@@ -26,8 +26,8 @@ export type RunAbout = string | { node_ids: readonly string[]; modules: readonly
 const rowsAtOnce = 500;
 
 /**
- * Records the agents and terms of a run, then starts the first agents. If this process stops, the run continues from
- * its rows.
+ * Records a run's agents and terms, then starts the first agents. If this process stops, the run continues from its
+ * rows.
  * @returns the run's id
  * @throws MusterError assignment_not_found, assignment_audits, agent_not_found, module_not_found, run_not_found,
  * invalid_input, plan_stale
@@ -79,8 +79,8 @@ export async function startRun(
       }),
       statement(insertRunBasis, { run_id: runId, basis: toJson(basis) }),
       ...inParts(rows).map((part) => statement(insertRunResults, { run_id: runId, rows: jsonRows(part) })),
-      // Deletes drift of agents that no longer match the assignment, because no later check of the assignment would
-      // end the drift.
+      // Deletes drift for agents that no longer match the assignment, because no later check of the assignment would
+      // clear the drift.
       ...(assignment?.mode === 'audit'
         ? [statement(deleteDriftBeside, { scope: auditScope(assignment.name), run_id: runId })]
         : []),
@@ -117,7 +117,7 @@ async function requireAgents(context: Context, nodeIds: readonly string[]): Prom
 /**
  * Returns the plan to which an apply is bound.
  * @param of subject of the apply: an assignment, or modules on named agents
- * @throws MusterError run_not_found; invalid_input unless the run is a finished plan of the same subject
+ * @throws MusterError run_not_found; invalid_input unless the run is a finished plan for the same subject
  */
 async function requirePlanRun(
   context: Context,
