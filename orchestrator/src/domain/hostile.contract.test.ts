@@ -63,7 +63,7 @@ describeDatabases('hostile input', (fixture) => {
     });
   });
 
-  test('records one end when an agent reports the end of an operation twice', async () => {
+  test('records that an operation ended once when the agent reports it twice', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     const id = await submit();
     await domain.links.nextOperation(agent.id);
@@ -90,7 +90,7 @@ describeDatabases('hostile input', (fixture) => {
     expect(resources.at(-1)).toMatchObject({ diff: null, message: expect.stringContaining('left out') });
   });
 
-  test('finds no events of an agent whose hostname equals the name of the given agent', async () => {
+  test('finds no events of an agent whose hostname equals the given agent’s name', async () => {
     const { domain, context, agent } = await open(fixture);
     const stranger = await newKey();
     await connect(domain, stranger, { hostname: 'web-1' });
@@ -101,7 +101,7 @@ describeDatabases('hostile input', (fixture) => {
     expect(await code(listAudit(context, { after: '2026-02-31T00:00:00Z' }))).toBe('invalid_input');
   });
 
-  test('limits the number of tags of an agent', async () => {
+  test('limits the number of tags per agent', async () => {
     const { context, actor } = await open(fixture);
     const tags = Object.fromEntries(Array.from({ length: 257 }, (_, i) => [`t${i}`, '']));
     expect(await code(putTags(context, actor, 'web-1', tags))).toBe('invalid_input');
@@ -150,7 +150,7 @@ describeDatabases('races', (fixture) => {
     expect((await listRevisions(context, 'm', { limit: 99, offset: 0 })).items.length).toBe(26);
   });
 
-  test('ends open operations in the transaction of a rejection', async () => {
+  test('ends open operations in the transaction that rejects the agent', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });

@@ -74,7 +74,7 @@ async function opened(fixture: DatabaseFixture, { files = 3, dailyBytes = 256 * 
   const finish = (operation_id: string, given: ResourceResult[], status: 'succeeded' | 'failed' = 'succeeded') =>
     report(...reportsOf(operation_id, given, { now: domain.now(), status }));
   const count = async (of: keyof typeof rows) => Number((await domain.db.get(rows[of], {}))?.count);
-  /** Records usage of the current day, as an earlier process would have. */
+  /** Records usage for the current day, as an earlier process would have. */
   const hasUsed = (used: { events: number; hints: number }) => {
     const day = Math.floor(domain.now() / 86_400);
     const put = statement(putUsage, { node_id: agent.id, day, bytes: 0, limited: 0, ...used });
@@ -85,7 +85,7 @@ async function opened(fixture: DatabaseFixture, { files = 3, dailyBytes = 256 * 
 }
 
 describeDatabases('reports of an operation', (fixture) => {
-  test('accepts results of sent resources at their positions', async () => {
+  test('accepts results for sent resources at their positions', async () => {
     const { context, apply, finish, count } = await opened(fixture);
     const operation = await apply();
     expect(await finish(operation.operation_id, asSent(operation))).toBeNull();
@@ -94,7 +94,7 @@ describeDatabases('reports of an operation', (fixture) => {
     expect(await count('applied')).toBe(3);
   });
 
-  test('refuses a result of a resource that was not in the operation', async () => {
+  test('refuses a result for a resource that was not in the operation', async () => {
     const { apply, results, count } = await opened(fixture);
     const { operation_id } = await apply();
     expect(await results(operation_id, 0, [resultOf({ identity: `/${'x'.repeat(4_000)}` })])).toMatchObject({
@@ -123,7 +123,7 @@ describeDatabases('reports of an operation', (fixture) => {
     });
   });
 
-  test('refuses output of a resource that was not in the operation', async () => {
+  test('refuses output for a resource that was not in the operation', async () => {
     const { apply, output, results, count } = await opened(fixture);
     const operation = await apply();
     const { operation_id } = operation;
@@ -136,14 +136,14 @@ describeDatabases('reports of an operation', (fixture) => {
     expect(await count('outputs')).toBe(2);
   });
 
-  test('refuses reports of an operation that was not dispatched', async () => {
+  test('refuses reports on an operation that was not dispatched', async () => {
     const { context, actor, results } = await opened(fixture);
     const request = { kind: 'apply', modules: ['m'], ttl: 3600, queue: true } as const;
     const id = await submitOperation(context, actor, 'web-1', request);
     expect(await results(id, 0, [resultOf()])).toMatchObject({ message: expect.stringContaining('was not sent') });
   });
 
-  test('does not add removals of unknown resources to applied state', async () => {
+  test('does not add removed unknown resources to applied state', async () => {
     const { agent, context, actor, apply, finish, count, next } = await opened(fixture);
     const first = await apply();
     const failedRemoval = resultOf({
@@ -268,7 +268,7 @@ describeDatabases('daily limits of an agent', (fixture) => {
     expect((await events('agent.connected')).length - before).toBe(maxEvents);
   });
 
-  test('accepts results of a drift check only for applied resources', async () => {
+  test('accepts results from a drift check only for applied resources', async () => {
     const { context, actor, apply, finish, next, results } = await opened(fixture);
     const operation = await apply();
     await finish(operation.operation_id, asSent(operation));
@@ -334,7 +334,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
   const samples = Array.from({ length: 48 }, (_, second) => sampleAt(second));
   const samplesBytes = samples.length * 160;
 
-  /** Returns agent links of another process on the same database, and a function that returns the events. */
+  /** Returns the agent links of another process on the same database, and a function that returns its events. */
   async function withLinks(dailyBytes: number) {
     const { domain, context, agent, events } = await opened(fixture);
     const rules = { dailyBytes, space: 'ample' as const };

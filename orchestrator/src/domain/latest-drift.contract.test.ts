@@ -47,7 +47,7 @@ describeDatabases('the latest drift of each agent', (fixture) => {
     return { domain, context, actor, agents, check, listed };
   };
 
-  test('lists the latest record of each agent, newest first, filtered by status and selector', async () => {
+  test('lists each agent’s latest record, newest first, filtered by status and selector', async () => {
     const { check, listed } = await open(['a1', 'a2', 'b1']);
     expect(await listed()).toEqual([[], false]);
     await check('a1', true);

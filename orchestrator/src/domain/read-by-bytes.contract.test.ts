@@ -21,7 +21,7 @@ import { assignmentOfScope, auditScope } from './shared/drift-scope.ts';
 const MiB = 1024 * 1024;
 const summary = { total: 0, unchanged: 0, changed: 0, removed: 0, failed: 0, skipped: 0 };
 
-/** Opens an orchestrator that records the size of its largest read of the database, in characters. */
+/** Opens an orchestrator that records the size of its largest database read, in characters. */
 async function open(fixture: DatabaseFixture, resources = 1) {
   const domain = await openDomain(fixture);
   const { context } = domain;
@@ -74,7 +74,7 @@ const results = (operation_id: string, count: number, length: number) =>
   );
 
 describeDatabases('reading by bytes', (fixture) => {
-  test('reads the results of an operation 1 MiB at a time', async () => {
+  test('reads an operation’s results 1 MiB at a time', async () => {
     const { context, write, submit, largestRead } = await open(fixture);
     const id = await submit();
     await write(results(id, 100, 60_000));
@@ -84,7 +84,7 @@ describeDatabases('reading by bytes', (fixture) => {
     expect(largestRead()).toBeLessThan(1.2 * MiB);
   });
 
-  test('reads the output of an operation 1 MiB at a time', async () => {
+  test('reads an operation’s output 1 MiB at a time', async () => {
     const { domain, context, write, submit, largestRead } = await open(fixture);
     const id = await submit();
     await write(
@@ -105,7 +105,7 @@ describeDatabases('reading by bytes', (fixture) => {
     expect(largestRead()).toBeLessThan(1.4 * MiB);
   });
 
-  test('reads the results of a run 1 MiB at a time', async () => {
+  test('reads a run’s results 1 MiB at a time', async () => {
     const { context, actor, write, largestRead } = await open(fixture);
     const run_id = context.newId();
     const rows = Array.from({ length: 2500 }, (_, position) => ({
@@ -145,7 +145,7 @@ describeDatabases('reading by bytes', (fixture) => {
     expect(largestRead()).toBeLessThan(1.3 * MiB);
   });
 
-  test('reads applied state 1 MiB at a time to end an apply and to return the state', async () => {
+  test('reads applied state 1 MiB at a time when an apply ends and when the state is requested', async () => {
     const { domain, context, agent, write, submit, largestRead } = await open(fixture, 1500);
     const id = await submit();
     await write(results(id, 100, 60_000));
@@ -163,12 +163,12 @@ describeDatabases('reading by bytes', (fixture) => {
     const state = await getState(context, 'web-1');
     expect(state.applied).toHaveLength(1500);
     expect(new Set(state.applied.map(({ identity }) => identity)).size).toBe(1500);
-    // The key and the identity of a row contain the path.
+    // A row's key and identity contain the path.
     expect(JSON.stringify(state).length).toBeGreaterThan(1.5 * MiB);
     expect(largestRead()).toBeLessThan(1.3 * MiB);
   });
 
-  test('ends pages of drift records at a byte limit, and skips no record', async () => {
+  test('limits pages of drift records by bytes, and skips no record', async () => {
     const { context, agent, write, largestRead } = await open(fixture);
     const resources = toJson(Array.from({ length: 10 }, () => resultOf({ diff: 'd'.repeat(60_000) })));
     const ids = Array.from({ length: 20 }, () => context.newId());
@@ -252,7 +252,7 @@ describeDatabases('reading by bytes', (fixture) => {
   });
 
   test.each([{}, { agent: 'web-1' }])(
-    'ends pages of the audit log at a byte limit, and skips no event: %o',
+    'limits pages of the audit log by bytes, and skips no event: %o',
     async (filter) => {
       const { domain, context, actor, agent, write, largestRead } = await open(fixture);
       const target = { type: 'agent', id: agent.id, name: 'web-1' };

@@ -113,7 +113,7 @@ describeDatabases('decisions on rows that change before the write', (fixture) =>
     expect((await events('drift.unaccepted')).length).toBe(1);
   });
 
-  test('records only the operations that the rejection of an agent ended', async () => {
+  test('records only the operations that ended because their agent was rejected', async () => {
     const { domain, context, actor, agent, submit, sent, report, statusOf, events } = await open();
     const [done, queued] = [await submit(), await submit()];
     expect(await sent()).toBe(done);

@@ -49,7 +49,7 @@ describeDatabases('web sign-in', (fixture) => {
     ]);
   });
 
-  test('accepts only one of many concurrent redemptions of a code', async () => {
+  test('accepts a code only once when many clients redeem it concurrently', async () => {
     const { domain, signIn, redeem } = await open();
     const text = await domain.signIn.webCode(await signIn());
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => redeem(text)));

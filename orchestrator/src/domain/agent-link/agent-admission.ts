@@ -78,7 +78,7 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
 }
 
 /**
- * Commits the record of a new agent, or the changes that a token makes to a pending one.
+ * Commits a new agent's record, or the changes that a token makes to a pending one.
  * @returns null if the token is not valid
  */
 async function enrol(
@@ -226,7 +226,7 @@ function connectionHappening(
 }
 
 /**
- * Ends recorded operations that the agent lost.
+ * Ends recorded operations that the agent no longer has.
  * @returns the ids of operations that the agent lists as open, but that have ended or are unknown
  */
 async function findEnded(context: Context, hello: Hello, nodeId: string): Promise<string[]> {
@@ -263,7 +263,7 @@ const neverReceived = (error: string): Ending => ({ status: 'cancelled', error, 
 const cancelledBefore = 'the operation was cancelled before the agent received it';
 
 /**
- * Marks an operation as not dispatched, because the message with it was lost.
+ * Marks an operation as not dispatched, because its message was lost.
  * @returns null, or the reason to end the operation
  */
 async function undispatch({ db }: Context, { operation_id, run_id }: EndingOperation): Promise<string | null> {

@@ -11,7 +11,7 @@ import type { AgentLinks } from './agent-link.ts';
 /** A clone reconnects indefinitely, so one event per hour is enough. */
 const cloneEventEverySecs = 3600;
 
-/** Records that a second machine uses the key of a connected agent. */
+/** Records that a second machine uses a connected agent's key. */
 export async function recordClone(context: Context, nodeId: string, remoteIp: string): Promise<void> {
   const { db } = context;
   const now = seconds(context.now());

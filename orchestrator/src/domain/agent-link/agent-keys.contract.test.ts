@@ -81,7 +81,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(await rotations()).toHaveLength(1);
   });
 
-  test('ends all former keys immediately when the statement grants no grace period', async () => {
+  test('invalidates all former keys immediately when the statement grants no grace period', async () => {
     const { first, said, hello } = await open(fixture);
     const [second, third] = [await newKey(), await newKey()];
     await hello(second, said(first, second, 20 * day));
@@ -179,7 +179,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(await hello(second)).toBe(second.id);
   });
 
-  test('accepts only one of several successors of a key', async () => {
+  test('accepts only one of several successors to a key', async () => {
     const { first, said, hello, rotations } = await open(fixture);
     const keys = await Promise.all([newKey(), newKey(), newKey()]);
     const outcomes = await Promise.all(keys.map((key) => hello(key, said(first, key))));
@@ -203,7 +203,7 @@ describeDatabases('agent keys', (fixture) => {
     const { domain, actor, first, said, hello, rotations } = await open(fixture);
     const keys = [first, await newKey(), await newKey(), await newKey()];
     const statements: Hello['key_statement'][] = [];
-    // The orchestrator has no record of these key changes, as after a restore from a backup.
+    // The orchestrator has no record of these key changes, as if it had been restored from a backup.
     for (const [i, grace] of [30 * day, 0, 20 * day].entries()) {
       domain.clock.advance(100 * day * 1000);
       statements.unshift(said(keys[i]!, keys[i + 1]!, grace));

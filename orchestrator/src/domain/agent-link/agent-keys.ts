@@ -25,10 +25,10 @@ import type { Refusal } from './refusal.ts';
 
 /** Determines which agent's key a hello proved, and handles key succession. */
 
-/** A key of an agent, and its validity when it was read. */
+/** An agent's key, and its validity when it was read. */
 export interface KeyOf {
   node_id: string;
-  /** End of validity, Unix seconds; null for the current key and for the key of an unrecorded agent. */
+  /** When the key expires, Unix seconds; null for the current key and for an unrecorded agent's key. */
   valid_until: number | null;
   /** The succession to commit if the key will replace the current one; null otherwise. */
   succession: Succession | null;
@@ -37,7 +37,7 @@ export interface KeyOf {
 export interface Succession {
   /** Recorded current key, which becomes the former key; hex. */
   former_key: string;
-  /** End of the former key's validity, Unix seconds. */
+  /** When the former key expires, Unix seconds. */
   former_until: number;
   /** Unrecorded keys between the former key and the new one. The new key replaces them too. */
   between: readonly { public_key: string; valid_until: number }[];
@@ -48,7 +48,7 @@ export interface OwnKey {
   valid_until: number | null;
 }
 
-/** A recorded key that a statement names, with its agent. */
+/** A recorded key that a succession statement names, with its agent. */
 export interface StoredKey extends OwnKey {
   status: 'pending' | 'approved' | 'rejected';
   first_seen_at: number;
@@ -56,7 +56,7 @@ export interface StoredKey extends OwnKey {
 }
 
 export interface KnownKeys {
-  /** The key of the hello; undefined if it is not recorded. */
+  /** The key in the hello; undefined if it is not recorded. */
   own: OwnKey | undefined;
   /** Recorded keys that the hello's statements name, by hex. Empty if `own` is defined. */
   formers: ReadonlyMap<string, StoredKey>;
@@ -81,7 +81,7 @@ const refused = (
 });
 
 /**
- * Determines which agent owns the key of a hello.
+ * Determines which agent owns the key in a hello.
  * @param now Unix seconds
  * @returns the key with its owner, or a refusal with the id of the agent that owns the key or is named by its
  * statements
@@ -215,7 +215,7 @@ export async function keyOf(context: Context, hello: Shown): Promise<ReturnType<
   return judgeKey(hello, { own, formers, idTaken }, now);
 }
 
-/** Maximum number of keys of an agent over its lifetime. Former keys are never deleted. */
+/** Maximum number of keys per agent over its lifetime. Former keys are never deleted. */
 const maxKeys = 1024;
 
 /** Returns a statement that fails the transaction if the key's owner or validity changed after it was read. */
@@ -229,7 +229,7 @@ export const unlessKeyChanged = (publicKey: string, { node_id, valid_until }: Ke
 /**
  * Returns the statements that replace the current key and record an audit event.
  * @param label the agent's name
- * @param ip remote address of the hello
+ * @param ip remote address that sent the hello
  */
 export function successionStatements(
   context: Context,

@@ -26,7 +26,7 @@ import type { AgentLinks } from './agent-link.ts';
 import { type ReportMemory, reported } from './agent-reports.ts';
 import { nextOperation } from './dispatch.ts';
 
-/** Limits on the data that agents can store. Read at each use. */
+/** Limits on the data that agents can store. Read on each use. */
 export interface ReportRules {
   /** Maximum bytes of one agent's reports per day. */
   readonly dailyBytes: number;

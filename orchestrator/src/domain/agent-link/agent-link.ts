@@ -8,11 +8,11 @@ import type { Refusal } from './refusal.ts';
  * and size limits. Each call carries the node id that belongs to the agent's key, so an agent can act only for itself.
  */
 export interface AgentLinks {
-  /** Finds the agent that owns the key of the hello. Changes nothing. */
+  /** Finds the agent that owns the key in the hello. Changes nothing. */
   keyOf(hello: Hello): Promise<KeyOf | { refusal: Refusal; node_id: string }>;
   /**
    * Records the agent with its attributes, and determines which operations are open. A new agent is recorded as
-   * pending, or as its enrollment token specifies. A key succession is committed first. Resolves after the commit.
+   * pending, or as its enrollment token specifies. A key succession is committed first. Resolves once it is committed.
    */
   admit(hello: Hello, from: Caller): Promise<Admission>;
   /** Marks the agent as connected once its link is open. */
@@ -20,9 +20,9 @@ export interface AgentLinks {
   attributesChanged(nodeId: string, attributes: Record<string, string>): Promise<void>;
   /**
    * Commits the agent's reports. Reports at or below the acknowledged sequence number change nothing. One call may
-   * contain the reports of several sequence numbers. `seq` is the highest of them, and all lower ones are included or
+   * contain reports with several sequence numbers. `seq` is the highest of them, and all lower ones are included or
    * already committed.
-   * @returns null, or the reason to disconnect the agent, such as a report about an operation of another agent
+   * @returns null, or the reason to disconnect the agent, such as a report about another agent's operation
    */
   reported(nodeId: string, instanceId: string, seq: number, reports: readonly Report[]): Promise<Refusal | null>;
   /**
@@ -41,11 +41,11 @@ export interface AgentLinks {
   standing(nodeId: string): Promise<Standing | null>;
   /** Stores samples. Rejects, without storing any, if the write fails. */
   sampled(nodeId: string, samples: readonly Sample[]): Promise<void>;
-  /** Forwards the output of a running program to live viewers. Stores nothing. */
+  /** Forwards a running program's output to live viewers. Stores nothing. */
   printed(nodeId: string, progress: OutputProgress): Promise<void>;
-  /** Handles a change of resources that the agent watches. May start a drift check. */
+  /** Handles a change to watched resources. May start a drift check. */
   driftHinted(nodeId: string, keys: readonly string[]): Promise<void>;
-  /** Records the end of the link. `lastContactAt` is when the agent was last heard from, in Unix seconds. */
+  /** Records that the link closed. `lastContactAt` is when the agent was last heard from, in Unix seconds. */
   closed(nodeId: string, reason: string, lastContactAt: number): Promise<void>;
   /** Records that a second process connected with this agent's key while the first link was alive. */
   cloneSeen(nodeId: string, remoteIp: string): Promise<void>;
@@ -53,7 +53,7 @@ export interface AgentLinks {
   refused(refusal: Refusal, from: { node_id: string | null; remote_ip: string }): Promise<void>;
 }
 
-/** The sender of a hello: its key, its address, and the time of arrival (Unix seconds). */
+/** The sender of a hello: its key, its address, and when it arrived (Unix seconds). */
 export interface Caller extends KeyOf {
   remote_ip: string;
   now: number;

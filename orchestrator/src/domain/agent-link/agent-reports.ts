@@ -39,8 +39,7 @@ import { applyEnd } from './apply-end.ts';
 import type { Refusal } from './refusal.ts';
 
 /**
- * Converts agent reports to rows. Writes all reports of a call and the acknowledged sequence number in one
- * transaction.
+ * Converts agent reports to rows. Writes all reports in a call and the acknowledged sequence number in one transaction.
  */
 
 type Row = ReportedOperation;
@@ -180,8 +179,8 @@ async function commit(
       ended.push({ row, finished: report, unchanged: end.unchanged });
     }
   }
-  // The final report of an apply is as large as its desired set, which operators control. Its transaction is therefore
-  // exempt from the limits for agents.
+  // The final report of an apply is as large as its desired state, which operators control. Its transaction is
+  // therefore exempt from the limits for agents.
   const ofAgent = !ended.some(({ row }) => row.kind === 'apply');
   const label = rows.values().next().value?.label;
   await usage.consume({ node_id: nodeId, label }, { bytes: bytesOf(statements), events }, (more) =>
@@ -200,8 +199,8 @@ async function commit(
 }
 
 /**
- * Returns the start time of an operation whose start was not reported: the time of the report minus the duration. The
- * agent's clock may be wrong, so only the duration is taken from it.
+ * Returns the start time of an operation that was not reported as started: the time of the report minus the duration.
+ * The agent's clock may be wrong, so only the duration is taken from it.
  */
 function beganAt({ operation_id, started_at, finished_at }: Finished, now: number): number {
   const took = Math.max(0, finished_at - started_at);
@@ -210,8 +209,8 @@ function beganAt({ operation_id, started_at, finished_at }: Finished, now: numbe
 }
 
 /**
- * Returns the statements that record the end of an operation.
- * @returns `unchanged`: digest of the desired set of an apply that changed nothing; `events`: number of events caused
+ * Returns the statements that record how an operation ended.
+ * @returns `unchanged`: digest of the desired state of an apply that changed nothing; `events`: number of events caused
  * by drift findings and applied state, including those dropped by the daily limit
  */
 async function finish(
@@ -233,7 +232,7 @@ async function finish(
     label,
   );
   let events = 0;
-  /** Drops the events of the statements if the agent has reached its daily limit of events. */
+  /** Drops the statements' events if the agent has reached its daily event limit. */
   const add = async (added: Statement[]) => {
     events += eventsIn(added);
     const today = await usage.today(node_id);

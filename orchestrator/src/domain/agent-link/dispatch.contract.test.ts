@@ -48,7 +48,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
 }
 
 describeDatabases('dispatch of newly queued operations', (fixture) => {
-  test('dispatches to all agents of one event-loop turn with one write and no read', async () => {
+  test('dispatches to all agents in one event-loop turn with one write and no read', async () => {
     const { domain, context, actor, agent, submit, readsOf } = await open(fixture);
     const other = await newAgent(domain, actor, 'web-2');
     const ids = [await submit(), await submit('web-2')];
@@ -76,7 +76,7 @@ describeDatabases('dispatch of newly queued operations', (fixture) => {
     expect((await getOperation(context, ids[0]!)).status).toBe('queued');
   });
 
-  test('dispatches the operations of an agent in order', async () => {
+  test('dispatches an agent’s operations in order', async () => {
     const { domain, agent, submit } = await open(fixture);
     const first = await submit();
     await submit();
@@ -123,7 +123,7 @@ describeDatabases('dispatch of newly queued operations', (fixture) => {
 describeDatabases('an apply that changes nothing', (fixture) => {
   const asItWas = () => [resultOf({ action: 'none', status: 'unchanged' })];
 
-  test('skips the comparison with applied state when the previous apply had the same set', async () => {
+  test('skips the comparison with applied state when the previous apply had the same desired state', async () => {
     const { context, domain, execute, readsOf } = await open(fixture);
     const first = await execute();
     await execute(asItWas());
@@ -225,7 +225,7 @@ resources:
     expect((await domain.links.nextOperation(agent.id, 5))?.operation.operation_id).toBe(other);
   });
 
-  test('sends the condition of a resource, and does not remove the resource if the condition is false', async () => {
+  test('sends a resource’s condition, and does not remove the resource if the condition is false', async () => {
     const { domain, context, agent, submitFor } = await openWith();
     const id = await submitFor('apply');
     const sent = await domain.links.nextOperation(agent.id);

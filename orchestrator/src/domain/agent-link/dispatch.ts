@@ -26,7 +26,7 @@ interface DispatchSources {
   readonly markOnly: MarkOnly;
 }
 
-/** An operation that was marked as dispatched. `dispatched_at` is the value before the mark. */
+/** An operation that was marked as dispatched. `dispatched_at` is the previous value. */
 type Marked = Pick<Row, 'kind' | 'trigger' | 'payload_digest' | 'snapshot_operation_id' | 'dispatched_at'> &
   Pick<QueuedOperation, 'operation_id' | 'node_id' | 'modules' | 'requested_by' | 'run_id' | 'label'>;
 
@@ -74,7 +74,7 @@ export async function nextOperation(
 
 /**
  * Builds the message for a marked operation.
- * @param digests digests of the desired set and of the last applied set, if known
+ * @param digests digests of the desired state and of the last applied state, if known
  * @returns the message; `ended` if the operation could not be sent and was ended; `sent already` if its payload was
  * deleted but the agent may have received it
  */
@@ -103,11 +103,11 @@ async function loaded(
     return 'ended';
   }
   const sending = reportedOf(row, dispatched_at ?? seconds(context.now()));
-  // Reports of a drift check refer to an earlier operation, whose set is read when they arrive.
+  // Reports from a drift check refer to an earlier operation, whose desired state is read when they arrive.
   if (kind !== 'drift') {
     if (dispatched_at === null)
       cache.sent(sending, await withEarlierSecrets(context, payloads, operation_id, payload.secrets, digests));
-    // The agent may have received other values from an earlier dispatch, so the set of sent secrets is unknown.
+    // The agent may have received other values from an earlier dispatch, so it is unknown which secrets were sent.
     else if (!cache.find(operation_id)) cache.sent(sending, null);
   }
   return {
@@ -138,7 +138,7 @@ const reportedOf = (row: Marked, dispatched_at: number): ReportedOperation => ({
   label: row.label,
 });
 
-/** Returns the feature that an agent of this protocol version does not support; null if it supports all of them. */
+/** Returns the feature that an agent with this protocol version does not support; null if it supports all of them. */
 function unknownTo(version: number, verifies: boolean, resources: readonly ResolvedResource[]): string | null {
   if (verifies && version < verifiesSince) return 'a `verify` section';
   if (version < conditionsSince && resources.some(({ only_if }) => only_if !== undefined))
@@ -178,8 +178,8 @@ async function mayBeSent({ db, now }: Context, row: Row): Promise<string | null 
 }
 
 /**
- * Checks again that the desired set matches the plan, because the set may have changed while the apply was queued. The
- * agent compares only the state of its machine.
+ * Checks again that the desired state matches the plan, because it may have changed while the apply was queued. The
+ * agent compares only its machine's state.
  */
 async function boundPlan(
   context: Context,

@@ -11,7 +11,7 @@ import type { Context } from '../shared/context.ts';
 import { agentsInTurns, getAgent, getAgentJson, listAgentPage, removeAgent, setStatus } from './agents.ts';
 import { deleteOneTag, putOneTag, putTags } from './tags.ts';
 
-/** Milliseconds after which writes of other processes must be visible. */
+/** Milliseconds after which writes by other processes must be visible. */
 const cacheMs = 20;
 
 /** Opens a domain whose process has the database to itself, so that rows may be cached. */
@@ -48,7 +48,7 @@ async function listed(context: Context) {
 }
 
 describeDatabases('agents in memory', (fixture) => {
-  test('shows every change of an agent once it is answered', async () => {
+  test('shows every change to an agent once the write has returned', async () => {
     const { domain } = await openAlone(fixture);
     const { context, links } = domain;
     const { actor } = await newAdmin(domain);
@@ -117,7 +117,7 @@ describeDatabases('agents in memory', (fixture) => {
     const slow = new Promise<void>((resolve) => {
       done = resolve;
     });
-    // The rows arrive after the write was answered.
+    // The rows arrive after the write has returned.
     const old = context.agentRecords.read(async () => {
       const rows = await domain.db.all(agentsByIds, { ids: [id] });
       await slow;
@@ -129,7 +129,7 @@ describeDatabases('agents in memory', (fixture) => {
     expect((await read(context, id)).tags).toEqual({ role: 'web' });
   });
 
-  test('shows the write of another process', async () => {
+  test('shows writes by another process', async () => {
     const location = await fixture.newAddress();
     const { domain } = await openAlone(
       { ...fixture, open: (options) => fixture.open({ ...options, at: location }) },
@@ -146,7 +146,7 @@ describeDatabases('agents in memory', (fixture) => {
     await put('other');
     await sleep(2 * cacheMs);
     expect(await tags()).toEqual([{ by: 'other' }, { by: 'other' }]);
-    // A write of this process does not hide one of another process.
+    // A write by this process does not hide a write by another process.
     await put('again');
     await putOneTag(context, actor, id, 'role', 'web');
     await sleep(2 * cacheMs);
@@ -165,7 +165,7 @@ describeDatabases('agents in memory', (fixture) => {
     const records = new AgentRecords(domain.db, Math.floor(2.5 * one));
     expect((await records.load(ids)).map(({ nodeId }) => nodeId)).toEqual(ids);
     expect(ids.filter((id) => records.find(id) !== undefined)).toHaveLength(2);
-    // A page shows changes of agents whose records were dropped.
+    // A page shows changes to agents whose records were evicted.
     const page = async () =>
       (await records.page('all', () => domain.db.all(agentsByIds, { ids }))).map((record) =>
         JSON.parse(String(record.json(null))),

@@ -7,8 +7,8 @@ import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
- * Enforces daily limits of each agent on stored bytes, events, and drift checks caused by its hints. Days are UTC. The
- * first use beyond a limit causes one event; the caller decides how to reduce the agent's data.
+ * Enforces daily per-agent limits on stored bytes, events, and drift checks caused by the agent's hints. Days are UTC.
+ * The first use beyond a limit causes one event; the caller decides how to reduce the agent's data.
  */
 
 export interface Usage {
@@ -30,7 +30,7 @@ interface Day extends Usage {
   bytes: number;
   events: number;
   hints: number;
-  /** Bits of the limits for which an event has been recorded, or will be recorded by a transaction in progress. */
+  /** Bits of the limits for which an event has been recorded, or will be by a transaction in progress. */
   limited: number;
   /** Value of `bytes` when the row was last written. */
   saved: number;
@@ -46,9 +46,9 @@ export interface AgentUsage {
   readonly limits: UsageLimits;
   today(nodeId: string): Promise<Usage>;
   /**
-   * Counts the usage of a transaction. Reverts the count if the transaction fails.
+   * Counts a transaction's usage. Reverts the count if the transaction fails.
    * @param agent `label` is read from the database if it is missing and needed
-   * @param write commits the transaction together with the given statements, which record the usage and the events of
+   * @param write commits the transaction together with the given statements, which record the usage and the events for
    * newly exceeded limits
    * @returns the result of `write`
    * @throws the error of `write`
@@ -77,7 +77,7 @@ const whats = ['bytes', 'events', 'hints'] as const;
 
 /**
  * Enforces the daily limits.
- * @param dailyBytes read at each use, because it can change at run time
+ * @param dailyBytes read on each use, because it can change at run time
  */
 export function createAgentUsage(context: Context, dailyBytes: () => number): AgentUsage {
   const { db } = context;

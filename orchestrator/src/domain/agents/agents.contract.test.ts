@@ -81,7 +81,7 @@ describeDatabases('agents', (fixture) => {
     expect(await connect(domain, keys[2]!)).toMatchObject({ refusal: { code: 'pending_full' } });
   });
 
-  test('enrolls an agent with the name and tags of a single-use token', async () => {
+  test('enrolls an agent with the name and tags from a single-use token', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -94,7 +94,7 @@ describeDatabases('agents', (fixture) => {
     expect(await connect(domain, key, { token })).toMatchObject({
       standing: { status: 'approved', name: 'db-1', tags: { role: 'db' } },
     });
-    // The agent may present the same token at later starts.
+    // The agent may present the same token each time it starts.
     expect(await connect(domain, key, { token })).toMatchObject({ standing: { status: 'approved', name: 'db-1' } });
     expect(await connect(domain, await newKey(), { token })).toMatchObject({ refusal: { code: 'token_invalid' } });
     expect((await listTokens(context, false, all)).items).toEqual([]);
@@ -300,7 +300,7 @@ describeDatabases('agents', (fixture) => {
     }
   });
 
-  test('shows the last-seen time of each agent', async () => {
+  test('shows each agent’s last-seen time', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const key = await newAgent(domain, actor, 'web-1');

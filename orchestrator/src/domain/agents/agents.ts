@@ -46,7 +46,7 @@ export async function requireAgent(context: Context, idOrName: string): Promise<
   return row ?? notThere(idOrName);
 }
 
-/** Finds an agent like {@link requireAgent}, but reads only the columns of an API answer. */
+/** Finds an agent like {@link requireAgent}, but reads only the columns of an API response. */
 async function requireShown(context: Context, idOrName: string): Promise<ShownAgent> {
   const row = isKeyId(idOrName)
     ? await findShown(context, idOrName)
@@ -116,7 +116,7 @@ export async function getAttributes(context: Context, idOrName: string): Promise
 
 /**
  * Parses a selector.
- * @throws MusterError selector_invalid, with the column of the fault
+ * @throws MusterError selector_invalid, with the column of the error
  */
 export function requireSelector(text: string, path: string): Selector {
   const parsed = parseSelector(text);
@@ -149,7 +149,7 @@ export async function listAgentNames(
   context: Context,
   { status, filter }: Pick<AgentFilter, 'status' | 'filter'>,
 ): Promise<{ node_id: string; name: string | null }[]> {
-  // Without a selector, few columns of the agent are needed.
+  // Without a selector, few of the agent's columns are needed.
   if (filter !== undefined && !isEmptySelector(requireSelector(filter, '/filter')))
     return listShaped(context, { status, filter }, ({ node_id, name }) => ({ node_id, name }));
   return context.db.all(namesInOrder({ status: status !== undefined }), { status });

@@ -21,7 +21,7 @@ export function createDepartures({ db, bus }: Pick<Context, 'db' | 'bus'>) {
     for (const [node_id, heard_at] of departed) bus.publish({ type: 'agent_departed', node_id, heard_at });
   };
 
-  /** Resolves after the commit. */
+  /** Resolves once it is committed. */
   return (nodeId: string, lastContactAt: number): Promise<void> => {
     waiting.set(nodeId, Math.max(lastContactAt, waiting.get(nodeId) ?? 0));
     next ??= current

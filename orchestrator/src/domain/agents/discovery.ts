@@ -4,7 +4,7 @@ import { audited } from '../audit/audit.ts';
 import { stillSignedIn } from '../shared/acting.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 
-/** Announces this orchestrator by datagram to agents that do not yet know an orchestrator. Agents never answer. */
+/** Announces this orchestrator by datagram to agents that do not yet know an orchestrator. Agents never reply. */
 
 /**
  * Builds the datagram for a local address. The address is null if agents on other machines cannot reach the
@@ -22,7 +22,7 @@ export interface Delivery {
 
 /** Sends datagrams. Never rejects on a network error: each delivery has its own error. */
 export interface Announcer {
-  /** Sends to the broadcast address of each network of this machine. */
+  /** Sends to the broadcast address of each network that this machine is on. */
   broadcast(port: number, datagramFor: DatagramFor): Promise<Delivery[]>;
   /**
    * Sends to every address of a host.
@@ -37,7 +37,7 @@ export interface DiscoveryOptions {
   announcer: Announcer;
   /** UDP port on which agents listen for announcements. */
   port: number;
-  /** Address that agents dial. A null host means the source address of the datagram. */
+  /** Address that agents dial. A null host means the datagram's source address. */
   agents: () => { host: string | null; port: number };
   /** The orchestrator key, 32 bytes. */
   publicKey: Uint8Array;

@@ -86,7 +86,7 @@ describe('enrollment line', () => {
     expect(ended('echo exit 0')).toBe(0);
   });
 
-  test('never executes a part of a configured address', () => {
+  test('never executes part of a configured address', () => {
     const hostile = "x'; touch /tmp/muster-was-here; $(id)";
     const { command } = enrolmentLines(
       { agents: `${hostile}:4747`, publicKey, install: { from: `https://${hostile}`, pin: null } },

@@ -1,12 +1,12 @@
 /**
  * Builds the command lines that an operator pastes on a machine. They contain only the configuration, keys, and the
- * token, never data of a request.
+ * token, never data from a request.
  */
 
 export interface InstallSource {
-  /** Base URL of the API, without a trailing slash. */
+  /** Base API URL, without a trailing slash. */
   from: string;
-  /** Pin of the certificate's public key in curl's format; null to verify the certificate as usual. */
+  /** Pin for the certificate's public key in curl's format; null to verify the certificate as usual. */
   pin: string | null;
 }
 
@@ -70,7 +70,7 @@ export function noteOnAgents(agentHost: string | null, advertisedHost: string | 
   return `advertised_host is not set, so the line contains the hostname of the orchestrator, ${own}, which the other machine must be able to resolve`;
 }
 
-/** Quotes text as one word of a POSIX shell. */
+/** Quotes text as one POSIX shell word. */
 export const word = (text: string): string =>
   /^[A-Za-z0-9_./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
@@ -84,7 +84,7 @@ export interface InstallFacts {
   publicUrl: string | null;
   /** The API's own URL, as seen from other machines. */
   ownUrl: string;
-  /** SHA-256 of the public key of the API's certificate, base64; null without TLS. */
+  /** SHA-256 of the API certificate's public key, base64; null without TLS. */
   keyDigest: string | null;
 }
 

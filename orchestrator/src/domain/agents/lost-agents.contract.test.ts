@@ -27,7 +27,7 @@ async function leave(domain: Domain, nodeId: string): Promise<void> {
   await domain.links.closed(nodeId, 'gone', domain.now());
 }
 
-/** Returns the recorded transitions of all agents, oldest first, as `type name`. */
+/** Returns all agents' recorded transitions, oldest first, as `type name`. */
 async function transitions({ context }: Domain): Promise<string[]> {
   const { events } = await listAudit(context, { category: 'agent', limit: 500 });
   return events
@@ -83,7 +83,7 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
     expect(await transitions(domain)).toHaveLength(2);
   });
 
-  test('waits for the grace period after a start before it marks agents as lost', async () => {
+  test('waits for the grace period after startup before it marks agents as lost', async () => {
     const { domain, actor } = await open(fixture);
     const [stays, returns] = [await newAgent(domain, actor, 'stays'), await newAgent(domain, actor, 'returns')];
     // The orchestrator stops while both agents are connected, so it records no last-seen times.

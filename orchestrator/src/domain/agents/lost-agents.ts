@@ -5,17 +5,17 @@ import { audited } from '../audit/audit.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
- * Detects lost agents by their recorded last-seen times, however their links ended and even if the orchestrator was
- * down. A scan reads the records once, from the least recently seen agent to the start of the grace period. Agents
- * that disconnect or change behind the scan's position are checked again. The scan restarts periodically, to refresh
- * the last-seen times of connected agents and to recover lost hints.
+ * Detects lost agents by their recorded last-seen times, regardless of how their links closed, and even if the
+ * orchestrator was down. A scan reads the records once, from the least recently seen agent to the start of the grace
+ * period. Agents that disconnect or change behind the scan's position are checked again. The scan restarts
+ * periodically, to refresh the last-seen times of connected agents and to recover lost hints.
  */
 
 /** Seconds between scans. After a crash, the recorded last-seen time of a connected agent may be this old. */
 const scanSecs = 900;
 /** Maximum number of records checked in one round. */
 const maxAtOnce = 2_000;
-/** Maximum number of losses written in one transaction. */
+/** Maximum number of agents marked as lost in one transaction. */
 const perTransaction = 500;
 
 export interface LostWatch {
@@ -31,7 +31,7 @@ export interface LostWatchOptions {
    * the grace period to reconnect.
    */
   upFor: () => number;
-  /** Overrides the maximum number of records of a round, for tests. */
+  /** Overrides the maximum number of records per round, for tests. */
   atOnce?: number;
 }
 
@@ -114,7 +114,7 @@ function lossOf(context: Context, row: UnseenRow, now: number): Statement[] {
   ];
 }
 
-/** Writes all losses in one transaction, or each in its own if an agent reconnected concurrently. */
+/** Marks all of them as lost in one transaction, or each in its own if an agent reconnected concurrently. */
 async function writeLosses(context: Context, losses: readonly Statement[][]): Promise<void> {
   try {
     await context.db.write({ name: 'agents/lost', statements: losses.flat() });

@@ -21,7 +21,7 @@ describeDatabases('pending agents', (fixture) => {
   const events = async ({ context }: Domain, event_type: string) =>
     (await listAudit(context, { event_type, limit: 200 })).events;
 
-  test('displaces a disconnected agent for an agent of another network', async () => {
+  test('displaces a disconnected agent for an agent from another network', async () => {
     const domain = await openDomain(fixture, { pendingCapacity: 5 });
     const flood: Key[] = [];
     for (let at = 0; at < 5; at++) {
@@ -40,7 +40,7 @@ describeDatabases('pending agents', (fixture) => {
     expect((await connect(domain, flood[0] as Key, {}, '203.0.113.1')).admitted).toBe(true);
   });
 
-  test('displaces a connected agent for an agent of a smaller network', async () => {
+  test('displaces a connected agent for an agent from a smaller network', async () => {
     const domain = await openDomain(fixture, { pendingCapacity: 4 });
     for (let at = 0; at < 4; at++) await come(domain, `2001:db8:0:1::${at}`, { stays: true });
     expect((await come(domain, '2001:db8:0:2::1', { stays: true })).admitted).toBe(true);
@@ -48,7 +48,7 @@ describeDatabases('pending agents', (fixture) => {
     expect((await come(domain, '2001:db8:0:2::3', { stays: true })).admitted).toBe(false);
   });
 
-  test('displaces agents of adjacent small networks for an agent of a distant network', async () => {
+  test('displaces agents from adjacent small networks for an agent from a distant network', async () => {
     const domain = await openDomain(fixture, { pendingCapacity: 4 });
     for (let at = 0; at < 4; at++) await come(domain, `2001:db8:0:${at}::1`, { stays: true });
     expect((await come(domain, '2001:db8:0:9::1', { stays: true })).admitted).toBe(false);

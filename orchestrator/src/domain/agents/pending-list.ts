@@ -32,7 +32,7 @@ export interface PendingList {
   isReportedSingly(happening: Happening<'agent.pending'>): boolean;
   /**
    * Deletes disconnected agents, and records the event for the counted ones.
-   * @param upForMs milliseconds since the start
+   * @param upForMs milliseconds since startup
    */
   sweep(upForMs: number): Promise<void>;
   close(): Promise<void>;
@@ -137,7 +137,7 @@ export function createPendingList(context: Context, capacity: number): PendingLi
       const now = context.now();
       if (unreported !== null && (now - unreported.since >= reportEveryMs || now < unreported.since))
         await recordUnreported();
-      // After a start, pending agents need this time to reconnect before they count as disconnected.
+      // After startup, pending agents need this time to reconnect before they count as disconnected.
       if (upForMs >= deletedAfterSecs * 1000) await forget();
     },
 

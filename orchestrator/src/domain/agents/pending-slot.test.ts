@@ -9,7 +9,7 @@ const agent = (node_id: string, site: string, connected: boolean, last_seen_at =
 });
 const chosen = (waiting: PendingAgent[], site: string) => agentToDisplace(waiting, site)?.node_id ?? null;
 
-test('displaces the least recently seen agent of the network with the most agents', () => {
+test('displaces the least recently seen agent from the network with the most agents', () => {
   const waiting = [
     agent('lone', 'B', false, 1),
     agent('a1', 'A', false, 30),
@@ -30,7 +30,7 @@ test('displaces a connected agent if its network still has more agents than the 
   expect(chosen([agent('a1', 'A', true), agent('b1', 'B', true)], 'C')).toBeNull();
 });
 
-test('displaces no agent if no network has more agents than that of the new agent', () => {
+test('displaces no agent if no network has more agents than the new agent’s network', () => {
   const waiting = [agent('a1', 'A', false), agent('a2', 'A', false), agent('b1', 'B', false)];
   expect(chosen(waiting, 'A')).toBeNull();
   expect(chosen([], 'A')).toBeNull();

@@ -9,7 +9,7 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { requireRecord } from './agents.ts';
 
 /**
- * Returns the faults of a tag.
+ * Returns the faults in a tag.
  * @param at JSON pointer of the tags in the body; empty if the key is in the path and the value in the body
  */
 function tagFaults(key: string, value: string, at: string): Fault[] {

@@ -8,8 +8,8 @@ const events: readonly AnyQuery[] = [insertAuditEvent, insertAuditEventInSession
 const audits = ({ statements }: Unit): boolean => statements.some(({ query }) => events.includes(query));
 
 /**
- * Wraps a database so that it publishes a hint after each transaction with an audit event. Transactions in one turn of
- * the event loop share a hint.
+ * Wraps a database so that it publishes a hint after each transaction with an audit event. Transactions in one
+ * event-loop turn share a hint.
  */
 export function announcingEvents(db: Database, bus: Bus): Database {
   let announced = false;

@@ -7,7 +7,7 @@ import { cutOf } from './audit-retention.ts';
 
 describe('canonical JSON', () => {
   test('serializes as in RFC 8785', () => {
-    // The example of RFC 8785, section 3.2.3, and the numbers of section 3.2.2.
+    // The example in RFC 8785, section 3.2.3, and the numbers in section 3.2.2.
     const keys = { '\u20ac': 1, '\r': 2, '\ufb33': 3, '1': 4, '\u{1f600}': 5, '\u0080': 6, '\u00f6': 7 };
     expect(Object.keys(JSON.parse(canonicalJson(keys)))).toHaveLength(7);
     expect([...canonicalJson(keys).matchAll(/:(\d)/g)].map(([, n]) => n).join('')).toBe('2467153');
@@ -77,7 +77,7 @@ test('hashes the canonical JSON of the event as the API shows it', () => {
   );
 });
 
-describe('cut for pruning', () => {
+describe('events to prune', () => {
   const from = { place: 10, hash: 'h10' };
   const events = (...times: number[]) =>
     times.map((timestamp_ms, at) => ({ place: 11 + at, hash: `h${11 + at}`, timestamp_ms }));

@@ -4,7 +4,7 @@ import { fromJson } from '../../store/json-text.ts';
 import type { PlacedEvent } from './placed-event.ts';
 
 /**
- * Computes the hash chain of the audit log. Each event's hash covers the previous hash, so that no event can be changed,
+ * Computes the audit log's hash chain. Each event's hash covers the previous hash, so that no event can be changed,
  * removed, or moved without changing all later hashes. docs/security.md describes the computation for auditors.
  */
 

@@ -26,7 +26,7 @@ const toLine = (event: PlacedEvent): string =>
   `${JSON.stringify({ place: event.place, hash: event.hash, ...toAuditEvent(event) })}\n`;
 
 /**
- * Yields the log as lines of JSON in chain order, up to the newest chained event at the time of the call.
+ * Yields the log as JSON lines in chain order, up to the newest chained event at the time of the call.
  * @throws MusterError invalid_input
  */
 export async function exportAudit(context: Context, request: AuditFilter): Promise<AsyncGenerator<string>> {

@@ -5,7 +5,7 @@ import { operatorTaking } from '../../store/queries/operators.ts';
 import type { Context } from '../shared/context.ts';
 import type { PlacedEvent } from './placed-event.ts';
 
-/** A filter of audit events, shared by the list, the export, and the live stream. */
+/** A filter for audit events, shared by the list, the export, and the live stream. */
 export interface AuditFilter {
   /** Node id or name. */
   agent?: string | undefined;
@@ -49,7 +49,7 @@ export function passes(filter: ReadFilter, event: PlacedEvent): boolean {
   return filter.before === undefined || event.timestamp_ms < filter.before;
 }
 
-/** An id that no operator has. The empty id is not used, because it matches events of the system. */
+/** An id that no operator has. The empty id is not used, because it matches system events. */
 const unknownId = '-';
 
 /**

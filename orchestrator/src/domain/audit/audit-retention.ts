@@ -11,7 +11,7 @@ import type { Link } from './audit-verification.ts';
 import { readChainEnds } from './event-sequencer.ts';
 
 /**
- * Deletes old audit events. Pruning removes the oldest events of the chain and preserves the hash of the last removed
+ * Deletes old audit events. Pruning removes the oldest events from the chain and preserves the hash of the last removed
  * event, so that the remaining events can be verified.
  */
 
@@ -86,7 +86,7 @@ async function findCut({ db, now }: Context, from: Link, before: number): Promis
 
 /**
  * Removes chained events that are older than `before`. One transaction records the last event to remove and the event
- * `audit.pruned`. If the removal is interrupted, the schedule finishes it.
+ * `audit.pruned`. If it is interrupted, a scheduled prune finishes the deletion.
  * @param before RFC 3339, exclusive
  * @returns the number of removed events
  */
@@ -108,7 +108,7 @@ async function findPrunable(context: Context, before: number) {
 
 interface Pruning {
   fence: Fence;
-  /** If aborted, the schedule finishes the removal. */
+  /** If aborted, a scheduled prune finishes the deletion. */
   signal?: AbortSignal | undefined;
 }
 

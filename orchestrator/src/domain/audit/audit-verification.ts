@@ -28,7 +28,7 @@ export interface Verdict {
 
 const atOnce = 250;
 
-/** Returns the fault of the event after `before`; null if the event is valid. */
+/** Returns the fault in the event after `before`; null if the event is valid. */
 function faultOf(before: Link, event: PlacedEvent): string | null {
   if (event.place === before.place) return 'a second event has this position';
   if (event.place !== before.place + 1) return 'the event at this position is missing';
@@ -125,7 +125,7 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
 
 export interface Verifier {
   /**
-   * Verifies the log as of the call or later.
+   * Verifies the log as it is now or later.
    * @param signal aborts when the caller stops waiting
    */
   verify(signal: AbortSignal): Promise<Verdict>;

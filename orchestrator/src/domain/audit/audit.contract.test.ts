@@ -109,7 +109,7 @@ describeDatabases('the audit log', (fixture) => {
       expect((await verdictOf(domain)).ok).toBe(true);
     });
 
-    test('writes the results of consumers once, in the transaction that chains the events', async () => {
+    test('writes consumers’ results once, in the transaction that chains the events', async () => {
       const domain = await openDomain(fixture);
       const put = defineQuery('test/follow', (db, p: { key: string }) =>
         db.insertInto('settings').values({ key: p.key, value: '' }),
@@ -251,7 +251,7 @@ describeDatabases('the audit log', (fixture) => {
     });
   });
 
-  describe('verification of a tampered log', () => {
+  describe('verifying a tampered log', () => {
     const copy = `insert into audit_events (id, event_type, category, severity, timestamp_ms, actor_type, actor_id,
       actor_name, target_type, target_id, target_name, summary, metadata, place, hash)
       select 'forged', event_type, category, severity, timestamp_ms, actor_type, actor_id, actor_name, target_type,
@@ -314,7 +314,7 @@ describeDatabases('the audit log', (fixture) => {
     });
   });
 
-  test('runs one verification at a time, and starts a new one for a request during a verification', async () => {
+  test('runs one verification at a time, and starts a new one for a request that arrives in the meantime', async () => {
     const domain = await openWith(fixture, 270);
     const verifier = createVerifier(domain.context);
     const first = verifier.verify(never);
@@ -477,7 +477,7 @@ describeDatabases('the audit log', (fixture) => {
     expect((await listAudit(domain.context, {})).events).toHaveLength(5);
   });
 
-  test('stores an override of the retention, and records an event for each change', async () => {
+  test('stores a retention override, and records an event for each change', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const { context } = domain;

@@ -9,7 +9,7 @@ import { type AuditFilter, readFilter } from './audit-filter.ts';
 
 export interface Happening<T extends EventType = EventType> {
   type: T;
-  /** Defaults to the usual severity of the event type. */
+  /** Defaults to the event type's usual severity. */
   severity?: (typeof eventTypes)[T]['severity'][number];
   actor: Actor;
   target?: { type: string; id: string; name: string };
@@ -20,8 +20,8 @@ export interface Happening<T extends EventType = EventType> {
 }
 
 /**
- * Returns the statement that records an event, for the transaction of the change. If the actor has a sign-in session,
- * the statement makes the transaction fail with `unauthenticated` once the session has ended.
+ * Returns the statement that records an event, for the transaction that makes the change. If the actor has a sign-in
+ * session, the statement makes the transaction fail with `unauthenticated` once the session has ended.
  */
 export function audited<T extends EventType>(context: Context, happening: Happening<T>): Statement {
   const target = happening.target ?? { type: '', id: '', name: '' };
@@ -51,8 +51,8 @@ export function audited<T extends EventType>(context: Context, happening: Happen
 }
 
 /**
- * Maximum bytes of a page. Single events can be large, because they may list all modules of a run or all tokens of an
- * operator.
+ * Maximum bytes per page. Single events can be large, because they may list all modules in a run or all of an
+ * operator's tokens.
  */
 const pageBytes = 1024 * 1024;
 

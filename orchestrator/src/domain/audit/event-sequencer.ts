@@ -17,7 +17,7 @@ import type { EventConsumer, PlacedEvent } from './placed-event.ts';
 /** Maximum number of events in one transaction. */
 const batch = 1000;
 /**
- * Number of consecutive consumer failures after which the events of the batch are placed one at a time, without the
+ * Number of consecutive consumer failures after which the events in the batch are placed one at a time, without the
  * consumers that fail for an event. A failing consumer therefore does not stop the chain, and a failing event does not
  * affect others.
  */
@@ -54,7 +54,7 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
   const unreadable = new Set<number>();
 
   /**
-   * Returns the statements of the consumers.
+   * Returns the consumers' statements.
    * @param history number of the last event before consumers existed
    */
   const follow = async (placed: readonly Placed[], history: number): Promise<Statement[]> => {

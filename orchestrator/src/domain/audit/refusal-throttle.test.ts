@@ -44,7 +44,7 @@ describe('refusal throttle', () => {
   });
 
   test.each(kinds)(
-    'bounds refusals of category %s from 100,000 addresses, and leaves room for other categories',
+    'bounds refusals in category %s from 100,000 addresses, and leaves room for other categories',
     (who) => {
       const book = createRefusalBook<string>();
       const recorded: DueRefusal<string>[] = [];

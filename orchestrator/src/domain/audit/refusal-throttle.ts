@@ -6,12 +6,12 @@
  */
 
 /**
- * Category of the refused party. Each category has its own bound, so that unknown parties do not use up the entries of
- * authenticated ones. Likewise, clients that claim to be one operator do not use up the entries of another.
+ * Category of the refused party. Each category has its own bound, so that unknown parties do not use up the entries for
+ * authenticated ones. Likewise, clients that claim to be one operator do not use up another operator's entries.
  */
 export type Refused = 'stranger' | 'claimed' | 'signed_in' | 'agent' | 'unknown_agent';
 
-/** Maximum number of entries of a category; for `claimed` and `signed_in`, of each operator in it. */
+/** Maximum number of entries per category; for `claimed` and `signed_in`, per operator. */
 export const maxEntries: Readonly<Record<Refused, number>> = {
   stranger: 50,
   claimed: 20,

@@ -16,9 +16,9 @@ export interface Refusal extends Pick<Happening, 'target' | 'summary'> {
   actor?: Happening['actor'];
   code: ErrorCode | RefusalCode;
   ip: string;
-  /** Additional data of the first refusal. */
+  /** Additional data for the first refusal. */
   metadata?: { key_id: string };
-  /** Distinguishes refusals of the same type, code, and address. `anywhere` ignores the address. */
+  /** Distinguishes refusals that have the same type, code, and address. `anywhere` ignores the address. */
   same: { of: string; anywhere: boolean };
 }
 

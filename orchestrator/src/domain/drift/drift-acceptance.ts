@@ -16,7 +16,7 @@ import { fingerprintsOf } from './drift-fingerprint.ts';
 /** Accepts drift, or revokes the acceptance. drift-effects.ts determines how later checks treat accepted drift. */
 
 /**
- * Accepts the drift of a record.
+ * Accepts the drift in a record.
  * @throws MusterError drift_not_found, not_drifted, drift_superseded
  */
 export async function acceptDrift(
@@ -58,7 +58,7 @@ export async function acceptDrift(
 }
 
 /**
- * Revokes the acceptance of the drift of a record.
+ * Revokes the acceptance of the drift in a record.
  * @throws MusterError drift_not_found, drift_superseded
  */
 export async function unacceptDrift(context: Context, actor: Actor, driftId: string): Promise<DriftRecord> {

@@ -12,9 +12,9 @@ import type { Deviation, Verdict } from './drift-findings.ts';
 import { fingerprintsOf, otherThan } from './drift-fingerprint.ts';
 
 /**
- * Decides when drift causes an event. The state of a machine is the set of drifted fields of each resource. A field
- * that is new in the set causes one event, however many checks find it. A set that becomes empty also causes one
- * event; a set that only shrinks causes none.
+ * Decides when drift causes an event. A machine's state is the set of drifted fields for each resource. A field that is
+ * new in the set causes one event, however many checks find it. A set that becomes empty also causes one event; a set
+ * that only shrinks causes none.
  */
 
 /** Drifted fields by resource key. */
@@ -147,7 +147,7 @@ export async function followApply(context: Context, subject: Subject) {
     /** Returns the statements. Call it after all results are added. */
     statements(operationId: string, succeeded: boolean): Statement[] {
       if (!row) return [];
-      // The drifted fields are unknown, so the drift ends only if all resources are as declared.
+      // The drifted fields are unknown, so the drift is cleared only if all resources are as declared.
       if (before === null) return allWell ? resolved(context, subject, { operation_id: operationId }) : [];
       const left = without(before, corrected);
       const count = Object.keys(left).length;

@@ -4,11 +4,10 @@ import { keyOf } from '../operations/applied-state.ts';
 import { detailsOf, namesOf, withoutDetails } from '../operations/kept-results.ts';
 import { fingerprintOf } from './drift-fingerprint.ts';
 
-/** Collects the findings of a check from its results, page by page, within the limits of one record. */
+/** Collects the findings of a check from its results, page by page, within the per-record limits. */
 
 /**
- * Maximum bytes of names and details in one record. Agents create records unprompted, and many records are read at a
- * time.
+ * Maximum bytes of names and details per record. Agents create records unprompted, and many records are read at a time.
  */
 export interface RecordLimits {
   readonly names: number;
@@ -21,9 +20,9 @@ export const reducedRecordLimits: RecordLimits = { names: 8 * 1024, details: 0 }
 /** A resource that differs from its declaration. */
 export interface Deviation {
   readonly key: string;
-  /** The result; without details if they exceed the limit of the record. */
+  /** The result; without details if they exceed the record's limit. */
   readonly result: ResourceResult;
-  /** The drifted fields. A result without fields, for example of a script that would run, counts as one field. */
+  /** The drifted fields. A result without fields, for example from a script that would run, counts as one field. */
   readonly fields: readonly string[];
   /** Differs between two drifts of the same resource. */
   readonly fingerprint: string;

@@ -27,7 +27,7 @@ test.each([
   expect(otherThan(fingerprintsOf([moved]), fingerprintsOf([{ ...moved, ...change }]))).toEqual(['path:/etc/motd']);
 });
 
-test('returns new and changed fingerprints, but not those of drift that ended', () => {
+test('returns new and changed fingerprints, but not those of drift that was cleared', () => {
   const both = fingerprintsOf([moved, { ...moved, identity: '/b' }]);
   expect(otherThan(fingerprintsOf([moved]), both)).toEqual(['path:/b']);
   expect(otherThan(both, fingerprintsOf([moved]))).toEqual([]);
@@ -39,7 +39,7 @@ test('hashes a hidden value in its masked form', () => {
   expect(otherThan(fingerprintsOf([moved]), fingerprintsOf([hidden]))).toHaveLength(1);
 });
 
-test('includes every result of a resource in its fingerprint', () => {
+test('includes every result for a resource in its fingerprint', () => {
   const twice = fingerprintsOf([moved, { ...moved, changes: [mode] }]);
   expect(Object.keys(twice)).toEqual(['path:/etc/motd']);
   expect(otherThan(fingerprintsOf([moved]), twice)).toHaveLength(1);

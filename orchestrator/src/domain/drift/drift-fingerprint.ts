@@ -7,8 +7,8 @@ export type Fingerprints = Readonly<Record<string, string>>;
 const digestOf = (said: string): string => createHash('sha256').update(said).digest('hex').slice(0, 32);
 
 /**
- * Computes the fingerprint of one result. A hidden value is hashed in its masked form, so a change of that value is
- * not detected.
+ * Computes the fingerprint of one result. A hidden value is hashed in its masked form, so a change to that value is not
+ * detected.
  */
 export function fingerprintOf({ module, type, identity, action, status, changes, diff }: ResourceResult): string {
   const fields = changes
@@ -17,7 +17,7 @@ export function fingerprintOf({ module, type, identity, action, status, changes,
   return digestOf(JSON.stringify(['', module, type, identity, action, status, fields, diff]));
 }
 
-/** Computes the fingerprints of results by key. Several results of one resource are hashed together, in order. */
+/** Computes the fingerprints of results by key. Several results for one resource are hashed together, in order. */
 export function fingerprintsOf(
   deviations: readonly { readonly key: string; readonly fingerprint: string }[],
 ): Fingerprints {

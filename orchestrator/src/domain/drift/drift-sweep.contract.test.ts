@@ -84,7 +84,7 @@ describeDatabases('the drift sweep', (fixture) => {
   ) => {
     const reports = reportsOf(id, results, { now: now(), status });
     expect(await links.reported(agent.id, '01'.repeat(16), ++seq, reports)).toBe(null);
-    // The end of a check triggers a sweep, which must not run during a later apply.
+    // A finished check triggers a sweep, which must not run during a later apply.
     for (const one of sweeps) await one.settled();
   };
 
@@ -154,7 +154,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  test('respects the maximum of concurrent checks, and continues as soon as one ends', async () => {
+  test('respects the concurrent-check limit, and continues as soon as one ends', async () => {
     const { clock, sweep, agents, domain } = await open(['a', 'b', 'c', 'd', 'e']);
     clock.advance(700_000);
     const one = sweep();
@@ -163,7 +163,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect((await waiting()).filter(Boolean).length).toBe(2);
     await one.turn();
     expect((await waiting()).filter(Boolean).length).toBe(2);
-    // The hint about the end of a check triggers the next check without the timer.
+    // The hint that a check has ended triggers the next check without the timer.
     const first = (await waiting()).findIndex((next) => next !== null);
     await report(domain, agents[first]!, (await waiting())[first]!.operation.operation_id);
     await vi.waitFor(async () => expect((await waiting()).filter(Boolean).length).toBe(2));
@@ -313,7 +313,7 @@ describeDatabases('the drift sweep', (fixture) => {
     const { context, clock, actor, agents, sweep, answer, apply, due, domain } = await open(['a', 'b']);
     const [a, b] = agents as [Key, Key];
     const one = sweep();
-    // The next check keeps its time after the first apply, and after an apply of a machine that is in sync.
+    // The next check keeps its time after the first apply, and after an apply on a machine that is in sync.
     await one.turn();
     await apply(b);
     await one.turn();
@@ -381,7 +381,7 @@ describeDatabases('the drift sweep', (fixture) => {
       changes: [],
       message: expect.stringMatching(/details are left out/),
     });
-    // Details that exceed the limit of a record cause no drift event.
+    // Details that exceed the record's limit cause no drift event.
     await storedFindings([
       ...many(9, (i) => ({
         identity: `/${i}`,
@@ -426,7 +426,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await apply(agent);
     await apply(agent);
     expect((await eventTypes()).slice(3)).toEqual(['drift.detected', 'drift.resolved']);
-    // An incomplete check reports the drift it found, but does not end other drift.
+    // An incomplete check reports the drift it found, but does not clear other drift.
     await submitDriftCheck(context, actor, 'a', 'watch');
     const next = await domain.links.nextOperation(agent.id);
     const half = [moved, resultOf({ identity: '/g', status: 'failed' })];

@@ -12,8 +12,8 @@ import type { Fence } from '../shared/leases.ts';
 import { checkStatements } from './drift.ts';
 
 /**
- * Schedules drift checks. The row of each machine contains the due time of its next check, so that no check is lost in
- * a restart and a sweep reads only the rows that are due.
+ * Schedules drift checks. Each machine's row contains the due time of its next check, so that a restart loses no check
+ * and a sweep reads only the rows that are due.
  */
 
 export interface SweepRules {
@@ -29,7 +29,7 @@ export interface SweepRules {
 
 /** Seconds before a machine with an open operation is considered again. */
 const busySecs = 15;
-/** Maximum seconds between the record of a connection and the moment at which the agent counts as connected. */
+/** Maximum seconds between when a connection is recorded and when the agent counts as connected. */
 const connectingSecs = 60;
 /** Maximum rows read at a time if many must be rescheduled. */
 const maxAtOnce = 500;
@@ -67,8 +67,8 @@ const isOutdated = ({ snapshot_operation_id, latest_status, latest_snapshot }: D
 export function decide(row: Due, connected: boolean, now: number, rules: SweepRules): Decision {
   if (row.snapshot_operation_id === null) return { due: null };
   if (row.status !== 'approved') return { due: null };
-  // A disconnected machine misses its check and gets one when it reconnects. The check of an agent that has just
-  // connected is postponed briefly.
+  // A disconnected machine misses its check and gets one when it reconnects. If an agent has just connected, its check
+  // is postponed briefly.
   if (!connected) return { due: Math.abs(now - (row.connected_at ?? 0)) < connectingSecs ? now + busySecs : null };
   // A wrong clock may have recorded the apply in the future.
   const skipUntil = Math.min(row.updated_at, now) + rules.skipRecentlyApplied;
@@ -78,7 +78,7 @@ export function decide(row: Due, connected: boolean, now: number, rules: SweepRu
   return 'check';
 }
 
-/** Returns the due time of the next check of a machine that is checked at `now`, in Unix seconds. */
+/** Returns when the next check is due for a machine that is checked at `now`, in Unix seconds. */
 export const nextDue = (now: number, { interval, random }: SweepRules): number =>
   now + Math.max(1, Math.round(interval * (1 + spread * (random() - 0.5))));
 
@@ -104,7 +104,7 @@ export async function anyDue({ db, now }: Context): Promise<boolean> {
 export async function queueDue(context: Context, rules: SweepRules, fence: Fence): Promise<string[]> {
   const { db, presence } = context;
   const now = seconds(context.now());
-  // The check of a disconnected agent does not count toward the maximum.
+  // A disconnected agent's check does not count toward the maximum.
   const underWay = (await db.all(scheduledChecks, {})).filter(({ node_id }) => presence.isConnected(node_id)).length;
   const queuedIds: string[] = [];
   let limit = rules.maxConcurrent - underWay;
@@ -148,7 +148,7 @@ async function unparkReturned({ db, presence }: Context, nodeIds: readonly strin
 }
 
 /**
- * Queues the check of one agent.
+ * Queues a check of one agent.
  * @returns null if the agent is no longer due or not approved
  */
 async function queueOne(

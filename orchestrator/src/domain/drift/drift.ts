@@ -30,7 +30,7 @@ import type { Verdict } from './drift-findings.ts';
 
 export type DriftTrigger = DriftRecord['trigger'];
 
-/** Seconds after which a queued check expires, because its result would be of no use. */
+/** Seconds after which a queued check expires, because its result would be useless. */
 const checkTtlSecs = 300;
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
@@ -175,16 +175,16 @@ export async function getDrift(context: Context, driftId: string): Promise<Drift
 
 type Status = DriftRecord['status'];
 
-/** Maximum bytes of the records on a page. A single record may have almost 1 MiB. */
+/** Maximum bytes of records per page. A single record may have almost 1 MiB. */
 const pageBytes = 4 * 1024 * 1024;
 
-/** Reads the records of a page of ids. If the records are large, returns fewer of them and sets `more`. */
+/** Reads the records for a page of ids. If the records are large, returns fewer of them and sets `more`. */
 async function readRecords({ db }: Context, { items, more }: Page<string>): Promise<Page<DriftRecord>> {
   const rows = items.length === 0 ? [] : await db.all(driftRecords, { ids: items, bytes: pageBytes });
   return { items: rows.map(toRecord), more: more || rows.length < items.length };
 }
 
-/** Lists the records of one agent, newest first. */
+/** Lists one agent's records, newest first. */
 export async function listDrift(
   context: Context,
   idOrName: string,
@@ -206,7 +206,7 @@ export async function latestDrift(context: Context, idOrName: string): Promise<D
 /** Maximum number of agents matched before yielding to the event loop. */
 const agentsPerTurn = 500;
 
-/** Lists the latest record of each agent, newest first. With a selector, the offset and limit apply after matching. */
+/** Lists each agent's latest record, newest first. With a selector, the offset and limit apply after matching. */
 export async function listLatestDrift(
   context: Context,
   filter: PageRequest & { status?: Status | undefined; filter?: string | undefined },

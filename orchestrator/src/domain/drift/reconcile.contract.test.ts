@@ -195,7 +195,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
     test.each([
       ['another value', [moved('tampered')]],
       ['another resource', [moved('a'), other('b')]],
-    ])('ends an acceptance with an event when a check finds %s', async (_, results) => {
+    ])('revokes an acceptance with an event when a check finds %s', async (_, results) => {
       const { context, actor, apply, check, listed, events } = await open('a1');
       await apply('a1');
       await acceptDrift(context, actor, await check('a1', [moved('a')]), 'known');
@@ -210,7 +210,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       expect(await events('drift.detected')).toHaveLength(2);
     });
 
-    test('ends an acceptance after a check without drift or a successful apply, but not after a failed apply', async () => {
+    test('revokes an acceptance after a check without drift or a successful apply, but not after a failed apply', async () => {
       const { context, actor, apply, check, listed, events } = await open('a1');
       await apply('a1');
       await acceptDrift(context, actor, await check('a1', [moved('a')]), 'known');
@@ -245,7 +245,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       expect((await listed()).all).toEqual([]);
     });
 
-    test('revokes an acceptance once, and refuses to accept or revoke drift of a superseded record', async () => {
+    test('revokes an acceptance once, and refuses to accept or revoke drift in a superseded record', async () => {
       const { context, actor, apply, check, listed, events } = await open('a1');
       await apply('a1');
       const old = await check('a1', [moved('a')]);
@@ -268,7 +268,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       await expect(acceptDrift(context, actor, 'x', 'x')).rejects.toMatchObject({ code: 'drift_not_found' });
     });
 
-    test('keeps the acceptances of applies and of audit assignments separate', async () => {
+    test('keeps accepted drift from applies separate from accepted drift from audit assignments', async () => {
       const { context, actor, apply, check, audit, listed } = await open('a1');
       await createAssignment(context, actor, { name: 'hard', modules: ['m'], selector: 'group=a', mode: 'audit' });
       await apply('a1');
@@ -298,7 +298,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       await apply('a1');
       const first = await check('a1', [moved('a'), other('b')]);
       const write = context.db.write.bind(context.db);
-      /** Calls `judge` between the reads and the write of a report. */
+      /** Calls `judge` after a report's rows are read and before it is written. */
       const meanwhile = (judge: () => Promise<unknown>) => {
         context.db.write = async (unit) => {
           if (unit.name !== 'operations/report') return write(unit);
@@ -336,7 +336,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
     });
   });
 
-  test('drops findings of an assignment that no longer audits the agent', async () => {
+  test('drops findings from an assignment that no longer audits the agent', async () => {
     const { context, actor, apply, audit, listed } = await open('a1', 'a2');
     const hard = { name: 'hard', modules: ['m'], selector: 'group=a', mode: 'audit' as const };
     const results = [moved('a', { module: 'm', identity: '/f' })];
@@ -352,14 +352,14 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       expect((await listed({ include_accepted: true })).all).toEqual([]);
       await removeAssignment(context, actor, 'hard').catch(() => {});
     }
-    // After the change of tags, the assignment no longer matches this agent.
+    // After its tags change, the assignment no longer matches this agent.
     await createAssignment(context, actor, hard);
     await audit('a1', 'hard', results);
     expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
     await putOneTag(context, actor, 'a1', 'group', 'b');
     await audit('a2', 'hard', results);
     expect((await listed()).reasons).toEqual({ a2: ['drifted'] });
-    // The drift remains when a module is added, and ends when the drifted module is removed.
+    // The drift remains when a module is added, and is cleared when the drifted module is removed.
     await uploadModule(context, actor, 'n', module.replace('name: m', 'name: n'));
     await updateAssignment(context, actor, 'hard', { modules: ['m', 'n'] });
     expect((await listed()).reasons).toEqual({ a2: ['drifted'] });

@@ -4,8 +4,8 @@ import { byUrgency, isOff, standingsOf } from './reconcile.ts';
 const nothing = { drifted: [], failedChecks: [], failedApplies: [], notApplied: [] };
 const agent = (name: string) => ({ node_id: `id of ${name}`, name });
 
-describe('standings of agents', () => {
-  test('merges all findings of an agent, worst reason first', () => {
+describe('agent standings', () => {
+  test('merges all findings for an agent, worst reason first', () => {
     const [standing] = standingsOf({
       drifted: [{ ...agent('a'), is_accepted: 0 }],
       failedChecks: [agent('a')],

@@ -39,7 +39,7 @@ interface Found {
   readonly notApplied: readonly { node_id: string; name: string | null; state: string; count: number }[];
 }
 
-/** Merges the findings of all kinds by agent. */
+/** Merges all kinds of findings by agent. */
 export function standingsOf({ drifted, failedChecks, failedApplies, notApplied }: Found): Map<string, Standing> {
   const standings = new Map<string, Standing & { has: Set<OffReason> }>();
   const of = ({ node_id, name }: { node_id: string; name: string | null }) => {

@@ -3,9 +3,9 @@ import { statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Context, systemActor } from '../shared/context.ts';
 
-/** Decides whether the file system of the data directory is low on free space, and records each change once. */
+/** Decides whether the data directory's file system is low on free space, and records each change once. */
 
-/** Sizes of a file system, in bytes. */
+/** File system sizes, in bytes. */
 export interface DiskUsage {
   readonly size: number;
   /** Bytes available to this process. */

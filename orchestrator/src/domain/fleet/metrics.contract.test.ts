@@ -17,7 +17,7 @@ describeDatabases('metrics', (fixture) => {
     return { domain, actor, store, metrics: createMetrics(domain.context, store, retention) };
   }
 
-  test('lists all samples, averages, or the newest sample of an agent, by id or name', async () => {
+  test('lists all samples, averages, or an agent’s newest sample, by id or name', async () => {
     const { domain, actor, metrics } = await open();
     const agent = await newAgent(domain, actor, 'web-1');
     const now = domain.now();
@@ -96,7 +96,7 @@ describeDatabases('metrics', (fixture) => {
     await expect(metrics.standings('role==', 180)).rejects.toMatchObject({ code: 'selector_invalid' });
   });
 
-  test('selects recent samples despite wrong clocks of machines', async () => {
+  test('selects recent samples despite the machines’ clock skew', async () => {
     const { domain, actor, metrics } = await open();
     const behind = await newAgent(domain, actor, 'behind');
     const ahead = await newAgent(domain, actor, 'ahead');
@@ -113,7 +113,7 @@ describeDatabases('metrics', (fixture) => {
     expect(await shown()).toEqual([]);
   });
 
-  test('hides samples of a removed agent and prunes them later', async () => {
+  test('hides a removed agent’s samples and prunes them later', async () => {
     const { domain, actor, metrics, store } = await open();
     const key = await newAgent(domain, actor, 'web-1');
     const at = domain.now();
@@ -125,14 +125,14 @@ describeDatabases('metrics', (fixture) => {
     await expect(metrics.latest('web-1')).rejects.toMatchObject({ code: 'agent_not_found' });
     expect(await metrics.latestOf(undefined)).toEqual({});
     expect(await metrics.standings(undefined, 180)).toEqual([]);
-    // Samples of a removed agent are pruned like expired ones.
+    // A removed agent's samples are pruned like expired ones.
     expect(await store.since(key.id, 0, 9)).toHaveLength(1);
     domain.clock.advance(3 * retention * 1000);
     await metrics.prune();
     expect(await store.since(key.id, 0, 9)).toEqual([]);
   });
 
-  test('stores no duplicate or implausible samples of a hostile agent', async () => {
+  test('stores no duplicate or implausible samples from a hostile agent', async () => {
     const { domain, actor, metrics, store } = await open();
     const agent = await newAgent(domain, actor, 'web-1');
     const at = domain.now();

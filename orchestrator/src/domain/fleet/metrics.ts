@@ -18,15 +18,15 @@ export interface AgentStanding {
 }
 
 export interface Metrics {
-  /** Number of samples dropped because of their times. */
+  /** Number of samples dropped because of their timestamps. */
   readonly passedOver: number;
   /**
-   * Stores samples of one agent. Drops samples that are too old or too far in the future.
+   * Stores one agent's samples. Drops samples that are too old or too far in the future.
    * @throws MusterError storage_full, storage_unavailable if the write fails; no sample is then stored
    */
   record(nodeId: string, samples: readonly Sample[]): Promise<void>;
   /**
-   * Lists the samples of an agent.
+   * Lists an agent's samples.
    * @throws MusterError agent_not_found
    */
   list(
@@ -34,7 +34,7 @@ export interface Metrics {
     request: { since?: number | undefined; limit?: number | undefined; step?: number | undefined },
   ): Promise<{ node_id: string; samples: Sample[] }>;
   /**
-   * Returns the newest sample of an agent; null without samples.
+   * Returns an agent's newest sample; null if it has none.
    * @throws MusterError agent_not_found
    */
   latest(idOrName: string): Promise<Sample | null>;
@@ -45,7 +45,7 @@ export interface Metrics {
   latestOf(filter: string | undefined): Promise<Record<string, Sample>>;
   /**
    * Returns every approved agent that matches the selector, with its newest sample, or null if that sample is older
-   * than `recentSecs`. Compensates for wrong clocks of machines.
+   * than `recentSecs`. Compensates for the machines' clock skew.
    * @throws MusterError selector_invalid
    */
   standings(filter: string | undefined, recentSecs: number): Promise<AgentStanding[]>;

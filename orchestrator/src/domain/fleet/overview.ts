@@ -11,7 +11,7 @@ import { countUnread } from '../notifications/notifications.ts';
 import { type Context, seconds } from '../shared/context.ts';
 import { countStatus, takeCounts } from './fleet-counts.ts';
 
-/** Returns a summary of the fleet. Ended operations do not count. */
+/** Returns a fleet summary. Ended operations do not count. */
 export async function getOverview(context: Context, operatorId: string): Promise<Overview> {
   const { db, presence } = context;
   const now = context.now();

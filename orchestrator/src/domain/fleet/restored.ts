@@ -11,8 +11,8 @@ import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
- * Repairs a database that was restored from a backup. Operations that were in progress in the backup have since
- * continued, and their outcomes are unknown. They are ended, and agents do not repeat them.
+ * Repairs a database that was restored from a backup. Operations that were in progress at the time of the backup have
+ * since continued, and their outcomes are unknown. They are ended, and agents do not repeat them.
  */
 
 export const restoredKey = 'restored_from';
@@ -52,8 +52,8 @@ export async function endRestoredOperations(context: Context): Promise<RestoredF
   }
   for (const { run_id } of await db.all(openRuns, {}))
     await haltRun(context, run_id, 'the orchestrator was restored from a backup');
-  // The uses of tokens since the backup are unknown. This transaction is the last one, so that an interrupted start
-  // repeats the others.
+  // Any token may have been used since the backup. This transaction is the last one, so that the others are repeated if
+  // startup is interrupted.
   await db.write({
     name: 'restored/settle',
     statements: [

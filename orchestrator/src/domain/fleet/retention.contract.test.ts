@@ -86,7 +86,7 @@ describeDatabases('retention', (fixture) => {
     domain.clock.advance(30 * dayMs);
     await prunePayloads(context);
     expect(await held()).toBe(1);
-    // An apply of the plan may need its payload for a day.
+    // For a day, an apply that is bound to the plan may need its payload.
     await upload('three');
     await execute(await submit('plan'));
     await prunePayloads(context);

@@ -18,13 +18,16 @@ import { type Context, seconds } from '../shared/context.ts';
 export interface Retention {
   /** Days for which drift records are kept; 0 keeps them forever. */
   readonly driftDays: number;
-  /** Days for which operations and runs are kept after their end; 0 keeps them forever. */
+  /** Days for which operations and runs are kept after they end; 0 keeps them forever. */
   readonly operationDays: number;
 }
 
 const atOnce = 200;
 const daySecs = 86_400;
-/** Seconds for which unused payloads are kept, because the same desired set or an apply of the plan may need them. */
+/**
+ * Seconds for which unused payloads are kept, because the same desired state or an apply that is bound to the plan may
+ * need them.
+ */
 const payloadRetentionSecs = daySecs;
 
 const pause = () => new Promise((resolve) => setImmediate(resolve));

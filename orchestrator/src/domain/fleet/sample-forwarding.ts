@@ -10,7 +10,7 @@ export interface ForwardedSample {
   readonly sample: Sample;
 }
 
-/** Samples of one agent in order of time, with the agent's name. */
+/** An agent's samples in chronological order, with its name. */
 export interface NamedSamples {
   readonly nodeId: string;
   /** Null if the agent was removed after the sample was stored. */

@@ -7,7 +7,7 @@ type Source = Settings['sources'][string];
 
 const masked = '••••';
 
-/** Matches the names of keys that contain secrets. Public keys and paths of secret files are not secret. */
+/** Matches the names of keys that contain secrets. Public keys and the paths of secret files are not secret. */
 const secretName = /(^|_)(secret|password|passphrase|token|credential|private_key|encryption_key|master_key|key)s?$/i;
 const openNames: ReadonlySet<string> = new Set(['bootstrap_key', 'tls_key']);
 

@@ -24,17 +24,20 @@ test('lists kinds in pages', async () => {
   expect(await listKinds({ limit: 2, offset: 1 })).toEqual({ items: items.slice(1, 3), more: true });
 });
 
-test.each(resourceTypes)('returns %s in the shape of the API schema, with the listed number of fields', (name) => {
-  const kind = getKind(name);
-  expect(kindWithFieldsSchema.parse(kind)).toEqual(kind);
-  expect(kind.fields).toHaveLength(kind.field_count);
-  expect(kind.fields.filter(({ identity }) => identity)).not.toEqual([]);
-  for (const { type, values, minimum, maximum, description } of kind.fields) {
-    expect(description).not.toBe('');
-    expect(values !== null).toBe(type === 'choice');
-    expect([minimum !== null, maximum !== null]).toEqual([type === 'integer', type === 'integer']);
-  }
-});
+test.each(resourceTypes)(
+  'returns %s in the shape that the API schema defines, with the listed number of fields',
+  (name) => {
+    const kind = getKind(name);
+    expect(kindWithFieldsSchema.parse(kind)).toEqual(kind);
+    expect(kind.fields).toHaveLength(kind.field_count);
+    expect(kind.fields.filter(({ identity }) => identity)).not.toEqual([]);
+    for (const { type, values, minimum, maximum, description } of kind.fields) {
+      expect(description).not.toBe('');
+      expect(values !== null).toBe(type === 'choice');
+      expect([minimum !== null, maximum !== null]).toEqual([type === 'integer', type === 'integer']);
+    }
+  },
+);
 
 test('returns defaults, choices, bounds, triggers, and identity fields', () => {
   expect(field('service-systemd', 'type')).toMatchObject({ type: 'choice', default: 'simple', required: false });

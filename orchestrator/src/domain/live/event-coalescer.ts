@@ -1,11 +1,11 @@
 import { type Passing, passing } from './live-frames.ts';
 
 /**
- * Coalesces simultaneous changes, such as reconnects of thousands of agents. The first changes of a turn are forwarded
+ * Coalesces simultaneous changes, such as when thousands of agents reconnect. The first changes in a turn are forwarded
  * immediately. Later ones are combined at the end of the turn, with their names unless there are too many.
  */
 
-/** Number of changes of each kind that are forwarded individually per turn. */
+/** Number of changes, per kind and turn, that are forwarded individually. */
 const individually = 20;
 /** Maximum number of names in a combined change. Without names, clients reload everything. */
 const maxNamed = 500;
@@ -28,7 +28,7 @@ export interface Crowd {
 
 export function createCrowd(): Crowd {
   const count = { agent: 0, operation: 0 };
-  /** Combined changes by content, in the order of their last occurrence. */
+  /** Combined changes by content, in order of their last occurrence. */
   const groups = { agent: new Map<string, Passing['data']>(), operation: new Map<string, Passing['data']>() };
   return {
     take(change) {

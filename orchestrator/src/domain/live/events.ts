@@ -9,9 +9,9 @@ import { readStream } from './live-stream.ts';
 import { LiveTail } from './live-tail.ts';
 
 /**
- * Streams audit events as they occur. Followers that are up to date share one read of the end of the chain. A follower
- * that reconnects or falls behind reads separate pages at its own speed until it is up to date. A follower that stops
- * reading is disconnected.
+ * Streams audit events as they occur. Followers that are up to date share one read of the newest events in the chain. A
+ * follower that reconnects or falls behind reads separate pages at its own speed until it is up to date. A follower
+ * that stops reading is disconnected.
  */
 
 /** Milliseconds between two rechecks of sign-in sessions. Lost hints are recovered at the same interval. */
@@ -152,7 +152,7 @@ function requireCapacity(followers: ReadonlySet<Follower>, { session }: LiveRequ
 }
 
 /**
- * Determines where a stream begins.
+ * Determines where a stream starts.
  * @param after the position of the last event that the client received; null starts after the newest event
  * @param chain the positions of the newest event (`head`) and of the newest pruned event (`anchor`)
  * @returns the position after which the stream begins, and its first frames
@@ -170,7 +170,7 @@ const streamOf = (source: AsyncGenerator<string>, follower: Follower, end: () =>
   ended: follower.ended,
   [Symbol.asyncIterator]: () => ({
     next: () => source.next(),
-    // Ends the stream first. The source may be waiting for a frame, and `return` takes effect after that wait.
+    // Stops the stream first. The source may be waiting for a frame, and `return` takes effect after that wait.
     return: () => {
       end();
       return source.return(undefined);

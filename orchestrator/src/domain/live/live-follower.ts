@@ -5,7 +5,7 @@ const maxFrames = 5_000;
 const maxBytes = 2 * 1024 * 1024;
 /** Number of buffered frames at which a follower no longer gets hints. */
 const busyFrames = 500;
-/** Maximum size of a chunk of frames, in characters. */
+/** Maximum size of a chunk, in characters. */
 const pieceBytes = 64 * 1024;
 
 export interface LiveRequest {
@@ -73,7 +73,7 @@ export class Follower {
     return keepsUp;
   }
 
-  /** Removes and returns buffered frames, up to the size of a chunk. */
+  /** Removes and returns buffered frames, up to the maximum chunk size. */
   take(): string {
     let count = 0;
     for (let size = 0; count < this.#frames.length && size < pieceBytes; count++)

@@ -2,7 +2,7 @@ import type { Hint } from '../../bus/bus.ts';
 import { toAuditEvent } from '../audit/audit-chain.ts';
 import type { PlacedEvent } from '../audit/placed-event.ts';
 
-/** Filter of a stream; undefined fields match everything. */
+/** Stream filter; undefined fields match everything. */
 export interface LiveFilter {
   readonly categories: ReadonlySet<string> | undefined;
   readonly node_id: string | undefined;
@@ -13,7 +13,7 @@ export function wants({ categories, node_id }: LiveFilter, event: PlacedEvent): 
   return node_id === undefined || event.target_id === node_id || event.actor_id === node_id;
 }
 
-/** Formats the frame of an audit event. The frame id is the event's position, from which a disconnected client resumes. */
+/** Formats an audit event's frame. The frame id is the event's position, from which a disconnected client resumes. */
 export function eventFrame(event: PlacedEvent): string {
   const data = JSON.stringify({ place: event.place, hash: event.hash, ...toAuditEvent(event) });
   return `id: ${event.place}\ndata: ${data}\n\n`;
@@ -35,7 +35,7 @@ export interface Passing {
   readonly node_id: string | undefined;
   readonly data: Readonly<Record<string, unknown>>;
   readonly frame: string;
-  /** Restricts the change to streams of this operator. */
+  /** Restricts the change to this operator's streams. */
   readonly operator_id?: string;
   /**
    * Thousands of these changes may occur each second, so only followers that request the category or an agent get

@@ -5,7 +5,7 @@ import type { Follower } from './live-follower.ts';
 import { eventFrame, wants } from './live-frames.ts';
 import { type LiveTail, pageSize, readPlaced } from './live-tail.ts';
 
-/** Yields the frames of a follower: first the missed events, read in separate pages, then the live events. */
+/** Yields a follower's frames: first the missed events, read in separate pages, then the live events. */
 export async function* readStream(
   context: Context,
   clock: Clock,

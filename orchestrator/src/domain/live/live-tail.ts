@@ -7,7 +7,7 @@ import { eventFrame, wants } from './live-frames.ts';
 
 export const pageSize = 250;
 
-/** The end of the event chain, read once for all followers that are up to date. */
+/** The tail of the event chain, read once for all followers that are up to date. */
 export class LiveTail {
   readonly #context: Context;
   readonly #monotonic: () => number;
@@ -56,7 +56,7 @@ export class LiveTail {
     if (place > this.#place) void this.read();
   }
 
-  /** Reads new events at the end of the chain, and buffers them for all live followers. Never rejects. */
+  /** Reads new events from the chain, and buffers them for all live followers. Never rejects. */
   async read(): Promise<void> {
     this.#again = true;
     if (this.#reading) return;

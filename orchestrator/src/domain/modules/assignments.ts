@@ -68,7 +68,7 @@ export interface NewAssignment {
   parameters?: Assignment['parameters'] | undefined;
 }
 
-/** Returns the faults of parameter values that do not match the declarations of the modules. */
+/** Returns the faults in parameter values that do not match the modules' declarations. */
 async function parameterFaults(context: Context, parameters: Assignment['parameters']): Promise<Fault[]> {
   const given = Object.entries(parameters);
   const modules = await context.documents.load(given.map(([module]) => module));
@@ -151,7 +151,7 @@ export async function createAssignment(context: Context, actor: Actor, requested
   return requireAssignment(context, requested.name);
 }
 
-/** A change of an assignment. Absent fields do not change. */
+/** Changes to an assignment. Absent fields do not change. */
 export type AssignmentChange = { [K in keyof Omit<NewAssignment, 'name'>]?: NewAssignment[K] | undefined };
 
 /**
@@ -180,7 +180,7 @@ export async function updateAssignment(
     name: 'assignments/update',
     statements: [
       ...modules.map((module) => statement(moduleByName, { name: module }, { expect: 'row', else: 'unknown_module' })),
-      // The fields depend on each other, so a concurrent change of any field makes the update fail.
+      // The fields depend on each other, so a concurrent change to any field makes the update fail.
       statement(
         updateAssignmentFields(Object.fromEntries(changed.map((field) => [field, true]))),
         {
@@ -196,7 +196,7 @@ export async function updateAssignment(
         },
         { expect: 'changed', else: 'assignment_changed' },
       ),
-      // Agents that no longer match and modules that were removed no longer drift from this assignment.
+      // Agents that no longer match and modules that were removed no longer count as drifted from this assignment.
       ...(changed.includes('selector') ||
       changed.includes('mode') ||
       before.modules.some((one) => !modules.includes(one))

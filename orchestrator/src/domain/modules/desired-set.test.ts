@@ -19,7 +19,7 @@ const assignment = (more: Partial<Assignment>): Assignment => ({
 const web = { tags: { role: 'web' }, attributes: {} };
 
 describe('desiredModules', () => {
-  test('lists modules of matching assignments, then requested ones, without duplicates', () => {
+  test('lists modules from matching assignments, then requested ones, without duplicates', () => {
     const all = [
       assignment({ name: 'a', modules: ['one', 'two'] }),
       assignment({ name: 'b', modules: ['two', 'three'] }),
@@ -77,7 +77,7 @@ describe('desiredModules', () => {
     );
   });
 
-  test('uses the parameters of assignments, and refuses conflicting parameters', () => {
+  test('uses the parameters from assignments, and refuses conflicting parameters', () => {
     const set = (name: string, port: number) => assignment({ name, parameters: { m: { port } } });
     expect(desiredModules([set('a', 80), set('b', 80)], web, { modules: [], windowOpen: false }).parameters).toEqual({
       m: { port: 80 },

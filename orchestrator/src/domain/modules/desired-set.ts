@@ -14,7 +14,7 @@ import { type JsonText, toJson } from '../../store/json-text.ts';
 
 export interface DesiredModules {
   /**
-   * The modules in order of precedence, without duplicates: those of assignments, by assignment name, then requested
+   * The modules in order of precedence, without duplicates: those from assignments, by assignment name, then requested
    * ones.
    */
   modules: string[];
@@ -58,7 +58,7 @@ export interface DesiredSetRequest {
 /**
  * Determines the desired modules of an agent.
  * @param assignments every assignment, by name
- * @throws MusterError module_conflict if two assignments set one parameter of a module differently
+ * @throws MusterError module_conflict if two assignments set one of a module's parameters differently
  */
 export function desiredModules(
   assignments: readonly Assignment[],
@@ -104,7 +104,7 @@ export function desiredModules(
   };
 }
 
-/** Reports whether the desired state of an agent is different inside a maintenance window. */
+/** Reports whether an agent's desired state is different inside a maintenance window. */
 export const dependsOnWindow = (
   assignments: readonly Assignment[],
   agent: Pick<Agent, 'tags' | 'attributes'>,
@@ -113,7 +113,7 @@ export const dependsOnWindow = (
     (assignment) => assignment.mode === 'enforce' && assignment.window_only && assignmentMatches(assignment, agent),
   );
 
-/** The stored form of an operation's desired set. It contains references to secrets, never their values. */
+/** The stored form of an operation's desired state. It contains references to secrets, never their values. */
 export interface Payload {
   resources: UnfilledResource[];
   keep_modules: string[];
@@ -122,7 +122,7 @@ export interface Payload {
 }
 
 /**
- * Resolves a desired set. The caller checks the secrets with `SecretAccess`; dispatch checks them again.
+ * Resolves a desired state. The caller checks the secrets with `SecretAccess`; dispatch checks them again.
  * @throws MusterError module_unresolved, module_conflict
  */
 export function resolvePayload(
@@ -136,7 +136,7 @@ export function resolvePayload(
   return { resources, keep_modules: desired.keep, ...(verify.length === 0 ? {} : { verify }) };
 }
 
-/** Maximum size as JSON: the limit of one link message, minus space for secrets. */
+/** Maximum size as JSON: the message limit of a link, minus space for secrets. */
 const maxPayloadBytes = 48 * 1024 * 1024;
 
 export interface EncodedPayload {

@@ -17,7 +17,7 @@ import { requireAgent } from '../agents/agents.ts';
 import { requireTags } from '../agents/tags.ts';
 import type { Context } from '../shared/context.ts';
 
-/** Computes the order of the resources of modules, with their dependencies. */
+/** Computes the order of the resources in modules, with their dependencies. */
 
 export interface OrderRequest {
   modules: readonly string[];
@@ -29,7 +29,7 @@ export interface OrderRequest {
 }
 
 /**
- * Orders the resources of modules. Resolves the modules for an agent, or for given attributes and tags. If neither is
+ * Orders the resources in modules. Resolves the modules for an agent, or for given attributes and tags. If neither is
  * given, uses the modules as written.
  * @throws MusterError unknown_module, agent_not_found, module_unresolved, module_conflict; invalid_input if both an
  * agent and attributes or tags are given

@@ -18,7 +18,7 @@ import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.ts';
 
-/** Stores each revision of a module exactly as uploaded. */
+/** Stores each module revision exactly as uploaded. */
 
 /** Lists all modules by name. */
 export async function listModules({ db }: Context, request: PageRequest): Promise<Page<Module>> {
@@ -32,7 +32,7 @@ export function validateModule(content: string) {
 }
 
 /**
- * Stores a text as the next revision of a module.
+ * Stores a text as a module's next revision.
  * @throws MusterError module_invalid with all faults; invalid_input if the name differs from the name in the text
  */
 export async function uploadModule(context: Context, actor: Actor, name: string, content: string): Promise<Module> {
@@ -92,7 +92,7 @@ const unknown = (name: string) =>
   new MusterError('module_not_found', `there is no module ${JSON.stringify(name.slice(0, 128))}`);
 
 /**
- * Returns a revision of a module.
+ * Returns a module revision.
  * @param revision undefined for the newest revision
  */
 export async function getModule({ db }: Context, name: string, revision?: number) {
@@ -104,7 +104,7 @@ export async function getModule({ db }: Context, name: string, revision?: number
   return { name, uploaded_at, uploaded_by, content, revision: text.revision };
 }
 
-/** Lists the revisions of a module, newest first. */
+/** Lists a module's revisions, newest first. */
 export async function listRevisions({ db }: Context, name: string, request: PageRequest) {
   if (!(await db.get(moduleByName, { name }))) throw unknown(name);
   return readPage(request, (page) => db.all(moduleRevisions, { name, ...page }));

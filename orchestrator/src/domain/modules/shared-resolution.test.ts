@@ -37,7 +37,7 @@ test('resolves once for agents that differ only in facts that the modules do not
   expect(resolve([byRole], desired(), agent())).toBe(first);
 });
 
-test('returns the same set as a separate resolution for each agent', () => {
+test('returns the same desired state as a separate resolution for each agent', () => {
   const value = fc.constantFrom('a', 'b', 'web', 'debian', 'linux');
   const facts = fc.record(
     {

@@ -7,7 +7,7 @@ import {
   resolvePayload,
 } from './desired-set.ts';
 
-/** A desired set with its encoded form. Agents share it, so it must not be changed. */
+/** A desired state with its encoded form. Agents share it, so it must not be changed. */
 export interface SharedSet {
   readonly payload: Payload;
   readonly encoded: EncodedPayload;
@@ -26,15 +26,15 @@ interface Known {
   readonly set: SharedSet;
 }
 
-/** Maximum number of sets, and of the characters of their texts. The oldest sets are evicted. */
+/** Maximum number of desired states, and maximum total characters of their texts. The oldest are evicted. */
 const maxSets = 32;
 const maxLength = 16 * 1024 * 1024;
 
 /**
- * Resolves desired sets once for all similar agents. Resolution is a pure function, so two agents get the same set if
- * their desired modules and all facts that the resolution read are equal.
- * @returns a function with the arguments and errors of {@link resolvePayload}. The documents must always be of the
- * same revisions
+ * Resolves desired states once for all similar agents. Resolution is a pure function, so two agents get the same
+ * desired state if their desired modules and all facts that the resolution read are equal.
+ * @returns a function with the arguments and errors of {@link resolvePayload}. The documents must always have the same
+ * revisions
  */
 export function createSharedResolution() {
   let known: Known[] = [];
@@ -62,7 +62,7 @@ export function createSharedResolution() {
 const factOf = (agent: AgentFacts, { from, key }: Pick<Read, 'from' | 'key'>): string | undefined =>
   ownFact(agent[from], key);
 
-/** Returns the facts of an agent, and records which of them are read. */
+/** Returns an agent's facts, and records which of them are read. */
 function watched(agent: AgentFacts) {
   const reads: Read[] = [];
   let isOfOne = false;

@@ -83,7 +83,7 @@ describeDatabases('maintenance windows', (fixture) => {
     expect((await getWindow(context, id)).ends_at).toBe(now + 60);
   });
 
-  test('opens a window for matching agents at its start, and closes it at its end', async () => {
+  test('opens a window for matching agents when it starts, and closes it when it ends', async () => {
     const { context, actor, now, domain } = await open();
     const window = (starts_at: number, ends_at: number, selector?: string) =>
       createWindow(context, actor, { starts_at, ends_at, reason: 'x', selector });
@@ -128,7 +128,7 @@ describeDatabases('maintenance windows', (fixture) => {
   });
 });
 
-describe('coverage of open windows', () => {
+describe('open windows', () => {
   const all = { selector: null, ends_at: 9 };
   const read = (text: string, ends_at = 9) => {
     const parsed = parseSelector(text);
@@ -140,7 +140,7 @@ describe('coverage of open windows', () => {
     expect(covers([read('')], web)).toBe(false);
     expect(covers([read('role=db'), read('attr.distro=debian')], web)).toBe(true);
   });
-  test('returns the end of the last window that matches the agent', () => {
+  test('returns when the last window that matches the agent closes', () => {
     expect(coveredUntil([read('role=db', 30), read('attr.distro=debian', 20), read('role=web', 10)], web)).toBe(20);
     expect(coveredUntil([read('role=db', 30)], web)).toBeNull();
   });

@@ -30,7 +30,7 @@ export async function openWindows(context: Context, at = seconds(context.now()))
     const parsed = selector === null ? null : parseSelector(selector);
     // A newer release may parse selectors more strictly. The window then matches no agent.
     if (parsed !== null && !parsed.ok)
-      context.log.warn({ window_id: id }, 'failed to parse selector of maintenance window');
+      context.log.warn({ window_id: id }, 'failed to parse the selector of a maintenance window');
     else open.push({ selector: parsed === null ? null : parsed.selector, ends_at });
   }
   return open;
@@ -40,7 +40,7 @@ export async function openWindows(context: Context, at = seconds(context.now()))
 export const covers = (windows: OpenWindows, agent: Pick<Agent, 'tags' | 'attributes'>): boolean =>
   coveredUntil(windows, agent) !== null;
 
-/** Returns the end of the last open window that matches the agent, in Unix seconds; null if none matches. */
+/** Returns when the last open window that matches the agent closes, in Unix seconds; null if none matches. */
 export function coveredUntil(windows: OpenWindows, agent: Pick<Agent, 'tags' | 'attributes'>): number | null {
   const ends = windows
     .filter(({ selector }) => selector === null || (!isEmpty(selector) && matchesSelector(selector, agent)))

@@ -43,7 +43,7 @@ describe('showConfig', () => {
       { url: 'http://n.example', topic: 'fleet', token: 'tk_1' },
       { url: 'http://n.example', topic: 'fleet', token: maskedSecret },
     ],
-  ])('masks the secrets of a %s: %o', (type, config, expected) => expect(shown(type, config)).toEqual(expected));
+  ])('masks the secrets in a %s: %o', (type, config, expected) => expect(shown(type, config)).toEqual(expected));
 
   test('never includes a secret in the displayed config', () => {
     const secret = fc.stringMatching(/^[a-z0-9]{12,30}$/);
@@ -63,7 +63,7 @@ describe('showConfig', () => {
 
 describe('masked fields', () => {
   const stored = readConfig('webhook', { url: 'https://a:b@h.example/x', secret: 's3' }, null, open);
-  test('keeps the stored value of a field that is sent masked', () => {
+  test('keeps the stored value for a field that is sent masked', () => {
     expect(readConfig('webhook', showConfig(stored), stored, open)).toEqual(stored);
     expect(readConfig('webhook', { url: 'https://other.example/', secret: maskedSecret }, stored, open).config).toEqual(
       {

@@ -9,7 +9,7 @@ import {
 } from '@muster/protocol/http';
 import { mayReach } from './network-address.ts';
 
-/** Parses, validates, and masks the configs of channels. */
+/** Parses, validates, and masks channel configs. */
 
 type AnyConfig = ChannelConfigs[ChannelType];
 type Texts = Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ const plain = (text: string): string => text;
 const hidden = (): string => maskedSecret;
 
 /**
- * Masks the user and the query of a webhook's URL. The path remains visible, so that operators recognize the webhook.
+ * Masks the user and the query in a webhook's URL. The path remains visible, so that operators recognize the webhook.
  */
 function shownAddress(text: string): string {
   const url = new URL(text);
@@ -103,7 +103,7 @@ export function readConfig(
 }
 
 /**
- * Returns the fault of a URL, or null. Classifies literal addresses in any notation. Host names are checked at
+ * Returns the fault in a URL, or null. Classifies literal addresses in any notation. Host names are checked at
  * delivery, by the addresses to which they resolve.
  */
 function addressFault(text: string, rule: { denyPrivate: boolean }): string | null {

@@ -16,7 +16,7 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { readConfig, showConfig } from './channel-config.ts';
 import { type Deliver, delivered, describeAttempt, type Message } from './delivery.ts';
 
-/** Maximum number of channels, because each notification is sent to all of them. */
+/** Maximum number of channels. Limited because each notification is sent to all of them. */
 const maxChannels = 100;
 /** Timeout of a delivery attempt, in milliseconds. */
 export const attemptMs = 10_000;
@@ -35,7 +35,7 @@ async function requireRow(context: Context, id: string): Promise<Row> {
   return row;
 }
 
-/** Returns the decrypted target of a channel; null if its config cannot be decrypted. */
+/** Returns a channel's decrypted target; null if its config cannot be decrypted. */
 export function targetOf(
   context: Context,
   row: { channel_id: string; channel_type: ChannelType; key_id: string; sealed: string },

@@ -18,7 +18,7 @@ export interface FailingBefore {
   readonly failures: number;
   /** Unix seconds; null if the channel was not reported as failing. */
   readonly failing_since: number | null;
-  /** Number of failed attempts of this message. */
+  /** Number of failed attempts to send this message. */
   readonly attempts: number;
 }
 

@@ -93,7 +93,7 @@ describeDatabases('notifications', (fixture) => {
     await expect(readNotification(context, asActor(me), 'x')).rejects.toMatchObject({ code: 'notification_not_found' });
   });
 
-  test('treats notifications from before an operator’s addition as read', async () => {
+  test('treats notifications from before an operator was added as read', async () => {
     const { happen, context } = await open();
     const later = (await newKey()).id;
     await happen(
@@ -108,7 +108,7 @@ describeDatabases('notifications', (fixture) => {
       ['old', true],
     ]);
     expect(unread_count).toBe(1);
-    // Chaining the event of the operator's addition preserves read marks from before.
+    // Chaining the event that the operator was added preserves earlier read marks.
     await readAllNotifications(context, asActor(later));
     await happen({ event_type: 'operator.removed', target_type: 'operator', target_id: later });
     expect((await listNotifications(context, later, {})).unread_count).toBe(4);
@@ -200,7 +200,7 @@ describeDatabases('notifications', (fixture) => {
   );
 
   test.each(['agent.refused', 'agent.key_rotated'])(
-    'limits notifications of %s to ten an hour for each group of senders',
+    'limits %s notifications to ten an hour for each group of senders',
     async (event_type) => {
       const { happen, context, actor, waiting, all, clock } = await open();
       const channel = await createChannel(context, actor, rule, hook('one'));

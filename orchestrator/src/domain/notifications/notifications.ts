@@ -84,8 +84,8 @@ export function notificationsOf(context: Context): EventConsumer {
 }
 
 /**
- * Returns the statement that marks all notifications as read for a new operator. The removal of an operator deletes
- * the read marks.
+ * Returns the statement that marks all notifications as read for a new operator. Removing an operator deletes the
+ * operator's read marks.
  */
 function startAsRead({ event_type, target_id, place }: PlacedEvent): Statement[] {
   const operator = { operator_id: target_id };

@@ -17,7 +17,7 @@ import { targetOf } from './channels.ts';
 import { type Attempt, describeAttempt, type Message } from './delivery.ts';
 import { afterFailure, longestPauseMs } from './delivery-outcome.ts';
 
-/** The outbox of messages to channels. The caller ensures that only one process sends. */
+/** The outbox for channel messages. The caller ensures that only one process sends. */
 
 /** A channel with its next messages to send. */
 export interface Sending {
@@ -40,7 +40,7 @@ export async function channelsToSend({ db, now }: Context): Promise<string[]> {
   );
 }
 
-/** Returns the next messages of a channel; null if the channel was deleted, has no messages, or is backing off. */
+/** Returns a channel's next messages; null if the channel was deleted, has no messages, or is backing off. */
 export async function nextToSend(context: Context, channelId: string, limit: number): Promise<Sending | null> {
   const row = await context.db.get(channelById, { channel_id: channelId });
   if (!row) return null;

@@ -32,7 +32,7 @@ export async function cancelOperation(context: Context, actor: Actor, operationI
       else await askToCancel(context, actor, operation, label);
       return;
     } catch (error) {
-      // The state of the operation changed after it was read.
+      // The operation's state changed after it was read.
       if (attempt === maxAttempts) throw error;
       ignoreFinished(error);
     }
@@ -73,7 +73,7 @@ async function askToCancel(context: Context, actor: Actor, operation: EndingOper
 /**
  * Prepares to end all open operations of an agent, for the transaction that rejects or removes the agent.
  * @returns statements that fail with `agent_changed` if the open operations have changed; and a function to call with
- * the result after the commit
+ * the commit's result
  */
 export async function cancelling(context: Context, actor: Actor, nodeId: string, label: string, reason: string) {
   const finished_at = seconds(context.now());

@@ -43,7 +43,7 @@ export function endStatements(
   const finished_at = seconds(context.now());
   const precondition = { expect: 'changed', else: 'operation_finished' } as const;
   const { status, error } = ending;
-  // Deletes the operation of a drift check, but keeps its drift record.
+  // Deletes a drift check's operation, but keeps its drift record.
   if (kind === 'drift') {
     const deletion = statement(deleteOpenOperation, { operation_id }, precondition);
     // The check did not run, so the machine is due again.
@@ -89,7 +89,7 @@ export function endStatements(
   return statements;
 }
 
-/** Notifies requests that wait for the operation. Call it after the commit. */
+/** Notifies requests that wait for the operation. Call it after the transaction is committed. */
 export function announceEnd(
   { bus }: Pick<Context, 'bus'>,
   { operation_id, node_id, run_id }: Pick<EndingOperation, 'operation_id' | 'node_id' | 'run_id'>,

@@ -1,16 +1,16 @@
 /**
- * Remembers the last apply of each agent that changed nothing. If the next apply of the same desired set changes
- * nothing either, applied state is the same and need not be read. The caller's write verifies that no other apply has
- * ended between the two.
+ * Remembers each agent's last apply, if it changed nothing. If the next apply of the same desired state changes nothing
+ * either, applied state is the same and need not be read. The caller's write verifies that no other apply has ended
+ * between the two.
  */
 export interface AppliedMemory {
   /**
-   * Finds the last apply if it had the same set and changed nothing.
+   * Finds the last apply if it had the same desired state and changed nothing.
    * @param payloadDigest digest of an apply that changed nothing; null if it changed something
    * @returns the id of the last apply; null if applied state must be read
    */
   sameAs(nodeId: string, payloadDigest: string | null): string | null;
-  /** Call it after the commit of an apply that changed nothing. */
+  /** Call it after an apply that changed nothing is committed. */
   remember(nodeId: string, payloadDigest: string, operationId: string): void;
   forget(nodeId: string): void;
 }

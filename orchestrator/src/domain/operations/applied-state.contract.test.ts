@@ -128,7 +128,7 @@ describeDatabases('applied state', (fixture) => {
     for (const { reason } of (await getState(context, agent.id)).unapplied) expect(reason).toHaveLength(1000);
   });
 
-  test('matches the record of the agent after any sequence of applies', { timeout: 300_000 }, async () => {
+  test('matches the agent’s record after any sequence of applies', { timeout: 300_000 }, async () => {
     const { domain, context, actor, report, submit } = await open(fixture);
     let agents = 0;
     await fc.assert(
@@ -190,7 +190,7 @@ interface Step {
   names: string[];
   /** Modules of audit assignments, which are kept unless they are requested. */
   audits: string[];
-  /** Statuses of the resources, repeated as often as needed. */
+  /** Resource statuses, repeated as often as needed. */
   fates: Fate[];
   /** How the apply ends: completely, cancelled after some resources, or aborted by the agent after some. */
   end: { how: 'whole' | 'cancelled' | 'given up'; after: number };
@@ -227,11 +227,11 @@ const step: fc.Arbitrary<Step> = fc.record({
 
 interface Recorded {
   resource: OperationMessage['resources'][number];
-  /** Whether an apply of the resource succeeded. */
+  /** Whether the resource was applied successfully. */
   isInPlace: boolean;
 }
 
-/** A model of the agent's engine, and of the expected applied state. */
+/** A model of the agent's engine and the expected applied state. */
 class Model {
   /** The agent's record of managed resources. */
   #record = new Map<string, Recorded>();

@@ -25,7 +25,7 @@ const row: Applied = {
   in_place: 1,
 };
 
-/** Returns the changes of an apply whose results fit in a single page. */
+/** Returns the changes from an apply whose results fit in a single page. */
 function changesOf(
   reported: readonly Reported[],
   before: readonly Applied[],
@@ -61,7 +61,7 @@ describe('applied state', () => {
     expect(failed).toMatchObject([{ since: 20, state: 'unapplied', reason: 'disk full', in_place: 1 }]);
   });
 
-  test('marks a resource that is declared absent as applied after its removal', () => {
+  test('marks a resource that is declared absent as applied after it is removed', () => {
     expect(changesOf([[0, resultOf({ action: 'remove' })]], []).put).toMatchObject([{ state: 'applied', in_place: 1 }]);
   });
 
@@ -107,7 +107,7 @@ describe('applied state', () => {
     });
   });
 
-  test('limits the total length of reasons of one apply', () => {
+  test('limits the total length of reasons per apply', () => {
     const resources = Array.from({ length: 2000 }, (_, i) => ({ ...sent, key: `path:/${i}`, identity: `/${i}` }));
     const reported = resources.map((_, i): Reported => [i, resultOf({ status: 'failed', message: 'x'.repeat(8000) })]);
     const { put } = changesOf(reported, [], { resources, keep_modules: [] });

@@ -2,8 +2,8 @@ import type { ResourceResult } from '@muster/protocol';
 import { isResourceType, kinds } from '@muster/protocol/module';
 
 /**
- * Computes applied state: the resources that applies have put in place on an agent. The content comes from the
- * dispatched desired sets; the agent's results contribute only the status of each resource.
+ * Computes applied state: the resources that are in place on an agent because of its applies. The content comes from
+ * the dispatched desired states; the agent's results contribute only the status of each resource.
  */
 
 export interface Applied {
@@ -34,14 +34,14 @@ export interface SentResource {
 
 export interface SentSet {
   readonly resources: readonly SentResource[];
-  /** Modules that are not in the set, but whose resources remain in place. */
+  /** Modules that are not in the desired state, but whose resources remain in place. */
   readonly keep_modules: readonly string[];
 }
 
-/** A result with its position: resources of the set come first, in their order, then removals. */
+/** A result with its position: desired resources come first, in their order, then removals. */
 export type Reported = readonly [position: number, result: ResourceResult];
 
-/** Changes that an apply makes to the applied state of its agent. */
+/** Changes that an apply makes to its agent's applied state. */
 export interface AppliedChanges {
   /** Rows that are new or changed. */
   put: Applied[];
@@ -49,16 +49,18 @@ export interface AppliedChanges {
   removed: string[];
   /**
    * Keys of the reported resources that remain. Other rows that were never in place are dropped. Null if the apply did
-   * not process the whole set.
+   * not process the whole desired state.
    */
   stay: string[] | null;
-  /** Whether the agent also reported all removals. If so, only the resources of `stay` and of kept modules remain. */
+  /** Whether the agent also reported all removals. If so, only the resources in `stay` and in kept modules remain. */
   complete: boolean;
-  /** Whether every resource of the set was already as declared, and nothing was removed. */
+  /** Whether every desired resource was already as declared, and nothing was removed. */
   unchanged: boolean;
 }
 
-/** Maximum characters of a reason, and of all reasons of one apply. The operation's results contain the full messages. */
+/**
+ * Maximum characters per reason, and for all reasons of one apply. The operation's results contain the full messages.
+ */
 const maxReason = 1000;
 const maxReasons = 1024 * 1024;
 
@@ -78,7 +80,7 @@ const isUnmet = (
   failed: ReadonlySet<string>,
 ): boolean => status === 'skipped' && only_if !== undefined && !depends_on.some((key) => failed.has(key));
 
-/** Returns a function that truncates the reason of a result to the limits of one apply. */
+/** Returns a function that truncates a result's reason to the per-apply limits. */
 function createReasons(): (result: ResourceResult) => string {
   let left = maxReasons;
   return ({ status, message }) => {
@@ -92,7 +94,7 @@ function createReasons(): (result: ResourceResult) => string {
 const isHealthy = ({ status }: ResourceResult): boolean => status === 'unchanged' || status === 'changed';
 
 /**
- * Collects the results of one apply, in pages.
+ * Collects an apply's results, in pages.
  * @param now Unix seconds
  * @param ending how the apply ended; a cancelled apply also skips resources whose condition is true
  */

@@ -4,7 +4,7 @@ import { type Context, seconds } from '../shared/context.ts';
 
 /**
  * Marks an operation as dispatched if its agent is approved and has no other queued or running operation. Requests
- * within one turn of the event loop share a write.
+ * within one event-loop turn share a write.
  * @returns the payload that was last applied on the machine; null if the operation was not marked and the rows must be
  * read
  */

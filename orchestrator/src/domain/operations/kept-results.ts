@@ -2,7 +2,7 @@ import type { ResourceResult } from '@muster/protocol';
 
 /** Computes the sizes of stored results. Agents decide how much they report, so the stored amount is bounded. */
 
-/** Overhead of a row in bytes. */
+/** Overhead per row in bytes. */
 export const rowBytes = 128;
 
 export const weightOf = (text: string): number => rowBytes + Buffer.byteLength(text);
@@ -27,7 +27,7 @@ export function withoutDetails(result: ResourceResult, because: string): Resourc
 
 const sizeOf = (text: string | null): number => (text === null ? 0 : Buffer.byteLength(text));
 
-/** Returns the bytes of a result's names and of its row. */
+/** Returns the size of a result's names and of its row, in bytes. */
 export const namesOf = ({ module, id, type, identity }: ResourceResult): number =>
   rowBytes + sizeOf(module) + sizeOf(id) + sizeOf(type) + sizeOf(identity);
 

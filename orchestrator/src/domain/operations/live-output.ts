@@ -7,8 +7,8 @@ import { createPayloads } from './payloads.ts';
 import { createOperationScrub } from './report-secrets.ts';
 
 /**
- * Keeps the output of running programs for live viewers, in memory. Only the newest part of each agent's current
- * operation is kept. The output that is stored comes from the agent's final report.
+ * Keeps running programs' output in memory, for live viewers. Only the newest part of each agent's current operation is
+ * kept. The output that is stored comes from the agent's final report.
  */
 
 export interface LiveOutput {

@@ -6,7 +6,7 @@ import { newTally, type Tally, unknownTally } from './report-limits.ts';
 /**
  * Caches open operations, so that they can be dispatched and their reports stored without lookups. The database is
  * authoritative: the write that marks an operation as dispatched verifies the operation, and the database refuses
- * reports after its end.
+ * reports after it has ended.
  */
 export interface OperationCache {
   /**
@@ -20,7 +20,7 @@ export interface OperationCache {
    */
   sent(operation: ReportedOperation, secrets: readonly SentSecret[] | null): void;
   find(operationId: string): ReportedOperation | undefined;
-  /** Returns the encrypted secrets in the message of an operation; undefined if this process does not know them. */
+  /** Returns the encrypted secrets in an operation's message; undefined if this process does not know them. */
   secretsOf(operationId: string): readonly SentSecret[] | undefined;
   /** Returns the totals of an operation's stored reports. Reports to other processes are not included. */
   tallyOf(operationId: string): Tally;

@@ -3,9 +3,9 @@ import { fromJson, type JsonText } from '../../store/json-text.ts';
 import { resultPage } from '../../store/queries/operation-results.ts';
 import type { Context } from '../shared/context.ts';
 
-/** Reads the results of an operation in pages, because agents choose their number and size. */
+/** Reads an operation's results in pages, because agents choose their number and size. */
 
-/** Maximum bytes of a page. */
+/** Maximum bytes per page. */
 export const pageBytes = 1024 * 1024;
 
 /** A result with its position, as JSON. */
@@ -56,7 +56,7 @@ export async function* storedResults({ db }: Pick<Context, 'db'>, operationId: s
 }
 
 /**
- * Yields results in pages, in order of position: stored results, merged with those of a report that is not yet
+ * Yields results in pages, in order of position: stored results, merged with those in a report that is not yet
  * committed.
  * @param fresh uncommitted results by position; they replace stored results
  * @param total number of results that the agent reported; if all are fresh, nothing is read

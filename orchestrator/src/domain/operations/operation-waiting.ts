@@ -3,7 +3,8 @@ import type { Context } from '../shared/context.ts';
 /** Lets requests wait until an operation or a run has ended. */
 export interface Waiting {
   /**
-   * Resolves when a hint announces the end, at the timeout, or when the signal aborts. The caller then reads the rows.
+   * Resolves when a hint announces that it has ended, at the timeout, or when the signal aborts. The caller then reads
+   * the rows.
    * @param id the id of an operation or a run
    */
   untilEnded(id: string, milliseconds: number, signal?: AbortSignal): Promise<void>;
@@ -63,7 +64,7 @@ export async function untilFound<T>(
   for (;;) {
     const enough = new AbortController();
     const left = deadline - context.now();
-    // The wait begins before the read, so that an end between the two is not missed.
+    // The wait begins before the read, so that the operation cannot end unnoticed between the two.
     const woken = waiting.untilEnded(
       id,
       Math.max(left, 0),

@@ -176,7 +176,7 @@ describeDatabases('operations', (fixture) => {
     expect(await output()).toEqual({
       'motd/b': { stdout: 'step 1\nstep 2', stderr: '', exit_code: null, truncated: false, running: true },
     });
-    // Hints are delivered in a later turn of the event loop.
+    // Hints are delivered in a later event-loop turn.
     await new Promise((resolve) => setImmediate(resolve));
     expect(domain.hints).toContainEqual({ type: 'output', node_id: agent.id, operation_id: id, resource: 'motd/b' });
     const whole = { stdout: 'step 1\nstep 2\n', stderr: '', exit_code: 0, truncated: false };
@@ -184,7 +184,7 @@ describeDatabases('operations', (fixture) => {
     expect(await output()).toEqual({ 'motd/b': whole });
     await report(reportsOf(id, [resultOf()], { now: domain.now() }));
     await new Promise((resolve) => setImmediate(resolve));
-    // Output that arrives after the end of the operation, over another link, is ignored.
+    // Output that arrives over another link after the operation has ended is ignored.
     await print(13, 'late');
     expect(await output()).toEqual({ 'motd/b': whole });
     expect(await domain.liveOutput.of(agent.id, id)).toEqual({});
@@ -199,7 +199,7 @@ describeDatabases('operations', (fixture) => {
       domain.clock.advance(30_000);
       const now = domain.now();
       const reports = reportsOf(id, [resultOf()], { now: now + off });
-      // The agent was disconnected, so the start of the operation was not reported.
+      // The agent was disconnected, so it did not report that the operation had started.
       const ended = reports
         .slice(1)
         .map((one) => (one.type === 'finished' ? { ...one, started_at: now + off - 20 } : one));
@@ -225,7 +225,7 @@ describeDatabases('operations', (fixture) => {
     expect(await connect(domain, other)).toMatchObject({ acknowledged: 0 });
   });
 
-  test('commits results, output, and the end of an operation as they arrive', async () => {
+  test('commits an operation’s results, output, and final report as they arrive', async () => {
     const { domain, context, actor, agent, submit, report } = await open(fixture);
     await uploadModule(context, actor, 'b', motd('b', '/etc/b', 'b'));
     const id = await submit('apply', { modules: ['motd', 'b'] });
@@ -254,7 +254,7 @@ describeDatabases('operations', (fixture) => {
     });
   });
 
-  test('stores the consecutive results of a report in one row, and reads each result once, by its position', async () => {
+  test('stores the consecutive results in a report in one row, and reads each result once, by its position', async () => {
     const { domain, context, agent, submit, report } = await open(fixture);
     const id = await submit();
     await domain.links.nextOperation(agent.id);
@@ -266,14 +266,14 @@ describeDatabases('operations', (fixture) => {
     const rows = defineQuery('test/result rows', (db) => db.selectFrom('operation_resources').select('position'));
     const positions = (await context.db.all(rows, {})).map(({ position }) => position);
     expect(positions.sort()).toEqual([0, 2, 3]);
-    // The first result of a resource counts.
+    // Only the first result for a resource counts.
     await report([results(1, { ...a, message: 'again' }, { ...a, message: 'again' })]);
     await report(reportsOf(id, [], { now: domain.now() }).slice(1));
     const { resources } = await getOperation(context, id);
     expect(resources).toEqual([a, b, c, d]);
   });
 
-  test('reads results of an earlier release, which are stored in one row each', async () => {
+  test('reads results from an earlier release, which stored each in its own row', async () => {
     const { context, submit } = await open(fixture);
     const id = await submit();
     const results = ['/a', '/b'].map((identity) => resultOf({ identity }));
@@ -347,7 +347,7 @@ describeDatabases('operations', (fixture) => {
     ).toMatchObject({ settled_operations: [running] });
   });
 
-  test('keeps an operation of a disconnected agent queued until it expires', async () => {
+  test('keeps a disconnected agent’s operation queued until it expires', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     domain.connected.delete(agent.id);
     const short = await submit('apply', { queue: true, ttl: 60 });
@@ -464,7 +464,7 @@ describeDatabases('drift', (fixture) => {
 });
 
 describeDatabases('modules and assignments', (fixture) => {
-  test('keeps every revision of a module, and refuses to remove a module in use', async () => {
+  test('keeps every module revision, and refuses to remove a module in use', async () => {
     const { context, actor } = await open(fixture);
     await uploadModule(context, actor, 'motd', motd('two\n'));
     expect((await listModules(context, { limit: 9, offset: 0 })).items).toMatchObject([
@@ -506,7 +506,7 @@ describeDatabases('modules and assignments', (fixture) => {
     expect(await code(update({ selector: 'a="' }))).toBe('selector_invalid');
     expect(await code(update({ parameters: { motd: { nothing: 1 } } }))).toBe('invalid_input');
     expect(await code(update({ mode: 'audit' }, 'no'))).toBe('assignment_not_found');
-    // A concurrent upload commits between the read and the write of the first upload.
+    // A concurrent upload commits after the first upload's read and before its write.
     const late: Context = {
       ...context,
       db: new Proxy(context.db, {
@@ -538,7 +538,7 @@ describeDatabases('modules and assignments', (fixture) => {
     expect((await getModule(context, 'motd')).revision).toBe(3);
   });
 
-  test('gives each concurrent upload of a module its own revision', async () => {
+  test('gives each concurrent module upload its own revision', async () => {
     const { context, actor } = await open(fixture);
     await Promise.all(Array.from({ length: 5 }, (_, i) => uploadModule(context, actor, 'motd', motd(`${i}\n`))));
     expect(

@@ -28,7 +28,7 @@ export interface OperationRequest {
   kind: 'apply' | 'plan';
   modules: readonly string[];
   ttl?: number | undefined;
-  /** A plan of this agent. The apply must match it exactly. */
+  /** A plan for this agent. The apply must match it exactly. */
   plan_id?: string | undefined;
   /** Whether to queue the operation even if the agent is not connected. */
   queue: boolean;
@@ -235,8 +235,8 @@ export interface OutputInPages {
 }
 
 /**
- * Returns the recorded output of an operation. While the program runs, or if its report has not arrived, returns the
- * output so far.
+ * Returns an operation's recorded output. While the program runs, or if its report has not arrived, returns the output
+ * so far.
  * @throws MusterError operation_not_found, also if the operation belongs to another agent
  */
 export async function readOutput(

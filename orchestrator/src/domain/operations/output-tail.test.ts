@@ -5,7 +5,7 @@ const asItIs = (lines: string) => lines;
 const piece = (from: number, text: string) => ({ from, to: from + Buffer.byteLength(text), text });
 
 describe('output tail', () => {
-  test('joins pieces of output, and marks gaps', () => {
+  test('joins chunks of output, and marks gaps', () => {
     const tail = new OutputTail();
     expect([tail.text(null), tail.isCut]).toEqual(['', false]);
     tail.add(piece(0, 'one\ntw'));
@@ -16,7 +16,7 @@ describe('output tail', () => {
     expect(tail.isCut).toBe(true);
   });
 
-  test('shows only whole lines if a partial line could reveal a part of a secret', () => {
+  test('shows only whole lines if a partial line could reveal part of a secret', () => {
     const tail = new OutputTail();
     tail.add(piece(0, 'one\ntw'));
     tail.add(piece(100, 'en\neleven\ntwel'));
@@ -51,7 +51,7 @@ describe('output tail', () => {
     expect(tail.text(null)).toBe(`[… ${from + 10} bytes not shown while it runs …]\n${'y'.repeat(16 * 1024)}`);
   });
 
-  test('uses no more memory for many or empty pieces than for a single piece', () => {
+  test('uses no more memory for many or empty chunks than for a single chunk', () => {
     const tail = new OutputTail();
     for (let i = 0; i < 1000; i++) tail.add({ from: 10 * i, to: 10 * i + 5, text: i % 2 === 0 ? '' : 'x' });
     expect(tail.length).toBe(64);

@@ -1,4 +1,4 @@
-/** Keeps the newest part of a program's output stream, assembled from pieces. */
+/** Keeps the newest part of a program's output stream, assembled from chunks. */
 
 interface Piece {
   from: number;
@@ -6,7 +6,7 @@ interface Piece {
   text: string;
 }
 
-/** Maximum characters kept of a stream. */
+/** Maximum characters kept per stream. */
 const maxChars = 16 * 1024;
 /**
  * Maximum number of runs of text with gaps between them. A correct agent causes few. The number is limited because
@@ -41,7 +41,7 @@ export class OutputTail {
 
   /**
    * Returns the kept text, with a note for each gap.
-   * @param hide removes secrets from complete lines, and omits incomplete ones, which may contain a part of a secret;
+   * @param hide removes secrets from complete lines, and omits incomplete ones, which may contain part of a secret;
    * null to hide nothing
    */
   text(hide: ((lines: string) => string) | null): string {
@@ -76,6 +76,6 @@ const missing = (bytes: number): string => `[… ${bytes} bytes not shown while 
 
 function linesOf({ from, text }: Piece): string {
   const start = from === 0 ? 0 : text.indexOf('\n') + 1;
-  // Drops the partial lines at the beginning and the end of the run.
+  // Drops the partial first and last lines of the run.
   return from !== 0 && start === 0 ? '' : text.slice(start, text.lastIndexOf('\n') + 1);
 }

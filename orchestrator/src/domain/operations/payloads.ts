@@ -19,15 +19,15 @@ export const keepPayload = ({ digest, text }: EncodedPayload): Statement[] => [
 ];
 
 /**
- * Caches resolved desired sets, because a run sends the same set to thousands of agents. Cached sets contain no
- * secrets, which dispatch adds for each agent.
+ * Caches resolved desired states, because a run sends the same one to thousands of agents. They contain no secrets;
+ * dispatch adds the secrets for each agent.
  */
 export interface Payloads {
   /** Returns the payload to send to the agent, or the reason why it cannot be sent. */
   load(digest: string | null, nodeId: string): Promise<Loaded>;
   /** Returns the names of the secrets that a payload uses; an empty list if the payload is no longer stored. */
   secretsOf(digest: string): Promise<readonly string[]>;
-  /** Returns the desired set without secret values; null if it is no longer stored. */
+  /** Returns the desired state without secret values; null if it is no longer stored. */
   setOf(digest: string): Promise<Payload | null>;
 }
 

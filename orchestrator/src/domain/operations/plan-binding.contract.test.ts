@@ -62,7 +62,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
 }
 
 describeDatabases('plan binding', (fixture) => {
-  test('binds an apply to the planned set, and sends the plan digest to the agent', async () => {
+  test('binds an apply to the planned desired state, and sends the plan digest to the agent', async () => {
     const { context, submit, execute, plan } = await open(fixture);
     const plan_id = await plan();
     const id = await submit('apply', { plan_id });
@@ -76,7 +76,7 @@ describeDatabases('plan binding', (fixture) => {
     expect(await execute()).not.toHaveProperty('plan_digest');
   });
 
-  test('refuses a plan when the desired set has changed', async () => {
+  test('refuses a plan when the desired state has changed', async () => {
     const { domain, context, actor, submit, plan } = await open(fixture);
     const attempt = async (change: () => Promise<unknown>) => {
       const plan_id = await plan();
@@ -92,7 +92,7 @@ describeDatabases('plan binding', (fixture) => {
     expect(await domain.links.agentsWithWork()).toEqual([]);
   });
 
-  test('accepts only a succeeded plan of the same agent', async () => {
+  test('accepts only a succeeded plan for the same agent', async () => {
     const { domain, actor, submit, execute, plan } = await open(fixture);
     expect(await code(submit('apply', { plan_id: 'x' }))).toBe('operation_not_found');
     const apply = await submit('apply', { modules: ['m'] });

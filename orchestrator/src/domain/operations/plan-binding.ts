@@ -27,7 +27,7 @@ export const versionsIn = ({ secret_versions }: Pick<BoundPlan, 'secret_versions
 const stale = (detail: string) => new MusterError('plan_stale', detail);
 
 /**
- * Checks that the current desired set equals the planned one. The agent compares the state of its machine.
+ * Checks that the current desired state equals the planned one. The agent compares its machine's state.
  * @throws MusterError plan_stale
  */
 export function requireSamePlan(plan: BoundPlan | null, now: PresentSet): asserts plan is BoundPlan {
@@ -42,7 +42,7 @@ export function requireSamePlan(plan: BoundPlan | null, now: PresentSet): assert
     if (planned[name] !== now.secrets[name]) throw stale(`the secret ${name} has changed since the plan`);
 }
 
-/** Returns the plans of the given agents in a run, by node id. */
+/** Returns the given agents' plans in a run, by node id. */
 export async function plansIn(
   { db }: Context,
   runId: string,
@@ -77,7 +77,7 @@ export function modulesOfPlan(
 }
 
 /**
- * Calls `work`. If the desired set cannot be resolved, reports that it changed.
+ * Calls `work`. If the desired state cannot be resolved, reports that it changed.
  * @throws MusterError plan_stale
  */
 export async function orStale<T>(work: () => Promise<T>): Promise<T> {

@@ -57,7 +57,7 @@ function stored(reports: readonly Report[], sent: SentNames, allowed: ReportLimi
   return { results, outputs };
 }
 
-test('stores at most the allowed bytes, but always a row for each resource of the operation', () => {
+test('stores at most the allowed bytes, but always a row for each resource in the operation', () => {
   fc.assert(
     fc.property(
       fc
@@ -72,7 +72,7 @@ test('stores at most the allowed bytes, but always a row for each resource of th
         for (const row of results.values()) bytes += weightOf(row);
         for (const { resource: name, stdout, stderr } of outputs.values())
           bytes += rowBytes + 2 * Buffer.byteLength(name) + Buffer.byteLength(stdout) + Buffer.byteLength(stderr);
-        // Each resource of the operation has a row with its names and the beginning of its message.
+        // Each resource in the operation has a row with its names and the beginning of its message.
         const bareRow = 2_500;
         expect(bytes).toBeLessThanOrEqual(operationBytes + removalBytes + 2 * count * bareRow);
         for (const given of reports)

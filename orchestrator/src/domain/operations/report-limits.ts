@@ -10,7 +10,7 @@ import { outputName, printOf, type SentNames } from './sent-names.ts';
  */
 
 export interface ReportLimits {
-  /** Maximum bytes of results and outputs of one operation. */
+  /** Maximum bytes of results and outputs per operation. */
   readonly operationBytes: number;
   /**
    * Maximum bytes of removal rows without details that are stored after `operationBytes` is used up. Bounded, because
@@ -38,13 +38,13 @@ export const reducedLimits = (because: string): ReportLimits => ({
   because,
 });
 
-/** Running totals of the stored reports of an operation. */
+/** Running totals of an operation's stored reports. */
 export interface Tally {
   readonly bytes: number;
   readonly removalBytes: number;
   /**
-   * Hashes of the names of removals, which may have output; null if unknown because another process received them. All
-   * tallies of an operation share this set, which only grows.
+   * Hashes of the names of removed resources, which may have output; null if unknown because another process received
+   * them. All tallies of an operation share this set, which only grows.
    */
   readonly removals: Set<number> | null;
   /** Position after the last stored result. Agents report results in order, and a result before it may be repeated. */
@@ -53,7 +53,7 @@ export interface Tally {
 
 export const newTally = (): Tally => ({ bytes: 0, removalBytes: 0, removals: new Set(), next: 0 });
 
-/** The tally of an operation of whose reports another process may have stored some. */
+/** The tally of an operation, some of whose reports another process may have stored. */
 export const unknownTally: Tally = { bytes: 0, removalBytes: 0, removals: null, next: Number.POSITIVE_INFINITY };
 
 type Of<T extends Report['type']> = Extract<Report, { type: T }>;
@@ -74,7 +74,7 @@ export interface AcceptedResult {
 }
 
 /**
- * Decides how much of a report of results is stored.
+ * Decides how much of a results report is stored.
  * @returns the results to store, or the fault
  */
 export function keepResults(
@@ -126,8 +126,8 @@ function faultOf(position: number, kind: Kind, result: ResourceResult, sent: Sen
 }
 
 /**
- * Returns the fault of a removal, or null. Removals are positioned after the sent resources. Only the agent knows
- * them, because another orchestrator may have applied their resources.
+ * Returns the fault in a removal, or null. Removals are positioned after the sent resources. Only the agent knows them,
+ * because another orchestrator may have applied their resources.
  */
 function removalFault(position: number, count: number, result: ResourceResult, sent: SentNames): string | null {
   if (position >= count + limits.maxResources)
@@ -140,7 +140,7 @@ function removalFault(position: number, count: number, result: ResourceResult, s
 const named = ({ type, identity }: ResourceResult): string => JSON.stringify(boundedName(`${type} ${identity}`, 100));
 
 /**
- * Decides how much of a report of output is stored.
+ * Decides how much of an output report is stored.
  * @returns the output to store, cut if necessary, or null to store none; or the fault
  */
 export function keepOutput(

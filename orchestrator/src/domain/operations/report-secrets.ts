@@ -13,7 +13,7 @@ import type { Payloads } from './payloads.ts';
 type Looking = Pick<Context, 'db' | 'secretKeys'>;
 
 /**
- * Returns the names of the secrets that reports of an operation may contain: those of its payload, and those that the
+ * Returns the names of the secrets that an operation's reports may contain: those in its payload, and those that the
  * last successful apply left on the machine.
  */
 async function namesIn({ db }: Looking, payloads: Pick<Payloads, 'secretsOf'>, operationId: string): Promise<string[]> {
@@ -33,7 +33,7 @@ async function namesOf(
 /**
  * Returns the sent secrets, and secrets that earlier operations may have left on the machine.
  * @param sent the secrets in an operation message
- * @param digests digests of the desired set and of the last applied set, if known
+ * @param digests digests of the desired state and of the last applied state, if known
  */
 export async function withEarlierSecrets(
   context: Looking,
@@ -48,7 +48,7 @@ export async function withEarlierSecrets(
   return names.length === 0 ? sent : [...sent, ...(await context.db.all(sealedSecrets, { names }))];
 }
 
-/** Returns the function that removes the secret values of an operation; null if the operation uses none. */
+/** Returns the function that removes an operation's secret values; null if the operation uses none. */
 export type OperationScrub = (operationId: string) => Promise<Scrub | null>;
 
 /** Removes secret values from reports. */

@@ -21,14 +21,14 @@ export interface AgentSet {
   resolved: Payload;
   secrets: SecretVersions;
   /**
-   * End of the maintenance window on which the set depends, in Unix seconds, after which the set must not be applied;
-   * null if it depends on no window.
+   * When the maintenance window closes that the desired state depends on, in Unix seconds. It must not be applied
+   * afterward. Null if it depends on no window.
    */
   until: number | null;
 }
 
 /**
- * Determines an agent's current desired set.
+ * Determines an agent's current desired state.
  * @param modules requested modules, in addition to those of assignments
  * @throws MusterError module_not_found, module_unresolved, module_conflict
  */
@@ -45,7 +45,7 @@ export async function presentSet(context: Context, agent: Agent, modules: readon
 type Plan = Awaited<ReturnType<typeof requirePlan>>;
 
 /**
- * Checks that a plan still matches the desired set of its agent.
+ * Checks that a plan still matches its agent's desired state.
  * @throws MusterError plan_stale
  */
 export async function requireCurrentPlan(context: Context, plan: Plan): Promise<void> {

@@ -5,8 +5,8 @@ import type { SentOperation } from '../../store/queries/operations.ts';
 import type { Payloads } from './payloads.ts';
 
 /**
- * The names of the resources of a dispatched operation. Reports are compared with them, so that nothing is stored
- * under a name that the agent invented.
+ * The resource names of a dispatched operation. Reports are compared with them, so that nothing is stored under a name
+ * that the agent invented.
  */
 
 export type Named = Pick<ResourceResult, 'module' | 'type' | 'identity'>;
@@ -25,7 +25,7 @@ const boundedNames = ({ module, type, identity }: Named): Named => ({
 
 const resourcePrint = ({ module, type, identity }: Named): number => printOf([module, type, identity].join('\0'));
 
-/** Returns the name that agents use for the output of a resource. */
+/** Returns the name that agents use for a resource's output. */
 export const outputName = ({ module, identity }: Pick<Named, 'module' | 'identity'>): string =>
   boundedName(`${module}/${identity}`, limits.outputResourceLength);
 
@@ -72,9 +72,9 @@ export class SentNames {
   }
 }
 
-/** Overhead of a resource in bytes. */
+/** Overhead per resource in bytes. */
 const resourceBytes = 150;
-/** Maximum weight of all cached sets, in bytes. */
+/** Maximum total weight of the cache, in bytes. */
 const maxCached = 32 * 1024 * 1024;
 
 /**

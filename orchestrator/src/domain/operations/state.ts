@@ -17,7 +17,7 @@ export type StateInPages = Omit<State, 'applied' | 'pending_removals' | 'unappli
 };
 
 /**
- * Reads the applied state of an agent.
+ * Reads an agent's applied state.
  * @throws MusterError agent_not_found
  */
 export async function readState(context: Context, idOrName: string): Promise<StateInPages> {

@@ -37,7 +37,7 @@ import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.t
  */
 
 /**
- * Parses the public key of an operator.
+ * Parses an operator's public key.
  * @throws MusterError key_invalid
  */
 export function operatorKey(hex: string): Buffer {
@@ -131,12 +131,12 @@ export async function bootstrapOperator(context: Context, requested: Omit<NewOpe
   return true;
 }
 
-/** The sessions and work that ended with an operator's removal, and the objects that an admin should review. */
+/** The sessions and work that ended when an operator was removed, and the objects that an admin should review. */
 export type Removed = z.output<typeof removedOperatorSchema>;
 
 /**
- * Removes an operator. The same transaction removes every credential with which the operator could regain access. When this
- * resolves, the operator's sign-in sessions are invalid, and its streams and terminals have ended.
+ * Removes an operator. The same transaction removes every credential with which the operator could regain access. When
+ * this resolves, the operator's sign-in sessions are invalid, and its streams and terminals have been closed.
  * @throws MusterError operator_not_found, last_admin
  */
 export async function removeOperator(context: Context, actor: Actor, operatorId: string): Promise<Removed> {
@@ -186,7 +186,7 @@ async function addedBy({ db }: Context, operatorId: string) {
 }
 const idOf = ({ operator_id }: { operator_id: string }): string => operator_id;
 
-/** Returns the objects that these operators created and that remain in effect after their removal. */
+/** Returns the objects that these operators created and that remain in effect after they are removed. */
 async function leftBy({ db }: Context, ids: readonly string[]): Promise<Removed['left']> {
   const [modules, assignments, channels, runs, operations] = await Promise.all([
     db.all(modulesUploadedBy, { ids }),

@@ -25,7 +25,7 @@ test.each([
   'origin:https://muster.example:4748',
   'origin:https://192.0.2.7:4748',
   'origin:https://[2001:db8::7]:4748',
-])('accepts a name of the server’s certificate: %s', (server) => {
+])('accepts a name in the server’s certificate: %s', (server) => {
   expect(judge(server)).toBe(true);
 });
 
@@ -42,14 +42,14 @@ test.each([
   expect(judge(server)).toBe(false);
 });
 
-test('derives the names of the server from the configured addresses', () => {
+test('derives the server’s names from the configured addresses', () => {
   expect(judge('origin:https://fleet.example', { publicUrl: 'https://fleet.example/muster' })).toBe(true);
   expect(judge('origin:https://old.example:8443', { origins: ['https://old.example:8443'] })).toBe(true);
   expect(judge('origin:https://advertised.example:4748', { advertisedHost: 'advertised.example' })).toBe(true);
   expect(judge('origin:https://198.51.100.9:4748', { apiHost: '198.51.100.9' })).toBe(true);
 });
 
-test('accepts the configured public key of a proxy as a server name', () => {
+test('accepts a proxy’s configured public key as a server name', () => {
   const key = `tls:${'cd'.repeat(32)}`;
   expect(judge(key)).toBe(false);
   expect(judge(key, { origins: [key] })).toBe(true);

@@ -51,7 +51,7 @@ export function ownServers(served: Served): OwnServers {
 export const isOwnServer = ({ anywhere, onLoopback }: OwnServers, server: string, loopback: boolean): boolean =>
   anywhere.has(server) || (loopback && onLoopback.has(server));
 
-/** Returns the exact names and addresses of a certificate. Omits wildcards, which do not identify this server. */
+/** Returns the exact names and addresses in a certificate. Omits wildcards, which do not identify this server. */
 const namesOf = ({ subjectAltName }: X509Certificate): string[] =>
   [...(subjectAltName ?? '').matchAll(/(?:^|, )(?:DNS|IP Address):([A-Za-z0-9.:_-]+)(?=,|$)/g)].map(
     ([, name]) => name as string,

@@ -31,7 +31,7 @@ export const actorOf = (session: Pick<Session, 'operator_id' | 'username'>): Act
   name: session.username,
 });
 
-/** Returns the actor of a session. Its changes fail once the session has ended. */
+/** Returns a session's actor. Its changes fail once the session has ended. */
 export const actorIn = (session: Pick<Session, 'operator_id' | 'username' | 'token_hash'>): Actor => ({
   ...actorOf(session),
   session: session.token_hash,
@@ -72,7 +72,7 @@ export class Sessions {
     this.#rules = rules;
   }
 
-  /** Returns the live session of a token, by its SHA-256 (hex), or null. */
+  /** Returns a token's live session, by its SHA-256 (hex), or null. */
   find(tokenHash: string): Session | null | Promise<Session | null> {
     const cached = this.#cache.get(tokenHash);
     if (!cached) return this.read(tokenHash);
@@ -175,8 +175,8 @@ export class Sessions {
   }
 
   /**
-   * Ends the sessions whose signatures named no server. Call it if `requireBound` is set.
-   * @returns the number of ended sessions
+   * Terminates the sessions whose signatures named no server. Call it if `requireBound` is set.
+   * @returns the number of terminated sessions
    */
   async endUnbound(): Promise<number> {
     const sessions = await this.#context.db.all(unboundSessions, { now: this.#now() });
@@ -210,7 +210,7 @@ export class Sessions {
     for (const [hash, session] of this.#cache) if (session.operator_id === operatorId) this.#cache.delete(hash);
   }
 
-  /** Announces the end of a session. Resolves when its streams and terminals have ended. */
+  /** Announces that a session has ended. Resolves when its streams and terminals are closed. */
   async #ended(tokenHash: string, renewedAs: string | null): Promise<void> {
     this.#removals++;
     this.#cache.delete(tokenHash);

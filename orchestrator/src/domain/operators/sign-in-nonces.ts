@@ -16,7 +16,7 @@ const tagBytes = 16;
  */
 export class BoundNonces {
   readonly #secret: Buffer;
-  /** Answered nonces, with the time when they were issued. Only a valid signature of the operator adds one. */
+  /** Answered nonces, with the time when they were issued. Only a valid signature by the operator adds one. */
   readonly #answered = new Map<string, number>();
 
   /** @param secret 32 random bytes; nonces made with another secret are invalid */
@@ -55,9 +55,9 @@ export class BoundNonces {
   }
 }
 
-/** Maximum number of live unbound nonces of one key from one network. */
+/** Maximum live unbound nonces per key and network. */
 const perNetwork = 8;
-/** Maximum number of live unbound nonces of one key. Bounds memory, and the number of signature checks per answer. */
+/** Maximum live unbound nonces per key. Bounds memory, and the number of signature checks per answer. */
 const perOperator = 64;
 
 interface Entry {
@@ -82,7 +82,7 @@ export class UnboundNonces {
     this.#live.set(operatorId, [...live, { nonce, until: now + lifeMs, network }]);
   }
 
-  /** Returns the live nonces of an operator, with those of the network first. */
+  /** Returns an operator's live nonces, with those from the network first. */
   candidates(operatorId: string, network: string, now: number): Buffer[] {
     const live = this.#of(operatorId, now);
     const [own, others] = [true, false].map((is) => live.filter((entry) => (entry.network === network) === is));

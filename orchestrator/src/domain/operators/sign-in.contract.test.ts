@@ -99,7 +99,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(domain.signIn.verify(key.hex, signature, { server: ownServer, nonce }))).toBe('done');
   });
 
-  test('records whether the signature of a sign-in names no server', async () => {
+  test('records whether a sign-in signature names no server', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const { nonce } = await domain.signIn.challenge(key.hex);
@@ -127,7 +127,7 @@ describeDatabases('sign-in', (fixture) => {
     for (const token of tokens) expect(await signIn.find(hashOfToken(token))).not.toBeNull();
 
     signInRules.requireBound = true;
-    // The sessions are refused immediately, even before they are ended.
+    // The sessions are refused immediately, even before they are terminated.
     for (const token of tokens) {
       expect(await signIn.find(hashOfToken(token))).toBeNull();
       expect(await code(signIn.renew(hashOfToken(token)))).toBe('unauthenticated');
@@ -135,7 +135,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(signIn.redeem(code_!))).toBe('login_code_invalid');
     hints.length = 0;
     expect(await signIn.endUnbound()).toBe(3);
-    // These hints end streams and terminals.
+    // These hints make streams and terminals close.
     expect(hints.map((hint) => hint.type === 'session_ended' && hint.token_hash).sort()).toEqual(
       tokens.map(hashOfToken).sort(),
     );
@@ -192,7 +192,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(domain.signIn.verify(key.hex, key.sign(Buffer.from(unbound, 'hex')), null, home))).toBe('done');
   });
 
-  test('keeps eight nonces of a key valid, and accepts an answer to any of them', async () => {
+  test('keeps eight nonces per key valid, and accepts an answer to any of them', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const nonces: string[] = [];
@@ -227,7 +227,7 @@ describeDatabases('sign-in', (fixture) => {
     for (let at = 0; at < 1000; at++)
       expect(await code(domain.signIn.challenge(stranger.hex))).toBe('operator_unknown');
     expect(await refused()).toMatchObject([{ of: '', key_id: stranger.id }]);
-    // Refusals of a known operator have a separate entry.
+    // A known operator's refusals have a separate entry.
     expect(await code(domain.signIn.verify(key.hex, '5f'.repeat(64)))).toBe('signature_invalid');
     expect((await refused())[0]).toMatchObject({ of: key.id });
     domain.clock.advance(3_600_000);
@@ -260,7 +260,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await domain.signIn.find(hashOfToken(token))).toBeNull();
   });
 
-  test('never allows the key or name of a removed operator again, and keeps at least one admin', async () => {
+  test('never accepts a removed operator’s key or name again, and keeps at least one admin', async () => {
     const domain = await openDomain(fixture);
     const { key, actor } = await newAdmin(domain);
     const bob = await newKey();
@@ -312,7 +312,7 @@ describeDatabases('sign-in', (fixture) => {
   const advertised = { agents: 'o:4747', publicKey: 'ab'.repeat(32) };
   const enrolled = async (domain: Domain, key: Key, token: string) => (await connect(domain, key, { token })).admitted;
 
-  test('revokes and returns all credentials of a removed operator', async () => {
+  test('revokes and returns all of a removed operator’s credentials', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -381,7 +381,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(Object.values(nothing).flat()).toEqual([]);
   });
 
-  test('revokes and returns a token that is created during the removal of its operator', async () => {
+  test('revokes and returns a token that is created while its operator is removed', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -401,7 +401,7 @@ describeDatabases('sign-in', (fixture) => {
     expect((await listTokens(context, false, all)).items).toEqual([]);
   });
 
-  test('revokes all tokens of an operator, even if there are too many to list', async () => {
+  test('revokes all of an operator’s tokens, even if there are too many to list', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);

@@ -14,7 +14,7 @@ import { BoundNonces, UnboundNonces } from './sign-in-nonces.ts';
 import { recordSignInRefusal } from './sign-in-refusals.ts';
 import { issueWebCode, redeemWebCode } from './web-codes.ts';
 
-/** The origin of a request. */
+/** Where a request comes from. */
 export interface From {
   readonly ip: string;
   /** Whether the client is on this machine. */
@@ -47,7 +47,7 @@ export interface SignIn {
    * @throws MusterError key_invalid, signature_malformed, signature_invalid, sign_in_unbound, sign_in_server_unknown
    */
   verify(publicKey: string, signature: string, bound?: Bound | null, from?: From): Promise<SignedIn>;
-  /** Returns the live session of a token, by its SHA-256 (hex), or null. */
+  /** Returns a token's live session, by its SHA-256 (hex), or null. */
   find(tokenHash: string): Session | null | Promise<Session | null>;
   /**
    * Renews a session.
@@ -66,8 +66,8 @@ export interface SignIn {
    */
   redeem(code: string, ip?: string): Promise<SignedIn>;
   /**
-   * Ends the sessions whose signatures named no server. Call it if `requireBound` is set.
-   * @returns the number of ended sessions
+   * Terminates the sessions whose signatures named no server. Call it if `requireBound` is set.
+   * @returns the number of terminated sessions
    */
   endUnbound(): Promise<number>;
   close(): void;
@@ -111,7 +111,7 @@ export function createSignIn(
 
 interface Proved {
   readonly operator: SignedIn['operator'];
-  /** End of the event's summary, after `NAME signed in`. */
+  /** Last part of the event's summary, after `NAME signed in`. */
   readonly how: string;
   readonly metadata: { readonly bound: boolean; readonly server?: string };
 }
@@ -182,7 +182,7 @@ class Signatures {
 
   async #requireBound(bound: boolean, { ip }: From): Promise<void> {
     if (bound || !this.#rules.requireBound) return;
-    // Precedes the lookup of the key, so that known and unknown keys get the same response.
+    // Precedes the key lookup, so that known and unknown keys get the same response.
     const why = 'the request is for a signature that does not name this server';
     await recordSignInRefusal(this.#refusals, { operator: undefined, code: 'sign_in_unbound', why, ip });
     throw new MusterError('sign_in_unbound');

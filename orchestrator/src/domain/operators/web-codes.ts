@@ -21,7 +21,7 @@ import { recordSignInRefusal } from './sign-in-refusals.ts';
 const codeSecs = 60;
 
 /**
- * Issues a code for the session of a token.
+ * Issues a code for a token's session.
  * @throws MusterError unauthenticated
  */
 export async function issueWebCode(context: Context, sessions: Sessions, tokenHash: string): Promise<string> {

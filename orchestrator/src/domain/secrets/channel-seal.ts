@@ -5,7 +5,7 @@ import { statement } from '../../store/transaction.ts';
 import type { Context } from '../shared/context.ts';
 import { openValue, sealValue } from './secret-seal.ts';
 
-/** Encrypts the config of a channel as a whole with the secrets keys. */
+/** Encrypts a channel's whole config with the secrets keys. */
 
 export interface Sealed {
   readonly key_id: string;
@@ -25,7 +25,7 @@ function seal({ randomBytes }: Keeping, key: SecretKey, channelId: string, confi
 }
 
 /**
- * Seals a config and calls a function that writes it. The key is retained until the write ends.
+ * Seals a config and calls a function that writes it. The key is retained until the write has finished.
  * @throws MusterError secrets_locked if there is no key
  */
 export function sealing<T>(

@@ -12,7 +12,7 @@ import { type Context, seconds } from '../shared/context.ts';
 import { openValue, sealValue } from './secret-seal.ts';
 
 /**
- * Stores former values of secrets, encrypted. Machines that have these values may include them in reports of open
+ * Stores former secret values, encrypted. Machines that have these values may include them in reports on open
  * operations, from which they must be removed.
  */
 

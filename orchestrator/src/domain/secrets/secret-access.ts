@@ -49,12 +49,12 @@ function denial(
 const lost = (name: string): string =>
   `the secret "${name}" cannot be decrypted: the key that encrypted it is not in the key file or the configuration`;
 
-/** Checks the secrets of payloads for one request or wave. Reads each secret only once. */
+/** Checks the secrets in payloads for one request or wave. Reads each secret only once. */
 export interface SecretAccess {
   /**
-   * Checks that an agent may have the secrets of a payload.
+   * Checks that an agent may have the secrets in a payload.
    * @returns the version of each secret by name; 0 if a default is used. Versions are never reused, not even by a new
-   * secret of the same name, so equal versions mean equal values
+   * secret with the same name, so equal versions mean equal values
    * @throws MusterError module_unresolved, naming each required secret that is missing, expired, or not allowed for
    * the agent
    */

@@ -8,7 +8,7 @@ const dayMs = 86_400_000;
 
 /**
  * Records two events for each secret: before it expires, and when it has expired.
- * @param noticeDays days between the first event and the expiry
+ * @param noticeDays days from the first event to the expiry
  */
 export async function announceExpiring(context: Context, noticeDays: number): Promise<void> {
   for (;;) {

@@ -56,7 +56,7 @@ const anyText = (shortest: number) => fc.string({ unit: 'grapheme', minLength: s
 /** Secrets that do not occur in the replacement `(sensitive)`. */
 const secrets = anyText(4).filter((value) => value.trim().length >= 4 && !'((sensitive))'.includes(value.trim()));
 
-describe('scrub of a value of at least four characters', () => {
+describe('scrubbing a value with at least four characters', () => {
   for (const [name, write] of Object.entries(writers))
     test(`hides a value written as ${name}`, () => {
       fc.assert(
@@ -101,7 +101,7 @@ describe('scrub', () => {
     expect(scrub('@@ -0,0 +1 @@\n+AAAABBBBCCCC\n+}\n')).toBe('@@ -0,0 +1 @@\n+(sensitive)\n+}\n');
   });
 
-  test('hides the parts of a value that are cut off at the ends of a text', () => {
+  test('hides the parts of a value that are cut off at the beginning or end of a text', () => {
     const value = Array.from({ length: 12 }, (_, i) => `k${i}-${(i * 7919) % 997}`).join('\n');
     const encoded = ['base64', 'hex'] as const;
     const said = [value, ...encoded.map((encoding) => folded(Buffer.from(`x${value}`).toString(encoding), 20))];
@@ -151,7 +151,7 @@ describe('scrub', () => {
   });
 });
 
-test('scrubs every free text of a report', () => {
+test('scrubs every free-text field of a report', () => {
   const value = 'hunter2 "quoted"';
   const said = (field: string) => `${field}: ${value} ${Buffer.from(`x${value}`).toString('base64')}`;
   const result = {

@@ -9,9 +9,9 @@ import type { Report } from '@muster/protocol/wire';
 const hidden = '(sensitive)';
 /** Minimum length of a value. Shorter values often occur in text by chance. */
 const minValueLength = 4;
-/** Minimum length of a single line of a multi-line value. Shorter lines may be `}` or `-----`. */
+/** Minimum length of a single line in a multi-line value. Shorter lines may be `}` or `-----`. */
 const minLineLength = 8;
-/** Minimum length of an encoded part of a value, in base64 or hexadecimal. */
+/** Minimum length of an encoded part of a value, in base64 or hexadecimal characters. */
 const minEncodedLength = 8;
 
 /** Returns the plain and escaped forms in which programs write a value. */
@@ -73,8 +73,8 @@ type Range = [start: number, end: number];
 
 /**
  * Hides secret values in a text.
- * @param isPart whether the text is part of a longer text, in whole lines; values that are cut off at its ends are
- * also hidden
+ * @param isPart whether the text is part of a longer text, in whole lines; values that are cut off at its beginning or
+ * end are also hidden
  */
 export type Scrub = (text: string, isPart?: boolean) => string;
 
@@ -119,7 +119,7 @@ function* offsetsOf(form: string, text: string): Generator<number> {
   for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length)) yield at;
 }
 
-/** Returns the ranges of a form that is cut off at the beginning or end of a text. */
+/** Returns the ranges where a form is cut off at the beginning or end of a text. */
 function cutOff(form: string, text: string, minLength: number): Range[] {
   if (text.length >= minLength && text.length < form.length && form.includes(text)) return [[0, text.length]];
   const lengths: number[] = [];

@@ -116,7 +116,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await code(getSecret(context, 'x'))).toBe('secret_not_found');
     expect(await code(removeSecret(context, actor, 'x'))).toBe('secret_not_found');
     expect(await code(changeSecret(context, actor, 'x', { value: 'v' }))).toBe('secret_not_found');
-    // A new secret of the same name is a different secret.
+    // A new secret with the same name is a different secret.
     await createSecret(context, actor, { name: 'x', value: 'hunter4' });
     expect(await version('x')).toBe(3);
 

@@ -54,7 +54,7 @@ export interface NewSecret {
   restriction?: GivenRestriction | undefined;
 }
 
-/** A change of a secret. Absent fields do not change. */
+/** Changes to a secret. Absent fields do not change. */
 export interface SecretChange {
   value?: string | undefined;
   /** An empty string removes the description. */
@@ -218,7 +218,8 @@ async function withNewValue(
 }
 
 /**
- * Checks an expiry time. A time in the past is refused, because operators remove secrets to end them.
+ * Checks an expiry time. A time in the past is refused, because an operator who wants a secret to expire now can remove
+ * it.
  * @throws MusterError invalid_input
  */
 function futureTime(context: Context, time: number | undefined): number | undefined {
@@ -246,7 +247,7 @@ function selectorOfTags(tags: Record<string, string>): string {
     .join(' ');
 }
 
-/** Returns the metadata of an event about a secret, without its value. */
+/** Returns the metadata for an event about a secret, without its value. */
 const eventMetadata = (
   expiry: number | null | undefined,
   restriction: JsonText<SecretRestriction> | null | undefined,

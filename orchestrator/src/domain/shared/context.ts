@@ -11,14 +11,14 @@ export interface Context {
   readonly bus: Bus;
   /** Returns Unix milliseconds. */
   readonly now: () => number;
-  /** Returns a ULID that is larger than all previous ones of this process. */
+  /** Returns a ULID that is larger than all that this process returned before. */
   readonly newId: () => string;
   /** Returns cryptographically secure random bytes. */
   readonly randomBytes: (length: number) => Buffer;
   readonly presence: Presence;
   readonly documents: ModuleDocuments;
   readonly agentRecords: AgentRecords;
-  /** Encryption keys of secrets. */
+  /** Encryption keys for secrets. */
   readonly secretKeys: SecretKeys;
   readonly log: Log;
 }

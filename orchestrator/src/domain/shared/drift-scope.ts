@@ -6,6 +6,6 @@
 export const appliedScope = '';
 export const auditScope = (assignment: string): string => `audit:${assignment}`;
 
-/** Returns the audit assignment of a scope; null for the scope of applies. */
+/** Returns a scope's audit assignment; null for the apply scope. */
 export const assignmentOfScope = (scope: string): string | null =>
   scope === appliedScope ? null : scope.slice(auditScope('').length);

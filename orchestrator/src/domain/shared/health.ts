@@ -3,7 +3,7 @@ import { putSetting } from '../../store/queries/settings.ts';
 import { statement } from '../../store/transaction.ts';
 import { type Context, seconds } from './context.ts';
 
-/** The health of the orchestrator. Scheduled checks write it, and requests read it. */
+/** The orchestrator's health. Scheduled checks write it, and requests read it. */
 export interface Health {
   /** Whether the last check found the key of every secret. */
   secretsReadable: boolean;
@@ -11,7 +11,7 @@ export interface Health {
   isReady(): Promise<boolean>;
   /**
    * Makes a test write to the database.
-   * @throws the error of the database
+   * @throws the database's error
    */
   proveWritable(): Promise<void>;
 }

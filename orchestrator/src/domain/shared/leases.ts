@@ -15,7 +15,7 @@ export interface Lease {
 
 /** Lifetime of a lease, in milliseconds. If the holder crashes, its work pauses for at most this time. */
 const lifeMs = 10_000;
-/** Maximum difference between the clocks of processes on the same database, in milliseconds. */
+/** Maximum clock skew between processes on the same database, in milliseconds. */
 const skewMs = 60_000;
 
 /**

@@ -105,7 +105,7 @@ test('records output, then shows it to all clients, then releases the window', (
   screen('');
 });
 
-test('sends the first controller all earlier output unchanged, so that its terminal answers queries', async () => {
+test('sends the first controller all earlier output unchanged, so that its terminal responds to queries', async () => {
   const { shell, join, live, ends, screen } = startTerminal();
   shell.says('\x1b[c$ ');
   const eve = join('view', 'e');
@@ -124,7 +124,7 @@ test('sends the first controller all earlier output unchanged, so that its termi
   expect(ends).toEqual([]);
 });
 
-test('shows the output and exit of a shell that ended before anyone connected', async () => {
+test('shows the output and exit of a shell that exited before anyone connected', async () => {
   const { shell, join, ends, live, sweep } = startTerminal();
   shell.says('This account is not available.\r\n');
   shell.events.exited({ code: 1, signal: null });
@@ -250,7 +250,7 @@ test('pauses input while the shell accepts none', () => {
   expect(open.shell.typed).toBe('pass\r');
 });
 
-test('pauses input while the recording of input waits for the disk', () => {
+test('pauses input while recorded input waits for the disk', () => {
   const { shell, join, recording } = startTerminal({ recordInput: true });
   const ada = join('control');
   recording.slow = true;
@@ -269,7 +269,7 @@ test('pauses input while the recording of input waits for the disk', () => {
   expect([ada.paused, shell.typed.length]).toEqual([false, 64 * 1024 + 2]);
 });
 
-test('records input according to the setting at the start of the session', () => {
+test('records input according to the setting when the session was opened', () => {
   const recordedAfter = (first: boolean) => {
     const { join, recording, rules, shell } = startTerminal({ recordInput: first });
     rules.recordInput = !first;
@@ -316,7 +316,7 @@ test('joins split characters and shows an incomplete one after a short wait', ()
   expect(Buffer.concat(ada.bytes).toString('hex')).toBe('61e282acf0c3');
 });
 
-test('records and shows all output before it notifies clients of the end', async () => {
+test('records and shows all output before it notifies clients that the session ended', async () => {
   const { shell, join, recording, ends, screen } = startTerminal();
   const ada = join('control');
   const eve = join('view', 'e');
@@ -341,7 +341,7 @@ test('records and shows all output before it notifies clients of the end', async
 test.each([
   ['without a controlling connection', { reattachSecs: 60 }, 'terminal_closed', 'closed'],
   ['without typed input', { idleLimitSecs: 60 }, 'terminal_idle', 'closed'],
-] as const)('ends a shell %s', async (how, rules, code, status) => {
+] as const)('terminates a shell %s', async (how, rules, code, status) => {
   const { shell, join, sweep, ends, clock } = startTerminal(rules);
   const ada = join('control');
   const eve = join('view', 'e');
@@ -402,7 +402,7 @@ test('ends with a recording failure if the last output before the exit cannot be
   expect(ends).toMatchObject([{ end: { notice: { code: 'terminal_unrecorded' } } }]);
 });
 
-test('records early events of the shell after the header', async () => {
+test('records early shell events after the header', async () => {
   const { live, shell, recording, join, ends } = open();
   shell.says('early');
   shell.events.exited({ code: 3, signal: null });
@@ -428,7 +428,7 @@ test('closes the shell if the session ended while it was being opened', async ()
   expect(lost.ends).toMatchObject([{ end: { status: 'interrupted', reason: 'the link ended' } }]);
 });
 
-test('builds a screen from the end of a recording, with the size and modes at its start', () => {
+test('builds a screen from the last part of a recording, with the size and modes from before that part', () => {
   const { shell, join, recording, sources, clock } = startTerminal();
   const ada = join('control');
   ada.connection.resized(132, 50);

@@ -24,7 +24,7 @@ export interface TerminalRules {
   readonly idleLimitSecs: number;
   /** Maximum size of a transcript in bytes. */
   readonly transcriptLimit: number;
-  /** Whether typed input is recorded. Open sessions keep the value from their start. */
+  /** Whether typed input is recorded. Open sessions keep the value they were opened with. */
   readonly recordInput: boolean;
 }
 
@@ -40,7 +40,7 @@ export interface ScreenSource {
   readonly opening: string;
 }
 
-/** Builds the screen at the end of a part of a recording. Never rejects. */
+/** Builds the screen as it is after a part of a recording. Never rejects. */
 export type RecentScreen = (source: ScreenSource) => Promise<Uint8Array>;
 
 export interface TerminalEnd {
@@ -90,14 +90,14 @@ const redrawMs = 100;
 /** Maximum number of typed bytes that wait to be recorded. Reading of input pauses beyond it. */
 const maxUnrecorded = 64 * 1024;
 /**
- * Milliseconds for which a shell that ended before any client connected is kept, so that a client can read its output.
+ * Milliseconds for which a shell that exited before any client connected is kept, so that a client can read its output.
  */
 const unseenMs = 10_000;
 
 /**
- * An open terminal. Output of the shell is recorded, then shown to the connected clients, then released from the
- * shell's flow-control window, which bounds the memory used. There is no permanent timer: {@link sweep} is called
- * about once a second.
+ * An open terminal. The shell's output is recorded, then shown to the connected clients, then released from the shell's
+ * flow-control window, which bounds the memory used. There is no permanent timer: {@link sweep} is called about once a
+ * second.
  */
 export class LiveTerminal implements ShellEvents {
   readonly session_id: string;
@@ -108,7 +108,7 @@ export class LiveTerminal implements ShellEvents {
   readonly #recordsInput: boolean;
   readonly #connections = new Set<TerminalConnection>();
   #shell: Shell | null = null;
-  /** Events of the shell that arrived before {@link begin}. */
+  /** Shell events that arrived before {@link begin}. */
   #early: (() => void)[] = [];
   #controller: TerminalConnection | null = null;
   /** When the last controlling connection was closed, monotonic milliseconds. */
@@ -118,7 +118,7 @@ export class LiveTerminal implements ShellEvents {
   #acceptsInput = true;
   /** Number of typed bytes that are not yet recorded. */
   #unrecorded = 0;
-  /** Output from before the first controlling connection. The terminal of that connection answers the queries in it. */
+  /** Output from before the first controlling connection. That connection's terminal responds to the queries in it. */
   #unseen: Uint8Array[] | null = [];
   #unseenExit: { end: TerminalEnd; at: number } | null = null;
   #held: Uint8Array = new Uint8Array(0);
@@ -163,12 +163,12 @@ export class LiveTerminal implements ShellEvents {
     return [...this.#connections].map((connection) => connection.who);
   }
 
-  /** Starts recording all output of the running shell. */
+  /** Starts recording all output from the running shell. */
   begin(shell: Shell, header: CastHeader): void {
     this.#shell = shell;
     this.#parts.recording.append(headerLine(header));
     this.#shownTo = this.#parts.recording.size;
-    // The session ended, or its recording failed, while the shell started.
+    // The session ended, or its recording failed, while the shell was starting.
     this.#startingPoints.push({ at: this.#shownTo, ...this.#size, opening: '', partial: false });
     if (this.#end) shell.close(this.#end.reason);
     for (const event of this.#early) event();
@@ -261,7 +261,7 @@ export class LiveTerminal implements ShellEvents {
     };
   }
 
-  /** The ids of the owner and of all connected operators. */
+  /** The ids of the owner and all connected operators. */
   get operators(): string[] {
     return [this.operator_id, ...[...this.#connections].map(({ who }) => who.operator_id)];
   }
@@ -272,7 +272,7 @@ export class LiveTerminal implements ShellEvents {
         this.#cut(connection, 'unauthenticated', 'the operator was removed');
   }
 
-  /** Closes the connections of a sign-in session, unless it continues under another token. */
+  /** Closes a sign-in session's connections, unless it continues under another token. */
   signInEnded(tokenHash: string, renewedAs: string | null): void {
     for (const connection of [...this.#connections].filter((one) => one.tokenHash === tokenHash))
       if (renewedAs !== null) connection.tokenHash = renewedAs;
@@ -474,7 +474,7 @@ export class LiveTerminal implements ShellEvents {
   #finish(end: TerminalEnd): void {
     if (this.#end) return;
     this.#release();
-    // The recording of the last bytes may have ended the session, because it failed or the transcript was full.
+    // Recording the last bytes may have ended the session, because it failed or the transcript was full.
     if (this.#end) return;
     this.#end = end;
     this.#sizing?.();
@@ -498,7 +498,7 @@ export class LiveTerminal implements ShellEvents {
   }
 }
 
-/** Returns an end whose reason is sent to the clients. */
+/** Returns an ending with a reason, which is sent to the clients. */
 export function ended(code: ErrorCode, reason: string, actor = systemActor): TerminalEnd {
   return { status: 'closed', reason, actor, notice: { type: 'error', code, message: reason } };
 }

@@ -43,8 +43,8 @@ interface ShellChoice {
  * Opens a session: starts its transcript and its shell, and records it in the database. If a step fails, the earlier
  * steps are reverted.
  * @returns the open, recorded session
- * @throws MusterError agent_not_approved, terminal_unrecorded, unauthenticated, terminal_ended, and refusals of the
- * agent
+ * @throws MusterError agent_not_approved, terminal_unrecorded, unauthenticated, terminal_ended, and the agent's
+ * refusals
  */
 export async function openTerminal(
   opening: Opening,
@@ -57,7 +57,7 @@ export async function openTerminal(
   const session = { session_id, operator_id: actor.id, opened_at: seconds(context.now()), agent };
   const { live, onRecord, endRecorded } = await startRecording(opening, session, { cols, rows });
   try {
-    // A shell runs the profile of its user, so it must not start for an operator who was removed.
+    // A shell runs its user's profile, so it must not start for an operator who was removed.
     await stillSignedIn(context, actor);
     const shell = await shells.open(
       { session_id, node_id: agent.node_id, cols, rows, shell: requested, operator: actor.name },
@@ -86,11 +86,11 @@ interface Recorded {
    * @param hasRow whether the session has, or may have, a row; if not, its transcript is removed when the session ends
    */
   readonly onRecord: (hasRow: boolean) => void;
-  /** Resolves when the session's end is recorded, or could not be recorded. */
+  /** Resolves once the session's end is recorded, or recording it has failed. */
   readonly endRecorded: Promise<void>;
 }
 
-/** Starts the transcript of a session without a shell, and adds the session to the open ones. */
+/** Starts the transcript for a session without a shell, and adds the session to the open ones. */
 async function startRecording(
   { context, clock, rules, recentScreen, transcripts, tickets, ends, open }: Opening,
   session: EndedSession,

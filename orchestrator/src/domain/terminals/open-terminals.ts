@@ -3,15 +3,15 @@ import { interrupted, type LiveTerminal, type TerminalEnd } from './live-termina
 import type { TerminalEnds } from './terminal-ends.ts';
 
 const sweepMs = 1000;
-/** Maximum milliseconds that a read waits for the end of a terminal to be recorded. */
+/** Maximum milliseconds that a read waits for a terminal's end to be recorded. */
 const maxWaitMs = 2000;
-/** Maximum milliseconds that a stop waits. The next start records the missing ends. */
+/** Maximum milliseconds to wait on shutdown. The next startup records the ends that are missing. */
 const stopMs = 5_000;
 
 export interface OpenTerminal {
   readonly live: LiveTerminal;
   readonly node_id: string;
-  /** Resolves when the session's end is recorded, or could not be recorded. */
+  /** Resolves once the session's end is recorded, or recording it has failed. */
   readonly endRecorded: Promise<unknown>;
 }
 
@@ -23,8 +23,8 @@ export interface OpenTerminalsParts {
 }
 
 /**
- * The sessions of this process that are open, or whose ends are being recorded. They share one timer, which runs only
- * while there are any.
+ * This process's sessions that are open, or whose end is being recorded. They share one timer, which runs only while
+ * there are any.
  */
 export class OpenTerminals {
   readonly #parts: OpenTerminalsParts;
@@ -57,12 +57,15 @@ export class OpenTerminals {
     this.#open.delete(sessionId);
   }
 
-  /** Ends the sessions that `which` accepts. */
+  /** Terminates the sessions that `which` accepts. */
   close(which: (one: OpenTerminal) => boolean, end: TerminalEnd): void {
     for (const one of this.#open.values()) if (which(one)) one.live.close(end);
   }
 
-  /** Waits briefly for ends that are being recorded, so that a client that was notified of an end can read it. */
+  /**
+   * Waits briefly for ends that are being recorded, so that a client that was notified that a session ended can read
+   * how it ended.
+   */
   async waitForEnds(sessionIds: Iterable<string> = this.#open.keys()): Promise<void> {
     const endRecorded = [...sessionIds].flatMap((id) => {
       const one = this.#open.get(id);
@@ -71,12 +74,12 @@ export class OpenTerminals {
     if (endRecorded.length > 0) await this.#atMost(maxWaitMs, Promise.all(endRecorded));
   }
 
-  /** Starts the timer. Call it when a session opens, or when an end must be recorded. */
+  /** Starts the timer. Call it when a session opens, or when its end must be recorded. */
   watch(): void {
     if (!this.#stopping) this.#cancelTimer ??= this.#parts.clock.after(sweepMs, () => this.#sweep());
   }
 
-  /** Interrupts all sessions, and records their ends. */
+  /** Interrupts all sessions, and records that they ended. */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#cancelTimer?.();

@@ -22,13 +22,13 @@ export interface ShellOptions {
   readonly operator: string;
 }
 
-/** Events of a shell. The last event is either `exited` or `lost`. */
+/** Shell events. The last event is either `exited` or `lost`. */
 export interface ShellEvents {
   /** Receives output. The receiver owns the bytes, and releases them with `Shell.taken`. */
   output(bytes: Uint8Array): void;
   /** Reports that the shell accepts input again, after `Shell.write` returned false. */
   writable(): void;
-  /** The shell ended by itself, after all its output was delivered. */
+  /** The shell exited by itself, after all its output was delivered. */
   exited(exit: ShellExit): void;
   /**
    * The agent disconnected or violated the protocol.
@@ -39,7 +39,7 @@ export interface ShellEvents {
 
 export interface ShellExit {
   readonly code: number | null;
-  /** Name of the signal that ended the shell, such as `SIGKILL`. */
+  /** Name of the signal that terminated the shell, such as `SIGKILL`. */
   readonly signal: string | null;
 }
 
@@ -55,6 +55,6 @@ export interface Shell {
   resize(cols: number, rows: number): void;
   /** Releases output that was recorded and shown. */
   taken(bytes: number): void;
-  /** Ends the shell, without causing an event. Has no effect if the shell has already ended. */
+  /** Terminates the shell, without causing an event. Has no effect if the shell has already exited. */
   close(reason: string): void;
 }

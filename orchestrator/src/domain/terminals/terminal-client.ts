@@ -5,9 +5,9 @@ import type { TerminalMode } from './terminal-tickets.ts';
 export type TerminalNotice =
   /** The size of the terminal. Sent first, and after every change. */
   | { readonly type: 'resize'; readonly cols: number; readonly rows: number }
-  /** The shell ended. `code` is null if it is unknown, or if a signal ended the shell. */
+  /** The shell exited. `code` is null if it is unknown, or if a signal terminated the shell. */
   | { readonly type: 'exit'; readonly code: number | null; readonly signal: string | null }
-  /** The reason why this connection or the session ends, with an error code of the API. */
+  /** Why this connection closes or the session ends, with an API error code. */
   | { readonly type: 'error'; readonly code: ErrorCode; readonly message: string };
 
 /** An operator's connection to a terminal, as the domain uses it. The HTTP layer owns the socket. */
@@ -21,18 +21,18 @@ export interface TerminalClient {
   /** Stops reading input until `resume`. Typed bytes then wait in network buffers. */
   pause(): void;
   resume(): void;
-  /** Closes the connection after all pending data was sent. */
+  /** Closes the connection after all pending data is sent. */
   close(): void;
   /** Closes the connection within half a second, even if the client does not receive pending data. */
   cut(): void;
 }
 
-/** Events of a client, reported by the HTTP layer. */
+/** Client events, reported by the HTTP layer. */
 export interface TerminalConnectionEvents {
   readonly mode: TerminalMode;
   typed(bytes: Uint8Array): void;
   resized(cols: number, rows: number): void;
-  /** Handles the end of the connection. Called once. */
+  /** Handles a closed connection. Called once. */
   left(): void;
 }
 

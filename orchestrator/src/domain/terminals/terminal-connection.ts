@@ -9,13 +9,12 @@ export interface Attached {
   readonly since: number;
 }
 
-/** Maximum number of bytes that a viewer may be behind. Viewers that exceed it are disconnected. */
+/** Maximum bytes that a viewer may be behind. Viewers that exceed it are disconnected. */
 const maxBehind = 1024 * 1024;
 
 /**
- * A connection to a terminal. It first receives the screen as of the connection, then all later output in order. The
- * controlling connection determines the flow control: output that it has not received remains in the shell's
- * flow-control window.
+ * A connection to a terminal. It first receives the screen as it was when it connected, then all later output in order.
+ * The controlling connection drives flow control: output that it has not received counts against the shell's window.
  */
 export class TerminalConnection {
   readonly who: Attached;
@@ -127,7 +126,7 @@ export class TerminalConnection {
     this.leave();
   }
 
-  /** Releases the window credit of a connection that was closed or replaced. */
+  /** Releases a connection's window credit after it was closed or replaced. */
   leave(): void {
     this.#over = true;
     const owed = this.#owed;

@@ -20,7 +20,7 @@ interface Pending {
   readonly closedAt: number;
 }
 
-/** Records the ends of sessions. Retries if the database fails, so that no session remains open forever. */
+/** Records that sessions ended. Retries if the database fails, so that no session remains open forever. */
 export class TerminalEnds {
   readonly #context: Context;
   readonly #pending = new Map<string, Pending>();
@@ -34,12 +34,9 @@ export class TerminalEnds {
     return this.#pending.size;
   }
 
-  /**
-   * Records the end of a session.
-   * @returns whether the end was recorded; otherwise, {@link retry} records it later
-   */
+  /** Records that a session ended. @returns whether the end was recorded; otherwise, {@link retry} records it later */
   async record(session: EndedSession, end: Pending['end'], digest: TranscriptDigest | null): Promise<boolean> {
-    // The end is never before the start, even if the clock was set back.
+    // A session never ends before it started, even if the clock was set back.
     const closedAt = Math.max(session.opened_at, seconds(this.#context.now()));
     const pending = { session, end, digest, closedAt };
     this.#pending.set(session.session_id, pending);
@@ -93,7 +90,10 @@ export class TerminalEnds {
     } catch (error) {
       // The error `terminal_ended` means that an earlier attempt with an unknown outcome succeeded.
       if (!(error instanceof MusterError && error.code === 'terminal_ended')) {
-        this.#context.log.warn({ err: error, session_id }, 'failed to record end of terminal session; will retry');
+        this.#context.log.warn(
+          { err: error, session_id },
+          'failed to record that a terminal session ended; will retry',
+        );
         return false;
       }
     }

@@ -1,6 +1,6 @@
 /**
- * Tracks the modes of a terminal from its output, because a screen that is rebuilt from the middle of a recording
- * lacks them. To save time, scans only for escape characters.
+ * Tracks a terminal's modes from its output, because a screen that is rebuilt from the middle of a recording lacks
+ * them. To save time, scans only for escape characters.
  */
 
 const escapeByte = 0x1b;
@@ -8,7 +8,7 @@ const escapeByte = 0x1b;
 const maxSequenceLength = 64;
 
 const alternateScreens = [47, 1047, 1049];
-/** Groups of modes that exclude each other. Switching off any mode of a group ends its active mode. */
+/** Groups of modes that exclude each other. Switching off any mode of a group switches off its active mode. */
 const exclusive = [
   [9, 1000, 1002, 1003],
   [1005, 1006, 1015, 1016],
@@ -38,7 +38,7 @@ export class TerminalModes {
     }
   }
 
-  /** Resets the margins, as a change of size does. */
+  /** Resets the margins, as resizing does. */
   resized(): void {
     this.#margins = ['', ''];
   }
@@ -56,7 +56,7 @@ export class TerminalModes {
   }
 
   /**
-   * Returns the sequences to append to the text of a screen.
+   * Returns the sequences to append to a screen's text.
    * @param cursor position counted from 1; null if the cursor is at the end of the text, in a full row
    */
   closing(cursor: { row: number; column: number } | null): string {

@@ -9,7 +9,10 @@ import type { TerminalTickets } from './terminal-tickets.ts';
 /** Milliseconds after which the permissions of operators and agents are checked again, because hints may be lost. */
 const recheckMs = 5_000;
 
-/** Ends terminals and revokes tickets when their operator is removed or signs out, or their agent is no longer approved. */
+/**
+ * Terminates terminal sessions and revokes tickets when their operator is removed or signs out, or their agent is no
+ * longer approved.
+ */
 export class TerminalPermissions {
   readonly #context: Context;
   readonly #clock: Clock;
@@ -77,7 +80,7 @@ export class TerminalPermissions {
   }
 
   /**
-   * Ends the terminal sessions on agents that are not approved, without waiting for the links of the agents to close.
+   * Terminates the terminal sessions on agents that are not approved, without waiting for the agents' links to close.
    */
   async #endOfRejected(nodeIds: readonly string[]): Promise<void> {
     const rows = await this.#context.db.all(approvedAgents, { ids: nodeIds });

@@ -11,7 +11,7 @@ const daySecs = 86_400;
 
 /**
  * Deletes sessions past their retention.
- * @param days days for which sessions are kept after their end; 0 keeps them forever
+ * @param days days for which sessions are kept after they end; 0 keeps them forever
  * @returns the number of deleted sessions
  */
 export async function pruneTerminals(
@@ -39,8 +39,8 @@ export async function pruneTerminals(
 }
 
 /**
- * Removes the files of sessions.
- * @returns the sessions whose files were removed. The other sessions keep their rows, so that the removal is retried
+ * Removes session files.
+ * @returns the sessions whose files were removed. The other sessions keep their rows, so that it is retried
  */
 async function removeFiles(
   { log }: Pick<Context, 'log'>,

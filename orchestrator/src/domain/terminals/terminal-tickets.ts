@@ -12,7 +12,7 @@ export interface TerminalTicket {
 }
 
 const lifeMs = 30_000;
-/** Maximum number of live tickets of a session. */
+/** Maximum live tickets per session. */
 const maxOfSession = 32;
 
 const digest = (ticket: string): string => createHash('sha256').update(ticket).digest('base64');
@@ -54,7 +54,7 @@ export class TerminalTickets {
     return ticket;
   }
 
-  /** Revokes tickets, for example of a terminal that ended, or of an operator who was removed or signed out. */
+  /** Revokes tickets, for example when a terminal session ended, or when an operator was removed or signed out. */
   revoke(which: (ticket: TerminalTicket) => boolean): void {
     for (const [key, ticket] of this.#live) if (which(ticket)) this.#live.delete(key);
   }

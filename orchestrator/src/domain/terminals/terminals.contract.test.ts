@@ -71,7 +71,7 @@ describeDatabases('terminals', (fixture) => {
     };
   }
 
-  test('opens, lists, shows, and ends terminals of an operator', async () => {
+  test('opens, lists, shows, and closes an operator’s terminals', async () => {
     const { agent, shells, terminals, operator, events, domain, cast } = await open(fixture);
     const bob = await operator('bob');
     const { session_id, ws_url } = await terminals.open(bob, 'web-1', { cols: 100, rows: 30, shell: '/bin/sh' });
@@ -135,7 +135,7 @@ describeDatabases('terminals', (fixture) => {
     expect(readdirSync(without.directory)).toEqual([]);
   });
 
-  test('allows only admins to use terminals of other operators', async () => {
+  test('allows only admins to use other operators’ terminals', async () => {
     const { terminals, admin, operator, domain, start } = await open(fixture);
     const bob = await operator('bob');
     const eve = await operator('eve');
@@ -318,7 +318,7 @@ describeDatabases('terminals', (fixture) => {
     await terminals.attach(admin, session_id, 'view');
   });
 
-  test('ends the terminals of a removed operator, and disconnects the operator from other terminals', async () => {
+  test('closes a removed operator’s terminals, and disconnects the operator from other terminals', async () => {
     const { terminals, admin, operator, domain, audit, start, join, shells } = await open(fixture);
     const removed = { ...(await operator('gone')), role: 'admin' } as const;
     const his = await start(removed);
@@ -353,7 +353,7 @@ describeDatabases('terminals', (fixture) => {
     expect(closed.map((event) => event.metadata.session_id).sort()).toEqual([his.session_id, other.session_id].sort());
   });
 
-  test('ends terminals that are no longer permitted within seconds, even if the hint was lost', async () => {
+  test('closes terminals that are no longer permitted within seconds, even if the hint was lost', async () => {
     const { terminals, admin, operator, domain, start, join, agent } = await open(fixture);
     const silentContext = { ...domain.context, bus: { ...domain.context.bus, publish: () => {} } };
     const removed = { ...(await operator('gone')), role: 'admin' } as const;
@@ -431,13 +431,13 @@ describeDatabases('terminals', (fixture) => {
     expect(await events()).toHaveLength(4);
   });
 
-  test('completes its start before the transcripts of leftover sessions are read', async () => {
+  test('finishes startup before the transcripts of leftover sessions are read', async () => {
     const { domain, admin, start, directory, transcripts } = await open(fixture);
     await start(admin);
     const digest = () => new Promise<never>(() => {});
     const next = await openTerminals(domain, { directory, transcripts: { ...transcripts, digest } });
     await next.terminals.interruptLeftovers();
-    // Sessions opened after the start are not leftovers.
+    // Sessions opened after startup are not leftovers.
     const own = await next.terminals.open(admin, 'web-1', {});
     expect(await next.terminals.get(own.session_id)).toMatchObject({ status: 'active' });
   });
@@ -569,7 +569,7 @@ describeDatabases('terminals', (fixture) => {
     await terminals.stop();
   });
 
-  test('records ends after the database was unavailable', async () => {
+  test('records that sessions ended once the database is available again', async () => {
     const { terminals, admin, start, join, domain, events } = await open(fixture);
     const opened = await start(admin);
     const client = join(opened);
@@ -585,7 +585,7 @@ describeDatabases('terminals', (fixture) => {
     write.mockRestore();
   });
 
-  test('ends terminals when their agent is rejected', async () => {
+  test('closes terminals when their agent is rejected', async () => {
     const { terminals, admin, start, domain, agent } = await open(fixture);
     const { session_id, shell } = await start(admin);
     await setStatus(domain.context, admin.actor, agent.id, { status: 'rejected', name: undefined });

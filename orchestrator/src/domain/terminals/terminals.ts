@@ -24,7 +24,7 @@ import { type EndedSession, TerminalEnds } from './terminal-ends.ts';
 import { TerminalPermissions } from './terminal-permissions.ts';
 import { type TerminalMode, TerminalTickets } from './terminal-tickets.ts';
 
-/** Opens, lists, attaches, and ends terminal sessions, and reads their transcripts. */
+/** Opens, lists, attaches, and terminates terminal sessions, and reads their transcripts. */
 
 export interface TerminalAsker {
   readonly actor: Actor;
@@ -50,8 +50,8 @@ export interface TerminalConnection {
 export interface Terminals extends TerminalConnections {
   /**
    * Opens a session.
-   * @throws MusterError agent_not_found, agent_offline, agent_not_approved, terminal_unrecorded, draining, and refusals of
-   * the agent
+   * @throws MusterError agent_not_found, agent_offline, agent_not_approved, terminal_unrecorded, draining, and the
+   * agent's refusals
    */
   open(asker: TerminalAsker, idOrName: string, options: TerminalOptions): Promise<TerminalConnection>;
   list(filter: { status?: TerminalStatus | undefined } & PageRequest): Promise<Page<TerminalSession>>;
@@ -61,7 +61,7 @@ export interface Terminals extends TerminalConnections {
    */
   get(sessionId: string): Promise<TerminalSessionDetail>;
   /**
-   * Ends a session. Has no effect if it has already ended.
+   * Terminates a session. Has no effect if it has already ended.
    * @throws MusterError terminal_not_found, terminal_of_another
    */
   close(asker: TerminalAsker, sessionId: string): Promise<void>;
@@ -71,20 +71,20 @@ export interface Terminals extends TerminalConnections {
    */
   attach(asker: TerminalAsker, sessionId: string, mode: TerminalMode): Promise<TerminalConnection>;
   /**
-   * Reads the transcript of a session.
+   * Reads a session's transcript.
    * @throws MusterError terminal_not_found (also if there is no transcript), terminal_of_another
    */
   transcript(asker: TerminalAsker, sessionId: string, format: 'raw' | 'asciicast'): Promise<AsyncIterable<Uint8Array>>;
   /**
-   * Ends the sessions that an earlier process left open. Call it once, before all other calls.
-   * @returns once these sessions are known; `recorded` resolves once all their ends are recorded
+   * Closes the sessions that an earlier process left open. Call it once, before all other calls.
+   * @returns once these sessions are known; `recorded` resolves once it is recorded that all of them ended
    */
   interruptLeftovers(): Promise<{ readonly recorded: Promise<void> }>;
-  /** Refuses new sessions, interrupts the open ones, and records their ends. */
+  /** Refuses new sessions, interrupts the open ones, and records that they ended. */
   stop(): Promise<void>;
 }
 
-/** Maximum number of connections to one session. */
+/** Maximum connections per session. */
 const maxConnections = 33;
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
