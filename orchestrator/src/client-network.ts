@@ -1,8 +1,7 @@
 import { isIPv4, isIPv6, type Socket } from 'node:net';
 
 /**
- * Returns the address of the peer, without the prefix of IPv4-mapped addresses. Returns an empty string after a
- * disconnect.
+ * Returns the peer's address, without the prefix of IPv4-mapped addresses. Returns an empty string after a disconnect.
  */
 export const remoteIp = (socket: Pick<Socket, 'remoteAddress'>): string =>
   (socket.remoteAddress ?? '').replace(/^::ffff:/, '');

@@ -1,4 +1,4 @@
-/** Resources to release in reverse order on shutdown, or if the start fails. */
+/** Resources to release in reverse order on shutdown, or if startup fails. */
 export class Disposables {
   #ends: (() => unknown)[] = [];
 

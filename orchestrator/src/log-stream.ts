@@ -35,8 +35,8 @@ export function gatheringLines(destination: LogDestination): Required<LogDestina
 }
 
 /**
- * Creates the log of the process. Escapes control characters, bidi marks, and line separators, so that untrusted text
- * (names, addresses, errors) cannot control a terminal or imitate a log line.
+ * Creates the process log. Escapes control characters, bidi marks, and line separators, so that untrusted text (names,
+ * addresses, errors) cannot control a terminal or imitate a log line.
  * @param destination receives lines with their newlines
  */
 export function logTo(

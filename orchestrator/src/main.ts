@@ -48,7 +48,7 @@ function createLog({ logFormat, logLevel }: Invocation): Logger {
   return logTo(lines, { format: logFormat, level: logLevel, color });
 }
 
-/** Describes why the start failed, and how to fix it. */
+/** Describes why startup failed, and how to fix it. */
 function explain(error: unknown, { config, dataDir }: Invocation): string {
   const { code, message, port, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };
   if (code === 'EADDRINUSE') {

@@ -5,7 +5,7 @@ const requests = new AsyncLocalStorage<string>();
 /** Runs `work`, during which {@link requestFields} returns the request id, including in asynchronous calls. */
 export const withinRequest = <T>(requestId: string, work: () => T): T => requests.run(requestId, work);
 
-/** Returns the fields of log lines that are written while a request is served; none outside a request. */
+/** Returns the fields for log lines that are written while a request is served; none outside a request. */
 export function requestFields(): { request_id?: string } {
   const requestId = requests.getStore();
   return requestId === undefined ? {} : { request_id: requestId };

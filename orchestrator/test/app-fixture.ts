@@ -5,7 +5,7 @@ import { type AppOptions, createApp } from '../src/http/app.ts';
 import { hashToken } from '../src/http/server/authentication.ts';
 import { type Handlers, type Session, Stream } from '../src/http/server/handlers.ts';
 
-/** Tokens of two sessions. The app is real except for its handlers, which answer with each route's example. */
+/** Tokens of two sessions. The app is real except for its handlers, which respond with each route's example. */
 export const tokens = { admin: 'admin-token', operator: 'operator-token' } as const;
 
 const sessionOf = (role: Session['role']): Session => ({
@@ -20,7 +20,7 @@ export const sessions = { find: (tokenHash: string) => live.get(tokenHash) ?? nu
 export const exampleHandlers = (): Handlers =>
   Object.fromEntries(routes.map((route) => [route.id, () => exampleAnswer(route)])) as unknown as Handlers;
 
-/** The example answer of a route, as a handler returns it. */
+/** A route's example response, as a handler returns it. */
 export function exampleAnswer(route: Route): unknown {
   const defaultStatus = Math.min(...Object.keys(route.answers).map(Number));
   return route.media?.[defaultStatus] === undefined
@@ -32,7 +32,7 @@ async function* once(text: string): AsyncGenerator<string> {
   yield text;
 }
 
-/** @param handlers override the default handlers, which answer with examples */
+/** @param handlers override the default handlers, which respond with examples */
 export function testApp(handlers: Partial<Handlers> = {}, options: Partial<AppOptions> = {}): FastifyInstance {
   return createApp({
     handlers: { ...exampleHandlers(), ...handlers },

@@ -6,14 +6,14 @@ import { codePoint } from '../../protocol/test/code-point.ts';
 /** Requests with one fault each, derived from a route's declaration. */
 
 export interface BadRequest {
-  /** The fault of the request. */
+  /** The fault in the request. */
   readonly why: string;
   readonly params?: Readonly<Record<string, string>>;
-  /** The query as it appears in the URL; undefined for the query of the example. */
+  /** The query as it appears in the URL; undefined for the example's query. */
   readonly query?: string;
   readonly payload?: string | Buffer;
   readonly type?: string;
-  /** The required status. If undefined, the answer is any 4xx, or success if the route allows the text. */
+  /** The required status. If undefined, the response is any 4xx, or success if the route allows the text. */
   readonly status?: number;
   /** The expected JSON pointer of the fault. */
   readonly path?: string;
@@ -42,7 +42,7 @@ const wrongTypes: Readonly<Record<string, unknown>> = {
 };
 const deep = (levels: number) => `${'{"x":'.repeat(levels)}1${'}'.repeat(levels)}`;
 
-/** A time in the year 10,000. As a number, it also exceeds the maximum of all numeric fields. */
+/** A time in the year 10,000. As a number, it also exceeds the maximum of every numeric field. */
 const farOut = '253402300800000';
 /** Routes that accept numbers of any size. */
 const farTaken = new Set(['setAuditRetention']);

@@ -10,7 +10,7 @@ import { startOutbox } from '../src/schedule/outbox.ts';
 import { openPostgres } from '../src/store/postgres/postgres.ts';
 import { openSqlite } from '../src/store/sqlite/sqlite.ts';
 
-/** Sends the outbox of a database, and prints `empty` when no message is left. Never ends. */
+/** Sends the messages in a database's outbox, and prints `empty` when no message is left. Never ends. */
 const [kind, address] = process.argv.slice(2);
 const now = () => Math.floor(Date.now() / 1000);
 const db =
@@ -32,7 +32,7 @@ const context = {
 const outbox = startOutbox(context, systemClock, {
   deliver: createDeliver({ version: '0', now: () => Date.now(), denyPrivate: false }),
   random: Math.random,
-  // The clocks of the tests and of this process differ by years.
+  // The test clock and this process's clock differ by years.
   giveUpAfter: 1e9,
   retentionDays: 0,
   lease: createLease(context, 'outbox', 'the one that is killed'),

@@ -58,7 +58,7 @@ export async function openDomain(
     bus,
     now: () => clock.now(),
     newId: () => ulid(clock.now()),
-    // Returns different bytes at each call, but the same sequence in each test run.
+    // Returns different bytes on each call, but the same sequence in each test run.
     randomBytes: (length) =>
       Buffer.concat([createHash('sha512').update(`${++drawn}`).digest(), Buffer.alloc(64)]).subarray(0, length),
     documents: createModuleDocuments(db),
@@ -93,14 +93,14 @@ export async function openDomain(
     clockAheadSecs,
     links,
     pending,
-    /** Limits of reports, which the test may change. */
+    /** Report limits, which the test may change. */
     rules,
     liveOutput,
     refusals,
     waiting: createWaiting(context),
     conductor,
     signIn: createSignIn(context, refusals, signInRules, clock),
-    /** Rules of sign-ins, which the test may change. */
+    /** Sign-in rules, which the test may change. */
     signInRules,
     now: () => Math.floor(clock.now() / 1000),
   };
@@ -186,7 +186,7 @@ export function resultOf(more: Partial<ResourceResult> = {}): ResourceResult {
   };
 }
 
-/** Returns the reports of an agent for a whole operation. */
+/** Returns an agent's reports for a whole operation. */
 export function reportsOf(
   operationId: string,
   results: ResourceResult[],

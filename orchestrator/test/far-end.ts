@@ -10,10 +10,10 @@ export interface Arrived {
   bytes: Buffer;
 }
 
-/** Behavior of the server: a status to answer with, or a function. */
+/** Behavior of the server: a status to respond with, or a function. */
 export type Behaviour = number | ((response: ServerResponse, arrived: Arrived, socket: Socket) => void);
 
-/** A real server on loopback that records requests and answers as the test configures. */
+/** A real server on loopback that records requests and responds as the test configures. */
 export async function farEnd(behaviour: Behaviour = 200) {
   const arrived: Arrived[] = [];
   const sockets = new Set<Socket>();
@@ -50,7 +50,7 @@ export async function farEnd(behaviour: Behaviour = 200) {
     behave: (next: Behaviour) => {
       now = next;
     },
-    /** Resolves when `count` requests have arrived since the start. */
+    /** Resolves when `count` requests have arrived since startup. */
     seen: (count: number) =>
       arrived.length >= count
         ? Promise.resolve()

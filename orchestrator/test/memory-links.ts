@@ -15,7 +15,7 @@ interface Row {
   cancellations: string[];
 }
 
-/** An in-memory domain for the gateway, with only the rules that tests of the gateway need. */
+/** An in-memory domain for the gateway, with only the rules that gateway tests need. */
 export class MemoryLinks implements AgentLinks {
   readonly rows = new Map<string, Row>();
   readonly calls: string[] = [];

@@ -38,7 +38,7 @@ import { type Domain, type Key, newAdmin, newAgent, openDomain } from './domain.
 import { MemoryAnnouncer } from './memory-announcer.ts';
 import { MemoryShells, terminalsFixture } from './terminals.ts';
 
-/** The whole API with the real domain and a real database. Every answer is validated against its schema. */
+/** The whole API with the real domain and a real database. Every response is validated against its schema. */
 
 export const moduleText =
   'name: m\nsupports: [{ platform: linux }]\nresources: [{ id: f, resource: { file-unix: { path: /f, content: x } } }]\n';

@@ -5,7 +5,7 @@ import { openTranscripts } from '../src/store/transcripts/transcripts.ts';
 import { say } from './say.ts';
 import { defaultRules, MemoryShell } from './terminals.ts';
 
-/** Records a shell that never stops. For each shown piece, prints the length and the hash of all output. */
+/** Records a shell that never stops. For each shown chunk, prints the length and the hash of all output. */
 const [directory, sessionId] = process.argv.slice(2) as [string, string];
 const transcripts = await openTranscripts(directory, systemClock);
 const recording = await transcripts.create(sessionId, (reason) => {
@@ -51,7 +51,7 @@ const seen = {
 };
 live.connect(seen, { operator_id: 'a', username: 'ada', mode: 'control', since: 1 });
 
-/** Fills the flow-control window. Some pieces are not valid UTF-8. */
+/** Fills the flow-control window. Some chunks are not valid UTF-8. */
 function speak(): void {
   while (said - given < 64 * 1024) {
     const text = `żółw ${said}\r\n`.repeat(20);

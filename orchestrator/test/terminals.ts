@@ -47,7 +47,7 @@ export class MemoryShell implements Shell {
     this.closed ??= reason;
   }
 
-  /** Sends output of the shell. */
+  /** Sends shell output. */
   says(text: string | Uint8Array): void {
     this.events.output(Buffer.from(text as string));
   }

@@ -27,14 +27,14 @@ export async function newAgentKey(): Promise<AgentKey> {
   return { privateKey, publicKey, nodeId: await idOfKey(publicKey) };
 }
 
-/** A link of an agent. The test controls every message. */
+/** An agent's link. The test controls every message. */
 export class TestAgent {
   readonly ws: WebSocket;
   readonly socket: TLSSocket;
   readonly key: AgentKey;
   readonly closed: Promise<{ code: number; reason: string }>;
   private readonly inbox: OrchestratorMessage[] = [];
-  /** Input received by channel, and the longest piece of it. */
+  /** Input received by channel, and its longest chunk. */
   readonly typed = new Map<number, Buffer>();
   longestPiece = 0;
   private readonly waiting = new Set<() => void>();
@@ -75,14 +75,15 @@ export class TestAgent {
     }
   }
 
-  /** Number of messages of this type in the inbox. */
+  /** Number of messages with this type in the inbox. */
   count(type: OrchestratorMessage['type']): number {
     return this.inbox.filter((message) => message.type === type).length;
   }
 
   private type(frame: Buffer): void {
     const terminal = decodeTerminalFrame(frame);
-    if (terminal === null) throw new Error(`a frame that is no terminal's: ${frame.toString('hex').slice(0, 64)}`);
+    if (terminal === null)
+      throw new Error(`a frame that does not belong to any terminal: ${frame.toString('hex').slice(0, 64)}`);
     const { channel, bytes } = terminal;
     this.typed.set(channel, Buffer.concat([this.typed.get(channel) ?? Buffer.alloc(0), bytes]));
     this.longestPiece = Math.max(this.longestPiece, bytes.length);

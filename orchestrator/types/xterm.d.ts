@@ -1,5 +1,5 @@
 /**
  * Replaces `@xterm/xterm` in the types of xterm's add-ons. Here the add-ons run in `@xterm/headless`, and the browser
- * package would add the types of the DOM to a program without one.
+ * package would add DOM types to a program without a DOM.
  */
 export type { IBufferRange, IMarker, ITerminalAddon, Terminal } from '@xterm/headless';

@@ -5,8 +5,8 @@ import { ConnectionTable } from './connection-table.ts';
 const table = (connections: number, exposedOfNetwork = connections + 1) =>
   new ConnectionTable<string>({ connections, exposedOfNetwork });
 
-describe('the share of a network', () => {
-  test('drops the oldest silent connection of the same network', () => {
+describe('the per-network share', () => {
+  test('drops the oldest silent connection from the same network', () => {
     const all = table(10, 2);
     expect(all.add('a1', 'A', false)).toBeNull();
     expect(all.add('a2', 'A', false)).toBeNull();
@@ -36,7 +36,7 @@ describe('the share of a network', () => {
     expect(all.size).toBe(2);
   });
 
-  test('counts neither signed-in connections nor those of trusted proxies toward the limit of a network', () => {
+  test('counts neither signed-in connections nor those of trusted proxies toward the per-network limit', () => {
     const all = table(100, 2);
     for (let at = 0; at < 50; at++) {
       expect(all.add(`signed in ${at}`, 'A', false)).toBeNull();
@@ -49,7 +49,7 @@ describe('the share of a network', () => {
   });
 });
 
-describe('requests of a connection', () => {
+describe('requests on a connection', () => {
   test('need no end once the connection is protected', () => {
     const all = table(2);
     all.add('a1', 'A', false);
@@ -62,7 +62,7 @@ describe('requests of a connection', () => {
 });
 
 describe('a full port', () => {
-  test('drops a silent connection of the network with the most connections', () => {
+  test('drops a silent connection from the network with the most connections', () => {
     const all = table(4);
     for (const [name, network] of [
       ['b1', 'B'],
@@ -74,7 +74,7 @@ describe('a full port', () => {
     expect(all.add('c1', 'C', false)).toEqual({ connection: 'a1', reason: 'full' });
   });
 
-  test('drops a silent connection of a small network before an idle one of a large network', () => {
+  test('drops a silent connection from a small network before an idle one from a large network', () => {
     const all = table(3);
     for (const name of ['a1', 'a2']) {
       all.add(name, 'A', false);
@@ -97,7 +97,7 @@ describe('a full port', () => {
     expect(all.add('b2', 'B', false)).toEqual({ connection: 'b2', reason: 'full' });
   });
 
-  test('keeps a silent connection of a small network while a large network fills the port', () => {
+  test('keeps a silent connection from a small network while a large network fills the port', () => {
     const all = table(8, 4);
     for (let at = 0; at < 8; at++) {
       all.add(`attacker ${at}`, at < 4 ? 'A' : 'B', false);
@@ -108,7 +108,7 @@ describe('a full port', () => {
     expect(all.add('attacker 8', 'A', false)).toEqual({ connection: 'attacker 8', reason: 'full' });
   });
 
-  test('drops an idle connection of a large network before a silent one of a much smaller network', () => {
+  test('drops an idle connection from a large network before a silent one from a much smaller network', () => {
     const all = table(8, 8);
     for (let at = 0; at < 7; at++) {
       all.add(`idle ${at}`, 'A', false);
@@ -119,7 +119,7 @@ describe('a full port', () => {
     expect(all.add('newcomer', 'D', false)).toEqual({ connection: 'idle 0', reason: 'full' });
   });
 
-  test('accepts a connection of a new network when the port is full of networks with one idle connection each', () => {
+  test('accepts a connection from a new network when the port is full of networks with one idle connection each', () => {
     const all = table(3);
     for (const name of ['a', 'b', 'c']) {
       all.add(name, name, false);
@@ -140,7 +140,7 @@ describe('a full port', () => {
     expect(all.add('b1', 'B', false)).toEqual({ connection: 'b1', reason: 'full' });
   });
 
-  test('accepts new connections after others have ended', () => {
+  test('accepts new connections after others have closed', () => {
     const all = table(1);
     all.add('a1', 'A', false);
     all.delete('a1');

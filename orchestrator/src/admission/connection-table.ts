@@ -3,7 +3,7 @@
  * those of trusted proxies, which carry many clients. All others are exposed: each network has a maximum share, and its
  * connections are dropped in this order:
  * 1. silent: no request has arrived;
- * 2. idle: requests were answered, and none is in progress;
+ * 2. idle: its requests have been served, and none is in progress;
  * 3. busy: a request is in progress.
  *
  * On a full port, only networks with at least half as many exposed connections as the largest network lose any.
@@ -16,7 +16,7 @@ export type DropReason = 'share' | 'full';
 
 export interface ConnectionLimits {
   readonly connections: number;
-  /** Maximum number of exposed connections of one network. */
+  /** Maximum exposed connections per network. */
   readonly exposedOfNetwork: number;
 }
 
@@ -81,7 +81,7 @@ export class ConnectionTable<T> {
     return true;
   }
 
-  /** Records that a request was answered. */
+  /** Records that a response was sent. */
   ended(connection: T): void {
     this.change(connection, (entry) => {
       entry.requests = Math.max(0, entry.requests - 1);
@@ -109,7 +109,7 @@ export class ConnectionTable<T> {
   }
 
   private victimOf(reason: DropReason, asking: Network, isProtected: boolean): Entry<T> | null {
-    // New connections of a network must not replace its busy ones.
+    // New connections from a network must not replace its busy ones.
     if (reason === 'share') return first<T>(asking, 'silent') ?? first<T>(asking, 'idle');
     let maxExposed = 0;
     for (const { exposed } of this.networks.values()) maxExposed = Math.max(maxExposed, exposed);
@@ -120,7 +120,7 @@ export class ConnectionTable<T> {
         // Clients are silent during their handshake. A small network must not lose these connections while a large one
         // has many.
         if (network.exposed * 2 < maxExposed) continue;
-        // Drops a connection only of a network with more connections than the requesting network.
+        // Drops a connection only from a network with more connections than the requesting network.
         if (network !== asking && !isProtected && network.exposed <= asking.exposed) continue;
         largest = network;
       }

@@ -18,7 +18,7 @@ export interface FairConnectionsOptions {
 /** Minimum interval between log lines about drops, in milliseconds. Drops between two lines are counted. */
 const logEveryMs = 60_000;
 
-/** Divides the connections of an HTTP or HTTPS server among networks, by the rules of {@link ConnectionTable}. */
+/** Divides an HTTP or HTTPS server's connections among networks, by the rules of {@link ConnectionTable}. */
 export class FairConnections {
   private readonly table: ConnectionTable<Socket>;
   private readonly isProxy: (address: string) => boolean;
@@ -56,17 +56,17 @@ export class FairConnections {
     );
   }
 
-  /** Number of open connections, and of connections dropped since the start. */
+  /** Number of open connections, and number dropped since startup. */
   get stats(): { open: number; dropped: Readonly<Record<DropReason, number>> } {
     return { open: this.table.size, dropped: this.droppedSinceStart };
   }
 
-  /** Protects the connection of a client that has shown a valid session, ticket, or token. */
+  /** Protects the connection of a client that presented a valid session, ticket, or token. */
   signedIn(socket: Socket): void {
     this.table.signedIn(this.acceptedOf(socket));
   }
 
-  /** Ends connections in their TLS handshake. Otherwise, `close` of the server would wait for them. */
+  /** Closes connections that are in their TLS handshake. Otherwise, the server's `close` would wait for them. */
   endHandshakes(): void {
     for (const socket of this.handshakes.values()) socket.destroy();
   }
@@ -77,7 +77,7 @@ export class FairConnections {
 
   /** @returns false if the connection was refused and closed */
   private add(socket: Socket, tls: boolean): boolean {
-    // Without a listener, an error of a waiting socket would end the process.
+    // Without a listener, an error on a waiting socket would crash the process.
     socket.on('error', ignore);
     const address = remoteIp(socket);
     if (address === '') {
@@ -113,7 +113,7 @@ export class FairConnections {
     this.unlogged = { count: 0, network: '' };
     this.log.warn(
       { dropped: count, open: this.table.size, newest_from: network },
-      'dropped API connections above the limit of one network or of the port',
+      'dropped API connections over the per-network or per-port limit',
     );
     this.clock.after(logEveryMs, () => this.writeLog());
   }

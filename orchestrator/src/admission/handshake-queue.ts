@@ -6,24 +6,23 @@ import type { AttendedClock } from './attended-clock.ts';
 import { interceptConnections, peerOf } from './intercept.ts';
 import { nextNetwork } from './next-network.ts';
 
-/** Limits of a handshake queue. Times are in milliseconds. */
+/** Handshake queue limits. Times are in milliseconds. */
 export interface HandshakeLimits {
   /** Maximum number of connections that occupy a slot, during their handshake or until their release. */
   readonly handshakesInFlight: number;
-  /** Maximum number of handshakes started in one turn of the event loop. */
+  /** Maximum number of handshakes started per event-loop turn. */
   readonly handshakesPerTurn: number;
   /** Time after which a connection loses its slot to the next one. Its handshake continues. */
   readonly handshakeSlotMs: number;
-  /** Time after which a TLS handshake is ended. */
+  /** Time after which a TLS handshake is aborted. */
   readonly handshakeTimeoutMs: number;
   /**
-   * Maximum number of connections of one network that have started and are not released. Includes connections that lost
-   * their slot.
+   * Maximum connections per network that have started and are not released. Includes connections that lost their slot.
    */
   readonly unfinishedOfNetwork: number;
-  /** Maximum number of sockets that wait for the start of their handshake. */
+  /** Maximum number of sockets that wait for their handshake to start. */
   readonly waitingSockets: number;
-  /** Maximum number of waiting sockets of one network. */
+  /** Maximum waiting sockets per network. */
   readonly waitingSocketsPerAddress: number;
   readonly waitingTimeoutMs: number;
 }
@@ -58,9 +57,9 @@ class Counts extends Map<string, number> {
 }
 
 /**
- * Starts the handshakes of a TLS server, a few at a time. Each handshake blocks the event loop for 0.5 ms, so thousands
- * of simultaneous clients would block all other work. Waiting sockets are not read. The network with the fewest slots
- * is served next, so that a peer with many sockets, silent or not, does not delay others. Create the server with
+ * Starts a TLS server's handshakes, a few at a time. Each handshake blocks the event loop for 0.5 ms, so thousands of
+ * simultaneous clients would block all other work. Waiting sockets are not read. The network with the fewest slots is
+ * served next, so that a peer with many sockets, silent or not, does not delay others. Create the server with
  * `pauseOnConnect`, and call `tick` a few times per second.
  */
 export class HandshakeQueue {
@@ -71,7 +70,7 @@ export class HandshakeQueue {
   private waitingCount = 0;
   /** Connections that have started and are not released, by peer, oldest first. */
   private readonly started = new Map<string, StartedConnection>();
-  /** Number of connections and slots of each network. */
+  /** Number of connections and slots per network. */
   private readonly unfinished = new Counts();
   private readonly slotsOf = new Counts();
   private slotsTaken = 0;
@@ -80,12 +79,12 @@ export class HandshakeQueue {
   private scheduled = false;
   private readonly mayBegin: (network: string) => boolean;
   private readonly startHandshake: (socket: Socket) => void;
-  /** Shared by all sockets, because a closure for each would use memory until its link ends. */
+  /** Shared by all sockets, because a closure for each would use memory until its link closes. */
   private readonly onClose: (this: Socket) => void;
 
   /**
-   * @param options.clock the queue calls `tick` of this clock
-   * @param options.mayBegin reports whether a handshake of the network may start now; called at each tick
+   * @param options.clock the queue calls this clock's `tick`
+   * @param options.mayBegin reports whether a handshake from the network may start now; called on each tick
    * @param options.until `handshake`: a slot is free after the handshake; otherwise, after the owner calls `release`
    */
   constructor(
@@ -121,7 +120,7 @@ export class HandshakeQueue {
     });
   }
 
-  /** Number of sockets dropped since the start because the queue was full or their wait timed out. */
+  /** Number of sockets dropped since startup because the queue was full or their wait timed out. */
   get dropped(): number {
     return this.droppedCount;
   }
@@ -131,7 +130,7 @@ export class HandshakeQueue {
   }
 
   private enqueue(socket: Socket): void {
-    // Without a listener, an error of a waiting socket would end the process.
+    // Without a listener, an error on a waiting socket would crash the process.
     socket.on('error', ignore);
     const network = networkOf(remoteIp(socket));
     const queue = this.waiting.get(network);
@@ -148,7 +147,7 @@ export class HandshakeQueue {
   }
 
   /**
-   * Drops the newest socket of the network with the most waiting sockets if the queue is full.
+   * If the queue is full, drops the newest socket from the network with the most waiting sockets.
    * @param asking waiting sockets of the new socket's network
    * @returns false if the new socket itself must be dropped
    */
@@ -167,7 +166,7 @@ export class HandshakeQueue {
     return this.waitingCount > 0 && this.slotsTaken < this.limits.handshakesInFlight;
   }
 
-  /** Starts a few handshakes in each turn of the event loop, so that timers and other sockets are served in between. */
+  /** Starts a few handshakes in each event-loop turn, so that timers and other sockets are served in between. */
   private schedule(): void {
     if (this.scheduled || !this.canStart) return;
     this.scheduled = true;
@@ -200,7 +199,7 @@ export class HandshakeQueue {
     return true;
   }
 
-  /** Removes the time limit of the connection's slot, because the server is processing the connection. */
+  /** Removes the time limit on the connection's slot, because the server is processing the connection. */
   keepSlot(socket: Socket): void {
     const connection = this.started.get(peerOf(socket));
     if (connection?.slot === 'held') connection.slot = 'kept';
@@ -227,7 +226,7 @@ export class HandshakeQueue {
     this.slotsTaken--;
   }
 
-  /** Frees the slots of slow handshakes, and ends handshakes and waits that take too long. Call from a timer. */
+  /** Frees the slots of slow handshakes, and aborts handshakes and waits that take too long. Call from a timer. */
   tick(): void {
     this.clock.tick();
     const now = this.clock.monotonic();
@@ -235,7 +234,8 @@ export class HandshakeQueue {
       const age = now - connection.since;
       if (age < this.limits.handshakeSlotMs) break;
       if (connection.slot === 'held') this.loseSlot(connection);
-      // Node's own timeout uses real time. After a long turn, it would end handshakes whose clients answered in time.
+      // Node's own timeout uses real time. After a long turn, it would abort handshakes whose clients responded in
+      // time.
       if (age >= this.limits.handshakeTimeoutMs) connection.handshake?.destroy();
     }
     for (const [ip, queue] of this.waiting) {

@@ -5,7 +5,7 @@ export const peerOf = (socket: Pick<Socket, 'remoteAddress' | 'remotePort'>): st
   `${socket.remoteAddress}|${socket.remotePort}`;
 
 /**
- * Calls `decide` instead of the server for each new socket.
+ * For each new socket, calls `decide` instead of the server.
  * @returns a function that passes a socket on to the server
  */
 export function interceptConnections(server: Server, decide: (socket: Socket) => void): (socket: Socket) => void {

@@ -20,10 +20,10 @@ describe('nextNetwork', () => {
     );
   });
 
-  test('admits the agents of a site in bounded time while silent networks occupy slots', () => {
+  test('admits a site’s agents in bounded time while silent networks occupy slots', () => {
     const slots = 128;
     const heldInSilenceMs = 1_000;
-    /** Simulates the queue. @returns milliseconds until all agents of the site are admitted */
+    /** Simulates the queue. @returns milliseconds until all of the site's agents are admitted */
     const simulate = (hostile: number, agents: number, agentMs: number) => {
       const slotsOf = new Map<string, number>();
       const ends: { at: number; network: string }[] = [];

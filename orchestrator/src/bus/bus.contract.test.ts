@@ -3,7 +3,7 @@ import type { Bus, Hint } from './bus.ts';
 import { createInProcessBus } from './in-process.ts';
 
 const work = (node_id: string): Hint => ({ type: 'work', node_id });
-/** The implementations under test. `complaints` collects errors of listeners. */
+/** The implementations under test. `complaints` collects listener errors. */
 const implementations: Record<string, (complaints: unknown[]) => Promise<Bus>> = {
   'in one process': async (complaints) => createInProcessBus((error) => complaints.push(error)),
 };
@@ -31,7 +31,7 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
   });
   afterEach(() => bus.close());
 
-  test('delivers every hint to every subscriber, in the order of publication', async () => {
+  test('delivers every hint to every subscriber, in publication order', async () => {
     const both = Promise.all([collect(bus, 3), collect(bus, 3)]);
     const hints = [work('a'), work('b'), { type: 'cancel', node_id: 'a', operation_id: 'o' } as const];
     for (const hint of hints) bus.publish(hint);
@@ -61,7 +61,7 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
     expect(complaints).toHaveLength(2);
   });
 
-  test('calls no listener after the end of its subscription, even for a pending hint', async () => {
+  test('calls no listener after it has unsubscribed, even for a pending hint', async () => {
     const received: Hint[] = [];
     const end = bus.subscribe((hint) => received.push(hint));
     const seen = collect(bus, 2);
@@ -72,7 +72,7 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
     expect(received).toEqual([]);
   });
 
-  test('delivers a hint of a listener in a later turn of the event loop', async () => {
+  test('delivers a hint that a listener published in a later event-loop turn', async () => {
     const end = bus.subscribe((hint) => {
       if (hint.type === 'work' && hint.node_id === 'a') bus.publish(work('b'));
     });

@@ -24,7 +24,7 @@ export type Hint =
   /** The approval status, name, or tags of this agent have changed. */
   | { type: 'agent_changed'; node_id: string }
   | { type: 'agent_linked'; node_id: string }
-  /** The agent has reported attributes that differ from those at its connect. */
+  /** The agent has reported attributes that differ from those it sent when it connected. */
   | { type: 'agent_attributes'; node_id: string }
   /** The agent has disconnected. Its last contact (Unix seconds) is recorded. */
   | { type: 'agent_departed'; node_id: string; heard_at: number }
@@ -39,7 +39,7 @@ export type Hint =
     }
   /** An operation has started or has new results. */
   | { type: 'operation_running'; operation_id: string; node_id: string; run_id: string | null }
-  /** A script of an operation has printed output. At most one hint per second and agent. */
+  /** A script in an operation has printed output. At most one hint per second and agent. */
   | { type: 'output'; node_id: string; operation_id: string; resource: string }
   | { type: 'run_ended'; run_id: string }
   /** A run was halted or cancelled. */
@@ -51,7 +51,7 @@ export type Hint =
   /** An operator has read some or all notifications. */
   | { type: 'notifications_read'; operator_id: string }
   | { type: 'operator_removed'; operator_id: string }
-  /** A sign-in session has ended before its expiry. `renewed_as` is the token hash of the session that renewed it. */
+  /** A sign-in session ended before it expired. `renewed_as` is the token hash of the session that renewed it. */
   | { type: 'session_ended'; token_hash: string; renewed_as: string | null }
   /** Audit events were recorded, but not yet chained. */
   | { type: 'audited' }
@@ -59,11 +59,11 @@ export type Hint =
   | { type: 'placed'; place: number };
 
 export interface Bus {
-  /** Notifies all subscribers in a later turn of the event loop. Never throws. */
+  /** Notifies all subscribers in a later event-loop turn. Never throws. */
   publish(hint: Hint): void;
   /** Resolves after all listeners have run for all published hints. */
   delivered(): Promise<void>;
-  /** @returns a function that ends the subscription */
+  /** @returns a function that unsubscribes the listener */
   subscribe(listener: (hint: Hint) => void): () => void;
   close(): Promise<void>;
 }

@@ -1,9 +1,9 @@
 import type { Bus, Hint } from './bus.ts';
 
 /**
- * Creates a bus within one process. Listeners run in a later turn of the event loop, in the order of the hints, never
- * inside the commit that publishes a hint.
- * @param onListenerError receives errors of listeners, which do not affect other listeners
+ * Creates a bus within one process. Listeners run in a later event-loop turn, in hint order, never inside the commit
+ * that publishes a hint.
+ * @param onListenerError receives listener errors; other listeners are still called
  */
 export function createInProcessBus(onListenerError: (error: unknown, hint: Hint) => void): Bus {
   const listeners = new Set<(hint: Hint) => void>();

@@ -14,7 +14,7 @@ export interface Tls {
 /** The addresses at which operators and machines reach this orchestrator, and its server names. */
 export class Addresses {
   readonly #config: Config;
-  /** Current certificate of the API in PEM; null for plain HTTP. */
+  /** The API's current certificate in PEM; null for plain HTTP. */
   certificate: string | null;
   /** The configured port; the actual port once the API listens. */
   apiPort: number;
@@ -36,13 +36,13 @@ export class Addresses {
     return this.#config.public_url?.replace(/\/+$/, '') ?? null;
   }
 
-  /** URL of the API for operators and other machines. */
+  /** API URL for operators and other machines. */
   get api(): string {
     const host = this.#config.advertised_host ?? hostname();
     return this.publicUrl ?? `${this.#scheme}://${bracketed(host)}:${this.apiPort}`;
   }
 
-  /** URL of the API at its listening address. */
+  /** API URL at its listening address. */
   get ownApi(): string {
     const { api_host } = this.#config;
     const host = api_host === '0.0.0.0' || api_host === '::' ? '127.0.0.1' : api_host;

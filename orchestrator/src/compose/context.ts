@@ -11,14 +11,14 @@ import { lastDriftId } from '../store/queries/drift.ts';
 import { lastOperationId } from '../store/queries/operations.ts';
 import type { Store } from './store.ts';
 
-/** Creates the dependencies that all modules of the domain share. */
+/** Creates the dependencies that all domain modules share. */
 export async function createContext(
   { db, secretKeys }: Store,
   { bus, clock, log, presence }: { bus: Bus; clock: Clock; log: Logger; presence: Presence },
 ): Promise<Context> {
   const ulid = monotonicFactory(bufferedRandom());
   // Operations run in the order of their ids, so ids must increase across restarts, even if the clock was set back. A
-  // finished drift check leaves only its drift record, which has the id of the operation.
+  // finished drift check leaves only its drift record, which has the operation's id.
   const ids = [(await db.get(lastOperationId, {}))?.operation_id, (await db.get(lastDriftId, {}))?.drift_id];
   const newestTime = Math.max(0, ...ids.filter((id) => id !== undefined).map((id) => decodeTime(id) + 1));
   const agentRecords = new AgentRecords(announcingEvents(db, bus));

@@ -42,7 +42,7 @@ export interface DomainParts {
 
 export type Domain = Awaited<ReturnType<typeof createDomain>>;
 
-/** Creates the modules of the domain, and interrupts the terminal sessions of the previous process. */
+/** Creates the domain modules, and marks terminal sessions from the previous process as interrupted. */
 export async function createDomain(parts: DomainParts, disposables: Disposables) {
   const { context, store, settings, dataDir, clock } = parts;
   const config = settings.current;

@@ -35,7 +35,7 @@ export class Schedules {
     this.#holder = `${hostname()}:${parts.dataDir}`;
   }
 
-  /** Starts all periodic work, once agents can connect. Resolves after the first round of upkeep. */
+  /** Starts all periodic work, once agents can connect. Resolves after the first round of maintenance. */
   async start(): Promise<void> {
     const { settings, domain, clock } = this.#parts;
     const upkeep = this.#startUpkeep();

@@ -27,7 +27,7 @@ import { Schedules } from './schedules.ts';
 import { Settings } from './settings.ts';
 import { openStore } from './store.ts';
 
-/** Creates, connects, and stops all components of the orchestrator. */
+/** Creates, connects, and stops all of the orchestrator's components. */
 
 export interface Running {
   apiUrl: string;
@@ -36,11 +36,10 @@ export interface Running {
   /** The orchestrator key, which agents pin, in hex. */
   publicKey: string;
   /**
-   * SHA-256 of the generated API certificate, in the notation of browsers; null without TLS or with a configured
-   * certificate.
+   * SHA-256 of the generated API certificate, in browser notation; null without TLS or with a configured certificate.
    */
   fingerprint: string | null;
-  /** Whether this start created the first operator. */
+  /** Whether the first operator was created at this startup. */
   bootstrapped: boolean;
   operators: boolean;
   /**
@@ -73,7 +72,7 @@ export async function startOrchestrator(config: Config, dataDir: string, options
     await disposables
       .dispose()
       .catch((fault: unknown) =>
-        options.log.error({ err: fault }, 'failed to release all resources after a failed start'),
+        options.log.error({ err: fault }, 'failed to release all resources after startup failed'),
       );
     throw error;
   }
@@ -167,7 +166,7 @@ interface ReloadParts {
   readonly domain: Domain;
   readonly log: Logger;
   /**
-   * Whether the API serves a generated certificate, which a configured certificate replaces only at the next start.
+   * Whether the API serves a generated certificate, which a configured certificate replaces only at the next restart.
    */
   readonly ownCertificate: boolean;
 }
@@ -203,11 +202,11 @@ const cutOffMs = 5_000;
 
 /** Stops serving requests and agents, then stops all other work. */
 async function stop({ app, gateway, domain, schedules, clock, log }: StopParts): Promise<void> {
-  // Refuses new requests, and answers those that wait for agents with the current state.
+  // Refuses new requests, and returns the current state to requests that wait for agents.
   app.drain();
   const cutOff = clock.after(cutOffMs, () => app.server.closeAllConnections());
   await schedules.stop();
-  // Terminals stop before the links, so that agents end their shells and clients receive the reason.
+  // Terminals stop before the links, so that agents terminate their shells and clients receive the reason.
   await domain.terminals.stop();
   await gateway.drain();
   domain.waiting.close();

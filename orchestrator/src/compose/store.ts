@@ -29,8 +29,8 @@ export interface StoreOptions {
 }
 
 /**
- * Opens the stores of a data directory, and migrates the database.
- * @throws DatabaseInUse, SchemaRefused, and errors of the database server or the disk
+ * Opens the stores in a data directory, and migrates the database.
+ * @throws DatabaseInUse, SchemaRefused, and database server or disk errors
  */
 export async function openStore(
   config: Config,

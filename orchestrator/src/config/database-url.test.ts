@@ -16,7 +16,7 @@ describe('DatabaseUrl', () => {
     expect(`${Object.values(url)}`).toBe('');
   });
 
-  test('prints a URL without a password in full', () => {
+  test('prints a URL in full if it has no password', () => {
     expect(String(new DatabaseUrl('postgresql:///fleet?user=muster&host=/run/postgresql'))).toBe(
       'postgresql:///fleet?user=muster&host=/run/postgresql',
     );

@@ -2,10 +2,10 @@ import { closest } from 'fastest-levenshtein';
 import type { z } from 'zod';
 import { configSchema, sectionOf } from './schema.ts';
 
-/** Errors in the configuration. The message is written for the author of the configuration. */
+/** Errors in the configuration. The message is written for the configuration's author. */
 export class ConfigError extends Error {}
 
-/** Describes every fault of a configuration, one per line. @param where returns the location of a value */
+/** Describes every fault in a configuration, one per line. @param where returns the location of a value */
 export function explain(error: z.ZodError, where: (path: readonly PropertyKey[]) => string): string {
   return error.issues
     .map((issue) => {

@@ -56,7 +56,7 @@ export function readFile(file: string): ReadFile {
   return { value: value as Raw, lineOf };
 }
 
-/** Removes the quoted source line from a message of the parser, because it may contain a token or a password. */
+/** Removes the quoted source line from a parser message, because it may contain a token or a password. */
 const withoutSource = (message: string): string =>
   (message.split('\n')[0] as string).replace(/:$/, '').replace(/: ".*"(?= at line \d+, column \d+$|$)/, '');
 

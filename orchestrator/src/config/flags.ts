@@ -86,7 +86,7 @@ export function wordsOf(args: readonly string[]): { words: string[]; rest: strin
   return { words: [...at.values()], rest: args.filter((_, index) => !at.has(index)) };
 }
 
-/** Separates the options of a command, with their values, from the options of the orchestrator. */
+/** Separates a command's options, with their values, from the orchestrator's options. */
 export function optionsOf(args: readonly string[], options: NonNullable<ParseArgsConfig['options']>) {
   const { tokens, values } = parseArgs({
     args: [...args],

@@ -143,7 +143,7 @@ describe('the configuration', () => {
     }
   });
 
-  test('reads the settings of remote write from the file and from variables, and never shows the password', () => {
+  test('reads the remote-write settings from the file and from variables, and never shows the password', () => {
     const path = file('metrics: { remote_write: { url: "https://a.example/api/v1/write", queue: 5000 } }\n');
     const env = {
       MUSTER_METRICS_POLL_INTERVAL: '30',

@@ -159,7 +159,7 @@ function isText(schema: unknown): boolean {
   return inner instanceof z.ZodString;
 }
 
-/** Converts text of flags and variables to the type of the key. */
+/** Converts text from flags and variables to the key's type. */
 function numeric(key: string, value: unknown, where: string): unknown {
   if (typeof value !== 'string') return value;
   const kind = configSchema.shape[key as keyof Config].unwrap();
@@ -188,7 +188,7 @@ function merge(under: Raw, over: Raw): Raw {
   return merged;
 }
 
-/** Returns the source of every value of a section, by dotted key. */
+/** Returns the source of every value in a section, by dotted key. */
 function sourced(part: Raw, source: Source, above = ''): Record<string, Source> {
   const found: Record<string, Source> = {};
   for (const [key, value] of Object.entries(part)) {

@@ -5,7 +5,7 @@ import { configSchema } from './schema.ts';
 describe('configuration reload', () => {
   const before = configSchema.parse({});
   const files = { ownCertificate: false };
-  test('lists keys that take effect immediately and at the next start, without values', () => {
+  test('lists keys that take effect immediately and after a restart, without values', () => {
     const after = configSchema.parse({
       api_port: 5000,
       metrics_token: 'sixteen-letters-or-more',
@@ -26,11 +26,11 @@ describe('configuration reload', () => {
     const second = configSchema.parse({ api_port: 5000, drift: { interval: 60 } });
     const current = reloaded(before, second);
     expect(changesOf(before, current, second, files)).toEqual({ now: [], atStart: ['api_port'] });
-    // This key returns to its value at the start.
+    // This key returns to its value at startup.
     expect(changesOf(before, current, before, files)).toEqual({ now: ['drift.interval'], atStart: [] });
   });
 
-  test('replaces a generated certificate with a configured certificate only at the next start', () => {
+  test('replaces a generated certificate with a configured certificate only at the next restart', () => {
     const named = configSchema.parse({ tls_cert: '/a', tls_key: '/b' });
     expect(changesOf(before, before, named, { ownCertificate: true })).toEqual({
       now: [],

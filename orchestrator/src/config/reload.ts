@@ -1,7 +1,7 @@
 import type { Invocation } from './read.ts';
 import type { Config } from './schema.ts';
 
-/** Settings that a reload applies. Changes of all other settings require a restart. */
+/** Settings that a reload applies. Changes to all other settings require a restart. */
 export const reloadable: readonly string[] = [
   'agents.daily_bytes',
   'audit.retention_days',
@@ -32,15 +32,15 @@ export const reloadable: readonly string[] = [
 export interface Changes {
   /** Settings that have changed since the last load, and take effect immediately. */
   readonly now: readonly string[];
-  /** Settings that differ from the configuration at the start, and take effect only after a restart. */
+  /** Settings that differ from the configuration at startup, and take effect only after a restart. */
   readonly atStart: readonly string[];
 }
 
 /**
- * @param start configuration at the start
+ * @param start configuration at startup
  * @param current current configuration
  * @param about `ownCertificate`: whether the API serves a generated certificate. A configured certificate replaces it
- * only at the next start.
+ * only at the next restart.
  * @returns names of the settings that differ; without values, which may be secret
  */
 export function changesOf(

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { DatabaseUrl, isDatabaseUrl } from './database-url.ts';
 
-/** Creates the schema of a section whose keys are all optional. */
+/** Creates the schema for a section whose keys are all optional. */
 function section<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   const object = z.strictObject(shape);
   return object.default(object.parse({}) as z.core.util.NoUndefined<z.output<typeof object>>);
@@ -259,7 +259,7 @@ export const configSchema = z.strictObject({
 });
 export type Config = z.infer<typeof configSchema>;
 
-/** Path of the JSON Schema of the configuration file, which editors use. */
+/** Path of the configuration file's JSON Schema, for editors. */
 export const configSchemaId = '/schemas/orchestrator.json';
 export function configJsonSchema(): object {
   const schema = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' });

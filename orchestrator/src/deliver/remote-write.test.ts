@@ -90,7 +90,7 @@ describe('a request', () => {
     ]);
   });
 
-  test('returns the beginning of an error answer as the reason', async () => {
+  test('returns the beginning of an error response as the reason', async () => {
     const end = await far((response) => response.writeHead(400, { 'retry-after': '7' }).end('out of order sample'));
     const batch = [{ nodeId: node, name: 'web-1', samples: [sampleAt(at, { load1: 1 })] }];
     const write = writing(end.url);

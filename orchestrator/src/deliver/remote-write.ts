@@ -20,7 +20,7 @@ const writeRequest = protobuf.Root.fromJSON({
   },
 }).lookupType('WriteRequest');
 
-/** Encodes the message that contains the samples of several agents. The protocol requires labels sorted by name. */
+/** Encodes the message that contains several agents' samples. The protocol requires labels sorted by name. */
 function writeRequestOf(batch: readonly NamedSamples[]): Uint8Array {
   const timeseries = [];
   for (const { nodeId, name, samples } of batch)

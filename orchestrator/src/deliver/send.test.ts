@@ -26,7 +26,7 @@ describe('send', () => {
     expect(end.arrived[0]?.headers).toMatchObject({ 'content-length': '10', connection: 'close' });
   });
 
-  test('sends the credentials of the URL', async () => {
+  test('sends the credentials in the URL', async () => {
     const end = await far();
     await send(post(end.url.replace('://', '://a%40b:c:d@')), open);
     expect(end.arrived[0]?.headers.authorization).toBe(`Basic ${Buffer.from('a@b:c:d').toString('base64')}`);
@@ -39,7 +39,7 @@ describe('send', () => {
     expect(target.arrived).toEqual([]);
   });
 
-  test('returns the delay of the Retry-After header', async () => {
+  test('returns the delay in the Retry-After header', async () => {
     const end = await far((response) => response.writeHead(429, { 'retry-after': '7' }).end());
     expect(await send(post(end.url), open)).toEqual({ status: 429, retryAfterMs: 7_000 });
     expect(retryAfter('Fri, 20 Nov 2026 08:00:10 GMT', Date.UTC(2026, 10, 20, 8))).toBe(10_000);
@@ -60,7 +60,7 @@ describe('send', () => {
     }
   });
 
-  test('returns the status of an answer with an endless body, and closes its connection', async () => {
+  test('returns the status of a response with an endless body, and closes its connection', async () => {
     const closed = Promise.withResolvers<void>();
     const end = await far((response, _, socket) => {
       socket.on('close', () => closed.resolve());
@@ -72,7 +72,7 @@ describe('send', () => {
     await closed.promise;
   });
 
-  test('returns the reason if the server does not answer', async () => {
+  test('returns the reason if the server does not respond', async () => {
     const end = await far((_, __, socket) => socket.resetAndDestroy());
     const reset = await far((_, __, socket) => socket.destroy());
     const noHttp = createTcp((socket) => socket.on('error', () => {}).end('SSH-2.0-OpenSSH\r\n'));

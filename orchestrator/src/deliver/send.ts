@@ -21,7 +21,7 @@ export interface SendLimits {
   readonly timeoutMs: number;
   readonly denyPrivate: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Maximum number of bytes of an error answer that are read as the reason. The default is 0. */
+  /** Maximum bytes to read from an error response as the reason. The default is 0. */
   readonly reasonBytes?: number | undefined;
   /** Replaces the system's resolver in tests. */
   readonly resolve?: typeof resolve | undefined;
@@ -47,10 +47,7 @@ export function guardedLookup(rule: { denyPrivate: boolean }, by: typeof resolve
 }
 
 const maxHeaderBytes = 16_384;
-/**
- * Maximum number of bytes of an unread body to drain before the connection is closed. Closing it earlier would reset
- * it.
- */
+/** Maximum bytes of an unread body to drain before the connection is closed. Closing it earlier would reset it. */
 const maxDrainBytes = 16_384;
 const maxDrainMs = 1_000;
 
@@ -75,7 +72,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
       limits.signal?.removeEventListener('abort', abort);
       finish(outcome);
     };
-    /** Resolves with the status of the answer. Set after the headers have arrived. */
+    /** Resolves with the status of the response. Set after the headers have arrived. */
     let answered: (() => void) | null = null;
     const { username, password } = url;
     const credentials = [username, password].map(decodeURIComponent).join(':');
@@ -131,7 +128,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
       limits.timeoutMs,
     );
     request.on('error', (error) => (answered ? answered() : end({ status: null, reason: reasonOf(error) })));
-    // The peer may close the connection without an answer or error.
+    // The peer may close the connection without a response or an error.
     request.on('close', () =>
       answered ? answered() : end({ status: null, reason: 'the connection ended without an answer' }),
     );
@@ -165,7 +162,7 @@ function reasonOf(error: Error): string {
   }
 }
 
-/** Returns the delay of a Retry-After header in milliseconds; null if it is neither seconds nor a date. */
+/** Returns the delay in a Retry-After header in milliseconds; null if it is neither seconds nor a date. */
 export function retryAfter(value: string | undefined, nowMs: number): number | null {
   if (value === undefined) return null;
   if (/^\d{1,9}(\.\d{1,6})?$/.test(value)) return Math.ceil(Number(value) * 1000);

@@ -1,12 +1,12 @@
 /**
  * Escapes untrusted text from machines, such as hostnames, for chat messages. Such text must not mention users, create
- * links, or imitate text of Muster.
+ * links, or imitate text from Muster.
  */
 
 /** Inserts a zero-width space after the scheme of URLs, so that clients do not turn them into links. */
 const unlinked = (text: string): string => text.replaceAll('://', ':\u200b//');
 
-/** Escapes Discord's Markdown. Mentions are disabled by a field of the message. */
+/** Escapes Discord's Markdown. Mentions are disabled by a message field. */
 export const forDiscord = (text: string): string => unlinked(text).replaceAll(/[\\*_~`|>#[\]()<@:-]/g, '\\$&');
 
 /** Escapes the special characters that begin Slack's mentions, links, and dates. */

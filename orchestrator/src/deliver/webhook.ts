@@ -3,7 +3,7 @@ import type { ChannelConfigs } from '@muster/protocol/http';
 import type { Message } from '../domain/notifications/delivery.ts';
 import type { Post } from './send.ts';
 
-/** Creates a POST of the unchanged event, with a signature if the channel has a secret. */
+/** Creates a POST that contains the unchanged event, with a signature if the channel has a secret. */
 
 const signatureOf = (secret: string, body: string): string =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;

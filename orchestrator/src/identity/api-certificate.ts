@@ -14,14 +14,14 @@ export interface ApiCertificate {
   key: string;
   /** In PEM. */
   certificate: string;
-  /** SHA-256 of the certificate in upper-case hex with colons, the notation of browsers. */
+  /** SHA-256 of the certificate in upper-case hex with colons, as browsers show it. */
   fingerprint: string;
 }
 
 /**
- * Loads the generated certificate of the API port, or creates it: for 127.0.0.1, localhost, and the advertised host,
+ * Loads the generated certificate for the API port, or creates it: for 127.0.0.1, localhost, and the advertised host,
  * with a P-256 key, because browsers refuse Ed25519. It is stored in the data directory, so that clients must trust it
- * only once. It is renewed with the same key if a host is missing, and 30 days before its expiry.
+ * only once. It is renewed with the same key if a host is missing, and 30 days before it expires.
  * @param advertisedHost name or IP address at which operators reach the API; null for none
  * @throws LoosePermissionsError if other users can access the directory or a file
  */

@@ -2,7 +2,7 @@ import { createPublicKey, hash, type KeyObject } from 'node:crypto';
 
 export { isUsablePublicKey } from '@muster/protocol';
 
-/** DER encoding of an Ed25519 SubjectPublicKeyInfo (RFC 8410), without the 32 bytes of the key at its end. */
+/** DER encoding of an Ed25519 SubjectPublicKeyInfo (RFC 8410), without the final 32 bytes, which are the key. */
 const spkiPrefix = Buffer.from('302a300506032b6570032100', 'hex');
 
 /** @param raw 32 bytes that `isUsablePublicKey` accepts */
@@ -10,9 +10,7 @@ export function publicKeyFromRaw(raw: Uint8Array): KeyObject {
   return createPublicKey({ key: Buffer.concat([spkiPrefix, raw]), format: 'der', type: 'spki' });
 }
 
-/**
- * Returns the 32 bytes of an Ed25519 public key, or of the public key of a private key; null for other kinds of keys.
- */
+/** Returns the 32 bytes of an Ed25519 public key, or of a private key's public key; null for other kinds of keys. */
 export function rawPublicKey(key: KeyObject): Buffer | null {
   if (key.asymmetricKeyType !== 'ed25519') return null;
   const publicKey = key.type === 'private' ? createPublicKey(key) : key;

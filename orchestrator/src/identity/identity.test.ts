@@ -42,7 +42,7 @@ describe('identity', () => {
 });
 
 describe('the API certificate', () => {
-  test('renews the certificate with the same key if a host is missing or its expiry is near', async () => {
+  test('renews the certificate with the same key if a host is missing or it expires soon', async () => {
     const first = await loadApiCertificate(dir, null);
     expect(await loadApiCertificate(dir, null)).toEqual(first);
     const wider = await loadApiCertificate(dir, 'muster.example');
@@ -83,8 +83,8 @@ describe('public keys', () => {
     expect(idOfRawKey(raw)).toBe(await idOfKey(raw));
   });
 
-  test('refuses every public key of small order, with either sign', () => {
-    // The encodings of the eight points of small order, from published test vectors for RFC 8032.
+  test('refuses every small-order public key, with either sign', () => {
+    // The encodings of the eight small-order points, from published test vectors for RFC 8032.
     const published = [
       '0000000000000000000000000000000000000000000000000000000000000000',
       '0100000000000000000000000000000000000000000000000000000000000000',

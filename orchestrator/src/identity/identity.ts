@@ -15,7 +15,7 @@ export interface Identity {
 }
 
 /**
- * Loads the identity of a data directory, or creates it.
+ * Loads the identity in a data directory, or creates it.
  * @throws LoosePermissionsError if other users can access the directory or the key
  */
 export async function loadIdentity(dataDir: string): Promise<Identity> {
@@ -29,7 +29,7 @@ export async function loadIdentity(dataDir: string): Promise<Identity> {
   const privateKey = createPrivateKey(pem);
   const publicKey = rawPublicKey(privateKey);
   if (publicKey === null) throw new Error(`${path} does not contain an Ed25519 key; restore the original file`);
-  // Agents ignore names and dates, so each start can create a new certificate with a long lifetime.
+  // Agents ignore names and dates, so a new certificate with a long lifetime can be created at each startup.
   const certificatePem = await selfSigned(privateKey, { commonName: 'muster orchestrator', hosts: [], days: 36_500 });
   return { publicKey, privateKeyPem: pem, certificatePem };
 }

@@ -31,7 +31,7 @@ function credential(text: string): NodeJS.ProcessEnv {
   return { CREDENTIALS_DIRECTORY: join(directory, 'credentials') };
 }
 
-describe('sources of keys', () => {
+describe('key sources', () => {
   test('reads keys from the environment, the credential, the configured file, and the data directory, without duplicates', async () => {
     const env: NodeJS.ProcessEnv = {
       MUSTER_SECRETS_KEY: `${hex(1)},${hex(2)}`,
@@ -50,7 +50,7 @@ describe('sources of keys', () => {
     expect((await load({ env: { ...env, MUSTER_SECRETS_KEY: '' } })).ids).toEqual(ids(5));
   });
 
-  test('adds and removes only keys in the file of the data directory', async () => {
+  test('adds and removes only keys in the data directory’s file', async () => {
     put('secrets.keys', hex(5));
     expect((await load()).canAdd).toBe(true);
     const given = await load({ env: { MUSTER_SECRETS_KEY: hex(1) } });
@@ -116,7 +116,7 @@ describe('refused keys', () => {
     expect(readFileSync(join(directory, 'secrets.keys'), 'utf8')).toBe(text);
   });
 
-  test('reports the line of an invalid key', async () => {
+  test('reports which line contains an invalid key', async () => {
     await expect(load({ file: put('given.key', `# mine\n${hex(1)}\nx\n`) })).rejects.toThrow(
       'given.key, line 3: a secrets key',
     );
@@ -126,7 +126,7 @@ describe('refused keys', () => {
     await expect(load({ file: join(directory, 'given.key') })).rejects.toThrow('given.key does not exist');
   });
 
-  test.each([0o644, 0o604, 0o660, 0o620, 0o602, 0o650])('refuses a configured file of mode %o', async (mode) => {
+  test.each([0o644, 0o604, 0o660, 0o620, 0o602, 0o650])('refuses a configured file with mode %o', async (mode) => {
     await expect(load({ file: put('given.key', hex(1), mode) })).rejects.toThrow('gives other users access to keys');
   });
 
@@ -143,7 +143,7 @@ describe('refused keys', () => {
 });
 
 describe('key changes', () => {
-  test('writes a new key to disk before its use, and removes a retired key from disk', async () => {
+  test('writes a new key to disk before it is used, and removes a retired key from disk', async () => {
     const keys = await load();
     const [former = ''] = keys.ids;
     await keys.add();

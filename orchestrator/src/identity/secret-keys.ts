@@ -10,7 +10,7 @@ const ownFileName = 'secrets.keys';
 
 /** An AES-256 key. Logs cannot contain its bytes, because they are in a `KeyObject`. */
 export interface SecretKey {
-  /** Truncated hash of the key, which reveals no part of the key. */
+  /** Truncated hash, which reveals no part of the key. */
   readonly id: string;
   readonly key: KeyObject;
 }
@@ -187,7 +187,7 @@ export async function loadSecretKeys({ dataDir, file, env, hasSecrets }: KeySour
   return new SecretKeys([made], ownFile);
 }
 
-/** Returns the ids of the keys in the text of a key file. @throws SecretKeysInvalid */
+/** Returns the ids of the keys in a key file's text. @throws SecretKeysInvalid */
 export const keyIdsOf = (text: string): string[] =>
   distinct(parseKeys(text, ownFileName)).map((bytes) => keyOf(bytes).id);
 

@@ -4,9 +4,9 @@
  *     muster-backup.json          header: {"muster_backup":1,"id":…,"created_at":…,"schema_version":…,…}
  *     keys/identity.key …         files of the data directory besides the database
  *     config/orchestrator.yml …   the configuration file, and certificates that it refers to
- *     terminals/ID.cast           transcripts, up to the length at the moment of the backup
+ *     terminals/ID.cast           transcripts, up to their length at the time of the backup
  *     metrics/00000001 …          samples, one JSON array per line: [node_id, collected_at, …]
- *     rows/00000001 …             an export of the database (transfer-format.ts), in pieces to concatenate
+ *     rows/00000001 …             an export of the database (transfer-format.ts), in chunks to concatenate
  *     manifest.json               {"entries":[{"name":…,"size":…,"sha256":…},…],…} of all entries before it
  *
  * So `age -d FILE | tar xzO --wildcards 'rows/*' | muster import -` works without `muster restore`.

@@ -19,9 +19,9 @@ import { BadArchive, readTar, type TarEntry } from './tar.ts';
 /** Reads a backup. Every entry must be known, be in order, and match its digest in the manifest. */
 
 export interface BackupVisitor {
-  /** Called first. An exception ends the read. */
+  /** Called first. An exception stops the read. */
   header(header: BackupHeader): Promise<void>;
-  /** Called for each file of the data directory and the configuration. */
+  /** Called for each file in the data directory and the configuration. */
   file(kind: 'keys' | 'config' | 'terminals', name: string, content: AsyncIterable<Buffer>): Promise<void>;
   /** Called once with all samples, one per line. */
   samples(content: AsyncIterable<Buffer>): Promise<void>;
@@ -135,7 +135,7 @@ async function readEntries(
   );
 }
 
-/** Iterates over the entries of a backup, and records the digest of each entry after reading the entry. */
+/** Iterates over a backup's entries, and records each entry's digest after reading it. */
 async function* knownEntries(archive: AsyncIterable<Uint8Array>, seen: ManifestEntry[]): AsyncGenerator<Entry> {
   for await (const { name, size, content } of readTar(archive)) {
     const kind = kindOf(name);
@@ -232,7 +232,7 @@ export async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<str
       rest = rest.subarray(at + 1);
     }
     if (rest.length > 1024 * 1024) throw new TransferRefused('a line of samples is too long');
-    // The piece may be a view of a buffer that is reused.
+    // The chunk may be a view of a buffer that is reused.
     rest = Buffer.from(rest);
   }
   if (rest.length > 0) throw new TransferRefused('the samples are truncated');

@@ -7,7 +7,7 @@ import { backupTarget, keepNewest, numberToKeep } from './backup-series.ts';
 const above = scratchDirectory('muster-series-');
 afterAll(() => rmSync(above, { recursive: true, force: true }));
 
-test('derives the file name of a backup from its time if the path is a directory, and otherwise uses the path', async () => {
+test('derives a backup’s file name from its time if the path is a directory, and otherwise uses the path', async () => {
   const now = Date.UTC(2026, 10, 20, 3, 4, 5, 678);
   expect(await backupTarget(above, now)).toEqual({
     file: join(above, 'muster-20261120T030405Z.backup'),

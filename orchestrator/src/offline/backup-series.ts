@@ -2,7 +2,7 @@ import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError } from '../config/faults.ts';
 
-/** A directory of backups that are named after their times, such as backups that a timer creates. */
+/** A directory of backups with their creation times in their names, such as backups that a timer creates. */
 
 const backupName = /^muster-\d{8}T\d{6}Z\.backup(\.partial)?$/;
 
@@ -26,7 +26,7 @@ export function numberToKeep(text: string | null): number | null {
 }
 
 /**
- * Removes all backups except the newest ones, and temporary files of killed commands. Does not remove other files.
+ * Removes all backups except the newest ones, and temporary files left by killed commands. Does not remove other files.
  * @returns names of the removed backups
  */
 export async function keepNewest(directory: string, keep: number): Promise<string[]> {

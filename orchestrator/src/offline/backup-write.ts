@@ -58,7 +58,7 @@ export interface BackupReport {
   readonly encrypted: boolean;
 }
 
-/** Approximate size of one entry of rows or samples, in bytes. */
+/** Approximate size of a `rows` or `metrics` entry, in bytes. */
 const pieceBytes = 4 * 1024 * 1024;
 /**
  * Growth of SQLite's log above which the backup is aborted, in bytes. SQLite cannot checkpoint the log while a snapshot
@@ -86,7 +86,7 @@ export async function writeBackup(
       await write(piece);
     }
   })();
-  // A failed write must also end the source.
+  // A failed write must also stop the source.
   drained.catch((error: Error) => gzip.destroy(error));
   const put = (piece: Uint8Array): Promise<void> =>
     new Promise((resolve, reject) => gzip.write(piece, (error) => (error ? reject(error) : resolve())));
@@ -328,7 +328,7 @@ class Archive {
     return true;
   }
 
-  /** Splits text into several entries of one folder. */
+  /** Splits text into several entries in one folder. */
   pieces(folder: string): { add(text: string): Promise<void>; end(): Promise<void> } {
     let count = 0;
     let lines: string[] = [];

@@ -225,7 +225,7 @@ describeDatabases('backup and restore', (fixture) => {
     await restoreTo(to, bytes);
     await expect(restoreTo(to, bytes)).rejects.toThrow('is not empty');
     const { aside } = await restoreTo(to, bytes, true);
-    // The database still has the marker of the first restore, so the second restore does not move the database aside.
+    // The database still has the marker from the first restore, so the second restore does not move the database aside.
     expect(aside.length).toBe(1);
     expect(readdirSync(to.dataDir).filter((name) => name.startsWith('before-restore-'))).toHaveLength(1);
     const domain = await openDomain(to.fixed);

@@ -138,7 +138,7 @@ async function intoFile(
   }
 }
 
-/** Returns a function that writes text, and resolves when the reader of the pipe has accepted the text. */
+/** Returns a function that writes text, and resolves when the pipe's reader has accepted the text. */
 const writerTo =
   (stream: NodeJS.WritableStream) =>
   (text: string): Promise<void> =>

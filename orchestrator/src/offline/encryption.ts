@@ -92,7 +92,7 @@ export function identitiesOf(file: string): string[] {
 /** Prompts at the terminal without echo, even if standard input and output are redirected. */
 export async function askPassphrase(question: string): Promise<string> {
   // Uses numeric descriptors. A FileHandle closes its descriptor when it is garbage-collected, and the number may then
-  // refer to a file of the backup.
+  // refer to a file in the backup.
   let input: ReadStream;
   let output: WriteStream;
   try {

@@ -4,7 +4,7 @@ import { DirectoryInUse, lockDirectory } from '../../../lib/src/instance-lock.ts
 import type { Config } from '../config/schema.ts';
 import { takePostgresLock } from '../store/postgres/postgres-lock.ts';
 
-/** The database of an offline command. The lock prevents an orchestrator from starting with this database. */
+/** An offline command's database. The lock prevents an orchestrator from starting with this database. */
 export type LockedDatabase = {
   /** Name of the database for messages, without a password. */
   readonly name: string;

@@ -5,8 +5,8 @@ import { scratchDirectory } from '../../test/scratch.ts';
 import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, markDatabase } from './restore-place.ts';
 
 /**
- * Tests that the directory has either the former or the new content after an interruption at any step, and that the
- * next start completes a restore that has begun to replace the content.
+ * Tests that the directory has either the former or the new content when a restore is interrupted at any step, and that
+ * the next startup completes a restore that has begun to replace the content.
  */
 const above = scratchDirectory('muster-restore-');
 let directory = '';
@@ -51,7 +51,7 @@ describe('a restored data directory', () => {
     expectRestored();
   });
 
-  test('prevents starts of the orchestrator after the database was committed, until the restore is complete', async () => {
+  test('prevents the orchestrator from starting after the database was committed, until the restore is complete', async () => {
     await startRestore();
     await markDatabase(directory, 'muster_before');
     // The restore fails twice. The second failure preserves the record of the committed database.

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { writePrivateFile } from '../../../lib/src/private-file.ts';
 
 /**
- * Restores into a data directory. The restore writes the new content to a folder of the directory, and then a marker
+ * Restores into a data directory. The restore writes the new content to a folder in the directory, and then a marker
  * file that declares the content complete. Then the new content replaces the former content; an interrupted replacement
  * can be resumed. No orchestrator starts before the restore is finished.
  */
@@ -23,7 +23,7 @@ const cleared = 'cleared';
 const database = 'database';
 
 export interface Restoring {
-  /** Path of the folder for the new content of the data directory. */
+  /** Path of the folder for the data directory's new content. */
   readonly content: string;
   /** Path of a folder for temporary files. */
   readonly scratch: string;
@@ -73,7 +73,7 @@ export async function markDatabase(dataDir: string, aside: string | null): Promi
 }
 
 /**
- * Marks the new content as complete, and finishes the restore. If it is interrupted, the next start finishes the
+ * Marks the new content as complete, and finishes the restore. If it is interrupted, the next startup finishes the
  * restore.
  * @param aside folder for the former content; null if the directory was empty
  */

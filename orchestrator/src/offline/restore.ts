@@ -54,7 +54,7 @@ const configurationFolder = 'restored-configuration';
 
 /**
  * Restores a backup.
- * @throws TransferRefused, LockError, and errors of the disk or the database server; nothing is changed in this case
+ * @throws TransferRefused, LockError, and disk or database server errors; nothing is changed in this case
  */
 export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
   const { config, dataDir } = options;
@@ -121,7 +121,7 @@ async function restoreLocked(
         const now = () => Math.floor(options.now() / 1000);
         if (locked?.kind === 'postgres') {
           const mark = await inspectPostgres(locked.url, restoredKey);
-          // A former restore of this backup was interrupted after its commit of the rows.
+          // A former restore of this backup was interrupted after it committed the rows.
           if (mark.rows && mark.setting?.includes((about as unknown as BackupHeader).id)) return;
           if (mark.rows && force) schema = `muster_before_restore_${stamp.toLowerCase().replace('-', '_')}`;
         }

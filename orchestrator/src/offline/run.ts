@@ -27,7 +27,7 @@ export async function runOffline(command: string, args: readonly string[], defau
     say(
       json
         ? visibleJson(JSON.stringify({ error: body, exit }))
-        : // Indents lines, so that a newline in a name cannot imitate a message of this program.
+        : // Indents lines, so that a newline in a name cannot imitate a message from this program.
           `muster ${command}: ${error.message.replaceAll('\n', '\n  ')}${more ? `\n${more}` : ''}`,
     );
     return exit;
@@ -58,7 +58,7 @@ export async function runOffline(command: string, args: readonly string[], defau
     stdout.write(found.usage);
     return 0;
   }
-  // The callback of a failed write reports that the reader of the output has exited.
+  // A failed write's callback reports that the output's reader has exited.
   stdout.on('error', () => {});
   try {
     const outcome = await found.run(given.config, given.dataDir, words, {

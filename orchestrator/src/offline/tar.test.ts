@@ -32,7 +32,7 @@ const entries = fc.array(fc.tuple(fc.stringMatching(/^[a-z]{1,8}\/[0-9]{1,8}$/),
 });
 
 describe('an archive', () => {
-  test('reads written archives in pieces of any size', async () => {
+  test('reads written archives in chunks of any size', async () => {
     await fc.assert(
       fc.asyncProperty(entries, fc.integer({ min: 1, max: 2000 }), async (given, length) => {
         const found = await read(inPieces(archiveOf(given), length));

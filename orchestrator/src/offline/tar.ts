@@ -36,7 +36,7 @@ export function tarHeader({ name, size }: TarEntry, seconds: number): Buffer {
   return header;
 }
 
-/** Returns the padding after the content of a file. @param size size of the content in bytes */
+/** Returns the padding after a file's content. @param size size of the content in bytes */
 export const tarPadding = (size: number): Buffer => Buffer.alloc((block - (size % block)) % block);
 
 export const tarEnd = (): Buffer => Buffer.alloc(2 * block);
@@ -95,8 +95,8 @@ class Source {
 }
 
 /**
- * Iterates over the entries of an archive. The caller must read the content of an entry before the next entry; unread
- * content is skipped.
+ * Iterates over an archive's entries. The caller must read an entry's content before the next entry; unread content is
+ * skipped.
  * @throws BadArchive if the archive is truncated or damaged
  */
 export async function* readTar(

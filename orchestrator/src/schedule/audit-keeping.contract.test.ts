@@ -29,7 +29,7 @@ function start(domain: Domain, { holder = 'one', retentionDays = 0, consumers = 
 }
 
 const head = async (domain: Domain) => (await readChainEnds(domain.context)).head.place;
-/** Waits for the work of a timer without advancing the test's clock. */
+/** Waits for a timer's work without advancing the test's clock. */
 const untilPlaced = async (domain: Domain, place: number) => {
   for (let tries = 0; tries < 6_000 && (await head(domain)) < place; tries++) await sleep(10);
   expect(await head(domain)).toBe(place);
@@ -157,7 +157,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     expect(await begin()).toBe(5);
   });
 
-  test('stops without an answer of the database', async () => {
+  test('stops even if the database does not respond', async () => {
     const domain = await openAt(await fixture.newAddress());
     const keeping = start(domain);
     await keeping.round();
@@ -167,7 +167,7 @@ describeDatabases('keeping the audit log', (fixture) => {
 
   // Only one process can use an SQLite file.
   if (fixture.kind === 'postgres')
-    test('maintains the audit log in one process at a time, which changes when the lease expires or is released', async () => {
+    test('maintains the audit log in one process at a time, and in another one after the lease expires or is released', async () => {
       const at = await fixture.newAddress();
       const one = await openAt(at);
       const two = await openAt(at);
@@ -179,7 +179,7 @@ describeDatabases('keeping the audit log', (fixture) => {
       expect(await head(two)).toBe(0);
       await first.round();
       expect(await head(two)).toBe(3);
-      // The first process is paused from this point.
+      // The first process is suspended from this point.
       await happen(one, 2);
       two.clock.advance(9_999);
       await second.round();
@@ -198,10 +198,10 @@ describeDatabases('keeping the audit log', (fixture) => {
       expect((await createVerifier(one.context).verify(new AbortController().signal)).ok).toBe(true);
     });
 
-  test('chains all events of a database without a chain, and sends no notifications of them', async () => {
+  test('chains all events in a database without a chain, and sends no notifications about them', async () => {
     const at = await fixture.newAddress();
     await (await fixture.open({ at, migrations: migrations.slice(0, 1) })).close();
-    // Creates the database of the first release.
+    // Creates a database as the first release does.
     const old = await fixture.open({ at, migrations: migrations.slice(0, 1) });
     const before = await openDomain({ ...fixture, open: async () => old } as DatabaseFixture);
     await happen(before, 1_100, 'agent.lost');

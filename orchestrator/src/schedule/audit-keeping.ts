@@ -43,7 +43,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       if (await sequencer.place(fence)) continue;
       if (clock.monotonic() >= pruneAt) {
         pruneAt = clock.monotonic() + pruneEveryMs;
-        // Runs in the background, because pruning may take long and new events must be chained.
+        // Runs in the background, because pruning may take a long time and new events must be chained in the meantime.
         pruning ??= prune(fence).finally(() => {
           pruning = null;
         });
@@ -60,7 +60,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
     }
   };
   const round = async () => {
-    // A round in progress may have missed the newest events, so wait for its end and run another round.
+    // A round in progress may have missed the newest events, so wait until it ends and run another round.
     while (running !== null) await (running as Promise<void>).catch(() => {});
     running = work();
     try {
@@ -101,7 +101,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       await pruning;
       // Stopping must succeed even if the database is unavailable. The lease then expires.
       await lease.release().catch((error: unknown) => {
-        context.log.warn({ err: error }, 'failed to release the lease of the audit log');
+        context.log.warn({ err: error }, 'failed to release the lease on the audit log');
       });
     },
   };

@@ -8,7 +8,7 @@ import {
 } from '../domain/fleet/disk-space.ts';
 import type { Context } from '../domain/shared/context.ts';
 
-/** Measures the free space of the data directory in the background, so that no request waits for it. */
+/** Measures the data directory's free space in the background, so that no request waits for it. */
 
 const defaultIntervalMs = 5_000;
 /**
@@ -22,7 +22,7 @@ const nearReserves = 4;
 export interface DiskGuardOptions {
   /** Reads free and total space from the file system. */
   usage(): Promise<DiskUsage>;
-  /** Returns the bytes to keep free; null derives them from the file system size. Called at each measurement. */
+  /** Returns the bytes to keep free; null derives them from the file system size. Called for each measurement. */
   reserve(): number | null;
 }
 

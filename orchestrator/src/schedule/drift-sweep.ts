@@ -11,7 +11,7 @@ const intervalMs = 1_000;
 const pullInMs = 3_600_000;
 
 export interface DriftSweepOptions extends SweepRules {
-  /** The lease of the drift sweep. Among processes that share the database, only its holder sweeps. */
+  /** The lease on the drift sweep. Among processes that share the database, only its holder sweeps. */
   readonly lease: Lease;
   /** Reports whether sweeps are paused. A paused sweep queues no checks. */
   readonly paused?: () => boolean;
@@ -89,7 +89,7 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
       await looking;
       await lease
         .release()
-        .catch((error: unknown) => context.log.warn({ err: error }, 'failed to release the lease of the drift sweep'));
+        .catch((error: unknown) => context.log.warn({ err: error }, 'failed to release the lease on the drift sweep'));
     },
   };
 }

@@ -40,7 +40,7 @@ describeDatabases('outbox', (fixture) => {
         giveUpAfter: 86_400,
         retentionDays: 30,
         lease: createLease(context, 'outbox', 'test'),
-        // Only servers that hang reach this timeout. All other servers answer immediately, even on a busy machine.
+        // Only servers that hang reach this timeout. All other servers respond immediately, even on a busy machine.
         timeoutMs: 120_000,
         ...options,
         ...more,
@@ -147,7 +147,7 @@ describeDatabases('outbox', (fixture) => {
     expect(one.arrived).toHaveLength(7);
   });
 
-  test('retries without a long delay, although the clock was hours ahead at the failure', async () => {
+  test('retries without a long delay, although the clock was hours ahead when the attempt failed', async () => {
     const { outbox, channel, happen, clock } = await open();
     const one = await channel(500);
     await happen('1');
@@ -174,7 +174,7 @@ describeDatabases('outbox', (fixture) => {
     expect(one.arrived).toHaveLength(2);
   });
 
-  test('records the failure and the recovery of a channel once, and notifies only other channels', async () => {
+  test('records once that a channel failed and recovered, and notifies only other channels', async () => {
     const { outbox, channel, happen, clock, events } = await open();
     const one = await channel(500);
     await happen('1');
@@ -228,7 +228,7 @@ describeDatabases('outbox', (fixture) => {
     const well = await channel();
     await happen(...Array.from({ length: 10 }, (_, at) => `${at}`));
     const turn = outbox.turn();
-    // All other channels receive all messages while each hanging channel waits for its first answer.
+    // All other channels receive all messages while each hanging channel waits for its first response.
     await Promise.all([well.seen(10), slow.seen(10)]);
     for (const end of hanging) expect(end.arrived).toHaveLength(1);
     const stopping = outbox.stop();
@@ -256,7 +256,7 @@ describeDatabases('outbox', (fixture) => {
     expect([...served.values()]).toEqual(Array.from({ length: 40 }, () => 3));
   });
 
-  test('uses the new configuration of a channel, and drops messages of a removed channel', async () => {
+  test('uses a channel’s new configuration, and drops messages to a removed channel', async () => {
     const { outbox, channel, happen, context, actor, clock } = await open();
     const broken = await channel(500);
     const mended = await channel();
@@ -307,14 +307,14 @@ describeDatabases('outbox', (fixture) => {
     expect(summaries(one)).toEqual(['1', '2']);
   });
 
-  test('redelivers a message with the same id after a kill between its delivery and the record of the delivery', async () => {
+  test('redelivers a message with the same id if the process is killed after delivering it and before recording that', async () => {
     const { outbox, channel, happen, at, db } = await open({
       lease: { hold: async () => null, release: async () => {} },
     });
     let kill = () => {};
     let answered = 0;
     const one = await channel((response) => {
-      // The third message has arrived, and the process is killed before its answer arrives.
+      // The third message has arrived, and the process is killed before the response arrives.
       if (++answered === 3) kill();
       else response.writeHead(200).end();
     });

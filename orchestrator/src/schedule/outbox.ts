@@ -16,7 +16,7 @@ import type { Context } from '../domain/shared/context.ts';
 import type { Lease } from '../domain/shared/leases.ts';
 
 /**
- * Sends the messages of the outbox. Each channel receives its messages in order, one at a time. Channels are served in
+ * Sends the messages in the outbox. Each channel receives its messages in order, one at a time. Channels are served in
  * parallel and take turns, so that a slow channel does not delay the other channels.
  */
 
@@ -28,9 +28,7 @@ const batch = 20;
 /** Maximum delay in milliseconds before a delivery is recorded. After a crash, unrecorded deliveries are repeated. */
 const recordIntervalMs = 200;
 const housekeepingMs = 60_000;
-/**
- * Maximum time in milliseconds that a stop waits for messages in flight. The next start resends aborted messages.
- */
+/** Maximum milliseconds to wait for messages in flight on shutdown. The next startup resends aborted messages. */
 const graceMs = 5_000;
 /** Milliseconds between attempts to record an outcome. */
 const recordRetryMs = 1_000;
@@ -45,7 +43,7 @@ export interface OutboxOptions {
   readonly retentionDays: number;
   /** Timeout of one attempt in milliseconds. */
   readonly timeoutMs?: number;
-  /** The lease of the outbox. Among processes that share the database, only its holder sends. */
+  /** The lease on the outbox. Among processes that share the database, only its holder sends. */
   readonly lease: Lease;
 }
 
@@ -119,7 +117,7 @@ class Sender implements Outbox {
     cancelTimer();
     await this.#options.lease
       .release()
-      .catch((error: unknown) => this.#context.log.warn({ err: error }, 'failed to release the lease of the outbox'));
+      .catch((error: unknown) => this.#context.log.warn({ err: error }, 'failed to release the lease on the outbox'));
   }
 
   get #mayRun(): boolean {
@@ -195,7 +193,7 @@ class Sender implements Outbox {
     let first = true;
     for (const next of sending.messages) {
       const attempt = await this.#attempt(sending, next.message);
-      // Without an attempt, or after a stop aborted the attempt, the channel has not failed.
+      // If there was no attempt, or it was aborted by stopping, the channel has not failed.
       if (attempt === null || (this.#abort.signal.aborted && !delivered(attempt))) break;
       if (!delivered(attempt)) {
         await writeDone();
@@ -212,7 +210,7 @@ class Sender implements Outbox {
   }
 
   /**
-   * Makes one attempt after waiting for a free slot. Slots are granted in the order of the calls.
+   * Makes one attempt after waiting for a free slot. Slots are granted in call order.
    * @returns null if this process has lost the lease or is stopping
    */
   async #attempt({ target }: Sending, message: Sending['messages'][number]['message']): Promise<Attempt | null> {
@@ -232,14 +230,14 @@ class Sender implements Outbox {
 
   /**
    * Records outcomes, and retries until a write succeeds. The channel receives no message in the meantime. Stops
-   * retrying only when stopping; the next start then resends the delivered messages.
+   * retrying only when stopping; the next startup then resends the delivered messages.
    */
   async #record(write: () => Promise<void>): Promise<void> {
     for (;;)
       try {
         return await write();
       } catch (error) {
-        this.#context.log.error({ err: error }, 'failed to record the outcome of a delivery; will retry');
+        this.#context.log.error({ err: error }, 'failed to record a delivery outcome; will retry');
         if (this.#stopped) return;
         await Promise.race([
           new Promise<void>((resolve) => this.#clock.after(recordRetryMs, resolve)),

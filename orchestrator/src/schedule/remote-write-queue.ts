@@ -6,7 +6,7 @@ const maxAgents = 100_000;
 /** Number of taken samples after which the array is compacted. */
 const compactAt = 10_000;
 
-/** Queue of samples for remote write. Samples of one agent are in the order of their times. */
+/** Queue of samples for remote write. Each agent's samples are in chronological order. */
 export class RemoteWriteQueue {
   readonly #capacity: number;
   /** Time of the newest queued sample by agent. */
@@ -24,9 +24,9 @@ export class RemoteWriteQueue {
   }
 
   /**
-   * Adds samples that are newer than the last queued sample of the agent. @param latest maximum time of samples to add,
-   * in Unix seconds @returns the numbers of skipped samples, and of oldest samples that were dropped because the queue
-   * was full
+   * Adds samples that are newer than the agent's last queued sample. @param latest maximum time of samples to add, in
+   * Unix seconds @returns the numbers of skipped samples, and of oldest samples that were dropped because the queue was
+   * full
    */
   add(nodeId: string, samples: readonly Sample[], latest: number): { skipped: number; dropped: number } {
     let last = this.#newest.get(nodeId) ?? Number.NEGATIVE_INFINITY;

@@ -195,7 +195,7 @@ describe('remote write', () => {
     await remote.stop();
   });
 
-  test('sends each sample once, and skips old samples and samples of the far future', async () => {
+  test('sends each sample once, and skips old samples and samples from the far future', async () => {
     const { remote, now, requests } = started();
     remote.take('a', [sampleAt(now - 30), sampleAt(now - 60)]);
     remote.take('a', [sampleAt(now - 30), sampleAt(now - 60), sampleAt(now)]);
@@ -243,7 +243,7 @@ describe('remote write', () => {
     expect(failing.requests).toHaveLength(2);
   });
 
-  test('sends each sample at most once and in order, and counts every sample, for any sequence of answers', async () => {
+  test('sends each sample at most once and in order, and counts every sample, for any sequence of responses', async () => {
     const answers = fc.array(fc.constantFrom(204, 204, 400, 413, 429, 500, 404), { maxLength: 60 });
     const takes = fc.array(
       fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.integer({ min: -5000, max: 400 }), fc.integer({ min: 1, max: 48 })),

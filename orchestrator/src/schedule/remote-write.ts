@@ -10,7 +10,7 @@ import { RemoteWriteQueue } from './remote-write-queue.ts';
  * work waits for the remote server. Samples that exceed the queue or that the server refuses are dropped and counted.
  */
 export interface RemoteWrite {
-  /** Queues stored samples of one agent. Skips samples that are not newer than the last queued sample of the agent. */
+  /** Queues one agent's stored samples. Skips samples that are not newer than the agent's last queued sample. */
   take(nodeId: string, samples: readonly Sample[]): void;
   stats(): RemoteWriteStats;
   /** Makes one attempt to write the queued samples, for at most 3 s. */
@@ -24,7 +24,7 @@ export interface RemoteWriteStats {
   readonly overflowed: number;
   /** Samples that the remote server refused permanently. */
   readonly refused: number;
-  /** Samples skipped because they were not newer than the queued samples of their agent, or too far in the future. */
+  /** Samples skipped because they were not newer than their agent's queued samples, or too far in the future. */
   readonly passedOver: number;
   /** Failed attempts that are retried. */
   readonly retries: number;
@@ -40,7 +40,7 @@ export interface RemoteWriteLoop {
 
 /** Maximum number of samples in one request. Each has about a dozen points. */
 const samplesOfBatch = 200;
-/** Milliseconds that the first sample of a batch waits for more samples. */
+/** Milliseconds that the first sample in a batch waits for more samples. */
 const gatherMs = 1_000;
 const timeoutMs = 30_000;
 const minBackoffMs = 500;
@@ -49,7 +49,7 @@ const maxBackoffMs = 60_000;
 const maxRetryAfterMs = 600_000;
 /**
  * Maximum number of requests for one batch. A remote server refuses a whole request for one out-of-order series. The
- * batch is then split into halves, so that samples of other agents are stored. The maximum shrinks while no sample is
+ * batch is then split into halves, so that other agents' samples are stored. The maximum shrinks while no sample is
  * accepted, because some servers refuse every request.
  */
 const maxParts = 32;
@@ -85,7 +85,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
     if (queue.length > 0) wake();
   }
 
-  /** Writes a batch. @returns false if the stop began before the remote server answered */
+  /** Writes a batch. @returns false if stopping began before the remote server responded */
   async function send(
     batch: readonly ForwardedSample[],
     parts: { left: number },

@@ -16,7 +16,7 @@ import { createHealth, type Health } from '../domain/shared/health.ts';
 /** Periodic maintenance, with one timer for all tasks. */
 
 const intervalMs = 5_000;
-/** Rounds between deletions of sign-in sessions. Expired sessions are refused even before their deletion. */
+/** Rounds between two deletions of sign-in sessions. Expired sessions are refused even before they are deleted. */
 const sessionsEvery = 60;
 /** Rounds between deletions of old payloads, tokens, history, and recordings. */
 const pruneEvery = 720;
@@ -24,7 +24,7 @@ const pruneEvery = 720;
 const formerSecretsEvery = 12;
 
 export interface Upkeep {
-  /** Runs one round. For tests and the start. */
+  /** Runs one round. For tests and startup. */
   round(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -91,7 +91,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       () => endFinishedRuns(context),
       () => lostAgents.round(),
     );
-    // Skips the first round to shorten the start.
+    // Skips the first round to shorten startup.
     if (no % pruneEvery === pruneEvery - 1)
       await each(
         () => prunePayloads(context),
@@ -127,7 +127,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
   const schedule = () => {
     cancelTimer = clock.after(intervalMs, () => {
       running = round()
-        .catch((error: unknown) => context.log.error({ err: error }, 'upkeep failed; will retry'))
+        .catch((error: unknown) => context.log.error({ err: error }, 'periodic maintenance failed; will retry'))
         .then(() => {
           if (!stopped) schedule();
         });

@@ -11,7 +11,7 @@ const write = (terminal: Terminal, bytes: string | Uint8Array) =>
   new Promise<void>((resolve) => terminal.write(bytes, resolve));
 const recorded = (text: string) => Buffer.from(outputLines(1, Buffer.from(text)));
 
-/** Returns the visible content of a terminal, and the modes that affect keys and mouse. */
+/** Returns a terminal's visible content, and the modes that affect keys and mouse. */
 function look(terminal: Terminal) {
   const { active } = terminal.buffer;
   const rows = Array.from({ length: terminal.rows }, (_, y) => {
@@ -19,7 +19,7 @@ function look(terminal: Terminal) {
     return Array.from({ length: terminal.cols }, (_, x) => {
       const cell = line?.getCell(x);
       const shown = cell?.getChars() || ' ';
-      // Only the background of a blank cell is visible.
+      // Only a blank cell's background is visible.
       const front = shown === ' ' ? '' : `${cell?.isBold()}${cell?.getFgColorMode()}.${cell?.getFgColor()}`;
       return `${shown}${front}${cell?.getBgColorMode()}.${cell?.getBgColor()}${cell?.isInverse()}`;
     }).join('|');
@@ -118,7 +118,7 @@ test('shows the same screen after any output, on the main and the alternate scre
   );
 });
 
-test('applies size changes of the terminal', async () => {
+test('applies terminal size changes', async () => {
   const lines = Buffer.from(
     outputLines(1, Buffer.from('\x1b[2;3rone')) + resizeLine(2, 20, 5) + outputLines(3, Buffer.from('\x1b[5;18Hend')),
   );

@@ -35,7 +35,7 @@ const observesMigrations = ({ migrations, onMigrated, onProgress }: OpenOptions)
 
 let migrated: Buffer | undefined;
 
-/** Returns the content of a SQLite file with the current schema. All tests of a process share it. */
+/** Returns the content of a SQLite file with the current schema. All tests in a process share it. */
 function migratedSqlite(): Buffer {
   if (migrated) return migrated;
   const directory = scratchDirectory('muster-sqlite-');

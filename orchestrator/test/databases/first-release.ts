@@ -3,7 +3,7 @@ import type { Database } from '../../src/store/database.ts';
 import { defineQuery } from '../../src/store/query.ts';
 import { statement } from '../../src/store/transaction.ts';
 
-/** Data of a database with the first schema: an agent, its applied state, drift, interrupted runs, events. */
+/** The data in a database with the first schema: an agent, its applied state, drift, interrupted runs, events. */
 
 const node = 'ab'.repeat(16);
 const id = (n: number) => `01HF7YAT00000000000000000${n}`;

@@ -8,7 +8,7 @@ export interface Databases {
    * @param template the database to copy; by default empty
    */
   createDatabase(template?: string): Promise<string>;
-  /** Returns every row of every table of a database as text, by table. */
+  /** Returns every row in a database as text, by table. */
   dump(url: string): Promise<Map<string, string>>;
   /** Drops the created databases, and closes the connection to the server. */
   dropDatabases(): Promise<void>;
@@ -63,7 +63,7 @@ async function query<Row>(url: string, text: string | { text: string; rowMode: '
   }
 }
 
-/** @param onLost called when the server ends the connection */
+/** @param onLost called when the server closes the connection */
 async function connect(url: string, onLost: () => void = () => {}): Promise<Client> {
   const client = new Client({ connectionString: url }).on('error', onLost);
   await client.connect();

@@ -77,7 +77,7 @@ export async function startPostgres(): Promise<PostgresServer> {
         while (existsSync(`/proc/${pid}`)) await sleep(5);
       },
       async start() {
-        // Child processes of the server may hold resources slightly longer.
+        // The server's child processes may hold resources slightly longer.
         for (let attempt = 1; ; attempt++)
           try {
             await server.start();
@@ -90,7 +90,7 @@ export async function startPostgres(): Promise<PostgresServer> {
           }
       },
       async stop() {
-        // Without a server process, the stop would wait forever.
+        // Without a server process, stopping would wait forever.
         if (running) await server.stop();
         rmSync(directory, { recursive: true, force: true });
       },

@@ -13,11 +13,11 @@ declare module 'vitest' {
 }
 
 /**
- * Runs once before all test files. Starts one server with a template database of the current schema. A server for each
- * file and migrations for each test took a quarter of the suite's time.
+ * Runs once before all test files. Starts one server with a template database that has the current schema. A server for
+ * each file and migrations for each test took a quarter of the suite's time.
  */
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  // The server's package ends an idle process with exit code 0, even if tests failed.
+  // The server's package terminates an idle process with exit code 0, even if tests failed.
   process.prependListener('beforeExit', () => {
     if (process.exitCode) process.exit();
   });
