@@ -4,7 +4,7 @@ import { decodeTime } from 'ulid';
 import { fromJson } from '../../store/json-text.ts';
 import { acknowledgedSeq, advanceSpool } from '../../store/queries/agents/agents.ts';
 import { assignmentAuditing } from '../../store/queries/assignments.ts';
-import { putOutput, putResourceResults } from '../../store/queries/operation-results.ts';
+import { deleteResourceResults, putOutput, putResourceResults } from '../../store/queries/operation-results.ts';
 import {
   markRunning,
   type ReportedOperation,
@@ -152,10 +152,17 @@ async function commit(
       if (!ending.has(operation_id))
         statements.push(statement(markRunning, { operation_id, now: seconds(context.now()) }));
     } else if (report.type === 'results') {
-      const tally = tallyOf(operation_id);
+      const before = tallyOf(operation_id);
+      // An agent starts plans over after a restart, and applies only continue.
+      const startsOver = row.kind !== 'apply' && report.position === 0 && before.next > 0;
+      const tally = startsOver ? { ...before, next: 0 } : before;
       const accepted = keepResults(report, row.kind, await sentNames(row), tally, allowed);
       if ('fault' in accepted) return violation(accepted);
       tallies.set(operation_id, accepted.tally);
+      if (startsOver) {
+        statements.push(statement(deleteResourceResults, { operation_id }));
+        fresh.delete(operation_id);
+      }
       const results = fresh.get(operation_id) ?? new Map<number, ResourceResult>();
       fresh.set(operation_id, results);
       for (const { position, result } of accepted.rows) results.set(position, result);

@@ -273,6 +273,21 @@ describeDatabases('operations', (fixture) => {
     expect(resources).toEqual([a, b, c, d]);
   });
 
+  test('shows the last attempt of a plan that its agent started over', async () => {
+    const { domain, context, agent, submit, report } = await open(fixture);
+    const id = await submit('plan');
+    await domain.links.nextOperation(agent.id);
+    const results = (position: number, ...some: Result[]) =>
+      ({ type: 'results', operation_id: id, position, results: some }) as const;
+    const planned = (identity: string, diff: string) => resultOf({ identity, status: 'would_change', diff });
+    await report([{ type: 'accepted', operation_id: id }, results(0, planned('/a', 'old'), planned('/b', 'old'))]);
+    const last = [planned('/a', 'new'), planned('/b', 'new')] as [Result, Result];
+    await report([results(0, last[0])]);
+    await report([results(1, last[1]), ...reportsOf(id, [], { now: domain.now() }).slice(1)]);
+    const { resources } = await getOperation(context, id);
+    expect(resources).toEqual(last);
+  });
+
   test('reads results from an earlier release, which stored each in its own row', async () => {
     const { context, submit } = await open(fixture);
     const id = await submit();

@@ -13,6 +13,11 @@ export const putResourceResults = defineQuery(
       .onConflict((c) => c.columns(['operation_id', 'position']).doNothing()),
 );
 
+/** For a plan that its agent starts over. */
+export const deleteResourceResults = defineQuery('operations/delete results', (db, p: { operation_id: string }) =>
+  db.deleteFrom('operation_resources').where('operation_id', '=', p.operation_id),
+);
+
 const pageRows = 1000;
 
 /** Rows with positions greater than `after`. Limited to about `bytes` in total, but returns at least one row. */
