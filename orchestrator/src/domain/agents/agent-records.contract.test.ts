@@ -178,4 +178,15 @@ describeDatabases('agents in memory', (fixture) => {
       });
     expect((await page()).map(({ tags }) => tags)).toEqual(ids.map(() => ({ role: 'web' })));
   });
+
+  test('keeps one record of an agent for all pages that contain it', async () => {
+    const { domain } = await openAlone(fixture);
+    const { actor } = await newAdmin(domain);
+    const { id } = await newAgent(domain, actor, 'web-1');
+    const records = new AgentRecords(domain.db);
+    const page = (key: string) => records.page(key, () => domain.db.all(agentsByIds, { ids: [id] }));
+    await page('first');
+    await page('second');
+    for (const key of ['first', 'second']) expect((await page(key))[0]).toBe(records.find(id));
+  });
 });

@@ -169,6 +169,8 @@ export class AgentRecords {
   }
 
   #add(record: AgentRecord): void {
+    // A kept page would keep the replaced record in memory.
+    if (this.#records.has(record.nodeId)) this.#recordsOfPages.clear();
     this.#drop(record.nodeId);
     this.#records.set(record.nodeId, record);
     if (record.name !== null) this.#idsByName.set(record.name, record.nodeId);
