@@ -50,12 +50,20 @@ describe('pages as JSON arrays', () => {
   });
 
   test('keeps a limited number of bytes, from the pages that were read last', () => {
-    const pages = new JoinedPages<{ n: number }>(2 * 2 * '[{"n":1},{"n":2},{"n":3}]'.length);
+    const pages = new JoinedPages<{ n: number }>(2 * (500 + 2 * '[{"n":1},{"n":2},{"n":3}]'.length));
     const at = (offset: number) => pages.join({ limit: 3, offset }, items);
     const [one, two] = [at(1), at(2)];
     expect(at(1)).toBe(one);
     at(3);
     expect(at(1)).toBe(one);
     expect(at(2)).not.toBe(two);
+  });
+
+  test('keeps a limited number of empty pages', () => {
+    const pages = new JoinedPages<{ n: number }>(10_000);
+    const at = (offset: number) => pages.join({ limit: 3, offset }, []);
+    const one = at(1);
+    for (let offset = 2; offset < 50; offset++) at(offset);
+    expect(at(1)).not.toBe(one);
   });
 });

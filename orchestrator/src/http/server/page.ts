@@ -77,8 +77,10 @@ export class JoinedPages<T> {
   }
 }
 
+/** Bytes of a page besides its JSON, so that empty pages count too. */
+const pageOverhead = 500;
 /** A page also keeps its items, which have the same size. */
-const sizeOf = ({ body }: JoinedPage<unknown>): number => 2 * body.json.length;
+const sizeOf = ({ body }: JoinedPage<unknown>): number => 2 * body.json.length + pageOverhead;
 
 /** Returns a complete list of items as JSON, which is written while the list is read. */
 export function inChunks<T>(parts: AsyncIterable<readonly Buffer[]>): Chunked<T> {

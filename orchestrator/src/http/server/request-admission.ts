@@ -68,19 +68,19 @@ export class RequestAdmission {
   }
 
   #tokenHash({ raw: { socket }, headers: { authorization } }: FastifyRequest): string {
-    let hashes = this.#tokenHashes.get(socket);
-    const known = hashes?.get(authorization);
-    if (known !== undefined) return known;
-    const tokenHash = hashToken(requireToken(authorization));
-    if (hashes === undefined || hashes.size >= maxTokens) {
-      hashes = new Map();
-      this.#tokenHashes.set(socket, hashes);
-    }
-    hashes.set(authorization, tokenHash);
-    return tokenHash;
+    return this.#tokenHashes.get(socket)?.get(authorization) ?? hashToken(requireToken(authorization));
   }
 
   #counted(session: Session, request: FastifyRequest): Session {
+    const { raw, headers } = request;
+    let hashes = this.#tokenHashes.get(raw.socket);
+    if (hashes?.has(headers.authorization) !== true) {
+      if (hashes === undefined || hashes.size >= maxTokens) {
+        hashes = new Map();
+        this.#tokenHashes.set(raw.socket, hashes);
+      }
+      hashes.set(headers.authorization, session.token_hash);
+    }
     this.#parts.onSignedIn(request);
     this.#rates.session(session.token_hash);
     return session;
