@@ -83,3 +83,15 @@ test('does not show the first agents of another sign-in', async () => {
   await vi.waitFor(() => expect(firstAgents()).toEqual(agents));
   expect(first).toHaveBeenCalledTimes(1);
 });
+
+test('requests the first agents again when a sign-in was confirmed late', async () => {
+  const { agents, first, pending } = await pendingSignIn();
+  const now = vi.spyOn(performance, 'now');
+  onTestFinished(() => now.mockRestore());
+  now.mockReturnValue(1_000);
+  requestFirstAgents({ ...pending, call: async () => [] as never });
+  now.mockReturnValue(31_001);
+  await pending.begin();
+  await vi.waitFor(() => expect(firstAgents()).toEqual(agents));
+  expect(first).toHaveBeenCalledTimes(1);
+});

@@ -45,13 +45,18 @@ const sortOfPage = () => firstAgentsSort(new URLSearchParams(window.location.sea
 
 /** The first agents, requested for a sign-in that waits for confirmation. */
 interface EarlyAgents {
-  readonly person: Person;
   readonly sort: AgentSort;
+  /** `performance.now()` of the request. */
+  readonly requestedAt: number;
   readonly request: Promise<Agent[]>;
   /** Undefined until the response arrives. */
   agents: Agent[] | undefined;
 }
-let early: EarlyAgents | null = null;
+/** The agents of a sign-in that is refused leave the memory with its person. */
+const early = new WeakMap<Person, EarlyAgents>();
+
+/** Maximum age of agents that are shown before the list of all agents arrives, in milliseconds. */
+const maxEarlyAge = 30_000;
 
 /**
  * Requests the first agents before the operator confirms a sign-in, so that the page has rows to show as soon as the
@@ -61,8 +66,8 @@ export function requestFirstAgents({ person, call }: PendingSignIn): void {
   const sort = sortOfPage();
   if (sort === null) return;
   const request = call(listAgents, { query: firstPage(sort) });
-  const requested: EarlyAgents = { person, sort, request, agents: undefined };
-  early = requested;
+  const requested: EarlyAgents = { sort, requestedAt: performance.now(), request, agents: undefined };
+  early.set(person, requested);
   request.then(
     (agents) => {
       requested.agents = agents;
@@ -81,13 +86,15 @@ export function prefetchAgents(person: Person): void {
   const sort = sortOfPage();
   if (sort !== null) {
     const first = firstAgents(sort);
-    const found = early?.person === person && early.sort === sort ? early : null;
+    const requested = early.get(person);
+    const isFresh = requested !== undefined && performance.now() - requested.requestedAt <= maxEarlyAge;
+    const found = isFresh && requested.sort === sort ? requested : null;
     void queryClient.prefetchQuery({
       ...first,
       ...(found && { queryFn: (context) => found.request.catch(() => first.queryFn(context)) }),
       ...(found?.agents && { initialData: found.agents }),
     });
   }
-  early = null;
+  early.delete(person);
   void queryClient.prefetchQuery(agentList);
 }
