@@ -163,14 +163,14 @@ export class AgentRecords {
         key,
         records.map(({ nodeId }) => nodeId),
       );
-      this.#recordsOfPages.set(key, records);
+      // A page larger than the cache has records that were dropped already.
+      if (records.every((record) => this.#records.get(record.nodeId) === record))
+        this.#recordsOfPages.set(key, records);
     }
     return records;
   }
 
   #add(record: AgentRecord): void {
-    // A kept page would keep the replaced record in memory.
-    if (this.#records.has(record.nodeId)) this.#recordsOfPages.clear();
     this.#drop(record.nodeId);
     this.#records.set(record.nodeId, record);
     if (record.name !== null) this.#idsByName.set(record.name, record.nodeId);
@@ -178,20 +178,21 @@ export class AgentRecords {
     for (const oldest of this.#records.keys()) {
       if (this.#bytes <= this.#maxBytes) return;
       this.#drop(oldest);
-      // Their pages would keep dropped records in memory.
-      this.#recordsOfPages.clear();
     }
   }
 
   #drop(nodeId: string): void {
     const record = this.#records.get(nodeId);
     if (record === undefined) return;
+    // A kept page would keep the dropped record in memory.
+    this.#recordsOfPages.clear();
     this.#records.delete(nodeId);
     this.#bytes -= record.bytes;
     if (record.name !== null) this.#idsByName.delete(record.name);
   }
 
   #dropAll(): void {
+    this.#recordsOfPages.clear();
     this.#records.clear();
     this.#idsByName.clear();
     this.#bytes = 0;
@@ -202,9 +203,13 @@ export class AgentRecords {
     if (changes === this.#outsideChanges) return;
     this.#outsideChanges = changes;
     this.#drops++;
-    this.#recordsOfPages.clear();
-    this.#pages.clear();
+    this.#forgetPages();
     this.#dropAll();
+  }
+
+  #forgetPages(): void {
+    this.#pages.clear();
+    this.#recordsOfPages.clear();
   }
 
   #dropChanged({ statements }: Unit): void {
@@ -212,8 +217,7 @@ export class AgentRecords {
       const effect = this.#effectOf(query);
       if (effect === null) continue;
       this.#drops++;
-      this.#recordsOfPages.clear();
-      if (effect.ids) this.#pages.clear();
+      if (effect.ids) this.#forgetPages();
       if (effect.of === 'one') this.#drop((params as { node_id: string }).node_id);
       else this.#dropAll();
     }
