@@ -85,12 +85,13 @@ async function load(server: Server, seconds: number, wishes: LoadOptions['wishes
     seconds,
     rate: options.rate ? Number(options.rate) : options.url || options.layer ? null : sessions * rateOfSession,
   } satisfies LoadOptions);
-  const seen = await new Promise<LoadSeen>((resolve) =>
+  const seen = await new Promise<LoadSeen>((resolve, reject) => {
     child.on('message', (message: LoadSeen | 'open') => {
       if (message === 'open') ({ cpuSecs } = usageOf(server.pid));
       else resolve(message);
-    }),
-  );
+    });
+    child.once('disconnect', () => reject(new Error('the client ended before it sent its figures')));
+  });
   const { latencies } = seen;
   const perCpuSecond = latencies.length / (usageOf(server.pid).cpuSecs - cpuSecs);
   return { ...seen, perCpuSecond, p50Ms: median(latencies) };

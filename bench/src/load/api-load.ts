@@ -65,10 +65,11 @@ process.once('message', async ({ url, wishes = [], tokens, connections, seconds,
   });
   const seen = await run;
   const secs = (performance.now() - openedAt) / 1000;
-  process.send?.({
+  const figures: LoadSeen = {
     requestsPerSecond: latencies.length / secs,
     latencies,
     failed: seen.non2xx + seen.errors,
-  } satisfies LoadSeen);
-  process.disconnect();
+  };
+  // A disconnect before the callback would drop what the pipe has no room for.
+  process.send?.(figures, () => process.disconnect());
 });

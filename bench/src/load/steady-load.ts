@@ -73,7 +73,8 @@ process.once('message', async ({ url, ca, token, paths, perSecond, seconds }: St
     asking.push(ask(paths[turn % paths.length]!, due));
   }
   await Promise.all(asking);
-  process.send?.({ latencies, resets, failures, failed } satisfies SteadyLoadSeen);
   agent.destroy();
-  process.disconnect();
+  const seen: SteadyLoadSeen = { latencies, resets, failures, failed };
+  // A disconnect before the callback would drop what the pipe has no room for.
+  process.send?.(seen, () => process.disconnect());
 });
