@@ -40,6 +40,7 @@ export async function seedAgentsInto(db: Database, count: number): Promise<void>
           attributes: attributes as never,
           initial_hostname: name,
           initial_ip: '192.0.2.1',
+          remote_ip: '192.0.2.1',
           now,
           pin_source: 'flag',
           enrolment_token_id: null,

@@ -46,13 +46,11 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
     // The agent was removed after its key was looked up. Only an agent's first key may create a record.
     if (!known && node_id !== idOfRawKey(Buffer.from(hello.public_key, 'hex')))
       return refuse('unavailable', 'the agent was removed while it was connecting', 1);
-    let singly = true;
     try {
       if (!known || (known.status === 'pending' && hello.token !== null)) {
         const enrolled = await enrol(context, hello, from, known, pending);
-        if (enrolled) singly = enrolled.announced;
-        else if (!known) return refuse('token_invalid', 'the enrollment token is not valid', retrySecs);
-        else context.log.warn({ node_id }, 'ignored invalid enrollment token of pending agent');
+        if (!enrolled && !known) return refuse('token_invalid', 'the enrollment token is not valid', retrySecs);
+        if (!enrolled) context.log.warn({ node_id }, 'ignored invalid enrollment token of pending agent');
       }
     } catch (error) {
       if (!(error instanceof MusterError)) throw error;
@@ -65,7 +63,8 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
       throw error;
     }
     const ended = await findEnded(context, hello, node_id);
-    const row = await recordConnected(context, usage, hello, from, known, singly);
+    // The transaction that enrolled a new agent recorded that it is connected.
+    const row = await (known ? recordConnected(context, usage, hello, from) : readAgent(context, node_id));
     if (!row) return refuse('removed', 'an operator removed this agent', limits.rejectedRetryAfterSecs);
     const acknowledged = (await db.get(acknowledgedSeq, { node_id }))?.seq ?? 0;
     return {
@@ -78,7 +77,7 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
 }
 
 /**
- * Commits a new agent's record, or the changes that a token makes to a pending one.
+ * Commits a new agent's record with its connection, or the changes that a token makes to a pending agent.
  * @returns null if the token is not valid
  */
 async function enrol(
@@ -91,8 +90,10 @@ async function enrol(
   for (let attempt = 1; ; attempt++) {
     const enrolled = await enrolStatements(context, hello, from, known, pending);
     if (enrolled === null) return null;
+    const isReported = !known && enrolled.announced;
+    const connected = isReported ? [audited(context, connectedHappening(hello, from, enrolled.label))] : [];
     try {
-      await context.db.write({ name: 'agents/enrol', statements: enrolled.statements });
+      await context.db.write({ name: 'agents/enrol', statements: [...enrolled.statements, ...connected] });
     } catch (error) {
       // The agent to displace has reconnected, was approved, or was already displaced.
       if (error instanceof MusterError && error.code === 'agent_changed' && attempt < 5) continue;
@@ -136,9 +137,7 @@ type AgentRow = NonNullable<Awaited<ReturnType<typeof readAgent>>>;
 const readAgent = ({ db }: Context, node_id: string) => db.get(agentById, { node_id });
 
 /**
- * Records that the agent is connected, and an event if the connection is notable.
- * @param known the agent's record before this hello
- * @param singly whether a new agent gets its own event
+ * Records that a known agent is connected, and an event if the connection is notable.
  * @returns the agent's record; undefined if it was removed concurrently
  */
 async function recordConnected(
@@ -146,8 +145,6 @@ async function recordConnected(
   usage: AgentUsage,
   hello: Hello,
   from: Caller,
-  known: AgentRow | undefined,
-  singly: boolean,
 ): Promise<AgentRow | undefined> {
   for (let attempt = 1; ; attempt++) {
     const row = await readAgent(context, from.node_id);
@@ -164,9 +161,9 @@ async function recordConnected(
       now: from.now,
     };
     const label = row.name ?? row.initial_hostname;
-    const happening = singly ? connectionHappening(known && row, hello, from, label) : null;
+    const happening = connectionHappening(row, hello, from, label);
     // The agent chooses its version, and possibly its address, so these events count against its daily limit.
-    const isOften = known !== undefined && happening?.type === 'agent.connected';
+    const isOften = happening?.type === 'agent.connected';
     const hasEvent = !isOften || (await usage.today(row.node_id)).events < usage.limits.events;
     const write = (more: Statement[]) =>
       context.db.write({
@@ -194,19 +191,16 @@ async function recordConnected(
  * Returns the event for a new link, or null. Most links cause no event, because thousands of agents reconnect after
  * each restart and short interruptions are not notable. Unapproved agents cause none, so that they cannot fill the log
  * by reconnecting.
- * @param known the record after the previous link; undefined for a new agent
+ * @param known the record after the previous link
  */
 function connectionHappening(
-  known: Pick<AgentRow, 'status' | 'lost_at' | 'remote_ip' | 'agent_version'> | undefined,
+  known: Pick<AgentRow, 'status' | 'lost_at' | 'remote_ip' | 'agent_version'>,
   hello: Pick<Hello, 'agent_version'>,
-  from: { node_id: string; remote_ip: string; now: number },
+  from: Pick<Caller, 'node_id' | 'remote_ip'>,
   label: string,
 ): Happening | null {
-  const agent = { type: 'agent', id: from.node_id, name: label } as const;
-  const metadata = { ip: from.remote_ip, agent_version: hello.agent_version };
-  const summary = `agent ${label} connected from ${from.remote_ip}`;
-  const connected = { type: 'agent.connected', actor: agent, target: agent, summary, metadata } as const;
-  if (known === undefined) return connected;
+  const connected = connectedHappening(hello, from, label);
+  const { metadata, summary } = connected;
   if (known.lost_at !== null)
     return {
       ...connected,
@@ -223,6 +217,17 @@ function connectionHappening(
     summary: `${summary}${moved ? `, previously from ${known.remote_ip}` : ''}${changed ? `, now version ${hello.agent_version}` : ''}`,
     metadata: { ...metadata, former_ip: known.remote_ip, former_agent_version: known.agent_version },
   };
+}
+
+function connectedHappening(
+  hello: Pick<Hello, 'agent_version'>,
+  from: Pick<Caller, 'node_id' | 'remote_ip'>,
+  label: string,
+) {
+  const agent = { type: 'agent', id: from.node_id, name: label } as const;
+  const metadata = { ip: from.remote_ip, agent_version: hello.agent_version };
+  const summary = `agent ${label} connected from ${from.remote_ip}`;
+  return { type: 'agent.connected', actor: agent, target: agent, summary, metadata } as const satisfies Happening;
 }
 
 /**

@@ -177,6 +177,8 @@ async function freeName({ db }: Context, candidates: readonly string[], nodeId: 
 
 export interface Enrolment {
   statements: Statement[];
+  /** The agent's name in events. */
+  label: string;
   /** Whether a new agent gets its own event. Otherwise, a later event counts it together with others. */
   announced: boolean;
   /** The node id of the pending agent that the new agent displaces. */
@@ -203,9 +205,9 @@ export async function enrolStatements(
     if (!token || token.revoked_at !== null || token.expires_at <= now || token.uses_left < 1) return null;
   }
   const approve = token?.approve === 1;
-  // The agent is already pending, and this token does not approve it, so the token is not used up.
-  if (known && !approve) return { statements: [], announced: true, displaced: null };
   let name: string | null = known?.name ?? null;
+  // The agent is already pending, and this token does not approve it, so the token is not used up.
+  if (known && !approve) return { statements: [], label: name ?? hello.hostname, announced: true, displaced: null };
   const statements: Statement[] = [];
   if (token)
     statements.push(
@@ -243,6 +245,7 @@ export async function enrolStatements(
         attributes: toJson(hello.attributes),
         initial_hostname: hello.hostname,
         initial_ip: from.remote_ip,
+        remote_ip: from.remote_ip,
         now,
         pin_source: hello.pin_source,
         enrolment_token_id: token?.id ?? null,
@@ -252,8 +255,8 @@ export async function enrolStatements(
   }
   const tags = token ? fromJson(token.tags) : {};
   for (const [key, value] of Object.entries(tags)) statements.push(statement(putTag, { node_id, key, value }));
+  const label = name ?? hello.hostname;
   if (!known || approve) {
-    const label = name ?? hello.hostname;
     const trust = hello.pin_source === 'first_use' ? '; it trusted the orchestrator key on first use' : '';
     const happening = {
       actor: { type: 'agent', id: node_id, name: label },
@@ -275,5 +278,5 @@ export async function enrolStatements(
       if (announced) statements.push(audited(context, waits));
     }
   }
-  return { statements, announced, displaced };
+  return { statements, label, announced, displaced };
 }

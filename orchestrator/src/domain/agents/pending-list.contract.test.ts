@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, type Domain, type Key, newAdmin, newKey, openDomain } from '../../../test/domain.ts';
 import { listAudit } from '../audit/audit.ts';
@@ -35,7 +35,7 @@ describeDatabases('pending agents', (fixture) => {
     expect(left).toHaveLength(5);
     expect(left).toContain(machine.key.id);
     expect(left).not.toContain(flood[0]?.id);
-    expect(domain.hints).toContainEqual({ type: 'agent_removed', node_id: flood[0]?.id });
+    await vi.waitFor(() => expect(domain.hints).toContainEqual({ type: 'agent_removed', node_id: flood[0]?.id }));
     // The displaced agent may reconnect, and is then treated as new.
     expect((await connect(domain, flood[0] as Key, {}, '203.0.113.1')).admitted).toBe(true);
   });

@@ -127,6 +127,7 @@ export const agentNames = defineQuery('agents/names', (db, p: { ids: readonly st
   db.selectFrom('agents').select(['node_id', 'name']).where(d.isIn('node_id', p.ids)),
 );
 
+/** Inserts a connected agent. */
 export const insertAgent = defineQuery(
   'agents/insert',
   (
@@ -140,6 +141,7 @@ export const insertAgent = defineQuery(
       attributes: JsonText<StringMap>;
       initial_hostname: string;
       initial_ip: string;
+      remote_ip: string;
       now: number;
       pin_source: string;
       enrolment_token_id: string | null;
@@ -154,6 +156,7 @@ export const insertAgent = defineQuery(
       attributes: p.attributes,
       initial_hostname: p.initial_hostname,
       initial_ip: p.initial_ip,
+      remote_ip: p.remote_ip,
       connected_at: p.now,
       updated_at: p.now,
       last_seen_at: p.now,
