@@ -101,7 +101,7 @@ const running = (program: Program, timeoutMs = 180_000) =>
     async () => {
       if (program.ending) throw new Error('`npm start` has exited');
       const text = program.lastLines(100).join('\n');
-      return text.includes('Ctrl-C stops') ? text : null;
+      return text.includes('Ctrl-C stops Muster') ? text : null;
     },
     timeoutMs,
   );

@@ -3,10 +3,10 @@ import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { isName } from '@muster/protocol';
-import type { Agent } from '@muster/protocol/http';
 import { builtConsole } from '../build/build-console.ts';
 import { CliFailure, muster, root } from '../suite/cli.ts';
 import { type Program, ProgramError } from '../suite/program.ts';
+import { announcement } from './announcement.ts';
 import { makeFolder } from './folder.ts';
 import { approvedAgent, enrolmentToken, nameProfile, operatorKey } from './local.ts';
 import { informativeLines } from './log-lines.ts';
@@ -68,8 +68,6 @@ async function requirePorts({ apiPort, agentHost, agentPort }: StartOptions): Pr
   }
 }
 
-const isLoopback = (host: string): boolean => /^(127\..*|::1|localhost)$/.test(host);
-
 /** Returns the address at which the local agent connects to the port: a wildcard address is not a destination. */
 function ownAddress(agentHost: string): string {
   if (agentHost === '0.0.0.0' || agentHost === '::') return '127.0.0.1';
@@ -87,46 +85,14 @@ async function prepareConsole(): Promise<void> {
   }
 }
 
+/** Returns a path relative to the working directory if it is below it. */
+function shownPath(path: string): string {
+  const inside = relative(process.cwd(), path);
+  return inside === '' || inside.startsWith('..') ? path : inside;
+}
+
 function print(lines: string[]): void {
   console.log(lines.join('\n'));
-}
-
-interface Running {
-  ready: { api_url: string; agent_port: number; fingerprint?: string };
-  /** Suffix for commands to this orchestrator. */
-  suffix: string;
-  self: Agent;
-  /** Path of the operator key if this start created it; otherwise null. */
-  made: string | null;
-  username: string;
-  dataDir: string;
-  agentHost: string;
-}
-
-function announce({ ready, suffix, self, made, username, dataDir, agentHost }: Running): void {
-  const inside = relative(process.cwd(), dataDir);
-  const shown = inside === '' || inside.startsWith('..') ? dataDir : inside;
-  const isRoot = process.getuid?.() === 0;
-  const opened = !isLoopback(agentHost);
-  print([
-    'Muster is running.',
-    '',
-    `  orchestrator  ${ready.api_url}`,
-    ...(ready.fingerprint === undefined ? [] : [`  certificate   ${ready.fingerprint}`]),
-    `  console       ${ready.api_url}/, in a browser; npx muster web-login${suffix} prints a link that signs you in`,
-    `  agents        connect to port ${ready.agent_port}${opened ? ` of ${agentHost}` : ', from this machine only; open it with: npm start -- --agent-host 0.0.0.0'}`,
-    `  agent         ${self.name}: this machine, ${self.status}${isRoot ? '' : `; as ${userInfo().username} it can change only what you can`}`,
-    `  operator      ${username}${made === null ? '' : `, with a new key: ${made}`}`,
-    `  data          ${shown}, logs in ${join(shown, 'log')}, agent configuration in ${join(shown, 'agent.yml')}`,
-    '',
-    'Next, in another terminal, in this folder:',
-    '',
-    `  npx muster agents list${suffix}`,
-    `  npx muster modules upload examples/motd.yml${suffix}`,
-    `  npx muster plan ${self.name} -m motd${suffix}`,
-    '',
-    'Ctrl-C stops both.',
-  ]);
 }
 
 async function start(options: StartOptions): Promise<void> {
@@ -178,7 +144,21 @@ async function start(options: StartOptions): Promise<void> {
   try {
     const up = await Promise.race([bringUp(), programs.stopRequested, programs.failure]);
     if (up) {
-      announce({ ...up, made, username, dataDir, agentHost: options.agentHost });
+      const isRoot = process.getuid?.() === 0;
+      print(
+        announcement({
+          apiUrl: up.ready.api_url,
+          agentPort: up.ready.agent_port,
+          fingerprint: up.ready.fingerprint ?? null,
+          agent: up.self,
+          suffix: up.suffix,
+          user: isRoot ? null : userInfo().username,
+          operator: username,
+          newKey: made,
+          dataDir: shownPath(dataDir),
+          agentHost: options.agentHost,
+        }),
+      );
       await Promise.race([programs.stopRequested, programs.failure]);
     }
     print(['', 'Stopping …']);
