@@ -458,6 +458,8 @@ describeDatabases('the audit log', (fixture) => {
       expect(await prune(0)).toBe(0);
       await setAuditRetention(context, actor, 3);
       expect(await prune(1)).toBe(0);
+      await setAuditRetention(context, actor, 0);
+      expect(await prune(1)).toBe(0);
       await setAuditRetention(context, actor, null);
       expect(await prune(1)).toBe(30);
       expect((await listAudit(context, { event_type: 'audit.pruned' })).events).toMatchObject([
