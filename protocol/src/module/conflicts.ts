@@ -53,7 +53,11 @@ export function conflictingPairs(
   return pairs;
 }
 
-function canBothApply(one: Contender, other: Contender, clauses: readonly Conditions[]): boolean {
+/**
+ * Reports whether both resources may apply to one agent.
+ * @param clauses the agents in question; an empty list stands for every agent
+ */
+export function canBothApply(one: Contender, other: Contender, clauses: readonly Conditions[]): boolean {
   if (one.resource === other.resource) return false;
   const both = together(one.when, other.when);
   if (both === undefined) return false;

@@ -1,5 +1,6 @@
 export { type BodyFault, type DeferredText, resourceBodyFaults } from './body.ts';
 export { type AgentFacts, own as ownFact } from './conditions.ts';
+export { conflictsBetween, type ModuleConflict } from './conflicts-between.ts';
 export type { Conditions, Json, ModuleDocument, Parameter, ParameterType, ResourceDeclaration } from './document.ts';
 export { escapeExpressions, parseExpressions } from './expression/expression.ts';
 export { type KindField, kindFields } from './kind-fields.ts';
@@ -18,9 +19,10 @@ export {
 } from './kinds.ts';
 export { type Order, stableOrder } from './order.ts';
 export { parameterValues } from './parameters.ts';
-export { type ParsedModule, parseModule } from './parse.ts';
+export { type ParsedModule, parseModule, positionIn } from './parse.ts';
 export { type Resolution, type ResolutionRequest, resolveDesiredSet } from './resolve.ts';
 export type { ResolvedResource } from './resolved.ts';
+export { declaredOrder, type ResourceOrder, resolvedOrder } from './resource-order.ts';
 export { moduleJsonSchema, moduleSchemaId } from './schema.ts';
 export {
   type FilledResources,

@@ -52,6 +52,19 @@ export function parseModule(source: string | Uint8Array): ParsedModule {
   return { ok: true, module: documentOf(outlined), warnings: inOrder(warnings) };
 }
 
+/**
+ * Returns the position of a value in a module.
+ * @param source of a module that was parsed
+ * @returns line and column from 1; undefined if the source cannot be read
+ */
+export function positionIn(source: string | Uint8Array, path: Path): { line: number; column: number } | undefined {
+  const decoded = decodeSource(source);
+  if (!decoded.ok) return undefined;
+  const positions = new Positions(decoded.text);
+  const { root } = readTree(decoded.text, positions);
+  return root === undefined ? undefined : positions.at(offsetOf(root, path, 'key'));
+}
+
 /** Maximum message length in characters. Messages may quote values that are as long as the module. */
 const maximumMessage = 500;
 

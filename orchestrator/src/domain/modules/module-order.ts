@@ -1,16 +1,6 @@
 import { MusterError } from '@muster/protocol';
 import type { ModuleOrder } from '@muster/protocol/http';
-import {
-  type AgentFacts,
-  identify,
-  type Json,
-  type ModuleDocument,
-  type ResourceDeclaration,
-  resolveDesiredSet,
-  stableOrder,
-  type Trigger,
-  type UnfilledResource,
-} from '@muster/protocol/module';
+import { type AgentFacts, declaredOrder, type Json, resolveDesiredSet, resolvedOrder } from '@muster/protocol/module';
 import { fromJson } from '../../store/json-text.ts';
 import { modulesByName } from '../../store/queries/modules.ts';
 import { requireAgent } from '../agents/agents.ts';
@@ -56,77 +46,4 @@ export async function orderModules(context: Context, request: OrderRequest): Pro
   const resolved = resolveDesiredSet({ modules: loaded, agent: facts, ...(parameters ? { parameters } : {}) });
   if (!resolved.ok) throw new MusterError(resolved.code, resolved.faults[0]?.message, resolved.faults);
   return resolvedOrder(loaded, resolved.resources);
-}
-
-type Entry = ModuleOrder['resources'][number];
-
-function resolvedOrder(modules: readonly ModuleDocument[], resources: readonly UnfilledResource[]): ModuleOrder {
-  const positionOf = new Map(resources.map(({ key }, position) => [key, position]));
-  const positions = (keys: readonly string[]) => keys.flatMap((key) => positionOf.get(key) ?? []).sort((a, b) => a - b);
-  return {
-    modules: modules.map(({ name }) => name),
-    resources: resources.map((resource) => ({
-      module: resource.module,
-      id: resource.id,
-      type: resource.type,
-      identity: resource.identity,
-      depends_on: positions(resource.depends_on),
-      reload_on: positions(resource.reload_on),
-      restart_on: positions(resource.restart_on),
-      rerun_on: positions(resource.rerun_on),
-    })),
-  };
-}
-
-/** Orders modules as written, without an agent. Dependencies do not cross modules. */
-function declaredOrder(modules: readonly ModuleDocument[]): ModuleOrder {
-  const declared = modules.flatMap((module) => module.resources.map((resource) => ({ module: module.name, resource })));
-  const indexOf = new Map(
-    declared.flatMap(({ module, resource }, index) =>
-      resource.id === null ? [] : [[JSON.stringify([module, resource.id]), index] as const],
-    ),
-  );
-  const edges = declared.map(({ module, resource }) => {
-    const indices = (ids: readonly string[]) =>
-      [...new Set(ids)].flatMap((id) => indexOf.get(JSON.stringify([module, id])) ?? []);
-    const [reload_on, restart_on, rerun_on] = (['reload_on', 'restart_on', 'rerun_on'] as const).map((trigger) =>
-      indices(triggeredBy(resource, trigger)),
-    ) as [number[], number[], number[]];
-    const depends_on = [...new Set([...indices(resource.depends_on), ...reload_on, ...restart_on, ...rerun_on])];
-    return { depends_on, reload_on, restart_on, rerun_on };
-  });
-  const sorted = stableOrder(edges.map(({ depends_on }) => depends_on));
-  // The upload refuses modules with cycles.
-  if (!sorted.ok) throw new Error('a stored module has a cycle');
-  const positionOf = new Map(sorted.order.map((index, position) => [index, position]));
-  const positions = (indices: readonly number[]) =>
-    indices.map((index) => positionOf.get(index) as number).sort((a, b) => a - b);
-  return {
-    modules: modules.map(({ name }) => name),
-    resources: sorted.order.map((index): Entry => {
-      const { module, resource } = declared[index] as (typeof declared)[number];
-      const edge = edges[index] as (typeof edges)[number];
-      return {
-        module,
-        id: resource.id,
-        ...typeAndIdentity(resource),
-        depends_on: positions(edge.depends_on),
-        reload_on: positions(edge.reload_on),
-        restart_on: positions(edge.restart_on),
-        rerun_on: positions(edge.rerun_on),
-      };
-    }),
-  };
-}
-
-const triggeredBy = ({ variants }: ResourceDeclaration, trigger: Trigger): string[] =>
-  variants.flatMap(({ resource }) => resource.triggers[trigger] ?? []);
-
-/** Returns the type and identity of a resource. A field is null if the variants differ in it. */
-function typeAndIdentity({ variants }: ResourceDeclaration): Pick<Entry, 'type' | 'identity'> {
-  const only = <T>(values: readonly T[]): T | null => (new Set(values).size === 1 ? (values[0] as T) : null);
-  return {
-    type: only(variants.map(({ resource }) => resource.type)),
-    identity: only(variants.map(({ resource }) => identify(resource.type, resource.body).identity)),
-  };
 }

@@ -1,0 +1,171 @@
+import { together } from './conditions.ts';
+import { type Contender, canBothApply } from './conflicts.ts';
+import type { Conditions, ModuleDocument, ResourceDeclaration, Variant } from './document.ts';
+import { isPartOfFile, takesWholeFile, whyNotBoth } from './file-parts.ts';
+import { identify, kinds } from './kinds.ts';
+import { quoted } from './nearest.ts';
+import type { Path } from './source/tree.ts';
+
+/** A resource that conflicts with a resource of another module, if both modules apply to one agent. */
+export interface ModuleConflict {
+  /** Index of the module. */
+  readonly module: number;
+  /** Path of the resource in the module. */
+  readonly path: Path;
+  readonly message: string;
+  /** Whether expressions decide whether the resources differ. */
+  readonly uncertain: boolean;
+}
+
+/** A variant of a resource, which another module may declare too. */
+interface Entry extends Contender {
+  readonly label: string;
+  readonly module: number;
+  readonly declaration: ResourceDeclaration;
+  readonly declared: Variant['resource'];
+  readonly path: Path;
+}
+
+// The comparison is quadratic in the resources of one identity.
+const maximumSteps = 200_000;
+
+/**
+ * Finds resources of different modules that conflict for some agent, without evaluating expressions. Modules that no
+ * agent can have together do not conflict. Equal declarations do not conflict.
+ * @param modules parsed without faults; the later module of two gets the conflict
+ */
+export function conflictsBetween(modules: readonly ModuleDocument[]): ModuleConflict[] {
+  const entries = modules.flatMap((module, index) => entriesOf(module, index));
+  const clausesOf = pairedClauses(modules);
+  const conflicts: ModuleConflict[] = [];
+  let steps = 0;
+  const compare = (later: Entry, earlier: readonly Entry[], conflict: (one: Entry) => ModuleConflict | null): void => {
+    for (const one of earlier) {
+      if (one.module === later.module || ++steps > maximumSteps) continue;
+      const clauses = clausesOf(one.module, later.module);
+      const found = clauses.length > 0 && canBothApply(one, later, clauses) ? conflict(one) : null;
+      if (found === null) continue;
+      conflicts.push(found);
+      return;
+    }
+  };
+  const byKey = new Map<string, Entry[]>();
+  const wholes = new Map<string, Entry[]>();
+  for (const entry of entries) {
+    const earlier = byKey.get(entry.key) ?? [];
+    compare(entry, earlier, (one) => different(one, entry, modules));
+    byKey.set(entry.key, [...earlier, entry]);
+    const path = pathOf(entry);
+    if (path !== null && isWhole(entry)) wholes.set(path, [...(wholes.get(path) ?? []), entry]);
+  }
+  for (const entry of entries) {
+    const path = pathOf(entry);
+    if (path === null || !isPartOfFile(entry.declared)) continue;
+    compare(entry, wholes.get(path) ?? [], (whole) => ({
+      module: entry.module,
+      path: entry.path,
+      message: `${entry.declared.type} ${quoted(path)} is a part of a file, and ${locationOf(whole, modules)} ${whyNotBoth(whole.declared.body)}`,
+      uncertain: false,
+    }));
+  }
+  return conflicts;
+}
+
+/** Returns a function that combines the `supports` of two modules: the agents that match both. */
+function pairedClauses(modules: readonly ModuleDocument[]): (one: number, other: number) => readonly Conditions[] {
+  const known = new Map<string, readonly Conditions[]>();
+  return (one, other) => {
+    const key = `${one} ${other}`;
+    const clauses =
+      known.get(key) ??
+      (modules[one]?.supports ?? [])
+        .flatMap((first) => (modules[other]?.supports ?? []).map((second) => together(first, second)))
+        .filter((clause) => clause !== undefined);
+    known.set(key, clauses);
+    return clauses;
+  };
+}
+
+function entriesOf({ resources }: ModuleDocument, module: number): Entry[] {
+  return resources.flatMap((declaration, index) => {
+    // The elements of a list are known only for an agent.
+    if (declaration.for_each !== null) return [];
+    return declaration.variants.flatMap((variant, position): Entry[] => {
+      const identity = identityOf(declaration, variant);
+      const when = together(declaration.when, variant.when);
+      if (identity === null || when === undefined) return [];
+      const owner: Path = ['resources', index, ...(declaration.universal ? [] : ['variants', position])];
+      return [
+        {
+          module,
+          declaration,
+          declared: variant.resource,
+          path: [...owner, 'resource', variant.resource.type],
+          resource: module * 1_000_000 + index,
+          ...identity,
+          when,
+          variant: variant.when,
+          rivals: declaration.variants.filter((_, other) => other !== position).map((rival) => rival.when),
+        },
+      ];
+    });
+  });
+}
+
+/** Returns the identity as declared; null if it is unknown. Equal expressions yield equal values, except for parameters. */
+function identityOf({ id }: ResourceDeclaration, { resource: { type, body } }: Variant): Identity | null {
+  const kind = kinds[type];
+  const identified: Readonly<Record<string, unknown>> =
+    type === 'script' ? { ...body, manages: body.manages ?? id } : body;
+  const values = kind.identifiedBy(identified).map((name) => identified[name]);
+  if (!values.every((value) => typeof value === 'string') || values.some(usesParameter)) return null;
+  const { key, identity } = identify(type, identified);
+  const isKnown = !values.some((value) => value.includes(opening));
+  return { key: isKnown ? key : JSON.stringify([kind.space, values]), label: `${type} ${quoted(identity)}` };
+}
+
+interface Identity {
+  readonly key: string;
+  readonly label: string;
+}
+
+const opening = '${{';
+/** Parameters have a value of their own in each module. */
+const usesParameter = (text: string): boolean => /\$\{\{[^}]*\bparam\./.test(text);
+
+const isWhole = ({ declared: { type, body, template } }: Entry): boolean =>
+  takesWholeFile({ type, body: { ...body, template } });
+
+const pathOf = ({ declared }: Entry): string | null =>
+  typeof declared.body.path === 'string' ? declared.body.path : null;
+
+/** Returns the conflict of two resources with the same identity; null if their declarations are equal. */
+function different(one: Entry, other: Entry, modules: readonly ModuleDocument[]): ModuleConflict | null {
+  const [first, second] = [one, other].map((entry) => declarationText(entry, modules)) as [string, string];
+  if (first === second) return null;
+  return {
+    module: other.module,
+    path: other.path,
+    message: `${other.label} is declared differently in ${locationOf(one, modules)}: keep one of them`,
+    uncertain: first.includes(opening) || second.includes(opening),
+  };
+}
+
+/** Returns a text that is equal for equal declarations. */
+function declarationText({ declared, declaration, module }: Entry, modules: readonly ModuleDocument[]): string {
+  const { type, body, template, triggers } = declared;
+  const content = modules[module]?.templates.find(({ id }) => id === template)?.content ?? null;
+  return canonical([type, body, content, declaration.only_if, triggers]);
+}
+
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_, item: unknown) =>
+    typeof item === 'object' && item !== null && !Array.isArray(item)
+      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : item,
+  );
+
+function locationOf({ module, declaration, path }: Entry, modules: readonly ModuleDocument[]): string {
+  const which = declaration.id === null ? `resource ${Number(path[1]) + 1}` : `id ${quoted(declaration.id)}`;
+  return `module ${quoted(modules[module]?.name ?? '')} (${which})`;
+}
