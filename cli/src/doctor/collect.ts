@@ -144,7 +144,8 @@ export async function collectReach(
   );
   const expected = target.given ?? target.stored;
   const nothing = { certificate: null, serverTime: null, status: null, ready: null };
-  const base = { url, now: now(), expected, proxies, own };
+  const insecure = target.insecure && target.given === null;
+  const base = { url, now: now(), expected, insecure, proxies, own };
   try {
     const answer = await ask(new URL(`${url}/api/v1/status`), limit);
     const ready = await ask(new URL(`${url}/readyz`), limit).then(

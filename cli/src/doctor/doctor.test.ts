@@ -101,6 +101,7 @@ const reached: ReachFacts = {
   unreachable: null,
   certificate: { fingerprint: 'ab'.repeat(32), validFrom: now - day, validTo: now + 300 * day, vouched: false },
   expected: 'ab'.repeat(32),
+  insecure: false,
   serverTime: now,
   status: { status: 'ok', version: '1.2.3', protocol_version: 3, reasons: [] },
   ready: 200,
@@ -122,6 +123,7 @@ describe('findings about the connection to the orchestrator', () => {
     ['another certificate', { expected: 'cd'.repeat(32) }, ['certificate: problem']],
     ['a certificate that is not trusted yet', { expected: null }, ['certificate: problem']],
     ['a certificate signed by an authority', { expected: null, certificate: { ...certificate, vouched: true } }, []],
+    ['an unknown certificate that is not checked', { expected: null, insecure: true }, ['certificate: warning']],
     ['plain HTTP', { certificate: null, expected: null }, ['certificate: warning']],
     ['an expired certificate', { certificate: { ...certificate, validTo: now - 1 } }, ['certificate_expiry: problem']],
     [
@@ -331,7 +333,7 @@ describe('muster doctor', () => {
     listening.close();
     expect(ran.exit).toBe(1);
     expect(ran.stdout).toContain(`problem  ${directory}/orchestrator.json is 0644: other users have access\n`);
-    expect(ran.stdout).toContain(`to do: chmod 600 ${directory}/orchestrator.json\n`);
+    expect(ran.stdout).toContain(`hint: chmod 600 ${directory}/orchestrator.json\n`);
     expect(ran.stdout).toContain(`ok       its orchestrator at 127.0.0.1:${port} answers\n`);
     expect(ran.stdout).toContain('the agent’s pinned key matches this orchestrator');
     expect((await musterHere(['doctor', '--data-dir', directory], env)).exit).toBe(2);

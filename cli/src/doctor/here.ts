@@ -22,7 +22,7 @@ export function judgeHere({ uid, pathFacts, configuration, key, variables }: Her
   findings.push(
     configuration === null
       ? ok('configuration', 'the profiles and the command line are valid')
-      : problem('configuration', configuration.message, 'No verb can find the orchestrator.', configuration.remedy),
+      : problem('configuration', configuration.message, 'No command can find the orchestrator.', configuration.remedy),
   );
   findings.push(
     'publicKey' in key

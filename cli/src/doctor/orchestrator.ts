@@ -21,6 +21,8 @@ export interface ReachFacts {
   } | null;
   /** The certificate that the operator specified or has trusted; null if there is none. */
   expected: Fingerprint | null;
+  /** Whether commands accept any certificate. */
+  insecure: boolean;
   /** From the `Date` header; null without one. */
   serverTime: number | null;
   status: { status: string; version: string; protocol_version: number; reasons: readonly string[] } | null;
@@ -55,7 +57,7 @@ export function isTrusted({ certificate, expected }: Pick<ReachFacts, 'certifica
   return expected === null ? certificate.vouched : certificate.fingerprint === expected;
 }
 
-function judgeCertificate({ certificate, expected, url, now }: ReachFacts): Finding[] {
+function judgeCertificate({ certificate, expected, insecure, url, now }: ReachFacts): Finding[] {
   if (certificate === null)
     return [
       warning(
@@ -70,8 +72,19 @@ function judgeCertificate({ certificate, expected, url, now }: ReachFacts): Find
   const compare = `Compare it with ${fingerprintSource}, then: ${trust}`;
   const findings: Finding[] = [];
   if (isTrusted({ certificate, expected })) findings.push(ok('certificate', `the certificate is trusted: ${shown}`));
+  else if (insecure)
+    findings.push(
+      warning(
+        'certificate',
+        `the certificate is not trusted: ${shown}`,
+        'Commands accept it anyway, because of --insecure-skip-verify or MUSTER_INSECURE_SKIP_VERIFY.',
+        compare,
+      ),
+    );
   else if (expected === null)
-    findings.push(problem('certificate', `the certificate is not trusted yet: ${shown}`, 'Every verb fails.', compare));
+    findings.push(
+      problem('certificate', `the certificate is not trusted yet: ${shown}`, 'Every command fails.', compare),
+    );
   else
     findings.push(
       problem(
@@ -117,7 +130,7 @@ export function judgeReach(facts: ReachFacts): Finding[] {
   const { url, unreachable, status, ready, proxies, own } = facts;
   if (unreachable !== null)
     return [
-      problem('reachable', unreachable.message, 'Every verb fails.', unreachable.remedy),
+      problem('reachable', unreachable.message, 'Every command fails.', unreachable.remedy),
       ...(proxies.length === 0
         ? []
         : [
