@@ -158,7 +158,10 @@ function parseConnect(
       throw new UsageError('--orchestrator-key and --token require an address: muster agent connect HOST:PORT …');
     return null;
   }
-  if (verb !== 'connect') throw new UsageError(`unknown command "${verb}"; did you mean "connect HOST:PORT"?`);
+  if (verb !== 'connect')
+    throw new UsageError(
+      `unknown command "${verb}"; did you mean "connect HOST:PORT"? To manage agents: muster agents --help`,
+    );
   if (address === undefined) throw new UsageError('connect requires an address: muster agent connect HOST:PORT');
   if (rest.length > 0) throw new UsageError(`unexpected argument "${rest[0]}"`);
   if (key !== undefined && !/^[0-9a-fA-F]{64}$/.test(key))

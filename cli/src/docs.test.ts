@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { exitMeanings, exits } from './exit.ts';
+import { wrapProse } from './program/help-text.ts';
 import { describeProgram, launched } from './program/program.ts';
 
 const page = await readFile(new URL('../../docs/cli.md', import.meta.url), 'utf8');
@@ -35,6 +36,30 @@ test.each(verbs.filter(({ words }) => words !== 'orchestrator' && words !== 'age
     expect(help).toMatch(new RegExp(`^Examples?:\\n  \\$ muster ${words}`, 'm'));
   },
 );
+
+const everyCommand = (command: Command, words: string): [string, Command][] => [
+  [words, command],
+  ...command.commands.flatMap((each) => everyCommand(each, `${words} ${each.name()}`)),
+];
+
+test.each(everyCommand(await describeProgram(80), 'muster'))(
+  'the help of %s describes each option and subcommand in one line of 80 columns, with a capital',
+  (_, command) => {
+    const lists = command
+      .helpInformation()
+      .split(/\n\n/)
+      .filter((section) => /^\S.*:\n/.test(section) && !/^(Usage|Arguments):/.test(section));
+    for (const entry of lists.flatMap((section) => section.split('\n').slice(1)))
+      if (entry !== '') expect(entry).toMatch(/^ {2}\S.* {2,}\p{Lu}/u);
+  },
+);
+
+test('wraps prose, and leaves lists and examples', () => {
+  const text = 'Usage: x\n\nOne two three\nfour five.\n\nExample:\n  $ muster a very long example line\n';
+  expect(wrapProse(text, 12)).toBe(
+    'Usage: x\n\nOne two\nthree four\nfive.\n\nExample:\n  $ muster a very long example line\n',
+  );
+});
 
 /**
  * Returns the words of each `muster` command in an example line, split as a shell does, without pipes and redirections.

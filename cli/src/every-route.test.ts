@@ -44,7 +44,7 @@ const typed: Readonly<Record<string, string>> = {
   getModule: 'modules show motd',
   listModuleRevisions: 'modules history motd',
   removeModule: 'modules remove motd --yes',
-  validateModule: 'modules check FILE',
+  validateModule: 'modules check FILE --orchestrator',
   orderModules: 'modules deps motd',
   listAssignments: 'assignments list',
   createAssignment: 'assignments create base -m motd --selector role=web',

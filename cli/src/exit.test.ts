@@ -53,7 +53,7 @@ const causes: Record<string, Cause> = {
   'an unknown verb': { args: ['agents', 'lst'], exit: exits.usage, code: 'usage' },
   'an unknown noun': { args: ['agnets'], exit: exits.usage, code: 'usage' },
   'help of an unknown noun': { args: ['help', 'agnets'], exit: exits.usage, code: 'usage' },
-  'a noun without a verb': { args: ['agents'], exit: exits.usage, code: 'usage' },
+  'a bare noun whose subcommand needs an argument': { args: ['state'], exit: exits.usage, code: 'usage' },
   'a tag that no agent has': { args: ['tags', 'list', 'rol'], exit: exits.failed, code: 'tag_not_found' },
   'an unknown flag': { args: ['agents', 'list', '--frobnicate'], exit: exits.usage, code: 'usage' },
   'a missing argument': { args: ['agents', 'show'], exit: exits.usage, code: 'usage' },
@@ -147,9 +147,17 @@ describe.each(Object.entries(causes))('%s', (_, cause) => {
   });
 });
 
-test('explains that the subcommand is missing', async () => {
-  const { stderr } = await musterHere(['agents', '--json'], env);
-  expect(JSON.parse(stderr)).toMatchObject({ error: { message: 'the verb is missing' } });
+test.each([
+  [['agents', 'lst'], "unknown command 'lst'", 'Did you mean `muster agents list`?'],
+  [['agnets'], "unknown command 'agnets'", 'Did you mean `muster agents`?'],
+  [['audit', 'retention', 'st'], "unknown command 'st'", 'Did you mean `muster audit retention set`?'],
+  [['agents', 'zzzzzzzz'], "unknown command 'zzzzzzzz'", 'Run `muster agents --help`.'],
+  [['plan', '--exitcode'], "unknown option '--exitcode'", 'Did you mean --exit-code?'],
+  [['metrics', 'show'], "missing required argument 'agent'", 'Run `muster metrics show --help`.'],
+])('muster %j fails with one error and one hint', async (args, message, hint) => {
+  expect(await musterHere(args, env)).toEqual({ exit: 2, stdout: '', stderr: `error: ${message}\nhint: ${hint}\n` });
+  const { stderr } = await musterHere([...args, '--json'], env);
+  expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'usage', message, remedy: hint } });
 });
 
 test('tests a cause for every exit code', () => {

@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { routes as allRoutes, type Route, type Run } from '@muster/protocol/http';
 import stringWidth from 'string-width';
@@ -98,6 +98,22 @@ describe('keys and sign-in sessions', () => {
     expect(wrong.exit).toBe(5);
     expect(wrong.stderr).toContain('is not the one from --fingerprint');
     expect(server.seen).toEqual([]);
+  });
+
+  test('login --accept-new trusts and pins an unknown certificate, and never a changed one', async () => {
+    const { MUSTER_FINGERPRINT: _, ...withoutFingerprint } = env;
+    const own = { ...withoutFingerprint, XDG_CONFIG_HOME: join(home.path, 'rig'), MUSTER_KEY_FILE: keyFile() };
+    const login = await run(['login', '--accept-new'], own);
+    expect(login.exit, login.stderr).toBe(0);
+    expect(login.stderr).toContain('without verification (--accept-new)');
+    expect((await run(['agents', 'list'], own)).exit).toBe(0);
+    const other = await standIn({ tls: await makeCertificate() });
+    const path = join(home.path, 'rig', 'muster', 'profiles.json');
+    const { port } = new URL(server.url);
+    await writeFile(path, (await readFile(path, 'utf8')).replace(`:${port}`, `:${new URL(other.url).port}`));
+    expect((await run(['login', '--accept-new', '--url', other.url], own)).exit).toBe(5);
+    expect(other.seen).toEqual([]);
+    await other.close();
   });
 
   test('warns whenever the certificate is not checked', async () => {
@@ -241,7 +257,7 @@ describe('agents', () => {
   test('agents show prints tags, and attributes under the names that modules use', async () => {
     answers.getAgent = () => ({ body: agent({ attributes: { 'fact.rack': 'b\u001b[2J', platform: 'linux' } }) });
     const { stdout } = await muster('agents', 'show', 'web-1');
-    expect(stdout).toMatch(/^web-1 {2}approved\nnode id {2}3f8c2b0a9d7e41568c1b2a3d4e5f6071\n/);
+    expect(stdout).toMatch(/^web-1 {2}approved\nnode id {5}3f8c2b0a9d7e41568c1b2a3d4e5f6071\n/);
     expect(stdout).toContain('  role  web\n');
     expect(stdout).toContain('  fact.rack  b\\x1b[2J\n  platform   linux\n');
     expect(JSON.parse((await muster('agents', 'show', 'web-1', '--json')).stdout)).toMatchObject({ name: 'web-1' });
@@ -332,7 +348,7 @@ describe('agents', () => {
       });
       const unconfirmed = await muster('agents', 'approve', '--all-pending', '--hostnames');
       expect(unconfirmed).toMatchObject({ exit: 2, stdout: '' });
-      expect(unconfirmed.stderr).toContain('Approve 5 agents');
+      expect(unconfirmed.stderr).toContain('confirmation is needed to approve 5 agents');
       const ran = await muster('agents', 'approve', '--all-pending', '--hostnames', '--yes');
       expect(ran.exit).toBe(6);
       expect(ran.stdout.match(/^Approved (\S+)/gm)).toEqual(
@@ -347,13 +363,29 @@ describe('agents', () => {
       answers.listAgents = () => ({ body: named });
       const refused = await muster('agents', 'tag', '-l', 'role=web', 'site=paris');
       expect(refused.exit).toBe(2);
-      expect(refused.stderr).toContain('Set site=paris on 4 agents: web-1, web-2, db-1, db-2');
+      expect(refused.stderr).toContain('set site=paris on 4 agents: web-1, web-2, db-1, db-2');
       expect(routes()).not.toContain('putTag');
       server.seen.length = 0;
       const ran = await muster('agents', 'tag', '-l', 'role=web', 'site=paris', '--yes', '--json');
       expect(ran.exit).toBe(0);
       expect(JSON.parse(ran.stdout).map(({ name }: { name: string }) => name)).toEqual(named.map(({ name }) => name));
       expect(routes().toSorted()).toEqual(['listAgents', 'listAgents', ...named.map(() => 'putTag')]);
+    });
+
+    test('sets tags without a value, and refuses the name of an agent as such a tag', async () => {
+      answers.listAgents = () => ({ body: named });
+      answers.getAgent = ({ params }) => {
+        const body = named.find(({ name, node_id }) => name === params.node_id || node_id === params.node_id);
+        return body ? { body } : { code: 'agent_not_found', detail: 'no such agent' };
+      };
+      const ran = await muster('agents', 'tag', 'web-1', 'canary');
+      expect(ran.exit, ran.stderr).toBe(0);
+      expect(sent('putTag')).toMatchObject({ params: { key: 'canary' }, body: { value: '' } });
+      server.seen.length = 0;
+      const mistaken = await muster('agents', 'tag', 'web-1', 'web-2');
+      expect(mistaken.exit).toBe(2);
+      expect(mistaken.stderr).toContain('muster agents tag web-1,web-2 canary');
+      expect(routes()).not.toContain('putTag');
     });
 
     test('untag accepts agents separated by commas, or a selector', async () => {
@@ -386,7 +418,7 @@ describe('agents', () => {
       });
       const ran = await muster('agents', 'list', '-l', 'role=');
       expect(ran.exit).toBe(2);
-      expect(ran.stderr).toContain('error: expected a value (column 6)\n  role=\n       ^\nto do: ');
+      expect(ran.stderr).toContain('error: expected a value (column 6)\n  role=\n       ^\nhint: ');
     });
   });
 
@@ -440,6 +472,50 @@ describe('modules', () => {
     expect(json).toMatchObject({ valid: false, files: [{ valid: false, faults: [{ line: 5 }] }] });
     expect((await run(['modules', 'validate', '-'], env, good)).exit).toBe(0);
     expect((await muster('modules', 'validate', file('absent.yml'))).stderr).toContain('no such file');
+  });
+
+  test('check finds conflicts between the modules of a directory, without an orchestrator', async () => {
+    const folder = join(home.path, 'modules');
+    await mkdir(join(folder, 'web', '.git'), { recursive: true });
+    await writeFile(join(folder, 'motd.yml'), good);
+    await writeFile(join(folder, 'web', 'web.yaml'), good.replace('name: motd', 'name: web').replace('hi', 'ho'));
+    await writeFile(join(folder, 'web', '.git', 'x.yml'), 'not a module');
+    const away = { ...home.env, MUSTER_URL: 'https://127.0.0.1:1' };
+    const ran = await run(['modules', 'check', folder], away);
+    expect(ran).toMatchObject({ exit: 1, stderr: '1 of 2 modules with errors\n' });
+    expect(ran.stdout).toMatch(
+      /^\S+\/web\/web\.yaml:5:\d+ file-unix "\/etc\/motd" is declared differently in module "motd" \(id "motd"\): keep one of them\n[\s\S]*\n> 5 \| /,
+    );
+    // Each module alone is valid.
+    expect((await run(['modules', 'validate', folder], away)).exit).toBe(0);
+    const twice = JSON.parse((await run(['modules', 'check', '--json', folder, file('good.yml')], away)).stdout);
+    expect(twice.files.find((each: { file: string }) => each.file === file('good.yml'))).toMatchObject({
+      valid: false,
+      faults: [{ line: 1, message: expect.stringContaining('has the name "motd" too') }],
+    });
+    expect((await run(['modules', 'check', join(folder, 'web', '.git', '..', '..', 'none')], away)).exit).toBe(1);
+  });
+
+  test('deps orders the resources of files as text, for Graphviz, and as JSON, without an orchestrator', async () => {
+    const away = { ...home.env, MUSTER_URL: 'https://127.0.0.1:1' };
+    await writeFile(
+      file('order.yml'),
+      'name: order\nsupports: [{ platform: linux }]\nresources:\n  - id: b\n    depends_on: [a]\n    resource: { directory-unix: { path: /b } }\n  - id: a\n    resource: { directory-unix: { path: "/a\\"" } }\n',
+    );
+    const deps = (...args: string[]) => run(['modules', 'deps', file('order.yml'), ...args], away);
+    expect((await deps()).stdout).toMatch(/1 +order\/a .*\n2 +order\/b .*\n +└ after order\/a/);
+    const graph = (await deps('--dot')).stdout;
+    expect(graph).toContain('digraph modules {\n');
+    expect(graph).toContain('n0 [label="order/a: directory-unix /a\\""];');
+    expect(graph).toContain('  n0 -> n1;\n');
+    expect(JSON.parse((await deps('--json', '--attribute', 'platform=linux')).stdout)).toMatchObject({
+      modules: ['order'],
+      resources: [{ id: 'a' }, { id: 'b', depends_on: [0] }],
+    });
+    const other = await deps('--attribute', 'platform=macos');
+    expect(other).toMatchObject({ exit: 1, stdout: '' });
+    expect((await deps('motd')).exit).toBe(2);
+    expect((await run(['modules', 'deps', file('bad.yml')], away)).exit).toBe(1);
   });
 
   test('upload checks the file first, then sends it under the name in the module', async () => {
@@ -520,19 +596,21 @@ describe('plan, apply, drift, operations', () => {
     }
   });
 
-  test('reports an offline agent as unreachable, and suggests --queue', async () => {
+  test('reports an offline agent as unreachable, and suggests --queue only for an apply', async () => {
     answers.applyAgent = () => ({ code: 'agent_not_connected', detail: 'web-1 is not connected' });
     const ran = await muster('apply', 'web-1', '-m', 'motd', '-m', "the boss's", '--yes');
     expect(ran.exit).toBe(5);
-    expect(ran.stderr).toContain(`muster apply web-1 -m motd -m 'the boss'\\''s' --yes --queue`);
+    expect(ran.stderr).toContain('muster agents show web-1. To apply when it reconnects, add --queue.');
     answers.planAgent = answers.applyAgent;
-    expect((await muster('plan', 'web-1')).stderr).toContain('muster apply web-1 --remove --yes --queue');
+    const planned = await muster('plan', 'web-1');
+    expect(planned.stderr).toContain('muster agents show web-1. Plan again when it has reconnected.');
+    expect(planned.stderr).not.toMatch(/--queue|--yes|--remove/);
   });
 
   test.each([
     [['windows', 'add', 'x', '--for', '2h', '--until', '2027-01-31'], '--until cannot be combined with --for'],
     [['drift', '--history', '--limit', '2'], '--history needs an agent'],
-    [['agents', 'tag', 'role web'], 'no argument has the form key=value'],
+    [['agents', 'tag', 'role web'], 'no tag was specified'],
     [['modules', 'upload', '/no/such/file'], 'cannot read /no/such/file: no such file'],
   ])('explains the usage error of %s', async (args, message) => {
     const { exit, stderr } = await muster(...args);
@@ -557,15 +635,15 @@ describe('plan, apply, drift, operations', () => {
     const ran = await muster('apply', 'web-1', '--yes');
     expect(ran).toMatchObject({ exit: 1, stdout: '' });
     expect(ran.stderr).toContain('would remove 1 resource; nothing was changed');
-    expect(ran.stderr).toContain('muster apply web-1 -m site --yes');
-    expect(ran.stderr).toContain('muster apply web-1 --remove --yes');
+    expect(ran.stderr).toContain('muster apply web-1 -m site\n');
+    expect(ran.stderr).toContain('muster apply web-1 --remove\n');
     expect((await muster('apply', 'web-1', '--yes', '--queue')).exit).toBe(2);
     expect(routes()).not.toContain('applyAgent');
     expect((await muster('apply', 'web-1', '--yes', '--remove')).exit).toBe(0);
     expect(sent('applyAgent')?.body).toEqual({ modules: [], offline: 'report' });
     const removals = ['second', 'first'].map((module) => result({ module, action: 'remove', status: 'would_change' }));
     answers.planAgent = () => ({ body: operation(removals) });
-    expect((await muster('apply', 'web-1', '--yes')).stderr).toContain('apply web-1 -m first -m second --yes');
+    expect((await muster('apply', 'web-1', '--yes')).stderr).toContain('apply web-1 -m first -m second\n');
     answers.planAgent = () => ({ body: operation([result({ action: 'update', status: 'would_change' })]) });
     server.seen.length = 0;
     expect((await muster('apply', 'web-1', '--yes')).exit).toBe(0);
@@ -584,8 +662,8 @@ describe('plan, apply, drift, operations', () => {
       const ran = await muster('apply', 'web-1', '--yes');
       expect(ran.exit).toBe(1);
       expect(ran.stderr).toContain('the plan failed, so removals are not known; nothing was changed');
-      expect(ran.stderr).toContain('muster apply web-1 -m motd --yes\n');
-      expect(ran.stderr).toContain('muster apply web-1 --remove --yes\n');
+      expect(ran.stderr).toContain('muster apply web-1 -m motd\n');
+      expect(ran.stderr).not.toMatch(/--yes|--remove/);
     }
     expect(routes()).not.toContain('applyAgent');
     expect((await muster('apply', 'web-1', '-m', 'motd', '--yes')).exit).toBe(0);
@@ -642,7 +720,7 @@ describe('plan, apply, drift, operations', () => {
     const ran = await muster('apply', 'web-1', '-m', 'motd', '--yes');
     expect(ran.exit).toBe(1);
     expect(ran.stderr).toMatch(
-      /error: the machine has changed\nto do: .*Run the same command again without --plan or --plan-run/,
+      /error: the machine has changed\nhint: .*Run the same command again without --plan or --plan-run/,
     );
   });
 
@@ -847,8 +925,8 @@ describe('plan, apply, drift, operations', () => {
     });
     const ran = await muster('drift', 'web-1');
     expect(ran.exit).toBe(0);
-    expect(ran.stdout).toContain('mode  is 0600, declared 0644');
-    expect(ran.stderr).toContain('To repair it: muster apply web-1 -m w1 -m w2\n');
+    expect(ran.stdout).toContain('mode  0600, expected 0644');
+    expect(ran.stderr).toContain('Fix: muster apply web-1 -m w1 -m w2\n');
     // The command omits modules that an assignment enforces.
     const of = (mode: string, ...modules: string[]) => ({ name: mode, mode, modules });
     answers.listAssignments = ({ route }) => {
@@ -862,7 +940,7 @@ describe('plan, apply, drift, operations', () => {
         matches: [record.node_id],
       },
     });
-    expect((await muster('drift', 'web-1')).stderr).toContain('To repair it: muster apply web-1 -m w2\n');
+    expect((await muster('drift', 'web-1')).stderr).toContain('Fix: muster apply web-1 -m w2\n');
     expect((await muster('drift', 'web-1', '--exit-code')).exit).toBe(3);
     answers.checkDrift = () => ({ body: drift([]) });
     expect((await muster('drift', 'web-1', '--exit-code')).exit).toBe(0);
@@ -907,7 +985,7 @@ describe('plan, apply, drift, operations', () => {
     const history = await muster('drift', 'web-1', '--history', '--limit', '2');
     expect(history.stdout).toMatch(/drifted .*\n.* in sync/);
     expect(JSON.parse((await muster('drift', 'web-1', '--history', '--json')).stdout)).toEqual(records);
-    expect((await muster('drift', 'web-1', '--latest')).stdout).toContain('mode  is a, declared b');
+    expect((await muster('drift', 'web-1', '--latest')).stdout).toContain('mode  a, expected b');
     answers.latestDrift = () => ({ body: null });
     expect(await muster('drift', 'web-1', '--latest', '--json')).toMatchObject({ exit: 0, stdout: 'null\n' });
     expect(routes()).not.toContain('checkDrift');
@@ -1142,7 +1220,8 @@ describe('applying and planning an assignment', () => {
     answers.planAssignment = removing(2);
     const ran = await muster('assignments', 'apply', 'base', '--yes');
     expect(ran.exit).toBe(1);
-    expect(ran.stderr).toContain('--yes --remove');
+    expect(ran.stderr).toContain('To remove them, add --remove');
+    expect(ran.stderr).not.toContain('--yes');
     expect(routes()).not.toContain('applyAssignment');
     expect((await muster('assignments', 'apply', 'base', '--yes', '--remove')).exit).toBe(0);
     expect(routes()).toContain('applyAssignment');
@@ -1184,13 +1263,58 @@ describe('the program', () => {
     [['agents', 'lst'], 'list'],
     [['plan'], 'agent'],
     [['plan', 'web-1', '--exitcode'], '--exit-code'],
-    [['agents'], 'approve'],
     [['status', '--url', 'ftp://x'], 'https'],
     [['orchestrator'], 'launcher'],
   ])('%j is a usage error: exit code 2, nothing on stdout, and a hint', async (args, hint) => {
     const ran = await muster(...args);
     expect(ran).toMatchObject({ exit: 2, stdout: '' });
     expect(ran.stderr).toContain(hint);
+  });
+
+  test.each([
+    [['agent', 'list'], 'listAgents'],
+    [['agents'], 'listAgents'],
+    [['agents', 'ls'], 'listAgents'],
+    [['metrics'], 'latestSamples'],
+    [['tag'], 'listTags'],
+    [['settings'], 'getSettings'],
+    [['notifications'], 'listNotifications'],
+    [['operators'], 'listOperators'],
+    [['state', 'web-1'], 'getState'],
+    [['windows'], 'listWindows'],
+    [['maintenance', 'create', 'updates', '--for', '2h'], 'createWindow'],
+    [['enrolment-token', 'add'], 'createEnrolmentToken'],
+    [['audit', 'retention'], 'getAuditRetention'],
+  ])('%j calls %s', async (args, id) => {
+    expect((await muster(...args)).exit).toBe(0);
+    expect(routes()).toContain(id);
+  });
+
+  test('muster without arguments on a terminal shows the fleet, its issues, and five commands', async () => {
+    const prompt = { interactive: true } as Prompter;
+    const here = { ...env, NO_COLOR: '1' };
+    const { exit, stdout } = await run([], here, '', { columns: 80, prompt });
+    expect(exit).toBe(0);
+    expect(stdout).toMatch(/^https:\/\/127\.0\.0\.1:\d+\n\nagents +412 approved/);
+    expect(stdout).toContain('\nNeeds attention\n');
+    expect(stdout).toMatch(/^ {2}web-1 +apply failed/m);
+    expect(stdout).toContain('2 agents wait for approval: muster agents approve --all-pending');
+    expect(stdout.split('\nCommands\n')[1]?.trim().split('\n')).toHaveLength(5);
+    for (const line of stdout.split('\n')) expect(stringWidth(line)).toBeLessThanOrEqual(80);
+    // Without a known orchestrator, and in a pipe, it prints help.
+    expect((await run([], home.env, '', { columns: 80, prompt })).stdout).toContain('Usage: muster');
+    expect((await run([], env)).stdout).toContain('Usage: muster');
+  });
+
+  test('--watch needs a terminal, and drift --watch starts no checks', async () => {
+    expect((await muster('agents', '--watch')).stderr).toContain('--watch needs a terminal');
+    server.seen.length = 0;
+    const drifting = await run(['drift', 'web-1', '--watch'], env, '', {
+      columns: 80,
+      prompt: { interactive: true } as Prompter,
+    });
+    expect(drifting).toMatchObject({ exit: 2, stderr: expect.stringContaining('--watch starts no checks') });
+    expect(routes()).not.toContain('checkDrift');
   });
 
   test('prints help on stdout, with an example, and exits with 0', async () => {
@@ -1204,10 +1328,12 @@ describe('the program', () => {
     );
   });
 
-  test("lists the global options in help output below the command's own options", async () => {
-    const { stdout } = await muster('agents', '--help');
-    expect(stdout.indexOf('Commands:')).toBeGreaterThan(0);
-    expect(stdout.indexOf('Commands:')).toBeLessThan(stdout.indexOf('Global Options:'));
+  test('ends the help of each command with one line about global options', async () => {
+    for (const args of [['agents'], ['agents', 'list'], ['plan']])
+      expect((await muster(...args, '--help')).stdout).toMatch(
+        /\nGlobal options, such as --json and --profile: muster --help\n$/,
+      );
+    expect((await muster('--help')).stdout).toContain('--insecure-skip-verify');
   });
 
   test('suggests https if a TLS port is addressed with plain HTTP', async () => {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { withNoun, withVerb } from '../src/aliases.ts';
 import { describeProgram } from '../src/program/program.ts';
 import { errorShape } from '../src/shapes/error.ts';
 import { loadShapes } from '../src/shapes/index.ts';
@@ -10,20 +11,22 @@ let known: Promise<Command> | undefined;
  * Returns the words that name the subcommand in a command line; null if there is none.
  * @param args the words after `muster`
  */
-async function verbOf(args: readonly string[]): Promise<string | null> {
+async function verbOf(typed: readonly string[]): Promise<string | null> {
   known ??= describeProgram();
   let command = await known;
   const { options } = command;
   const words: string[] = [];
+  let args = withNoun(typed);
   for (let at = 0; at < args.length && command.commands.length > 0; at++) {
     const word = args[at] as string;
     if (word.startsWith('-')) {
       if (options.some((option) => option.long === word && option.required)) at++;
       continue;
     }
-    const below = command.commands.find((each) => each.name() === word);
+    const below = command.commands.find((each) => each.name() === word || each.aliases().includes(word));
     if (!below) return null;
-    words.push(word);
+    words.push(below.name());
+    args = withVerb(args, at, below);
     command = below;
   }
   return command.commands.length > 0 || words.length === 0 ? null : words.join(' ');

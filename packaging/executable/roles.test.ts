@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { launched } from '../../cli/src/program/program.ts';
+import { agentVerbs } from '../../cli/src/aliases.ts';
+import { describeProgram, launched } from '../../cli/src/program/program.ts';
 import { launchedWords, programFor } from './roles.ts';
 
 describe('roles of the executable', () => {
@@ -9,16 +10,26 @@ describe('roles of the executable', () => {
     expect(programFor(['agent', 'connect', 'h:1'])).toEqual({ program: 'agent', words: ['connect', 'h:1'] });
     expect(programFor(['orchestrator', '--help'])).toEqual({ program: 'orchestrator', words: ['--help'] });
     expect(programFor(['backup', 'file'])).toEqual({ program: 'orchestrator', words: ['backup', 'file'] });
-    for (const words of [[], ['--help'], ['agents', 'list'], ['toString'], ['--json', 'agent']])
+    expect(programFor(['agent'])).toEqual({ program: 'agent', words: [] });
+    for (const words of [[], ['--help'], ['agents', 'list'], ['agent', 'list'], ['toString'], ['--json', 'agent']])
       expect(programFor(words)).toEqual({ program: 'cli', words });
   });
 
   test('defines the same first words as the launcher and the help', () => {
     const launcher = readFileSync(join(import.meta.dirname, '../../cli/bin/muster'), 'utf8');
-    const cases = launcher.slice(launcher.indexOf('case $1 in')).matchAll(/^ {2}([a-z |]+)\)$/gm);
+    const cases = launcher.slice(launcher.indexOf('case $role in')).matchAll(/^ {2}([a-z |]+)\)$/gm);
     const words = [...cases].flatMap(([, list]) => (list as string).split(' | '));
     expect(words.sort()).toEqual([...launchedWords].sort());
     expect([...launched].sort()).toEqual([...launchedWords].sort());
+  });
+
+  test('`muster agent` accepts all subcommands of `muster agents`, in the launcher too', async () => {
+    const agents = (await describeProgram()).commands.find((command) => command.name() === 'agents');
+    const verbs = agents?.commands.flatMap((command) => [command.name(), ...command.aliases()]);
+    expect([...agentVerbs].sort()).toEqual(verbs?.sort());
+    const launcher = readFileSync(join(import.meta.dirname, '../../cli/bin/muster'), 'utf8');
+    const [, inLauncher = ''] = /^ {4}([a-z |]+)\) role=agents ;;$/m.exec(launcher) ?? [];
+    expect(inLauncher.split(' | ')).toEqual([...agentVerbs].sort());
   });
 
   test("limits the C library's heap in the launcher as in the agent's unit", () => {

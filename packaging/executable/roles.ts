@@ -1,3 +1,5 @@
+import { agentVerbs } from '../../cli/src/aliases.ts';
+
 /** Program for each first word, and whether the program receives that word. cli/bin/muster has the same table. */
 const roles: Readonly<Record<string, { program: 'orchestrator' | 'agent'; keepsWord: boolean }>> = {
   orchestrator: { program: 'orchestrator', keepsWord: false },
@@ -18,7 +20,8 @@ export const launchedWords: readonly string[] = Object.keys(roles);
  */
 export function programFor(words: readonly string[]): { program: 'orchestrator' | 'agent' | 'cli'; words: string[] } {
   const [first = '', ...rest] = words;
-  const role = Object.hasOwn(roles, first) ? roles[first] : undefined;
+  const isForOperators = first === 'agent' && agentVerbs.has(rest[0] ?? '');
+  const role = Object.hasOwn(roles, first) && !isForOperators ? roles[first] : undefined;
   if (role === undefined) return { program: 'cli', words: [...words] };
   return { program: role.program, words: role.keepsWord ? [...words] : rest };
 }

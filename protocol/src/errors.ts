@@ -169,7 +169,7 @@ export const errorKinds = {
     404,
     false,
     'No such maintenance window',
-    'List the maintenance windows with `muster windows list`.',
+    'List the maintenance windows with `muster maintenance list`.',
   ),
   kind_not_found: kind(404, false, 'No such kind', 'List the kinds with `muster kinds list`.'),
   agent_offline: kind(
@@ -195,7 +195,7 @@ export const errorKinds = {
     404,
     false,
     'No such enrolment token',
-    'List the enrolment tokens with `muster enrolment-tokens list`.',
+    'List the enrolment tokens with `muster enrollment-tokens list`.',
   ),
   channel_not_found: kind(404, false, 'No such channel', 'List the channels with `muster channels list`.'),
   notification_not_found: kind(

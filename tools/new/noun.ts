@@ -310,9 +310,10 @@ test('lists ${names.words}', () => {
 `,
   ),
   insert('cli/src/program/program.ts', [
-    "  {\n    name: 'windows',",
-    `  {\n    name: '${names.name}',\n    group: fleet,\n    summary: ${quoted(`${names.writable ? 'list, show, create, and remove' : 'list and show'} ${names.about}`)},\n    load: () => import('../verbs/${names.name}/${names.name}.ts'),\n  },\n`,
+    "  {\n    name: 'maintenance',",
+    `  {\n    name: '${names.name}',\n    group: fleet,\n    summary: ${quoted(`${names.writable ? 'List, show, create, and remove' : 'List and show'} ${names.about}`)},\n    load: () => import('../verbs/${names.name}/${names.name}.ts'),\n  },\n`,
   ]),
+  insert('cli/src/aliases.ts', ["  window: 'maintenance',", `  '${names.oneName}': '${names.name}',\n`]),
   create(
     `cli/src/shapes/${names.name}.ts`,
     `import { get${names.one}, list${names.pascal} } from '@muster/protocol/http';
@@ -325,7 +326,7 @@ export const shapes: Shapes = {
 `,
   ),
   insert('cli/src/shapes/index.ts', [
-    "  windows: () => import('./fleet.ts'),",
+    "  maintenance: () => import('./fleet.ts'),",
     `  '${names.name}': () => import('./${names.name}.ts'),\n`,
   ]),
   insert(

@@ -49,7 +49,7 @@ describe('candidates of a command line', () => {
     [['terminal', 'open', ''], 'agents', '', ''],
     [['profile', 'use', ''], 'profiles', '', ''],
     [['status', '--profile', ''], 'profiles', '', ''],
-    [['enrolment-tokens', 'revoke', ''], 'tokens', '', ''],
+    [['enrollment-tokens', 'revoke', ''], 'tokens', '', ''],
   ])('completes %j from %s', (typed, source, before, begins) => {
     expect(completionOf(program, typed)).toMatchObject({ source, before, begins, files: false });
   });

@@ -75,7 +75,7 @@ const byNoun: Readonly<Record<string, Source>> = {
   channels: 'channels',
   profile: 'profiles',
   operator: 'operators',
-  'enrolment-tokens': 'tokens',
+  'enrollment-tokens': 'tokens',
 };
 const byOption: Readonly<Record<string, Source>> = {
   '--agent': 'agents',
@@ -162,7 +162,7 @@ export function completionOf(program: Command, typed: readonly string[]): Comple
       if (!open.variadic) open = null;
       continue;
     }
-    const below = command.commands.find((each) => each.name() === word);
+    const below = command.commands.find((each) => each.name() === word || each.aliases().includes(word));
     if (below) [command, positional] = [below, []];
     else if (command === program && word === 'help') continue;
     else if (command.commands.length > 0) return nothing;

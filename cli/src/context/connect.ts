@@ -124,6 +124,13 @@ async function trustAtFirstUse(context: Context, certificate: UnknownCertificate
   const { origin, reason, subject } = certificate;
   const fingerprint = showFingerprint(certificate.fingerprint);
   const { url } = await context.target();
+  if (context.options.acceptNew) {
+    context.out.warn(
+      `trusting the unknown certificate of ${origin} without verification (--accept-new)\n  ${fingerprint}\n  ${sanitiseLine(subject)}`,
+    );
+    await trustServer(context.env, url, certificate.fingerprint, context.now);
+    return;
+  }
   if (!context.prompt.interactive)
     throw new CliError(
       exits.unreachable,

@@ -192,6 +192,8 @@ export interface TargetOptions {
   profile?: string | undefined;
   fingerprint?: string | undefined;
   insecureSkipVerify?: boolean | undefined;
+  /** Trusts an unknown certificate without asking. Only `muster login` has this flag. */
+  acceptNew?: boolean | undefined;
 }
 
 /** The orchestrator, operator key, and expected certificate that a command uses. */

@@ -4,7 +4,7 @@ import { stepLine, summaryText } from '../text/plan-text.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
 import { type Colors, counted, duration } from '../text/style.ts';
 import type { Moment } from './follow.ts';
-import { paintedBy } from './run-text.ts';
+import { outcomeWord, paintedBy } from './run-text.ts';
 
 /** Pure functions that render the progress of an operation or run. */
 
@@ -95,11 +95,11 @@ export function countsOf(results: readonly Outcome[]) {
 }
 
 /** Returns the line for an agent in a run that has finished. */
-export function outcomeLine(result: Outcome, color: Colors): string {
+export function outcomeLine(result: Outcome, kind: Run['kind'], color: Colors): string {
   const { status, error, summary } = result;
   const symbol = status === 'succeeded' ? color.green('✓') : color.red('!');
-  const detail = error ?? (summary === null ? '' : summaryText({ summary, status }));
-  return `${symbol} ${color.bold(outcomeName(result))} ${paintedBy(status, color)(status)}${detail === '' ? '' : `: ${sanitiseLine(detail)}`}`;
+  const detail = error ?? (summary === null ? '' : summaryText({ kind, summary, status }));
+  return `${symbol} ${color.bold(outcomeName(result))} ${paintedBy(status, color)(outcomeWord(result))}${detail === '' ? '' : `: ${sanitiseLine(detail)}`}`;
 }
 
 const newest = <T>(list: readonly T[], maxItems: number): readonly T[] => (maxItems <= 0 ? [] : list.slice(-maxItems));
@@ -134,7 +134,7 @@ export function runLines(view: RunView, moment: Moment, color: Colors): string[]
     const at = last === undefined ? '' : color.dim(` ${sanitiseLine(`${last.type} ${last.identity}`)}`);
     return `  ${color.cyan(spinner)} ${color.bold(outcomeName(result))}${doneSoFar}${at}`;
   });
-  const toLine = (result: Outcome) => `  ${outcomeLine(result, color)}`;
+  const toLine = (result: Outcome) => `  ${outcomeLine(result, run?.kind ?? 'apply', color)}`;
   const badLines = newest(bad, freeRows - busyLines.length).map(toLine);
   const goodLines = newest(good, Math.min(3, freeRows - busyLines.length - badLines.length)).map(toLine);
   return [head, ...badLines, ...goodLines, ...busyLines];

@@ -23,7 +23,7 @@ export const agentNaming = 'name, node id, or the beginning of either if only on
 export const severalNaming = `${agentNaming}; separate several with spaces or commas; - reads them from standard input`;
 
 export const selectorOption = (): Option =>
-  new Option('-l, --selector <selector>', 'agents that a selector matches, e.g. "role=web site in (paris,rome)"');
+  new Option('-l, --selector <selector>', 'Agents that match, e.g. "role=web site=paris"');
 
 interface Match {
   /** Agents that match: none if nothing matches, several if the name is ambiguous. */
@@ -220,8 +220,8 @@ export async function agreeTo(
   const which = agents.length === 1 ? fewNames(agents) : `${counted(agents.length, 'agent')}: ${fewNames(agents)}`;
   if (!prompt.interactive || out.json)
     throw usageError(
-      `${doing} ${which}${after}: confirmation is needed, but there is no terminal to ask on`,
-      'Confirm with --yes.',
+      `confirmation is needed to ${doing.charAt(0).toLowerCase()}${doing.slice(1)} ${which}${after}`,
+      'There is no terminal to ask on. Confirm with --yes.',
     );
   const question = agents.length === 1 ? `${doing} ${which}${after}?` : `${doing}${after} ${which}?`;
   if (!(await prompt.confirm(question)))

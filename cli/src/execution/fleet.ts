@@ -59,7 +59,7 @@ export async function beginFleet(
     modules: [...modules],
   };
   return await call(startRun, { body, respondAsync: true }).catch((error) =>
-    workRefused(call, counted(agents.length, 'agent'), modules, error),
+    workRefused(call, counted(agents.length, 'agent'), modules, options.kind, error),
   );
 }
 
@@ -155,8 +155,9 @@ export async function showOutcome({ out }: Context, call: Client, run: Run): Pro
   const { started_at, finished_at, status } = run;
   const results = byName(run.results);
   const bad = results.filter((result) => result.status !== 'succeeded');
-  if (verbose || results.length <= fewAgents) for (const result of results) out.print(outcomeLine(result, color));
-  else for (const result of bad.slice(0, 4 * fewAgents)) out.print(outcomeLine(result, color));
+  if (verbose || results.length <= fewAgents)
+    for (const result of results) out.print(outcomeLine(result, run.kind, color));
+  else for (const result of bad.slice(0, 4 * fewAgents)) out.print(outcomeLine(result, run.kind, color));
   for (const result of bad.slice(0, maxShownFailures)) {
     const lines = await whyFailed(call, result, out.style.color.dim);
     if (lines.length > 0) out.print(['', color.bold(outcomeName(result)), ...lines].join('\n'));
@@ -167,16 +168,16 @@ export async function showOutcome({ out }: Context, call: Client, run: Run): Pro
     color.green(`${succeeded} succeeded`),
     ...(failed === 0 ? [] : [color.red(`${failed} failed`)]),
     ...(cancelled === 0 ? [] : [color.red(`${cancelled} cancelled`)]),
-    ...(untried === 0 ? [] : [`${untried} not tried`]),
+    ...(untried === 0 ? [] : [`${untried} skipped`]),
   ];
   out.print(
     `\n${color.bold(`${status === 'cancelled' ? 'Cancelled' : 'Applied'} on ${counted(results.length, 'agent')}${took}:`)} ${parts.join(', ')}`,
   );
   if (status === 'halted')
     out.print(
-      color.red('The run was halted because a canary or too many agents failed. The remaining agents were not tried.'),
+      color.red('The run was halted because a canary or too many agents failed. The remaining agents were skipped.'),
     );
-  if (status === 'cancelled') out.print('The run was cancelled. The remaining agents were not tried.');
+  if (status === 'cancelled') out.print('The run was cancelled. The remaining agents were skipped.');
   out.note(out.noteColor.dim(`To see more: muster runs show ${sanitiseLine(run.run_id)}`));
 }
 

@@ -23,12 +23,14 @@ import { follow } from './follow.ts';
 
 /**
  * Plans on one agent and waits until the plan has finished. An interrupt is harmless, because a plan changes nothing.
+ * @param purpose what the operator asked for; only an apply can wait for an offline agent
  */
 export async function planThrough(
   context: Context,
   call: Client,
   agent: Pick<Agent, 'name' | 'node_id'>,
   modules: readonly string[],
+  purpose: Operation['kind'],
 ): Promise<Operation> {
   const progress = context.out.progress(`${sanitiseLine(agentLabel(agent))}: planning`);
   try {
@@ -36,7 +38,7 @@ export async function planThrough(
     const started = await call(planAgent, { params: { node_id: agent.node_id }, body });
     return await awaitEnd(context, call, started);
   } catch (error) {
-    return await workRefused(call, agentLabel(agent), modules, error);
+    return await workRefused(call, agentLabel(agent), modules, purpose, error);
   } finally {
     progress.end();
   }
@@ -72,7 +74,7 @@ export async function applyThrough(
         params: { node_id: agent.node_id },
         body: { modules: [...modules], offline: 'report', ...(plan_id === undefined ? {} : { plan_id }) },
         respondAsync: true,
-      }).catch((error) => workRefused(call, name, modules, error)),
+      }).catch((error) => workRefused(call, name, modules, 'apply', error)),
     look: async ({ operation_id }) => {
       const operation = await call(getOperation, { params: { operation_id } });
       if (isSeen && operation.status === 'running' && ++looks % 3 === 0) output = await printedLast(call, operation);
@@ -136,11 +138,12 @@ export const applyLine = (agent: string, modules: readonly string[], ...flags: s
     ['muster apply', shellWord(agent), ...modules.map((name) => `-m ${shellWord(name)}`), ...flags].join(' '),
   );
 
-/** Rethrows a refusal with advice: the name of a similar module, or how to queue an operation for an offline agent. */
+/** Rethrows a refusal with advice: the name of a similar module, or how to apply on an offline agent. */
 export async function workRefused(
   call: Client,
   agent: string,
   requested: readonly string[],
+  purpose: Operation['kind'],
   error: unknown,
 ): Promise<never> {
   if (error instanceof ApiError && error.problem.code === 'agent_not_connected')
@@ -148,7 +151,7 @@ export async function workRefused(
       exits.unreachable,
       error.problem.code,
       error.problem.detail,
-      `To see when the agent was last seen: muster agents list. To apply when it reconnects: ${applyLine(agent, requested, ...(requested.length === 0 ? ['--remove'] : []), '--yes', '--queue')}`,
+      `To see when it was last seen: muster agents show ${sanitiseLine(shellWord(agent))}.${purpose === 'apply' ? ' To apply when it reconnects, add --queue.' : ' Plan again when it has reconnected.'}`,
       { cause: error },
     );
   if (!(error instanceof ApiError) || !['unknown_module', 'module_not_found'].includes(error.problem.code)) throw error;

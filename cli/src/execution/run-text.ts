@@ -8,6 +8,13 @@ import { ago, type Colors, counted, duration } from '../text/style.ts';
 export const paintedBy = (status: string, color: Colors): ((text: string) => string) =>
   status === 'succeeded' ? color.green : status === 'running' || status === 'queued' ? (text) => text : color.red;
 
+/** Returns the status of an agent in a run. A run that ends early cancels agents that it has not started. */
+export const outcomeWord = ({
+  status,
+  operation_id,
+}: Pick<Run['results'][number], 'status' | 'operation_id'>): string =>
+  status === 'cancelled' && operation_id === null ? 'skipped' : status;
+
 /** Counts the resources that a run removes. */
 export const removedIn = ({ results }: Pick<Run, 'results'>): number =>
   results.reduce((sum, { summary }) => sum + (summary?.removed ?? 0), 0);
@@ -33,7 +40,8 @@ export function printRun(run: Run, out: Output): void {
       { heading: 'OPERATION', text: ({ operation_id }) => operation_id },
       {
         heading: 'RESOURCES',
-        text: (row) => row.error ?? (row.summary ? summaryText({ summary: row.summary, status: row.status }) : null),
+        text: (row) =>
+          row.error ?? (row.summary ? summaryText({ kind, summary: row.summary, status: row.status }) : null),
         flexible: true,
       },
     ],

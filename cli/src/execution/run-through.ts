@@ -43,12 +43,12 @@ export async function seeRunThrough(
     look,
     hasEnded: (run) => run.finished_at !== null,
     draw: (run, moment) => runLines({ doing, run, fanOut, at }, moment, out.noteColor),
-    changeLines: ({ results }) =>
+    changeLines: ({ kind, results }) =>
       results
         .filter(({ node_id, status }) => hasEnded(status) && !reported.has(node_id))
         .map((result) => {
           reported.add(result.node_id);
-          return outcomeLine(result, out.noteColor);
+          return outcomeLine(result, kind, out.noteColor);
         }),
     see: (run) => `muster runs ${run === null ? 'list' : `show ${sanitiseLine(run.run_id)}`}`,
     end: ({ run_id }) => `muster runs cancel ${sanitiseLine(run_id)}`,

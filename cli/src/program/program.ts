@@ -1,7 +1,11 @@
 import { executable } from '@muster/protocol/executable';
-import { Command, CommanderError, Help, Option } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
+import { operandAt, otherVerbs, withNoun, withVerb } from '../aliases.ts';
+import type { Context } from '../context/context.ts';
 import type { Act, Register } from '../context/verb.ts';
+import { capital, inBrief, wrapProse } from './help-text.ts';
+import type { printError as PrintError } from './run.ts';
 import type { GlobalOptions, Surroundings } from './surroundings.ts';
 
 /** A noun on the command line. The code of its subcommands is imported on demand, so that help is fast. */
@@ -25,231 +29,231 @@ const entries: readonly Entry[] = [
   {
     name: 'status',
     group: everyday,
-    summary: 'show whether the orchestrator is healthy',
+    summary: 'Show whether the orchestrator is healthy',
     load: () => import('../verbs/fleet/status.ts'),
   },
   {
     name: 'overview',
     group: everyday,
-    summary: 'show the fleet at a glance',
+    summary: 'Show the fleet at a glance',
     load: () => import('../verbs/fleet/overview.ts'),
   },
   {
     name: 'agents',
     group: everyday,
-    summary: 'list, show, approve, tag, and enroll agents',
+    summary: 'List, show, approve, tag, and enroll agents',
     load: () => import('../verbs/agents/agents.ts'),
   },
   {
     name: 'modules',
     group: everyday,
-    summary: 'upload, check, compare, and show modules',
+    summary: 'Upload, check, compare, and show modules',
     load: () => import('../verbs/modules/modules.ts'),
   },
   {
     name: 'plan',
     group: everyday,
-    summary: 'show what an apply would do',
+    summary: 'Show what an apply would do',
     load: () => import('../verbs/operations/plan.ts'),
   },
   {
     name: 'apply',
     group: everyday,
-    summary: 'bring an agent to its desired state',
+    summary: 'Bring an agent to its desired state',
     load: () => import('../verbs/operations/apply.ts'),
   },
   {
     name: 'drift',
     group: everyday,
-    summary: 'compare machines with their applied state; list drifted machines',
+    summary: 'Compare machines with their applied state',
     load: () => import('../verbs/drift/drift.ts'),
   },
   {
     name: 'reconcile',
     group: everyday,
-    summary: 'list agents that are not in their desired state, the worst first',
+    summary: 'List the agents with issues, the worst first',
     load: () => import('../verbs/drift/reconcile.ts'),
   },
   {
     name: 'operations',
     group: everyday,
-    summary: 'list, show, follow, and cancel operations',
+    summary: 'List, show, follow, and cancel operations',
     load: () => import('../verbs/operations/operations.ts'),
   },
   {
     name: 'state',
     group: everyday,
-    summary: 'show the applied state of a machine',
+    summary: 'Show the applied state of a machine',
     load: () => import('../verbs/operations/state.ts'),
   },
   {
     name: 'terminal',
     group: everyday,
-    summary: 'open a shell on an agent; list and replay terminal sessions',
+    summary: 'Open shells on agents, and replay their sessions',
     load: () => import('../verbs/terminals/terminals.ts'),
   },
   {
     name: 'metrics',
     group: everyday,
-    summary: 'show cpu, memory, disk, load, and network of agents',
+    summary: 'Show cpu, memory, disk, load, and network of agents',
     load: () => import('../verbs/agents/metrics.ts'),
   },
   {
     name: 'events',
     group: everyday,
-    summary: 'show events as they happen',
+    summary: 'Show events as they happen',
     load: () => import('../verbs/fleet/events.ts'),
   },
   {
     name: 'assignments',
     group: fleet,
-    summary: 'assign modules to agents; plan and apply on all of them',
+    summary: 'Assign modules to agents, and apply them',
     load: () => import('../verbs/modules/assignments.ts'),
   },
   {
     name: 'runs',
     group: fleet,
-    summary: 'list, show, follow, and cancel plans and applies on many agents',
+    summary: 'List, show, follow, and cancel runs',
     load: () => import('../verbs/operations/runs.ts'),
   },
   {
     name: 'discover',
     group: fleet,
-    summary: 'announce this orchestrator to agents that have none',
+    summary: 'Announce this orchestrator to agents',
     load: () => import('../verbs/agents/discovery.ts'),
   },
   {
     name: 'tags',
     group: fleet,
-    summary: 'list the tags in use; set and remove tags of many agents',
+    summary: 'List, set, and remove tags of agents',
     load: () => import('../verbs/agents/tags.ts'),
   },
   {
     name: 'selectors',
     group: fleet,
-    summary: 'show which agents a selector matches',
+    summary: 'Show which agents a selector matches',
     load: () => import('../verbs/agents/selectors.ts'),
   },
   {
     name: 'secrets',
     group: fleet,
-    summary: 'manage encrypted values that modules use and no one can read',
+    summary: 'Manage encrypted values that modules use',
     load: () => import('../verbs/fleet/secrets.ts'),
   },
   {
-    name: 'enrolment-tokens',
+    name: 'enrollment-tokens',
     group: fleet,
-    summary: 'create, list, and revoke enrollment tokens',
+    summary: 'Create, list, and revoke enrollment tokens',
     load: () => import('../verbs/agents/enrollment.ts'),
   },
   {
     name: 'notifications',
     group: fleet,
-    summary: 'list notifications, and mark them as read',
+    summary: 'List notifications, and mark them as read',
     load: () => import('../verbs/fleet/notifications.ts'),
   },
   {
     name: 'channels',
     group: fleet,
-    summary: 'manage the destinations of notifications',
+    summary: 'Manage the destinations of notifications',
     load: () => import('../verbs/fleet/channels.ts'),
   },
   {
     name: 'kinds',
     group: fleet,
-    summary: 'list and show the resource kinds that modules may use, and their fields',
+    summary: 'List and show the resource kinds of modules',
     load: () => import('../verbs/kinds/kinds.ts'),
   },
   {
-    name: 'windows',
+    name: 'maintenance',
     group: fleet,
-    summary: 'manage maintenance windows, which allow window-only applies and mute notifications',
+    summary: 'Manage maintenance windows',
     load: () => import('../verbs/fleet/windows.ts'),
   },
   {
     name: 'audit',
     group: fleet,
-    summary: 'list, follow, verify, export, and prune the audit log',
+    summary: 'Follow, verify, export, and prune the audit log',
     load: () => import('../verbs/fleet/audit.ts'),
   },
   {
     name: 'operator',
     group: setup,
-    summary: 'create an operator key; show who you are; manage operators',
+    summary: 'Create your key, and manage operators',
     load: () => import('../verbs/operators/operators.ts'),
   },
-  { name: 'login', group: setup, summary: 'sign in now', load: () => import('../verbs/operators/login.ts') },
-  { name: 'logout', group: setup, summary: 'sign out', load: () => import('../verbs/operators/logout.ts') },
+  { name: 'login', group: setup, summary: 'Sign in now', load: () => import('../verbs/operators/login.ts') },
+  { name: 'logout', group: setup, summary: 'Sign out', load: () => import('../verbs/operators/logout.ts') },
   {
     name: 'web-login',
     group: setup,
-    summary: 'print a link that signs in to the console as you',
+    summary: 'Print a link that signs in to the console as you',
     load: () => import('../verbs/operators/web-login.ts'),
   },
   {
     name: 'profile',
     group: setup,
-    summary: 'manage named orchestrators, and switch between them',
+    summary: 'Manage named orchestrators',
     load: () => import('../verbs/operators/profile.ts'),
   },
   {
     name: 'doctor',
     group: setup,
-    summary: 'find problems and their solutions',
+    summary: 'Find problems and their solutions',
     load: () => import('../verbs/fleet/doctor.ts'),
   },
   {
     name: 'schema',
     group: scripts,
-    summary: 'print the JSON Schemas of the --json output',
+    summary: 'Print the JSON Schemas of the --json output',
     load: () => import('../verbs/modules/schema.ts'),
   },
   {
     name: 'settings',
     group: roles,
-    summary: 'show the configuration of the orchestrator',
+    summary: 'Show the configuration of the orchestrator',
     load: () => import('../verbs/fleet/settings.ts'),
   },
   {
     name: 'completion',
     group: scripts,
-    summary: 'print the completion script of a shell',
+    summary: 'Print the completion script of a shell',
     load: () => import('../verbs/fleet/completion.ts'),
   },
-  { name: 'orchestrator', group: roles, summary: 'run an orchestrator', load: null },
-  { name: 'agent', group: roles, summary: 'run an agent on this machine', load: null },
+  { name: 'orchestrator', group: roles, summary: 'Run an orchestrator', load: null },
+  { name: 'agent', group: roles, summary: 'Run an agent on this machine', load: null },
   {
     name: 'migrate',
     group: roles,
-    summary: 'migrate the schema of a database, without starting',
+    summary: 'Migrate the schema of a database',
     load: null,
     example: 'muster migrate --data-dir /var/lib/muster-orchestrator',
   },
   {
     name: 'export',
     group: roles,
-    summary: 'write a whole database to a file',
+    summary: 'Write a whole database to a file',
     load: null,
     example: 'muster export --data-dir /var/lib/muster-orchestrator muster.export',
   },
   {
     name: 'import',
     group: roles,
-    summary: 'read an export into an empty SQLite or PostgreSQL database',
+    summary: 'Read an export into an empty database',
     load: null,
     example: 'muster import --database-url-file /etc/muster/database-url muster.export',
   },
   {
     name: 'backup',
     group: roles,
-    summary: 'write a backup of a running orchestrator to a file, or verify one',
+    summary: 'Write or verify a backup',
     load: null,
     example: 'muster backup --data-dir /var/lib/muster-orchestrator --encrypt muster.backup',
   },
   {
     name: 'restore',
     group: roles,
-    summary: 'restore an orchestrator from a backup',
+    summary: 'Restore an orchestrator from a backup',
     load: null,
     example: 'muster restore --data-dir /var/lib/muster-orchestrator muster.backup',
   },
@@ -268,52 +272,67 @@ interface ProgramOptions {
   stderr: (text: string) => void;
   /** Width of help output; null if the output is not a terminal. */
   width: number | null;
-  /** The first word. If it is a noun, the other nouns are not registered, not even for suggestions. */
-  first?: string | undefined;
+  /** The typed noun. If it exists, the other nouns are not registered, not even for suggestions. */
+  noun?: string | undefined;
 }
 
-/** Moves the global options below the command's options. */
-function globalsLast(command: Command, helper: Help): string {
-  const sections = Help.prototype.formatHelp.call(helper, command, helper).trimEnd().split('\n\n');
-  const isGlobal = (section: string) => section.startsWith('Global Options:');
-  return `${[...sections.filter((section) => !isGlobal(section)), ...sections.filter(isGlobal)].join('\n\n')}\n`;
-}
+/** Returns the words of a command: `muster agents list`. */
+const wordsOf = (command: Command): string =>
+  command.parent === null ? command.name() : `${wordsOf(command.parent)} ${command.name()}`;
 
 /** Creates the command line with the necessary nouns; the subcommands are loaded later. */
 function createProgram(options: ProgramOptions): Command {
-  const { version, act, stdout, stderr, width, first } = options;
+  const { version, act, stdout, stderr, width, noun } = options;
   const program = new Command('muster');
   program
     .description('Muster keeps fleets of real machines in the state you declare.')
-    .version(version, '-V, --version', 'print the version; with -v also the build')
-    .helpOption('-h, --help', 'show help')
+    .version(version, '-V, --version', 'Print the version; with -v also the build')
+    .helpOption('-h, --help', 'Show help')
     .helpCommand(false)
     .showSuggestionAfterError(true)
-    .showHelpAfterError('to do: use --help for usage information')
-    .configureHelp({ showGlobalOptions: true, helpWidth: width ?? 100, formatHelp: globalsLast })
-    .configureOutput({ writeOut: stdout, writeErr: stderr, outputError: (text, write) => write(text) })
+    .configureHelp({
+      helpWidth: width ?? 100,
+      // Without choices, which do not fit a line.
+      optionDescription: ({ description, defaultValue, required, optional }) =>
+        defaultValue !== undefined && (required || optional)
+          ? `${description} (default: ${String(defaultValue)})`
+          : description,
+      // Without aliases.
+      commandUsage: (command) => `${wordsOf(command)} ${command.usage()}`,
+      subcommandDescription: (command) => inBrief(command.description()),
+      argumentDescription: ({ description }) => capital(description),
+      // The arguments of a noun are known only after it is loaded.
+      subcommandTerm: (command) =>
+        command.parent?.parent === null
+          ? command.name()
+          : `${command.name()} ${command.usage().replace(/\[options\] ?/, '')}`.trim(),
+    })
+    // `runProgram` prints errors.
+    .configureOutput({
+      writeOut: (text) => stdout(width === null ? text : wrapProse(text, width)),
+      writeErr: (text) => stderr(width === null ? text : wrapProse(text, width)),
+      outputError: () => {},
+    })
     .exitOverride()
-    .addOption(new Option('--json', 'print data and errors as JSON (MUSTER_JSON)').helpGroup('Output:'))
-    .addOption(new Option('-v, --verbose', 'show all details and error codes (MUSTER_VERBOSE)').helpGroup('Output:'))
-    .addOption(new Option('--quiet', 'print only data, warnings, and errors (MUSTER_QUIET)').helpGroup('Output:'))
-    .addOption(new Option('--no-color', 'no colors (MUSTER_NO_COLOR, NO_COLOR)').helpGroup('Output:'))
-    .addOption(new Option('--url <url>', 'the orchestrator (MUSTER_URL)').helpGroup('Where to:'))
-    .addOption(new Option('--profile <name>', 'a named orchestrator (MUSTER_PROFILE)').helpGroup('Where to:'))
-    .addOption(new Option('--key-file <file>', 'your operator key (MUSTER_KEY_FILE)').helpGroup('Where to:'))
+    .addOption(new Option('--json', 'Print data and errors as JSON (MUSTER_JSON)').helpGroup('Output:'))
+    .addOption(new Option('-v, --verbose', 'Show all details and error codes (MUSTER_VERBOSE)').helpGroup('Output:'))
+    .addOption(new Option('--quiet', 'Print no notes and progress (MUSTER_QUIET)').helpGroup('Output:'))
+    .addOption(new Option('--no-color', 'Use no colors (MUSTER_NO_COLOR, NO_COLOR)').helpGroup('Output:'))
+    .addOption(new Option('--url <url>', 'Orchestrator (MUSTER_URL)').helpGroup('Connection:'))
+    .addOption(new Option('--profile <name>', 'Named orchestrator (MUSTER_PROFILE)').helpGroup('Connection:'))
+    .addOption(new Option('--key-file <file>', 'Your operator key (MUSTER_KEY_FILE)').helpGroup('Connection:'))
     .addOption(
-      new Option('--fingerprint <sha256>', 'accept only this certificate (MUSTER_FINGERPRINT)').helpGroup('Where to:'),
+      new Option('--fingerprint <sha256>', 'Only this certificate (MUSTER_FINGERPRINT)').helpGroup('Connection:'),
     )
     .addOption(
-      new Option('--insecure-skip-verify', 'accept any certificate (MUSTER_INSECURE_SKIP_VERIFY)').helpGroup(
-        'Where to:',
-      ),
+      new Option('--insecure-skip-verify', 'Any certificate (MUSTER_INSECURE_SKIP_VERIFY)').helpGroup('Connection:'),
     )
     .addHelpText(
       'after',
-      '\nFirst steps:\n  $ muster operator init\n  $ muster login --url https://127.0.0.1:4748\n  $ muster agents list\n\nMore about a verb: muster VERB --help',
+      '\nFirst steps:\n  $ muster operator init\n  $ muster login --url https://127.0.0.1:4748\n  $ muster agents list\n\nMore about a command: muster COMMAND --help',
     );
 
-  const named = entries.filter(({ name }) => name === first);
+  const named = entries.filter(({ name }) => name === noun);
   for (const { name, summary, group, load, example } of named.length > 0 ? named : entries) {
     const command = program.command(name).description(summary).helpGroup(group);
     if (example !== undefined) command.addHelpText('after', `\nExample:\n  $ ${example}`);
@@ -325,6 +344,8 @@ function createProgram(options: ProgramOptions): Command {
         .argument('[args...]')
         .action(() => command.error(`error: muster ${name} is started by the launcher, cli/bin/muster`));
   }
+  for (const command of program.commands)
+    command.addHelpText('afterAll', '\nGlobal options, such as --json and --profile: muster --help');
   program.hook('preSubcommand', async (_, command) => {
     await loadEntry(command, act);
   });
@@ -340,12 +361,22 @@ async function loadEntry(command: Command, act: Act): Promise<void> {
   const { register } = await entry.load();
   register(command, act);
   for (const each of [command, ...command.commands]) each.helpCommand(false);
+  const names = new Set(command.commands.map((each) => each.name()));
+  for (const each of command.commands)
+    for (const other of otherVerbs[each.name()] ?? [])
+      if (!names.has(other)) {
+        names.add(other);
+        each.alias(other);
+      }
 }
 
-/** Returns the command line with all commands, arguments, and options loaded. The commands do nothing. */
-export async function describeProgram(): Promise<Command> {
+/**
+ * Returns the command line with all commands, arguments, and options loaded. The commands do nothing.
+ * @param width columns of help output
+ */
+export async function describeProgram(width: number | null = null): Promise<Command> {
   const act: Act = () => async () => {};
-  const program = createProgram({ version: '', act, stdout: () => {}, stderr: () => {}, width: null });
+  const program = createProgram({ version: '', act, stdout: () => {}, stderr: () => {}, width });
   for (const command of program.commands) await loadEntry(command, act);
   return program;
 }
@@ -353,10 +384,13 @@ export async function describeProgram(): Promise<Command> {
 /** Completes a command line. Loads only the typed noun, and ignores all errors: a shell must not show them. */
 async function complete(program: Command, typed: readonly string[], surroundings: Surroundings): Promise<void> {
   try {
-    const noun = program.commands.find((command) => typed.slice(0, -1).includes(command.name()));
+    const [last = '', ...before] = typed.toReversed();
+    // The shell completes the subcommand of `agent`.
+    const words = [...(before.length === 1 && before[0] === 'agent' ? ['agents'] : withNoun(before.reverse())), last];
+    const noun = program.commands.find((command) => words.slice(0, -1).includes(command.name()));
     if (noun !== undefined) await loadEntry(noun, () => async () => {});
     const { answer } = await import('./answer-completion.ts');
-    await answer(program, typed, surroundings);
+    await answer(program, words, surroundings);
   } catch {
     // Print no completions.
   }
@@ -377,6 +411,63 @@ function buildText(): string {
 }
 
 /**
+ * Returns the typed words with the noun's usual name, and with the subcommand that a bare noun stands for. Loads the
+ * noun.
+ */
+async function completed(program: Command, typed: readonly string[], act: Act): Promise<readonly string[]> {
+  let words = typed;
+  let command = program;
+  for (let at = operandAt(words); at !== -1; at = operandAt(words, at + 1)) {
+    const below = command.commands.find((each) => each.name() === words[at]);
+    if (below === undefined) break;
+    if (command === program) await loadEntry(below, act);
+    words = withVerb(words, at, below);
+    command = below;
+  }
+  return words;
+}
+
+/**
+ * Prints an error of the command line parser, with the closest name or the command that prints help.
+ * @returns the exit code
+ */
+async function printUsageError(
+  error: CommanderError,
+  program: Command,
+  words: readonly string[],
+  how: Parameters<typeof PrintError>[1],
+): Promise<number> {
+  const [{ printError }, { usageError }, { nearest }] = await Promise.all([
+    import('./run.ts'),
+    import('../exit.ts'),
+    import('../text/nearest.ts'),
+  ]);
+  let command = program;
+  for (let at = operandAt(words); at !== -1; at = operandAt(words, at + 1)) {
+    const below = command.commands.find(
+      (each) => each.name() === words[at] || each.aliases().includes(words[at] ?? ''),
+    );
+    if (below === undefined) break;
+    command = below;
+  }
+  const [said = '', option] = error.message.replace(/^error: /, '').split('\n');
+  const [, unknown] = /^unknown command '(.*)'$/s.exec(said) ?? [];
+  const near =
+    unknown === undefined
+      ? null
+      : nearest(
+          unknown,
+          command.commands.map((each) => each.name()),
+        );
+  const message = error.code === 'commander.help' ? 'the command is missing' : said;
+  const hint =
+    near === null
+      ? (option?.replace(/^\((.*)\)$/, '$1') ?? `Run \`${wordsOf(command)} --help\`.`)
+      : `Did you mean \`${wordsOf(command)} ${near}\`?`;
+  return await printError(usageError(message, hint), how);
+}
+
+/**
  * Runs the command line.
  * @param typed the words after `muster`
  * @returns the exit code
@@ -391,55 +482,71 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
       const command = args.at(-1) as Command;
       const rest = args.slice(0, -1);
       const { runVerb } = await import('./run.ts');
-      exit = await runVerb(surroundings, command.optsWithGlobals<GlobalOptions>(), (context) =>
-        verb(context, ...(rest as never)),
-      );
+      const options = command.optsWithGlobals<GlobalOptions & { watch?: boolean }>();
+      exit = await runVerb(surroundings, options, async (context) => {
+        const run = (here: Context) => verb(here, ...(rest as never));
+        if (!options.watch) return await run(context);
+        const { watch } = await import('./watch.ts');
+        return await watch(context, surroundings, wordsOf(command), run);
+      });
     };
   // The options are not parsed yet, but `--json` must apply to parse errors too.
   const end = typed.indexOf('--');
   const json =
     typed.slice(0, end === -1 ? undefined : end).includes('--json') || /^(1|true|yes|on)$/i.test(env.MUSTER_JSON ?? '');
+  const [first, ...others] = typed[0] === '__complete' ? typed : withNoun(typed);
   const program = createProgram({
     version: packageJson.version,
     act,
-    first: typed[0],
+    noun: first === undefined ? undefined : withNoun(typed)[operandAt(typed)],
     width: stdout.isTTY ? Number(env.COLUMNS) || (stdout.columns ?? 80) : null,
     stdout: (text) => void stdout.write(text),
     stderr: (text) => {
       if (!json) stderr.write(text);
     },
   });
-  // Treat `muster help plan` as `muster plan --help`: commander's own help command does not load the subcommand.
-  const [first, ...others] = typed;
   if (first === '__complete') {
     await complete(program, others.slice(others[0] === '--' ? 1 : 0), surroundings);
     return 0;
   }
-  const commandName = others.find((word) => !word.startsWith('-'));
-  // Report an unknown subcommand with the usual error, which suggests the most similar name.
-  const isKnown = commandName === undefined || program.commands.some((command) => command.name() === commandName);
-  const words =
-    first === undefined ? ['--help'] : first === 'help' ? [...others, ...(isKnown ? ['--help'] : [])] : typed;
-  if (asksForBuild(words)) {
+  if (first === undefined && stdout.isTTY === true && !json) {
+    const { home, isSetUp } = await import('../verbs/fleet/home.ts');
+    const { runVerb } = await import('./run.ts');
+    if (await isSetUp(env)) return await runVerb(surroundings, {}, home);
+  }
+  const requested = requestedWords(
+    program,
+    [first, ...others].filter((word) => word !== undefined),
+  );
+  if (asksForBuild(requested)) {
     stdout.write(buildText());
     return 0;
   }
+  let words = requested;
   try {
+    words = await completed(program, requested, act);
     await program.parseAsync(words, { from: 'user' });
     return exit;
   } catch (error) {
-    // Commander has printed the help, the version, or a usage error.
-    if (error instanceof CommanderError) {
-      if (error.exitCode === 0) return 0;
-      if (json) {
-        const [{ printError }, { usageError }] = await Promise.all([import('./run.ts'), import('../exit.ts')]);
-        const said = error.code === 'commander.help' ? 'the verb is missing' : error.message;
-        const [message = '', hint] = said.replace(/^error: /, '').split('\n');
-        const remedy = hint ?? 'Use --help for usage information.';
-        return printError(usageError(message, remedy), { stderr, json, verbose: false, env });
-      }
-      return 2;
-    }
-    throw error;
+    // Commander has printed the help or the version, or leaves the error to this function.
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return 0;
+    if (error.code === 'commander.help' && !json) return 2;
+    return await printUsageError(error, program, words, { stderr, json, verbose: false, env });
   }
+}
+
+/**
+ * Treats `muster` as `muster --help`, and `muster help plan` as `muster plan --help`: commander's own help command does
+ * not load the subcommand.
+ */
+function requestedWords(program: Command, typed: readonly string[]): readonly string[] {
+  const [first, ...others] = typed;
+  if (first === undefined) return ['--help'];
+  if (first !== 'help') return typed;
+  const words = withNoun(others);
+  const name = words[operandAt(words)];
+  // Report an unknown subcommand with the usual error, which suggests the most similar name.
+  const isKnown = name === undefined || program.commands.some((command) => command.name() === name);
+  return isKnown ? [...words, '--help'] : words;
 }

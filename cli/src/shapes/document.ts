@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { formerNouns } from '../aliases.ts';
 import { errorShape } from './error.ts';
 import type { Shape, Shapes } from './shape.ts';
 
@@ -12,10 +13,18 @@ export const jsonSchemaOf = ({ schema }: Shape): Record<string, unknown> =>
 export const errorJsonSchema = (): Record<string, unknown> =>
   z.toJSONSchema(errorShape, draft) as Record<string, unknown>;
 
+/** Returns the names of a command: its own, and those from earlier releases. */
+function namesOf(words: string): string[] {
+  const [noun, ...rest] = words.split(' ');
+  const former = Object.entries(formerNouns).flatMap(([name, now]) => (now === noun ? [name] : []));
+  return [words, ...former.map((name) => [name, ...rest].join(' '))];
+}
+
 /** Returns a JSON Schema for all commands, with a property for each command and one for `error`. */
 export function documentOf(shapes: Shapes): Record<string, unknown> {
   const entries = Object.entries(shapes)
-    .filter((entry): entry is [string, Shape] => entry[1] !== null)
+    .flatMap(([words, shape]) => namesOf(words).map((name) => [name, shape] as const))
+    .filter((entry): entry is readonly [string, Shape] => entry[1] !== null)
     .toSorted(([one], [other]) => (one < other ? -1 : 1));
   const schema = z
     .strictObject({

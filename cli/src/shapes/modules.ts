@@ -17,7 +17,6 @@ const validated = z.strictObject({
   warnings: z.array(faultSchema),
 });
 
-const checked = validated.omit({ name: true });
 const side = z.strictObject({ revision: z.number().int().nullable(), file: z.string().nullable() });
 
 export const shapes: Shapes = {
@@ -26,7 +25,7 @@ export const shapes: Shapes = {
   'modules show': prints(answerOf(getModule)),
   'modules remove': doneTo('removed'),
   'modules validate': prints(z.strictObject({ valid: z.boolean(), files: z.array(validated) })),
-  'modules check': prints(z.strictObject({ valid: z.boolean(), files: z.array(checked) })),
+  'modules check': prints(z.strictObject({ valid: z.boolean(), files: z.array(validated) })),
   'modules history': prints(answerOf(listModuleRevisions)),
   'modules diff': prints(
     z.strictObject({

@@ -48,13 +48,24 @@ export const shapes: Shapes = {
   ),
   'audit retention show': prints(answerOf(getAuditRetention)),
   'audit retention set': prints(answerOf(getAuditRetention)),
+  'audit retention off': prints(answerOf(getAuditRetention)),
   'audit retention clear': prints(answerOf(getAuditRetention)),
   events: printsLines(
     z.union([
       z.strictObject({ event: z.literal('audit'), data: chainedEventSchema }),
       z
         .strictObject({
-          event: z.enum(['operation', 'run', 'agent', 'window', 'output', 'gap']),
+          event: z.enum([
+            'operation',
+            'operations',
+            'run',
+            'agent',
+            'agents',
+            'window',
+            'notification',
+            'output',
+            'gap',
+          ]),
           data: z.looseObject({}),
         })
         .describe('events outside the log'),

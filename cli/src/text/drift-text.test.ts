@@ -28,14 +28,14 @@ test('prints exactly the drifted fields, with the current and the declared value
   ).toBe(`web-1 has drifted: 2 of 26 resources differ from the applied state
 checked just now against operation 01KAGZ4D3E5F6G7H8J9K0M1N2P
 
-  ~ moved   file-unix /etc/motd (site/motd)
-      mode  is 0600, declared 0644
-      - on the machine  + as declared
+  ~ drifted file-unix /etc/motd (site/motd)
+      mode  0600, expected 0644
+      - on the machine  + expected
       @@ -1 +1 @@
       -edited by hand
       +Welcome
   + missing directory-unix /srv (site/dir)
-      mode  declared 0755`);
+      mode  expected 0755`);
 });
 
 test('prints one line without drift', () => {

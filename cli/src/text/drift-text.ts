@@ -11,7 +11,7 @@ function wordOf({ action, status }: ResourceResult): string {
   if (status === 'skipped') return 'skipped';
   if (action === 'create') return 'missing';
   if (action === 'remove') return 'back';
-  return action === 'update' || action === 'none' ? 'moved' : 'due';
+  return action === 'update' || action === 'none' ? 'drifted' : 'due';
 }
 
 function resourceLines(result: ResourceResult, style: Style): string[] {
@@ -23,14 +23,14 @@ function resourceLines(result: ResourceResult, style: Style): string[] {
   if (result.sensitive) lines.push(`      ${color.dim('contains a secret: its values are not shown')}`);
   lines.push(
     ...fieldLines(changesToPrint(result), style, (from, to) => {
-      const declared = to === null ? 'declared absent' : `declared ${color.green(to)}`;
+      const declared = to === null ? 'expected absent' : `expected ${color.green(to)}`;
       if (missing) return declared;
-      return `${from === null ? 'missing' : `is ${color.red(from)}`}, ${declared}`;
+      return `${from === null ? 'missing' : color.red(from)}, ${declared}`;
     }),
   );
   // The diff of a missing file is its whole content.
   if (result.diff !== null && (!missing || style.verbose)) {
-    lines.push(`      ${color.red('- on the machine')}  ${color.green('+ as declared')}`);
+    lines.push(`      ${color.red('- on the machine')}  ${color.green('+ expected')}`);
     lines.push(...diffLines(result.diff, color, false, style.verbose ? null : style.width));
   }
   return lines;

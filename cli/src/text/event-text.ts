@@ -19,7 +19,8 @@ const clock = (at: string, { verbose }: Style): string =>
 export function eventLine(event: AuditEvent, style: Style): string {
   const { color } = style;
   const paint = severityPaint(event.severity, color);
-  const by = actorOf(event);
+  // A sentence about what an agent did names the agent already.
+  const by = event.actor.id === event.target.id ? null : actorOf(event);
   const who = by === null ? '' : color.dim(` by ${sanitiseLine(by)}`);
   return `${color.dim(clock(sanitiseLine(event.timestamp), style))} ${paint(sanitiseLine(event.event_type).padEnd(18))} ${sanitiseLine(event.summary)}${who}`;
 }

@@ -150,7 +150,9 @@ test('prints an empty value as ""', () => {
 });
 
 test('summaryText counts changes first', () => {
-  expect(summaryText(operation(variety))).toBe('6 changed, 1 removed, 20 unchanged');
+  expect(summaryText({ ...operation(variety), kind: 'apply' })).toBe('6 changed, 1 removed, 20 unchanged');
+  // Only an apply changes something.
+  expect(summaryText({ ...operation(variety), kind: 'plan' })).toBe('6 to change, 1 to remove, 20 unchanged');
   expect(summaryText(operation([]))).toBe('0 resources');
   expect(summaryText({ ...operation([]), status: 'running' })).toBe('-');
 });

@@ -151,15 +151,15 @@ export function renderOperation(operation: Operation, agent: string, style: Styl
 
 const wrapped = (text: string, { width }: Style): string => (width === null ? text : wrapWords(text, width, '  '));
 
-/** Returns a line for a list: `3 changed, 20 unchanged`. */
-export function summaryText({ summary, status }: Pick<Operation, 'summary' | 'status'>): string {
+/** Returns a line for a list: `3 changed, 20 unchanged`; of a plan, `3 to change, 20 unchanged`. */
+export function summaryText({ kind, summary, status }: Pick<Operation, 'kind' | 'summary' | 'status'>): string {
   const { changed, removed, failed, skipped, unchanged, total } = summary;
   // A running operation without results has no count yet.
   if (total === 0) return hasEnded(status) ? counted(0, 'resource') : '-';
   return [
     ...words(failed, 'failed'),
-    ...words(changed, 'changed'),
-    ...words(removed, 'removed'),
+    ...words(changed, kind === 'plan' ? 'to change' : 'changed'),
+    ...words(removed, kind === 'plan' ? 'to remove' : 'removed'),
     ...words(skipped, 'skipped'),
     ...words(unchanged, 'unchanged'),
   ].join(', ');

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
-import { parseChoice, parseCount, parseDuration, parseMoment, parseTag } from './values.ts';
+import { parseChoice, parseCount, parseDuration, parseMoment, parsePair, parseTag } from './values.ts';
 
 test.each([
   ['role=web', { key: 'role', value: 'web' }],
   ['a=b=c', { key: 'a', value: 'b=c' }],
   ['a=', { key: 'a', value: '' }],
+  ['canary', { key: 'canary', value: '' }],
 ])('parseTag parses %s', (text, parsed) => {
   expect(parseTag(text)).toEqual(parsed);
 });
@@ -20,11 +21,12 @@ test.each([
   expect(parseDuration(text)).toBe(seconds);
 });
 
-test('parseMoment accepts an age, a day, or a time', () => {
+test('parseMoment accepts an age, a day, a time, or UNIX seconds', () => {
   const now = 1_795_000_000.5;
   expect(parseMoment('2h', now)).toBe(1_795_000_000 - 7200);
   expect(parseMoment('2026-11-01T22:00:00Z', now)).toBe(Date.parse('2026-11-01T22:00:00Z') / 1000);
   expect(parseMoment('2026-11-01', now)).toBe(new Date(2026, 10, 1).getTime() / 1000);
+  expect(parseMoment('1794990000', now)).toBe(1_794_990_000);
 });
 
 test('parseMoment for a start or end accepts a duration, a day, or a time; an end includes its day', () => {
@@ -46,7 +48,9 @@ test.each([
   () => parseMoment('90', 0),
   () => parseMoment('yesterday', 0),
   () => parseMoment('2026-13-01', 0),
-  () => parseTag('role'),
+  () => parseTag('role web'),
+  () => parseTag('1x'),
+  () => parsePair('role'),
   () => parseTag('=web'),
   () => parseDuration('soon'),
   () => parseDuration('1.5h'),

@@ -2,11 +2,27 @@ import { usageError } from '../exit.ts';
 
 /** Parses arguments and options. Every function throws CliError (usage) if the text is invalid. */
 
+interface Pair {
+  key: string;
+  value: string;
+}
+
 /** Parses `key=value`. The value may be empty or contain equals signs. */
-export function parseTag(text: string): { key: string; value: string } {
+export function parsePair(text: string): Pair {
   const at = text.indexOf('=');
-  if (at < 1) throw usageError(`${JSON.stringify(text)} is not a tag`, 'Write a tag as key=value, e.g. role=web.');
+  if (at < 1) throw usageError(`${JSON.stringify(text)} is not a pair`, 'Write it as key=value, e.g. distro=debian.');
   return { key: text.slice(0, at), value: text.slice(at + 1) };
+}
+
+/** Parses a tag: `key=value`, or only `key` for a tag without a value. */
+export function parseTag(text: string): Pair {
+  if (/^[A-Za-z][\w./-]*$/.test(text)) return { key: text, value: '' };
+  if (text.indexOf('=') < 1)
+    throw usageError(
+      `${JSON.stringify(text)} is not a tag`,
+      'Write a tag as key=value, e.g. role=web, or only as key.',
+    );
+  return parsePair(text);
 }
 
 const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
@@ -34,18 +50,21 @@ export type MomentUse = 'since' | 'from' | 'until';
 
 const examples: Readonly<Record<MomentUse, string>> = {
   since:
-    'Specify a duration before now, such as 30m, 2h, or 7d, or a time, such as 2026-12-01 or 2026-12-01T22:00:00Z.',
+    'Specify a duration before now, such as 30m, 2h, or 7d, or a time, such as 2026-12-01, 2026-12-01T22:00:00Z, or 1795000000.',
   from: 'Specify a duration from now, such as 30m, 2h, or 7d, or a time, such as 2026-12-01 or 2026-12-01T22:00:00Z.',
   until:
     'Specify a duration from now, such as 30m, 2h, or 90d, a last day, such as 2026-12-01, or a time, such as 2026-12-01T22:00:00Z.',
 };
 
+/** UNIX seconds: ten digits, which no duration has. */
+const unixTime = /^\d{10}$/;
+
 /** End of the year 9999, the last year with four digits in ISO 8601. Unix seconds. */
 const latest = 253_402_300_799;
 
 /**
- * Parses a moment: a duration (`2h`, `7d`), a day (`2026-12-01`), or an ISO 8601 time (`2026-12-01T22:00:00Z`). A time
- * without a zone is local.
+ * Parses a moment: a duration (`2h`, `7d`), a day (`2026-12-01`), an ISO 8601 time (`2026-12-01T22:00:00Z`), or UNIX
+ * seconds (`1795000000`). A time without a zone is local.
  * @param now Unix seconds
  * @returns Unix seconds
  */
@@ -53,7 +72,9 @@ export function parseMoment(text: string, now: number, use: MomentUse = 'since')
   const isLength = use === 'since' ? /^\d{1,9}[smhdw]$/.test(text) : /^\d{1,9}[smhdw]?$/.test(text);
   const moment = isLength
     ? Math.floor(now) + (use === 'since' ? -1 : 1) * parseDuration(text)
-    : Math.floor((dayOf(text, use === 'until') ?? timeOf(text)) / 1000);
+    : unixTime.test(text)
+      ? Number(text)
+      : Math.floor((dayOf(text, use === 'until') ?? timeOf(text)) / 1000);
   if (!(Math.abs(moment) <= latest)) throw usageError(`${JSON.stringify(text)} is not a time`, examples[use]);
   return moment;
 }

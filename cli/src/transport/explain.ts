@@ -26,8 +26,7 @@ export const stalePlanRemedy =
 const remedies: Readonly<Record<string, string>> = {
   unauthenticated: 'Sign in again: muster login',
   agent_not_found: 'List the agents: muster agents list',
-  agent_not_connected:
-    'To see when it was last seen: muster agents list. To apply when it reconnects: muster apply … --queue',
+  agent_not_connected: 'To see when it was last seen: muster agents list',
   agent_not_rejected: 'Reject it first: muster agents reject',
   agent_not_approved: 'Approve it first: muster agents approve',
   tag_not_found: 'To see its tags: muster agents show AGENT',
@@ -42,7 +41,7 @@ const remedies: Readonly<Record<string, string>> = {
   run_not_found: 'List the runs: muster runs list',
   terminal_not_found: 'List the sessions: muster terminal list',
   terminal_ended: 'To see the session: muster terminal replay SESSION',
-  enrolment_token_not_found: 'List the tokens: muster enrolment-tokens list',
+  enrolment_token_not_found: 'List the tokens: muster enrollment-tokens list',
   unexpected_answer: 'Check the address: --url, MUSTER_URL, or muster profile list.',
 };
 
@@ -121,7 +120,7 @@ export function renderExplanation(explanation: Explanation, color: Colors, verbo
     const location = line === undefined ? sanitiseLine(path) : `${line}:${column ?? 1}`;
     lines.push(`  ${location === '' ? '' : `${color.bold(location)} `}${sanitiseLine(message)}`);
   }
-  if (explanation.remedy !== null) lines.push(`${color.cyan('to do:')} ${sanitiseParagraph(explanation.remedy)}`);
+  if (explanation.remedy !== null) lines.push(`${color.cyan('hint:')} ${sanitiseParagraph(explanation.remedy)}`);
   if (verbose) {
     const status = explanation.status === null ? '' : `, HTTP ${explanation.status}`;
     const instance = explanation.instance ? `, ${sanitiseLine(explanation.instance)}` : '';

@@ -90,7 +90,7 @@ describe('metrics', () => {
     answers.listAgents = () => ({ body: [agent({}), agent({ node_id: 'ab'.repeat(16), name: 'web-2' })] });
     const listed = await muster('metrics', 'list');
     expect(listed.stdout).toMatch(
-      /^AGENT +CPU +MEMORY +DISK +LOAD +UPTIME +TAKEN\nweb-1 +13 % +25 % +30 % +0\.42 +10d +/,
+      /^AGENT +CPU +MEMORY +DISK +LOAD +UPTIME +SAMPLED\nweb-1 +13 % +25 % +30 % +0\.42 +10d +/,
     );
     expect(listed.stdout).toMatch(/web-2 +- +- +- +- +- +never/);
     expect(all('latestSamples')).toHaveLength(1);
@@ -251,13 +251,17 @@ describe('the audit log', () => {
     expect(sent('setAuditRetention')).toBeUndefined();
     expect((await muster('audit', 'retention', 'set', '365', '--yes')).stdout).toBe('Events are kept for 365 days.\n');
     expect(sent('setAuditRetention')?.body).toEqual({ retention_days: 365 });
+    answers.setAuditRetention = ({ body }) => ({ body: body as object });
+    expect((await muster('audit', 'retention', 'off')).stdout).toBe('All events are kept.\n');
+    expect(all('setAuditRetention').at(-1)?.body).toEqual({ retention_days: 0 });
     answers.setAuditRetention = () => ({ body: { retention_days: null } });
     expect(await json('audit', 'retention', 'clear', '--yes')).toEqual({ retention_days: null });
   });
 });
 
 test('events prints events inside and outside the log as lines', async () => {
-  const frames = `id: 1207\ndata: ${JSON.stringify(chainedExample)}\n\nevent: run\ndata: {"run_id":"x"}\n\n`;
+  const agentFrame = `event: agents\ndata: {"agents":[{"node_id":"${'ab'.repeat(16)}","change":"disconnected"}]}\n\n`;
+  const frames = `event: operation\ndata: {"operation_id":"o","status":"succeeded"}\n\nid: 1207\ndata: ${JSON.stringify(chainedExample)}\n\nevent: run\ndata: {"run_id":"x"}\n\n${agentFrame}`;
   let requests = 0;
   answers.followEvents = () => (requests++ === 0 ? { text: frames } : { code: 'forbidden', detail: 'no more' });
   const ran = await muster('events', '--category', 'agent,run', '--json');
@@ -267,15 +271,20 @@ test('events prints events inside and outside the log as lines', async () => {
       .split('\n')
       .map((line) => JSON.parse(line)),
   ).toEqual([
+    { event: 'operation', data: { operation_id: 'o', status: 'succeeded' } },
     { event: 'audit', data: chainedExample },
     { event: 'run', data: { run_id: 'x' } },
+    { event: 'agents', data: { agents: [{ node_id: 'ab'.repeat(16), change: 'disconnected' }] } },
   ]);
   expect(all('followEvents').map(({ query }) => query)).toEqual([
     { category: 'agent,run' },
     { category: 'agent,run', last_event_id: '1207' },
   ]);
   requests = 0;
-  expect((await muster('events')).stdout).toMatch(/^\d\d:00:00 agent\.approved +agent web-1 approved by ada\n/);
+  // As text, only sentences: the audit log records the operation and the run.
+  expect((await muster('events')).stdout).toMatch(
+    /^\d\d:00:00 agent\.approved +agent web-1 approved by ada\n\d\d:\d\d:\d\d agent +abababababab disconnected\n$/,
+  );
   requests = 0;
   // Events without a position are not in the audit log.
   expect((await muster('audit', 'follow')).stdout.trim().split('\n')).toHaveLength(1);
@@ -353,7 +362,9 @@ test('lists settings with their sources, by prefix, and changed ones', async () 
 });
 
 test('tests a selector, and shows the position of its fault', async () => {
-  expect((await muster('selectors', 'match', 'role=web')).stdout).toMatch(/web-1 +3f8c2b0a9d7e\S+ +up +role=web/);
+  expect((await muster('selectors', 'match', 'role=web')).stdout).toMatch(
+    /web-1 +connected +role=web +3f8c2b0a9d7e\S+/,
+  );
   answers.matchSelector = () => ({ body: { matches: [] } });
   expect((await muster('selectors', 'match', 'a=b')).exit).toBe(0);
   expect((await muster('selectors', 'match', 'a=b', '--exit-code')).exit).toBe(1);
@@ -403,10 +414,11 @@ describe('modules', () => {
         warnings: [],
       },
     });
-    const ran = await muster('modules', 'check', file);
-    expect(ran).toMatchObject({ exit: 1, stderr: '1 of 1 module with faults\n' });
+    const ran = await muster('modules', 'check', '--orchestrator', file);
+    expect(ran).toMatchObject({ exit: 1, stderr: '1 of 1 module with errors\n' });
     expect(ran.stdout).toBe(`${file}:2:12 must be a list\n  1 | name: bad\n> 2 | resources: 7\n    |            ^\n`);
-    expect(await json('modules', 'check', file)).toMatchObject({ valid: false, files: [{ file, valid: false }] });
+    const checked = await json('modules', 'check', '--orchestrator', file);
+    expect(checked).toMatchObject({ valid: false, files: [{ file, valid: false }] });
     expect((await muster('modules', 'check', file, join(home.path, 'absent.yml'))).exit).toBe(6);
   });
 });

@@ -1,6 +1,15 @@
 import { isName } from '@muster/protocol';
-import type { Client } from '@muster/protocol/client';
-import { type Agent, deleteTag, listAgents, putTag, putTags, removeAgent, setAgentStatus } from '@muster/protocol/http';
+import { ApiError, type Client } from '@muster/protocol/client';
+import {
+  type Agent,
+  deleteTag,
+  getAgent,
+  listAgents,
+  putTag,
+  putTags,
+  removeAgent,
+  setAgentStatus,
+} from '@muster/protocol/http';
 import { limits } from '@muster/protocol/wire';
 import type { Command } from 'commander';
 import type { Context } from '../../context/context.ts';
@@ -17,7 +26,7 @@ import {
 } from '../../execution/choose-agents.ts';
 import { eachOf } from '../../execution/each.ts';
 import { CliError, type Exit, exits, usageError } from '../../exit.ts';
-import { agentLabel } from '../../text/agent-label.ts';
+import { agentLabel, tagTexts } from '../../text/agent-label.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { parseTag } from '../../text/values.ts';
 
@@ -28,6 +37,9 @@ interface ManyOptions extends AgentOptions {
   yes?: boolean;
 }
 
+/** Describes the arguments that name agents and tags. */
+export const tagWords = `Agents, then tags as key=value. If all tags are only keys, separate agents by commas. Specify an agent by ${agentNaming}`;
+
 /** Registers the `muster agents` commands that change agents. */
 export function registerChanges(command: Command, act: Act): void {
   const many = (name: string, description: string) =>
@@ -36,23 +48,20 @@ export function registerChanges(command: Command, act: Act): void {
       .description(description)
       .argument('[agents...]', severalNaming)
       .addOption(selectorOption())
-      .option('-y, --yes', 'do not ask for confirmation');
-  many('approve', 'approve agents; at the first approval an agent gets its permanent name')
-    .option('--all-pending', 'approve every pending agent')
-    .option(
-      '--name <name>',
-      'the name, for a single agent; without it, a terminal prompts for the name and proposes the hostname',
-    )
-    .option('--hostnames', 'name each agent after the hostname it reports')
+      .option('-y, --yes', 'Do not ask for confirmation');
+  many('approve', 'Approve agents; at the first approval an agent gets its permanent name')
+    .option('--all-pending', 'Approve every pending agent')
+    .option('--name <name>', 'Name of a single agent; a terminal asks for it')
+    .option('--hostnames', 'Name each agent after the hostname it reports')
     .addHelpText(
       'after',
       '\nWithout names, a selector picks among the pending agents.\n\nExamples:\n  $ muster agents approve 3f8c2b --name web-1\n  $ muster agents approve --all-pending --hostnames\n  $ muster agents approve -l attr.distro=debian --hostnames --yes',
     )
     .action(act(approve));
-  many('reject', 'reject agents: their links are closed, and their running work is cancelled')
+  many('reject', 'Reject agents: their links are closed, and their running work is cancelled')
     .addHelpText('after', '\nExamples:\n  $ muster agents reject web-1\n  $ muster agents reject -l site=paris')
     .action(act(reject));
-  many('remove', 'remove rejected agents and their records')
+  many('remove', 'Remove rejected agents and their records')
     .addHelpText(
       'after',
       '\nWithout names, a selector picks among the rejected agents.\n\nExample:\n  $ muster agents remove web-1 --yes',
@@ -60,24 +69,24 @@ export function registerChanges(command: Command, act: Act): void {
     .action(act(remove));
   command
     .command('tag')
-    .description('set tags of agents')
-    .argument('[words...]', `agents, then tags in the form key=value. Specify an agent by ${agentNaming}`)
+    .description('Set tags of agents')
+    .argument('[words...]', tagWords)
     .addOption(selectorOption())
-    .option('-y, --yes', 'do not ask for confirmation')
+    .option('-y, --yes', 'Do not ask for confirmation')
     .addHelpText(
       'after',
-      '\nExamples:\n  $ muster agents tag web-1 role=web site=paris\n  $ muster agents tag web-1 web-2 site=paris\n  $ muster agents tag -l attr.distro=debian os=debian',
+      '\nExamples:\n  $ muster agents tag web-1 role=web site=paris\n  $ muster agents tag web-1 canary\n  $ muster agents tag web-1 web-2 site=paris\n  $ muster agents tag -l attr.distro=debian os=debian',
     )
     .action(act(tag));
   command
     .command('untag')
-    .description('remove tags from agents')
+    .description('Remove tags from agents')
     .argument(
       '[words...]',
-      `agents separated by commas, then keys; with --selector, only keys. Specify an agent by ${agentNaming}`,
+      `Agents separated by commas, then keys; with --selector, only keys. Specify an agent by ${agentNaming}`,
     )
     .addOption(selectorOption())
-    .option('-y, --yes', 'do not ask for confirmation')
+    .option('-y, --yes', 'Do not ask for confirmation')
     .addHelpText(
       'after',
       '\nExamples:\n  $ muster agents untag web-1 site\n  $ muster agents untag web-1,web-2 role site\n  $ muster agents untag -l site=paris site',
@@ -192,7 +201,7 @@ async function reject(context: Context, typed: string[], options: ManyOptions): 
 async function remove(context: Context, typed: string[], options: ManyOptions): Promise<Exit> {
   const { out } = context;
   const agents = await chooseAgents(context, typed, options, { status: 'rejected' });
-  await agreeTo(context, agents, { doing: 'Forget', after: ` permanently`, always: true, ...options });
+  await agreeTo(context, agents, { doing: 'Remove', after: ' permanently', always: true, ...options });
   const { call } = await context.connect();
   const removed: string[] = [];
   const exit = await eachOf(context, agents, agentLabel, async (agent) => {
@@ -220,6 +229,23 @@ export async function replaceTags(context: Context, words: string[], options: Ma
 function splitWords(words: readonly string[]): { typed: string[]; pairs: string[] } {
   const first = words.findIndex((word) => word.includes('='));
   return { typed: words.slice(0, first < 0 ? undefined : first), pairs: first < 0 ? [] : words.slice(first) };
+}
+
+/** Refuses a tag that is the name of an agent: `agents tag web-1 web-2` lacks a tag. */
+async function requireNoAgent(call: Client, key: string): Promise<void> {
+  if (!isName(key)) return;
+  const isAgent = await call(getAgent, { params: { node_id: key } }).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof ApiError && error.problem.code === 'agent_not_found') return false;
+      throw error;
+    },
+  );
+  if (isAgent)
+    throw usageError(
+      `${key} is an agent, and no tag was specified`,
+      `To tag several agents: muster agents tag web-1,web-2 canary. To set a tag of this name: ${key}=`,
+    );
 }
 
 /** Changes the tags of each agent and prints the result. */
@@ -255,20 +281,24 @@ async function retag(
   if (out.json)
     out.data(isOneNamed(typed, agents) ? { node_id: results[0]?.node_id, tags: results[0]?.tags } : results);
   for (const agent of results) {
-    const pairs = Object.entries(agent.tags).map(([key, value]) => `${key}=${value}`);
-    out.print(`${sanitiseLine(agentLabel(agent))}: ${pairs.length === 0 ? 'no tags' : sanitiseLine(pairs.join(' '))}`);
+    out.print(`${sanitiseLine(agentLabel(agent))}: ${sanitiseLine(tagTexts(agent.tags).join(' ')) || 'no tags'}`);
   }
   return exit;
 }
 
 export async function tag(context: Context, words: string[], options: ManyOptions): Promise<Exit> {
-  const { typed, pairs } = splitWords(words);
+  const isKeysOnly = !words.some((word) => word.includes('='));
+  const agentCount = options.selector === undefined ? 1 : 0;
+  const { typed, pairs } = isKeysOnly
+    ? { typed: words.slice(0, agentCount), pairs: words.slice(agentCount) }
+    : splitWords(words);
   const tags = pairs.map(parseTag);
   if (tags.length === 0)
-    throw usageError(
-      'no argument has the form key=value',
-      'Specify agents, then tags: muster agents tag web-1 role=web',
-    );
+    throw usageError('no tag was specified', 'Specify agents, then tags: muster agents tag web-1 role=web');
+  if (isKeysOnly) {
+    const { call } = await context.connect();
+    for (const { key } of tags) await requireNoAgent(call, key);
+  }
   return await retag(context, typed, options, {
     doing: `Set ${sanitiseLine(pairs.join(' '))} on`,
     change: async (call, node_id) => {

@@ -10,7 +10,8 @@ import {
   severalNaming,
 } from '../../execution/choose-agents.ts';
 import { showingFault } from '../../execution/selector-fault.ts';
-import { agentLabel } from '../../text/agent-label.ts';
+import { watchOption } from '../../execution/watch-option.ts';
+import { agentLabel, tagTexts } from '../../text/agent-label.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { ago, counted, duration, type Style } from '../../text/style.ts';
 import type { Column } from '../../text/table.ts';
@@ -20,32 +21,32 @@ import { registerChanges, requireName } from './agents-change.ts';
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list agents')
-    .option('--status <status>', 'only agents of this status: pending, approved, or rejected')
+    .description('List agents')
+    .option('--status <status>', 'Status: pending, approved, or rejected')
     .addOption(selectorOption())
-    .addOption(new Option('--filter <selector>', 'same as --selector').hideHelp())
-    .option('-q, --query <text>', 'agents with this text in their name or hostname')
+    .addOption(new Option('--filter <selector>', 'Same as --selector').hideHelp())
+    .option('-q, --query <text>', 'Agents with this text in their name or hostname')
+    .option('--limit <n>', 'Maximum number; all by default')
+    .addOption(watchOption())
     .addHelpText('after', '\nExample:\n  $ muster agents list --status pending')
     .action(act(list));
   command
     .command('show')
-    .description('show agents with their tags and attributes')
+    .description('Show agents with their tags and attributes')
     .argument('[agents...]', severalNaming)
     .addOption(selectorOption())
     .addHelpText('after', '\nExamples:\n  $ muster agents show web-1\n  $ muster agents show -l role=web')
     .action(act(show));
   command
     .command('attributes')
-    .description('show agent attributes, which selectors and modules read as attr.NAME')
+    .description('Show the attributes of agents; selectors and modules read them as attr.NAME')
     .argument('[agents...]', severalNaming)
     .addOption(selectorOption())
     .addHelpText('after', '\nExample:\n  $ muster agents attributes web-1')
     .action(act(attributes));
   registerChanges(command, act);
   withTokenTerms(
-    command
-      .command('enroll')
-      .description('create a token that enrolls an agent, and print the command to paste on its machine'),
+    command.command('enroll').description('Print the command that adds a machine: it contains a new enrollment token'),
   )
     .addHelpText('after', '\nExample:\n  $ muster agents enroll --name web-2 --tag role=web')
     .action(act(enroll));
@@ -54,36 +55,66 @@ export const register: Register = (command, act) => {
 /** Adds the options that describe a new enrollment token. */
 export const withTokenTerms = (command: Command): Command =>
   command
-    .option('--name <name>', 'name of the agent; only for a token with one use')
-    .option('--tag <key=value>', 'a tag of the agent; may be repeated', (text: string, tags: string[] | undefined) => [
+    .option('--name <name>', 'Name of the agent; only for a token with one use')
+    .option('--tag <key=value>', 'A tag of the agent; may be repeated', (text: string, tags: string[] | undefined) => [
       ...(tags ?? []),
       text,
     ])
-    .option('--expires <when>', 'expiry: a duration such as 30m, 12h, or 7d, or a day such as 2026-12-01', '1h')
-    .option('--uses <n>', 'maximum number of agents that may use the token', '1')
-    .option('--no-approve', 'leave the agents pending until they are approved');
+    .option('--expires <when>', 'Expiry, such as 30m, 12h, 7d, or 2026-12-01', '1h')
+    .option('--uses <n>', 'Maximum number of agents', '1')
+    .option('--no-approve', 'Leave the agents pending until they are approved');
 
 const shortId = 12;
 
-const columns = (idLength: number): Column<Agent>[] => [
-  { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },
-  { heading: 'NODE ID', extra: true, text: ({ node_id }) => node_id.slice(0, idLength) },
+/** Formats whether an agent is connected, or when it was last seen. */
+const connectionOf = ({ connected, last_seen_at }: Agent, now: number): string =>
+  connected ? 'connected' : `last seen ${ago(last_seen_at, now)}`;
+
+const columns = ({ now, width }: Style): Column<Agent>[] => [
+  {
+    heading: 'NAME',
+    // A pending agent has no name yet. It can be approved by its id.
+    text: (agent) => (width === null ? agent.name : agentLabel(agent)),
+    flexible: true,
+    paint: (text, _, { color }) => color.bold(text),
+  },
   {
     heading: 'STATUS',
     text: ({ status }) => status,
     paint: (text, { status }, { color }) =>
       status === 'pending' ? color.yellow(text) : status === 'rejected' ? color.red(text) : text,
   },
+  {
+    heading: 'CONNECTION',
+    text: (agent) => connectionOf(agent, now),
+    paint: (text, { connected }, { color }) => (connected ? color.green(text) : color.red(text)),
+  },
+  {
+    heading: 'HOSTNAME',
+    extra: true,
+    text: ({ attributes, initial_hostname }) => attributes.hostname ?? initial_hostname,
+    flexible: true,
+  },
+  {
+    heading: 'SYSTEM',
+    extra: true,
+    text: ({ attributes: { distro, platform, version } }) =>
+      [distro ?? platform, version].filter(Boolean).join(' ') || null,
+    flexible: true,
+  },
+  { heading: 'TAGS', text: ({ tags }) => tagTexts(tags).join(' ') || null, flexible: true },
+  { heading: 'NODE ID', extra: true, text: ({ node_id }) => (width === null ? node_id : node_id.slice(0, shortId)) },
 ];
 
 async function list(
   context: Context,
-  options: { status?: string; selector?: string; filter?: string; query?: string },
+  options: { status?: string; selector?: string; filter?: string; query?: string; limit?: string },
 ): Promise<undefined> {
   const { out } = context;
   const { style } = out;
   const { status, query, selector: filter = options.filter } = options;
   const state = status === undefined ? undefined : parseChoice('--status', status, agentStatuses);
+  const limit = options.limit === undefined ? undefined : parseCount('--limit', options.limit, 1, 100_000);
   const { call } = await context.connect();
   const progress = out.progress('reading the agents');
   const agents = await call(listAgents, {
@@ -92,7 +123,9 @@ async function list(
       ...(state === undefined ? {} : { status: state }),
       ...(filter === undefined ? {} : { filter }),
       ...(query === undefined ? {} : { q: query }),
+      ...(limit === undefined ? {} : { limit: String(limit) }),
     },
+    ...(limit === undefined ? {} : { atMost: limit }),
   })
     .catch(showingFault(filter ?? ''))
     .finally(progress.end);
@@ -108,42 +141,12 @@ async function list(
     );
     return undefined;
   }
-  out.table(
-    [
-      ...columns(style.width === null ? 32 : shortId),
-      {
-        heading: 'LINK',
-        text: ({ connected, last_seen_at }) => (connected ? 'up' : `lost ${ago(last_seen_at, style.now)}`),
-        paint: (text, { connected }, { color }) => (connected ? color.green(text) : color.red(text)),
-      },
-      {
-        heading: 'HOSTNAME',
-        extra: true,
-        text: ({ attributes, initial_hostname }) => attributes.hostname ?? initial_hostname,
-        flexible: true,
-      },
-      {
-        heading: 'SYSTEM',
-        extra: true,
-        text: ({ attributes: { distro, platform, version } }) =>
-          [distro ?? platform, version].filter(Boolean).join(' ') || null,
-        flexible: true,
-      },
-      {
-        heading: 'TAGS',
-        text: ({ tags }) =>
-          Object.entries(tags)
-            .map(([key, value]) => `${key}=${value}`)
-            .join(' ') || null,
-        flexible: true,
-      },
-    ],
-    agents,
-  );
-  const pending = agents.filter((agent) => agent.status === 'pending').length;
-  if (pending > 0)
+  out.table(columns(style), agents);
+  const pending = agents.filter((agent) => agent.status === 'pending');
+  const [first] = pending;
+  if (first !== undefined)
     out.note(
-      `\n${counted(pending, 'agent waits', 'agents wait')} for approval: muster agents approve NODE_ID --name NAME`,
+      `\n${counted(pending.length, 'agent waits', 'agents wait')} for approval: muster agents approve ${pending.length === 1 ? sanitiseLine(agentLabel(first)) : '--all-pending'}`,
     );
   return undefined;
 }
@@ -188,7 +191,7 @@ async function show(context: Context, typed: string[], options: AgentOptions): P
 
 function describe(agent: Agent, { color, now }: Style): string {
   const { attributes, tags, connected } = agent;
-  const link = connected ? `up for ${duration(now - agent.connected_at)}` : `lost ${ago(agent.last_seen_at, now)}`;
+  const connection = connected ? `connected for ${duration(now - agent.connected_at)}` : connectionOf(agent, now);
   const unseen = agent.pin_source === 'first_use' ? '; it accepted the orchestrator’s key unverified' : '';
   const lines = (entries: Record<string, string>): string[] => {
     const names = Object.keys(entries).sort();
@@ -202,9 +205,9 @@ function describe(agent: Agent, { color, now }: Style): string {
   ];
   return [
     `${color.bold(sanitiseLine(agentLabel(agent)))}  ${agent.status}`,
-    `node id  ${sanitiseLine(agent.node_id)}`,
-    `link     ${connected ? color.green(link) : color.red(link)}${unseen}`,
-    `agent    ${sanitiseLine(agent.agent_version)}, first seen as ${sanitiseLine(agent.initial_hostname)} from ${sanitiseLine(agent.initial_ip)}`,
+    `node id     ${sanitiseLine(agent.node_id)}`,
+    `connection  ${connected ? color.green(connection) : color.red(connection)}${unseen}`,
+    `agent       ${sanitiseLine(agent.agent_version)}, first seen as ${sanitiseLine(agent.initial_hostname)} from ${sanitiseLine(agent.initial_ip)}`,
     ...section('Tags', tags, 'none'),
     ...section('Attributes: modules read them as attr.NAME', attributes, 'none'),
   ].join('\n');

@@ -8,8 +8,8 @@ import { parseDuration } from '../../text/values.ts';
 
 export const register: Register = (command, act) => {
   command
-    .argument('[target]', 'host:port of one machine, or the broadcast address of another network')
-    .option('--wait <duration>', 'how long to wait for agents to connect', '5s')
+    .argument('[target]', 'Host:port of one machine, or the broadcast address of another network')
+    .option('--wait <duration>', 'How long to wait for agents to connect', '5s')
     .addHelpText(
       'after',
       '\nReaches agents that were started without an address and accept discovery (UDP port 4747). Without a target, the\norchestrator announces itself on every network of its machine. Agents that connect are then pending.\n\nExample:\n  $ muster discover\n  $ muster discover 192.0.2.40:4747',

@@ -4,6 +4,7 @@ import type { Register } from '../../context/verb.ts';
 import { eachOf } from '../../execution/each.ts';
 import { findId } from '../../execution/find-id.ts';
 import type { Exit } from '../../exit.ts';
+import { tagTexts } from '../../text/agent-label.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { ago, duration, listedId } from '../../text/style.ts';
 import { enroll, withTokenTerms } from './agents.ts';
@@ -11,22 +12,22 @@ import { enroll, withTokenTerms } from './agents.ts';
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list valid enrollment tokens, without their values')
-    .option('--all', 'also list tokens that were used up, revoked, or expired in the last 30 days')
-    .addHelpText('after', '\nExample:\n  $ muster enrolment-tokens list')
+    .description('List valid enrollment tokens, without their values')
+    .option('--all', 'Include tokens that ended in the last 30 days')
+    .addHelpText('after', '\nExample:\n  $ muster enrollment-tokens list')
     .action(act(list));
   withTokenTerms(
     command
       .command('create')
-      .description('create a token that enrolls an agent, and print the command to paste; same as agents enroll'),
+      .description('Create a token, and print the command that adds a machine; same as agents enroll'),
   )
-    .addHelpText('after', '\nExample:\n  $ muster enrolment-tokens create --uses 20 --tag role=web --expires 2h')
+    .addHelpText('after', '\nExample:\n  $ muster enrollment-tokens create --uses 20 --tag role=web --expires 2h')
     .action(act(enroll));
   command
     .command('revoke')
-    .description('revoke tokens; agents that enrolled with them stay enrolled')
-    .argument('<ids...>', 'token ids, or the beginning or end of an id if only one matches')
-    .addHelpText('after', '\nExample:\n  $ muster enrolment-tokens revoke 01KAGZ3N8V5T1Q6W9X2Y4Z7B8C')
+    .description('Revoke tokens; agents that enrolled with them stay enrolled')
+    .argument('<ids...>', 'Token ids, or the beginning or end of an id if only one matches')
+    .addHelpText('after', '\nExample:\n  $ muster enrollment-tokens revoke 01KAGZ3N8V5T1Q6W9X2Y4Z7B8C')
     .action(act(revoke));
 };
 
@@ -62,10 +63,7 @@ async function list(context: Context, options: { all?: boolean }): Promise<undef
       },
       {
         heading: 'TAGS',
-        text: ({ tags }) =>
-          Object.entries(tags)
-            .map(([key, value]) => `${key}=${value}`)
-            .join(' ') || null,
+        text: ({ tags }) => tagTexts(tags).join(' ') || null,
         flexible: true,
       },
     ],
@@ -84,7 +82,7 @@ async function revoke(context: Context, tokenIds: string[]): Promise<Exit> {
     tokenIds,
     (id) => id,
     async (each) => {
-      const id = await findId('enrolment token', 'muster enrolment-tokens list', each, known);
+      const id = await findId('enrollment token', 'muster enrollment-tokens list', each, known);
       await call(revokeEnrolmentToken, { params: { id } });
       revoked.push(id);
       out.print(`Revoked ${sanitiseLine(id)}.`);

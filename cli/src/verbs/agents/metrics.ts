@@ -11,6 +11,7 @@ import {
   selectorOption,
   severalNaming,
 } from '../../execution/choose-agents.ts';
+import { watchOption } from '../../execution/watch-option.ts';
 import { type Exit, exits, usageError } from '../../exit.ts';
 import { agentLabel } from '../../text/agent-label.ts';
 
@@ -35,36 +36,34 @@ import { explain } from '../../transport/explain.ts';
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('show the newest sample of each agent')
-    .argument('[agents...]', `only these agents: ${severalNaming}`)
+    .description('Show the newest sample of each agent')
+    .argument('[agents...]', `Only these agents: ${severalNaming}`)
     .addOption(selectorOption())
-    .option('--ascii', 'draw with plain characters')
+    .addOption(watchOption())
+    .option('--ascii', 'Draw with plain characters')
     .addHelpText('after', '\nExample:\n  $ muster metrics list --selector role=web')
     .action(act(list));
   command
     .command('show')
-    .description('show cpu, memory, disk, load, and network of an agent over time')
+    .description('Show the metrics of an agent over time')
     .argument('<agent>', agentNaming)
-    .option('--since <time>', 'start: 1h, 24h, 7d, or a time like 2026-12-01', '1h')
-    .option('-f, --follow', 'keep updating as samples arrive')
-    .option('--csv', 'print every sample as comma-separated values; missing values are empty')
-    .option('--step <duration>', 'with --csv or --json: average over this duration')
-    .option('--ascii', 'draw with plain characters')
+    .option('--since <time>', 'Start: 24h, 7d, a day, or a UNIX time', '1h')
+    .option('-f, --follow', 'Keep updating as samples arrive')
+    .option('--csv', 'Print every sample as comma-separated values')
+    .option('--step <duration>', 'With --csv or --json: average over this duration')
+    .option('--ascii', 'Draw with plain characters')
     .addHelpText(
       'after',
-      '\nA gap means no samples; – means that the agent could not measure the value.\n\nExamples:\n  $ muster metrics show web-1 --since 24h\n  $ muster metrics show web-1 --since 7d --csv > web-1.csv',
+      '\nIn CSV, a missing value is empty. A gap means no samples; – means that the agent could not measure the value.\n\nExamples:\n  $ muster metrics show web-1 --since 24h\n  $ muster metrics show web-1 --since 7d --csv > web-1.csv',
     )
     .action(act(show));
   command
     .command('follow')
-    .description('print each sample of an agent as it arrives, one per line')
+    .description('Print each sample of an agent as it arrives, one per line')
     .argument('<agent>', agentNaming)
-    .option(
-      '--since <time>',
-      'also print samples since a time, given as a timestamp or as a duration such as 10m or 1h',
-    )
-    .option('--csv', 'as comma-separated values')
-    .option('--ascii', 'draw with plain characters')
+    .option('--since <time>', 'Start: 10m, 1h, a day, or a UNIX time; now by default')
+    .option('--csv', 'Print comma-separated values')
+    .option('--ascii', 'Draw with plain characters')
     .addHelpText(
       'after',
       '\nRuns until Ctrl-C; with --json each line is a sample.\n\nExample:\n  $ muster metrics follow web-1 --json',
@@ -140,7 +139,7 @@ async function list(
         text: ({ sample }) => (typeof sample?.uptime === 'number' ? duration(sample.uptime) : null),
       },
       {
-        heading: 'TAKEN',
+        heading: 'SAMPLED',
         extra: true,
         text: ({ sample }) => (sample === undefined ? 'never' : when(sample.collected_at, style)),
       },
@@ -161,9 +160,9 @@ interface ShowOptions {
 /** Polling interval in milliseconds. Agents take a sample every 30 s by default. */
 const askMs = 5_000;
 
-/** Returns the age of a moment in seconds. A number without a unit is in seconds. */
+/** Returns the age of a moment in seconds. A number of up to nine digits is a duration in seconds. */
 const secondsBack = (text: string, now: number): number =>
-  /^\d+$/.test(text) ? parseDuration(text) : Math.floor(now) - parseMoment(text, now);
+  /^\d{1,9}$/.test(text) ? parseDuration(text) : Math.floor(now) - parseMoment(text, now);
 
 async function show(context: Context, nameOrId: string, options: ShowOptions): Promise<Exit> {
   const { out } = context;

@@ -3,15 +3,15 @@ import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { showingFault } from '../../execution/selector-fault.ts';
 import { type Exit, exits } from '../../exit.ts';
-import { agentLabel } from '../../text/agent-label.ts';
+import { agentLabel, tagTexts } from '../../text/agent-label.ts';
 import { counted } from '../../text/style.ts';
 
 export const register: Register = (command, act) => {
   command
     .command('match')
-    .description('show which approved agents a selector matches, as an assignment would')
-    .argument('<selector>', 'e.g. "role=web site in (paris,rome)"; an empty selector matches no agent')
-    .option('--exit-code', 'exit with 1 when no agent matches')
+    .description('Show which approved agents a selector matches')
+    .argument('<selector>', 'E.g. "role=web site in (paris,rome)"; an empty selector matches no agent')
+    .option('--exit-code', 'Exit with 1 when no agent matches')
     .addHelpText('after', '\nExample:\n  $ muster selectors match "role=web attr.distro=debian"')
     .action(act(match));
 };
@@ -36,20 +36,17 @@ async function match(context: Context, selector: string, options: { exitCode?: b
   out.table(
     [
       { heading: 'AGENT', text: agentLabel, flexible: true, paint: (text, _, { color }) => color.bold(text) },
-      { heading: 'NODE ID', text: ({ node_id }) => node_id, extra: true },
       {
-        heading: 'LINK',
-        text: ({ connected }) => (connected ? 'up' : 'lost'),
+        heading: 'CONNECTION',
+        text: ({ connected }) => (connected ? 'connected' : 'offline'),
         paint: (text, { connected }, { color }) => (connected ? color.green(text) : color.red(text)),
       },
       {
         heading: 'TAGS',
-        text: ({ tags }) =>
-          Object.entries(tags)
-            .map(([key, value]) => `${key}=${value}`)
-            .join(' ') || null,
+        text: ({ tags }) => tagTexts(tags).join(' ') || null,
         flexible: true,
       },
+      { heading: 'NODE ID', text: ({ node_id }) => node_id, extra: true },
     ],
     agents,
   );

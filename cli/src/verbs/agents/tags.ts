@@ -4,13 +4,13 @@ import type { Register } from '../../context/verb.ts';
 import { agentNaming, selectorOption } from '../../execution/choose-agents.ts';
 import { CliError, exits } from '../../exit.ts';
 import { nearest } from '../../text/nearest.ts';
-import { replaceTags, tag, untag } from './agents-change.ts';
+import { replaceTags, tag, tagWords, untag } from './agents-change.ts';
 
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list every tag in use, with its values and the number of agents')
-    .argument('[keys...]', 'only these keys')
+    .description('List the tags in use, with the number of agents')
+    .argument('[keys...]', 'Only these keys')
     .addHelpText('after', '\nExample:\n  $ muster tags list role')
     .action(act(list));
   const many = (name: string, description: string, words: string) =>
@@ -19,21 +19,17 @@ export const register: Register = (command, act) => {
       .description(description)
       .argument('[words...]', words)
       .addOption(selectorOption())
-      .option('-y, --yes', 'do not ask for confirmation');
-  many(
-    'set',
-    'set tags of agents; same as agents tag',
-    `agents, then tags in the form key=value. Specify an agent by ${agentNaming}`,
-  )
+      .option('-y, --yes', 'Do not ask for confirmation');
+  many('set', 'Set tags of agents; same as agents tag', tagWords)
     .addHelpText(
       'after',
-      '\nExamples:\n  $ muster tags set web-1 web-2 site=paris\n  $ muster tags set -l attr.distro=debian os=debian',
+      '\nExamples:\n  $ muster tags set web-1 canary\n  $ muster tags set web-1 web-2 site=paris\n  $ muster tags set -l attr.distro=debian os=debian',
     )
     .action(act(tag));
   many(
     'remove',
-    'remove tags from agents; same as agents untag',
-    `agents separated by commas, then keys; with --selector, only keys. Specify an agent by ${agentNaming}`,
+    'Remove tags from agents; same as agents untag',
+    `Agents separated by commas, then keys; with --selector, only keys. Specify an agent by ${agentNaming}`,
   )
     .addHelpText(
       'after',
@@ -42,8 +38,8 @@ export const register: Register = (command, act) => {
     .action(act(untag));
   many(
     'replace',
-    'set exactly these tags on agents, and remove all others',
-    `agents, then tags in the form key=value; without tags, all tags are removed`,
+    'Set exactly these tags on agents, and remove all others',
+    'Agents, then tags as key=value; without tags, all tags are removed',
   )
     .addHelpText('after', '\nExample:\n  $ muster tags replace web-1 role=web site=paris')
     .action(act(replaceTags));

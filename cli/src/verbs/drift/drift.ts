@@ -25,6 +25,7 @@ import { findId } from '../../execution/find-id.ts';
 import { applyLine } from '../../execution/operation.ts';
 import { removedModules } from '../../execution/removed-modules.ts';
 import { showingFault } from '../../execution/selector-fault.ts';
+import { watchOption } from '../../execution/watch-option.ts';
 import { CliError, type Exit, exits, usageError } from '../../exit.ts';
 import { inBrief, renderDrift, statusPaint, statusWord } from '../../text/drift-text.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
@@ -43,23 +44,25 @@ interface Options extends AgentOptions {
   filter?: string;
   status?: string;
   limit: string;
+  watch?: boolean;
 }
 
 export const register: Register = (command, act) => {
   command
     .argument('[agents...]', `${severalNaming}; without them, the newest check of every agent`)
-    .option('--check', 'with --selector or --all: check those machines now')
-    .option('--all', 'with --check: every approved agent')
-    .option('--latest', "show the agent's newest check instead of starting one")
-    .option('--history', "list the agent's checks, newest first, instead of starting one")
-    .option('--record <id>', 'show this check; --history lists the ids')
-    .option('--accept <reason>', 'for an agent or --record: accept the known drift; an apply still repairs it')
-    .option('--unaccept', 'for an agent or --record: withdraw the acceptance')
+    .option('--check', 'With --selector or --all: check those machines now')
+    .option('--all', 'With --check: every approved agent')
+    .option('--latest', 'Show the newest check of an agent; start none')
+    .option('--history', 'List the checks of an agent, newest first')
+    .option('--record <id>', 'Show this check; --history lists the ids')
+    .option('--accept <reason>', 'Accept the drift of an agent or --record')
+    .option('--unaccept', 'Withdraw the acceptance')
     .addOption(selectorOption())
-    .addOption(new Option('--filter <selector>', 'same as --selector').hideHelp())
-    .option('--status <status>', `in a list: ${driftStatuses.join(', ')}`)
-    .option('--limit <n>', 'in a list: maximum number', '50')
-    .option('--exit-code', 'exit with 3 when a machine has drifted')
+    .addOption(new Option('--filter <selector>', 'Same as --selector').hideHelp())
+    .option('--status <status>', `In a list: ${driftStatuses.join(', ')}`)
+    .option('--limit <n>', 'In a list: maximum number', '50')
+    .option('--exit-code', 'Exit with 3 when a machine has drifted')
+    .addOption(watchOption())
     .addHelpText(
       'after',
       '\nExamples:\n  $ muster drift web-1\n  $ muster drift web-1 --history --limit 10\n  $ muster drift --status drifted -l role=web\n  $ muster drift -l role=web --check --exit-code\n  $ muster drift web-1 --accept "as the vendor wants it until ticket 4711 is closed"',
@@ -76,6 +79,10 @@ async function drift(context: Context, typed: string[], given: Options): Promise
     throw usageError('--all needs --check; without --check, drift lists every agent by default');
   const single = typed.length === 1 && !typed[0]?.includes(',') && typed[0] !== '-';
   const nameOrId = single ? typed[0] : undefined;
+  const isRead =
+    options.latest || options.history || options.record !== undefined || (typed.length === 0 && !options.check);
+  if (options.watch && (!isRead || options.accept !== undefined || options.unaccept))
+    throw usageError('--watch starts no checks', 'Add --latest or --history, or omit the agents.');
   if (options.accept !== undefined || options.unaccept) return judge(context, nameOrId, options);
   if (options.check || typed.length > 1 || (typed.length === 1 && !single)) {
     if (options.latest || options.history || options.record !== undefined)
@@ -243,7 +250,7 @@ async function show(
   if (record.status === 'in_sync') return exits.done;
   if (record.status !== 'drifted') return exits.failed;
   if (!out.json && record.trigger !== 'audit')
-    out.note(out.noteColor.dim(`\nTo repair it: ${await repairCommand(call, name, record)}`));
+    out.note(out.noteColor.dim(`\nFix: ${await repairCommand(call, name, record)}`));
   return exitOf(true, options);
 }
 
@@ -281,8 +288,8 @@ const queryOf = ({ limit, status }: Options) => ({
 const columns = (now: number): Column<DriftRecord>[] => [
   { heading: 'STATUS', text: statusWord, paint: (text, { status }, { color }) => statusPaint(status, color)(text) },
   { heading: 'CHECKED', text: ({ checked_at }) => ago(checked_at, now) },
-  { heading: 'BY', text: ({ trigger }) => trigger },
-  { heading: 'DRIFTED', text: inBrief, flexible: true },
+  { heading: 'TRIGGER', text: ({ trigger }) => trigger },
+  { heading: 'CHANGES', text: inBrief, flexible: true },
 ];
 
 async function history(context: Context, call: Client, node_id: string, options: Options): Promise<Exit> {

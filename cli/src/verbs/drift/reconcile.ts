@@ -1,17 +1,19 @@
-import { listReconcile, type OffAgent, offReasons } from '@muster/protocol/http';
+import { listReconcile, type OffAgent, type OffReason, offReasons } from '@muster/protocol/http';
+import { Option } from 'commander';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { selectorOption } from '../../execution/choose-agents.ts';
 import { agentLabel } from '../../execution/find-agent.ts';
 import { showingFault } from '../../execution/selector-fault.ts';
+import { watchOption } from '../../execution/watch-option.ts';
 import { type Exit, exits } from '../../exit.ts';
 import { offLine } from '../../text/reconcile-text.ts';
 import { ago } from '../../text/style.ts';
-import { parseChoice, parseCount } from '../../text/values.ts';
+import { parseCount } from '../../text/values.ts';
 
 interface Options {
   selector?: string;
-  reason?: string;
+  reason?: OffReason;
   accepted?: boolean;
   limit: string;
   exitCode?: boolean;
@@ -20,13 +22,14 @@ interface Options {
 export const register: Register = (command, act) => {
   command
     .addOption(selectorOption())
-    .option('--reason <reason>', `only agents with this reason: ${offReasons.join(', ')}`)
-    .option('--accepted', 'include agents whose drift was accepted')
-    .option('--limit <n>', 'maximum number', '50')
-    .option('--exit-code', 'exit with 3 when the list is not empty')
+    .addOption(new Option('--reason <reason>', 'Only agents with this issue').choices(offReasons))
+    .option('--accepted', 'Include agents whose drift was accepted')
+    .option('--limit <n>', 'Maximum number', '50')
+    .option('--exit-code', 'Exit with 3 when the list is not empty')
+    .addOption(watchOption())
     .addHelpText(
       'after',
-      '\nTo repair an agent: muster apply AGENT. To see its drift: muster drift AGENT --latest; to accept it: --accept.\n\nExamples:\n  $ muster reconcile\n  $ muster reconcile --reason apply_failed -l role=web',
+      `\nReasons: ${offReasons.join(', ')}.\n\nTo repair an agent: muster apply AGENT. To see its drift: muster drift AGENT --latest; to accept it: --accept.\n\nExamples:\n  $ muster reconcile\n  $ muster reconcile --reason apply_failed -l role=web`,
     )
     .action(act(reconcile));
 };
@@ -37,23 +40,24 @@ async function reconcile(context: Context, options: Options): Promise<Exit> {
   const query = {
     limit: String(parseCount('--limit', options.limit, 1, 500)),
     ...(selector === undefined ? {} : { filter: selector }),
-    ...(options.reason === undefined ? {} : { reason: parseChoice('--reason', options.reason, offReasons) }),
+    ...(options.reason === undefined ? {} : { reason: options.reason }),
     ...(options.accepted ? { include_accepted: 'true' as const } : {}),
   };
   const { call } = await context.connect();
   const found = await call(listReconcile, { query }).catch(showingFault(selector ?? ''));
   if (out.json) out.data(found);
-  else if (found.length === 0) out.note('Every agent is in its desired state, as far as known.');
+  else if (found.length === 0) out.note('No issues.');
   else
     out.table<OffAgent>(
       [
         { heading: 'AGENT', text: agentLabel, flexible: true, paint: (text, _, { color }) => color.bold(text) },
         {
-          heading: 'SEEN',
-          text: ({ connected, last_seen_at }) => (connected ? 'connected' : ago(last_seen_at, out.style.now)),
+          heading: 'CONNECTION',
+          text: ({ connected, last_seen_at }) =>
+            connected ? 'connected' : `last seen ${ago(last_seen_at, out.style.now)}`,
           paint: (text, { connected }, { color }) => (connected ? color.green(text) : color.red(text)),
         },
-        { heading: 'WHAT IS OFF', text: offLine, flexible: true, wants: 30 },
+        { heading: 'ISSUES', text: offLine, flexible: true, wants: 30 },
       ],
       found,
     );

@@ -24,25 +24,25 @@ const times =
 
 const withFilters = (command: Command): Command =>
   command
-    .option('--agent <agent>', 'events of which this agent is the target or the actor')
-    .option('--operator <operator>', 'actions of this operator (id or username)')
-    .option('--type <type>', 'events of one type, e.g. agent.approved')
-    .option('--category <category>', 'events of one category, e.g. agent')
-    .option('--since <time>', 'events from this time on')
-    .option('--until <time>', 'events before this time');
+    .option('--agent <agent>', 'Events of which this agent is the target or the actor')
+    .option('--operator <operator>', 'Actions of this operator (id or username)')
+    .option('--type <type>', 'Events of one type, e.g. agent.approved')
+    .option('--category <category>', 'Events of one category, e.g. agent')
+    .option('--since <time>', 'Events from this time on')
+    .option('--until <time>', 'Events before this time');
 
 export const register: Register = (command, act) => {
-  withFilters(command.command('list').description('list events, newest first'))
-    .option('--limit <n>', 'maximum number', '50')
-    .option('--cursor <cursor>', 'continue after the page with this next_cursor')
+  withFilters(command.command('list').description('List events, newest first'))
+    .option('--limit <n>', 'Maximum number', '50')
+    .option('--cursor <cursor>', 'Continue after the page with this next_cursor')
     .addHelpText('after', `${times}\nExample:\n  $ muster audit list --since 2h --operator ada`)
     .action(act(list));
   command
     .command('follow')
-    .description('show events as they happen')
-    .option('--category <categories>', 'only these categories, separated by commas')
-    .option('--agent <agent>', 'events of one agent')
-    .option('--after <place>', 'start after this position in the log instead of now')
+    .description('Show events as they happen')
+    .option('--category <categories>', 'Only these categories, separated by commas')
+    .option('--agent <agent>', 'Events of one agent')
+    .option('--after <place>', 'Start after this position in the log instead of now')
     .addHelpText(
       'after',
       '\nRuns until Ctrl-C. It reconnects after a lost connection and misses no event. With --json each line is an event in the\nformat of `audit export`.\n\nExample:\n  $ muster audit follow --category auth,operator',
@@ -50,14 +50,14 @@ export const register: Register = (command, act) => {
     .action(act(followLog));
   command
     .command('verify')
-    .description('recompute every hash of the log, and report whether the chain is intact')
+    .description('Verify every hash of the log')
     .addHelpText(
       'after',
       '\nExits with 1 if the chain is broken. Keep the position and the hash of the head elsewhere: a log that was rewritten as a whole is\nconsistent, but no longer has that hash at that position.\n\nExample:\n  $ muster audit verify',
     )
     .action(act(verify));
-  withFilters(command.command('export').description('write the log as JSON lines, in the order of its chain'))
-    .option('-o, --output <file>', 'output file; - is standard output', '-')
+  withFilters(command.command('export').description('Write the log as JSON lines, in the order of its chain'))
+    .option('-o, --output <file>', 'Output file; - is standard output', '-')
     .addHelpText(
       'after',
       `${times}\nThe file is written completely or not at all; with standard output the exit code says whether the log was complete.\n\nExample:\n  $ muster audit export --since 30d -o audit.jsonl`,
@@ -65,29 +65,34 @@ export const register: Register = (command, act) => {
     .action(act(exportLog));
   command
     .command('prune')
-    .description('remove old events permanently; the rest can still be verified')
-    .requiredOption('--before <time>', 'remove events older than this')
-    .option('--dry-run', 'print how many events would be removed, and remove none')
-    .option('-y, --yes', 'do not ask for confirmation')
+    .description('Remove old events permanently; the rest can still be verified')
+    .requiredOption('--before <time>', 'Remove events older than this')
+    .option('--dry-run', 'Print how many events would be removed, and remove none')
+    .option('-y, --yes', 'Do not ask for confirmation')
     .addHelpText('after', `${times}\nExample:\n  $ muster audit prune --before 365d`)
     .action(act(prune));
-  const retention = command.command('retention').description('show or change how long events are kept');
+  const retention = command.command('retention').description('Show or change how long events are kept');
   retention
     .command('show')
-    .description('show the number of days that `retention set` stored')
+    .description('Show the number of days that `retention set` stored')
     .addHelpText('after', '\nExample:\n  $ muster audit retention show')
     .action(act(showRetention));
   retention
     .command('set')
-    .description('keep events for this many days, overriding the configuration')
+    .description('Keep events for this many days, overriding the configuration')
     .argument('<days>')
-    .option('-y, --yes', 'do not ask for confirmation')
+    .option('-y, --yes', 'Do not ask for confirmation')
     .addHelpText('after', '\nExample:\n  $ muster audit retention set 365')
     .action(act(setRetention));
   retention
+    .command('off')
+    .description('Keep all events, overriding the configuration')
+    .addHelpText('after', '\nExample:\n  $ muster audit retention off')
+    .action(act((context: Context) => keep(context, 0, { yes: true })));
+  retention
     .command('clear')
-    .description('discard the stored number of days; audit.retention_days of the configuration applies again')
-    .option('-y, --yes', 'do not ask for confirmation')
+    .description('Discard the stored number of days; audit.retention_days of the configuration applies again')
+    .option('-y, --yes', 'Do not ask for confirmation')
     .addHelpText('after', '\nExample:\n  $ muster audit retention clear')
     .action(act((context: Context, options: { yes?: boolean }) => keep(context, null, options)));
   retention.helpCommand(false);
@@ -281,7 +286,9 @@ const printRetention = ({ out }: Context, days: number | null): void => {
   out.print(
     days === null
       ? 'The configuration determines how long events are kept: muster settings show audit.retention_days'
-      : `Events are kept for ${counted(days, 'day')}.`,
+      : days === 0
+        ? 'All events are kept.'
+        : `Events are kept for ${counted(days, 'day')}.`,
   );
 };
 

@@ -29,43 +29,40 @@ const secrets =
 
 const withConfig = (command: Command): Command =>
   command
-    .option(
-      '--to <address>',
-      'URL of the webhook (webhook, discord, slack) or of the server (ntfy; default https://ntfy.sh)',
-    )
-    .option('--to-file <file>', 'same as --to, read from a file')
-    .option('--topic <topic>', 'ntfy: the topic')
-    .option('--secret-file <file>', 'webhook: file with the key that signs each message')
-    .option('--token-file <file>', 'ntfy: file with the access token');
+    .option('--to <address>', 'URL of the webhook, or of the ntfy server')
+    .option('--to-file <file>', 'Same as --to, read from a file')
+    .option('--topic <topic>', 'Topic (ntfy)')
+    .option('--secret-file <file>', 'File with the key that signs messages (webhook)')
+    .option('--token-file <file>', 'File with the access token (ntfy)');
 
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list notification channels')
+    .description('List notification channels')
     .addHelpText('after', '\nExample:\n  $ muster channels list')
     .action(act(list));
   command
     .command('show')
-    .description('show a channel, with its secrets masked')
+    .description('Show a channel, with its secrets masked')
     .argument('<channel>')
     .addHelpText('after', `${naming}\nExample:\n  $ muster channels show on-call`)
     .action(act(show));
   withConfig(
     command
       .command('add')
-      .description('add a channel, which receives all later notifications')
+      .description('Add a channel, which receives all later notifications')
       .argument('<name>')
-      .argument('<type>', 'webhook, discord, slack, or ntfy'),
+      .argument('<type>', 'One of: webhook, discord, slack, or ntfy'),
   )
     .addHelpText(
       'after',
       `${secrets}\nExamples:\n  $ muster channels add on-call webhook --to https://hooks.example/muster --secret-file ./hook.key\n  $ muster channels add phone ntfy --topic my-fleet`,
     )
     .action(act(add));
-  withConfig(command.command('update').description('change fields of a channel').argument('<channel>'))
-    .option('--name <name>', 'new name')
-    .option('--no-secret', 'stop signing messages')
-    .option('--no-token', 'stop using an access token')
+  withConfig(command.command('update').description('Change fields of a channel').argument('<channel>'))
+    .option('--name <name>', 'New name')
+    .option('--no-secret', 'Stop signing messages')
+    .option('--no-token', 'Stop using an access token')
     .addHelpText(
       'after',
       `${naming}${secrets}\nExample:\n  $ muster channels update on-call --to https://hooks.example/v2`,
@@ -73,14 +70,14 @@ export const register: Register = (command, act) => {
     .action(act(update));
   command
     .command('remove')
-    .description('remove channels and their unsent notifications')
+    .description('Remove channels and their unsent notifications')
     .argument('<channels...>')
-    .option('-y, --yes', 'do not ask for confirmation')
+    .option('-y, --yes', 'Do not ask for confirmation')
     .addHelpText('after', `${naming}\nExample:\n  $ muster channels remove on-call`)
     .action(act(remove));
   command
     .command('test')
-    .description('send a test notification now')
+    .description('Send a test notification now')
     .argument('<channels...>')
     .addHelpText('after', `${naming}\nExample:\n  $ muster channels test on-call`)
     .action(act(test));

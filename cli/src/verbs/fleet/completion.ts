@@ -5,7 +5,7 @@ import { parseChoice } from '../../text/values.ts';
 
 export const register: Register = (command, act) => {
   command
-    .argument('<shell>', 'bash, zsh, or fish')
+    .argument('<shell>', 'One of: bash, zsh, or fish')
     .addHelpText(
       'after',
       '\nCompletes verbs, options, and names: agents, modules, secrets … Reads names from the\norchestrator if you are signed in, and waits at most about a second. The script says where to install it.\n\nExamples:\n  $ muster completion fish > ~/.config/fish/completions/muster.fish\n  $ source <(muster completion bash)',

@@ -22,13 +22,10 @@ interface Options {
 
 export const register: Register = (command, act) => {
   command
-    .option('--agent', 'check the agent of this machine; needed only if its data directory is not the usual one')
-    .option(
-      '--orchestrator',
-      'check the orchestrator of this machine; needed only if its data directory is not the usual one',
-    )
-    .option('--data-dir <directory>', 'with --agent or --orchestrator: its data directory')
-    .option('--audit', 'also verify the chain of the audit log')
+    .option('--agent', 'Check only the agent of this machine')
+    .option('--orchestrator', 'Check only the orchestrator of this machine')
+    .option('--data-dir <directory>', 'With --agent or --orchestrator: its data directory')
+    .option('--audit', 'Also verify the chain of the audit log')
     .addHelpText(
       'after',
       '\nChecks your files, the connection to the orchestrator, the orchestrator, its agents, and Muster’s files on this machine.\nChanges nothing. Exits with 1 when there is a problem. Run it as root to check data directories.\n\nExamples:\n  $ muster doctor\n  $ muster doctor --agent --data-dir /var/lib/muster-agent --json',
@@ -113,7 +110,7 @@ function show({ out }: Context, findings: readonly Finding[], problems: number):
     for (const { verdict, what, why, remedy } of inside) {
       out.print(`  ${marks[verdict]}  ${sanitiseLine(what)}`);
       if (why !== null) out.print(color.dim(`           ${sanitiseLine(why)}`));
-      if (remedy !== null) out.print(`           ${color.cyan('to do:')} ${sanitiseLine(remedy)}`);
+      if (remedy !== null) out.print(`           ${color.cyan('hint:')} ${sanitiseLine(remedy)}`);
     }
   }
   const warnings = findings.filter(({ verdict }) => verdict === 'warning').length;

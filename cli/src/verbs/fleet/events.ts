@@ -1,5 +1,6 @@
 import type { Client } from '@muster/protocol/client';
 import { type AuditEvent, chainedEventSchema } from '@muster/protocol/http';
+import { z } from 'zod';
 import type { EventFrame } from '../../../../client/src/event-frames.ts';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
@@ -13,12 +14,12 @@ import { timestamp } from '../../text/style.ts';
 
 export const register: Register = (command, act) => {
   command
-    .option('--category <categories>', 'only these categories, separated by commas: agent, state, run, drift, auth, …')
-    .option('--agent <agent>', 'events of one agent')
-    .option('--after <place>', 'start after this position in the audit log instead of now')
+    .option('--category <categories>', 'Only these categories, such as agent,run,drift')
+    .option('--agent <agent>', 'Events of one agent')
+    .option('--after <place>', 'Start after this position in the audit log')
     .addHelpText(
       'after',
-      '\nRuns until Ctrl-C. It reconnects after a lost connection and misses no event of the audit log. Events outside the log,\nsuch as the end of an operation, are shown only live. With --json each line is {"event", "data"}.\n\nExamples:\n  $ muster events\n  $ muster events --category agent,drift --json',
+      '\nRuns until Ctrl-C. It reconnects after a lost connection and misses no event of the audit log. Connections of agents\nare not in the log and are shown only live. With --json each line is {"event", "data"}, for all announcements of the API.\n\nExamples:\n  $ muster events\n  $ muster events --category agent,drift --json',
     )
     .action(act(events));
 };
@@ -28,6 +29,13 @@ export interface FollowOptions {
   agent?: string;
   after?: string;
 }
+
+const changeSchema = z.object({ node_id: z.string(), change: z.string() });
+/** The data of `agent` and `agents`, as documented for `GET /events`. */
+const unrecordedSchema = z.union([
+  z.object({ agents: z.array(changeSchema).nullable() }),
+  changeSchema.transform((one) => ({ agents: [one] })),
+]);
 
 /** Passes each event to `write` until the program exits. */
 export async function follow(
@@ -76,7 +84,16 @@ const events = (context: Context, options: FollowOptions): Promise<undefined> =>
   });
 };
 
-/** Prints an event that is not in the audit log as one dim line. */
+const changeWords: Readonly<Record<string, string>> = {
+  connected: 'connected',
+  disconnected: 'disconnected',
+  attributes: 'reported changed attributes',
+};
+
+/**
+ * Prints a change of an agent that the audit log does not contain as one dim line. The log contains the other changes
+ * as sentences.
+ */
 async function printUnrecorded(
   { out }: Context,
   { event, data }: EventFrame,
@@ -84,17 +101,23 @@ async function printUnrecorded(
   names: Map<string, string>,
 ): Promise<void> {
   const { color, now } = out.style;
-  const fields = (parsed(data) ?? {}) as Record<string, unknown>;
-  const { node_id, ...rest } = fields;
-  const details = Object.entries(rest).flatMap(([name, value]) => (value === null ? [] : [`${name} ${String(value)}`]));
-  if (typeof node_id === 'string') {
-    if (!names.has(node_id)) {
-      // Remember unknown agents too, so that each is requested only once.
-      names.set(node_id, (await agentNames(call, new Set([node_id]))).get(node_id) ?? node_id);
-    }
-    details.unshift(names.get(node_id) ?? node_id);
+  const line = (text: string) =>
+    out.print(color.dim(`${timestamp(now).slice(11, 19)} ${'agent'.padEnd(18)} ${sanitiseLine(text)}`));
+  if (event === 'gap') {
+    out.warn('some events are missing (removed, or never recorded); continuing after them');
+    return;
   }
-  out.print(
-    color.dim(`${timestamp(now).slice(11, 19)} ${sanitiseLine(event).padEnd(18)} ${sanitiseLine(details.join(', '))}`),
-  );
+  if (event !== 'agent' && event !== 'agents') return;
+  const found = unrecordedSchema.safeParse(parsed(data));
+  if (!found.success) return;
+  const { agents } = found.data;
+  if (agents === null) line('many agents changed');
+  for (const { node_id, change } of agents ?? []) {
+    const word = Object.hasOwn(changeWords, change) ? changeWords[change] : undefined;
+    if (word === undefined) continue;
+    // Remember unknown agents too, so that each is requested only once.
+    if (!names.has(node_id))
+      names.set(node_id, (await agentNames(call, new Set([node_id]))).get(node_id) ?? node_id.slice(0, 12));
+    line(`${names.get(node_id)} ${word}`);
+  }
 }

@@ -3,6 +3,7 @@ import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { eachOf } from '../../execution/each.ts';
 import { findId } from '../../execution/find-id.ts';
+import { watchOption } from '../../execution/watch-option.ts';
 import { type Exit, exits, usageError } from '../../exit.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { counted, listedId, when } from '../../text/style.ts';
@@ -11,19 +12,20 @@ import { parseCount } from '../../text/values.ts';
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list notifications, newest first')
-    .option('--unread', 'only those you have not read')
-    .option('--limit <n>', 'maximum number', '50')
+    .description('List notifications, newest first')
+    .option('--unread', 'Only those you have not read')
+    .option('--limit <n>', 'Maximum number', '50')
+    .addOption(watchOption())
     .addHelpText('after', '\nExample:\n  $ muster notifications list --unread')
     .action(act(list));
   command
     .command('read')
-    .description('mark notifications as read for you')
+    .description('Mark notifications as read for you')
     .argument(
       '[ids...]',
-      'ids of notifications, or the beginning or end of an id if only one recent notification matches',
+      'Ids of notifications, or the beginning or end of an id if only one recent notification matches',
     )
-    .option('--all', 'mark all notifications')
+    .option('--all', 'Mark all notifications')
     .addHelpText('after', '\nExample:\n  $ muster notifications read --all')
     .action(act(read));
 };

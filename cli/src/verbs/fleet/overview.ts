@@ -2,12 +2,17 @@ import { getOverview, type Overview } from '@muster/protocol/http';
 import { reasonWords } from '../../../../client/src/reason-words.ts';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
+import { watchOption } from '../../execution/watch-option.ts';
 import { type Exit, exits } from '../../exit.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
-import { ago, type Colors, counted, duration } from '../../text/style.ts';
+import { ago, type Colors, counted, duration, type Style } from '../../text/style.ts';
+import { wrapWords } from '../../text/width.ts';
 
 export const register: Register = (command, act) => {
-  command.addHelpText('after', '\nExample:\n  $ muster overview').action(act(overview));
+  command
+    .addOption(watchOption())
+    .addHelpText('after', '\nExamples:\n  $ muster overview\n  $ muster overview --watch')
+    .action(act(overview));
 };
 
 async function overview(context: Context): Promise<Exit> {
@@ -15,10 +20,8 @@ async function overview(context: Context): Promise<Exit> {
   const { call } = await context.connect();
   const found = await call(getOverview, {});
   if (out.json) out.data(found);
-  else
-    for (const [word, text] of linesOf(found, out.style.color, out.style.now)) out.print(`${word.padEnd(10)}${text}`);
-  if (found.off.agents > 0)
-    out.note(out.noteColor.dim('\nTo list agents that are not in their desired state: muster reconcile'));
+  else out.print(overviewText(found, out.style));
+  if (found.off.agents > 0) out.note(out.noteColor.dim('\nTo see the issues: muster reconcile'));
   return exits.done;
 }
 
@@ -28,6 +31,15 @@ const present = (counts: readonly (readonly [number, string])[]): string =>
     .filter(([count]) => count > 0)
     .map(([count, word]) => `${count} ${word}`)
     .join(', ');
+
+/** Returns the overview as lines that fit the terminal. */
+export function overviewText(found: Overview, { color, now, width }: Style): string {
+  const margin = 10;
+  return linesOf(found, color, now)
+    .map(([word, text]) => `${word.padEnd(margin)}${text}`)
+    .map((line) => (width === null ? line : wrapWords(line, width, ' '.repeat(margin))))
+    .join('\n');
+}
 
 function linesOf(found: Overview, color: Colors, now: number): [string, string][] {
   const { agents, drift, off, operations, runs_running, secrets_expiring, unread_notifications } = found;
@@ -56,7 +68,7 @@ function linesOf(found: Overview, color: Colors, now: number): [string, string][
         [drift.unchecked, 'never checked'],
       ]) || 'no agents yet',
     ],
-    ['off', off.agents === 0 ? 'none' : color.yellow(`${counted(off.agents, 'agent')}: ${reasons}`)],
+    ['issues', off.agents === 0 ? 'none' : color.yellow(`${counted(off.agents, 'agent')}: ${reasons}`)],
     ['work', work || 'none'],
     ...secrets_expiring.map(({ name, expires_at }): [string, string] => {
       const at = Math.floor(Date.parse(expires_at) / 1000);

@@ -33,31 +33,28 @@ interface Terms {
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list secrets, without their values')
+    .description('List secrets, without their values')
     .addHelpText('after', '\nExample:\n  $ muster secrets list')
     .action(act(list));
   command
     .command('get')
-    .description('show the metadata of a secret; its value is never shown')
+    .description('Show the metadata of a secret; its value is never shown')
     .argument('<name>')
     .addHelpText('after', '\nExample:\n  $ muster secrets get db_password')
     .action(act(get));
   const terms = (verb: ReturnType<typeof command.command>) =>
     verb
-      .option('--description <text>', 'description; an empty text removes it')
-      .option(
-        '--expires <when>',
-        'a duration like 90d, the end of a day like 2027-01-31, or a time like 2027-01-31T08:00:00Z; never: no expiry',
-      )
-      .option('--agent <agents...>', 'only these agents may use it')
-      .option('--selector <selector>', 'only matching agents may use it')
-      .option('--anyone', 'every approved agent may use it');
+      .option('--description <text>', 'Description; an empty text removes it')
+      .option('--expires <when>', 'Expiry: 90d, 2027-01-31, a time, or never')
+      .option('--agent <agents...>', 'Only these agents may use it')
+      .option('--selector <selector>', 'Only matching agents may use it')
+      .option('--anyone', 'Every approved agent may use it');
   terms(
     command
       .command('set')
-      .description('create a secret, or change its value; properties that you do not give stay unchanged')
+      .description('Create a secret, or change its value; properties that you do not give stay unchanged')
       .argument('<name>')
-      .option('--file <file>', 'read the value from this file, including a trailing newline'),
+      .option('--file <file>', 'Read the value from this file, byte for byte'),
   )
     .addHelpText(
       'after',
@@ -65,20 +62,20 @@ export const register: Register = (command, act) => {
     )
     .action(act(set));
   terms(
-    command.command('update').description('change the properties of a secret, but not its value').argument('<name>'),
+    command.command('update').description('Change the properties of a secret, but not its value').argument('<name>'),
   )
     .addHelpText('after', '\nExample:\n  $ muster secrets update db_password --expires 90d')
     .action(act(update));
   command
     .command('remove')
-    .description('remove secrets; files that contain their values stay on the machines')
+    .description('Remove secrets; files that contain their values stay on the machines')
     .argument('<names...>')
-    .option('-y, --yes', 'do not ask for confirmation')
+    .option('-y, --yes', 'Do not ask for confirmation')
     .addHelpText('after', '\nExample:\n  $ muster secrets remove db_password')
     .action(act(remove));
   command
     .command('rotate-key')
-    .description('re-encrypt all secrets and channel configurations with a new key')
+    .description('Encrypt all secrets and channels with a new key')
     .addHelpText(
       'after',
       '\nThe orchestrator keeps working. Back up its keys afterwards: docs/operations.md lists their paths.\n\nExample:\n  $ muster secrets rotate-key',

@@ -7,9 +7,9 @@ import { nearest } from '../../text/nearest.ts';
 export const register: Register = (command, act) => {
   command
     .command('show')
-    .description('show the effective configuration and the source of each value')
-    .argument('[keys...]', 'only these keys; drift means all of drift.…')
-    .option('--changed', 'only values that differ from the default')
+    .description('Show the effective configuration and the source of each value')
+    .argument('[keys...]', 'Only these keys; drift means all of drift.…')
+    .option('--changed', 'Only values that differ from the default')
     .addHelpText('after', '\nExamples:\n  $ muster settings show --changed\n  $ muster settings show drift')
     .action(act(show));
 };

@@ -1,11 +1,13 @@
 import { getStatus } from '@muster/protocol/http';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
+import { watchOption } from '../../execution/watch-option.ts';
 import { type Exit, exits } from '../../exit.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 
 export const register: Register = (command, act) => {
   command
+    .addOption(watchOption())
     .addHelpText(
       'after',
       '\nNeeds no sign-in. Exits with 1 when the orchestrator reports that it is degraded.\n\nExample:\n  $ muster status',

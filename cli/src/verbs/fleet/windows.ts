@@ -18,51 +18,54 @@ const times =
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list maintenance windows, the latest start first')
-    .addHelpText('after', '\nExample:\n  $ muster windows list')
+    .description('List maintenance windows, the latest start first')
+    .addHelpText('after', '\nExample:\n  $ muster maintenance list')
     .action(act(list));
   command
     .command('add')
     .description(
-      'add a maintenance window: its agents send no notifications to channels, and window-only assignments may be applied',
+      'Add a maintenance window: its agents send no notifications to channels, and window-only assignments may be applied',
     )
     .argument('<reason>')
-    .option('--from <time>', 'start time; now by default')
-    .option('--until <time>', 'end')
-    .option('--for <duration>', 'how long it lasts, e.g. 2h')
-    .option('--selector <selector>', 'agents of the window; all by default')
-    .addHelpText('after', `${times}\nExample:\n  $ muster windows add "kernel updates" --for 2h --selector site=paris`)
+    .option('--from <time>', 'Start time; now by default')
+    .option('--until <time>', 'End')
+    .option('--for <duration>', 'How long it lasts, e.g. 2h')
+    .option('--selector <selector>', 'Agents of the window; all by default')
+    .addHelpText(
+      'after',
+      `${times}\nExample:\n  $ muster maintenance add "kernel updates" --for 2h --selector site=paris`,
+    )
     .action(act(add));
   command
     .command('show')
-    .description('show a maintenance window')
+    .description('Show a maintenance window')
     .argument('<window>')
-    .addHelpText('after', `${naming}\nExample:\n  $ muster windows show 01KAGZ8S4F6G7H8J9K0M1N2P3Q`)
+    .addHelpText('after', `${naming}\nExample:\n  $ muster maintenance show 01KAGZ8S4F6G7H8J9K0M1N2P3Q`)
     .action(act(show));
   command
     .command('update')
-    .description('change the end or the reason of a maintenance window')
+    .description('Change the end or the reason of a maintenance window')
     .argument('<window>')
-    .option('--until <time>', 'new end')
-    .option('--for <duration>', 'new duration from its start, e.g. 4h')
-    .option('--reason <text>', 'new reason')
+    .option('--until <time>', 'New end')
+    .option('--for <duration>', 'New duration from its start, e.g. 4h')
+    .option('--reason <text>', 'New reason')
     .addHelpText(
       'after',
-      `${naming}${times}\nTo change the start or the agents, remove the window and add another.\n\nExample:\n  $ muster windows update 01KAGZ8S4F6G7H8J9K0M1N2P3Q --for 4h`,
+      `${naming}${times}\nTo change the start or the agents, remove the window and add another.\n\nExample:\n  $ muster maintenance update 01KAGZ8S4F6G7H8J9K0M1N2P3Q --for 4h`,
     )
     .action(act(update));
   command
     .command('end')
-    .description('end open maintenance windows now')
+    .description('End open maintenance windows now')
     .argument('<windows...>')
-    .addHelpText('after', `${naming}\nExample:\n  $ muster windows end 01KAGZ8S4F6G7H8J9K0M1N2P3Q`)
+    .addHelpText('after', `${naming}\nExample:\n  $ muster maintenance end 01KAGZ8S4F6G7H8J9K0M1N2P3Q`)
     .action(act(end));
   command
     .command('remove')
-    .description('remove maintenance windows')
+    .description('Remove maintenance windows')
     .argument('<windows...>')
-    .option('-y, --yes', 'do not ask for confirmation')
-    .addHelpText('after', `${naming}\nExample:\n  $ muster windows remove 01KAGZ8S4F6G7H8J9K0M1N2P3Q`)
+    .option('-y, --yes', 'Do not ask for confirmation')
+    .addHelpText('after', `${naming}\nExample:\n  $ muster maintenance remove 01KAGZ8S4F6G7H8J9K0M1N2P3Q`)
     .action(act(remove));
 };
 
@@ -84,7 +87,7 @@ async function list(context: Context): Promise<undefined> {
     return undefined;
   }
   if (windows.length === 0) {
-    out.note('There are no maintenance windows. Add one: muster windows add REASON --for 2h');
+    out.note('There are no maintenance windows. Add one: muster maintenance add REASON --for 2h');
     return undefined;
   }
   out.table(
@@ -92,7 +95,7 @@ async function list(context: Context): Promise<undefined> {
       { heading: 'WINDOW', text: ({ id }) => listedId(id, out.style) },
       { heading: 'WHEN', text: (window) => stateOf(window, out.style.now) },
       {
-        heading: 'FOR',
+        heading: 'AGENTS',
         text: ({ selector }) => (selector === null ? 'all agents' : selector || 'none'),
         flexible: true,
       },
@@ -115,10 +118,7 @@ async function add(context: Context, reason: string, options: AddOptions): Promi
   if (options.until !== undefined && options.for !== undefined)
     throw usageError('--until cannot be combined with --for', 'Drop one of them.');
   if (options.until === undefined && options.for === undefined)
-    throw usageError(
-      'a maintenance window needs an end',
-      'Specify either --until with a time, or --for with a duration.',
-    );
+    throw usageError('--until or --for is missing', 'Specify --until with a time, or --for with a duration.');
   const starts_at =
     options.from === undefined ? Math.floor(context.now()) : parseMoment(options.from, context.now(), 'from');
   const ends_at =
@@ -141,7 +141,7 @@ const warnOf = (out: Context['out'], { warnings = [] }: Window): void => {
 };
 
 const findWindow = (call: Client, idPart: string): Promise<string> =>
-  findId('maintenance window', 'muster windows list', idPart, async () => (await recent(call)).map(({ id }) => id));
+  findId('maintenance window', 'muster maintenance list', idPart, async () => (await recent(call)).map(({ id }) => id));
 
 async function show(context: Context, idPart: string): Promise<undefined> {
   const { out } = context;
@@ -157,7 +157,7 @@ async function show(context: Context, idPart: string): Promise<undefined> {
   out.print(`window   ${sanitiseLine(id)}`);
   out.print(`starts   ${timestamp(starts_at)}`);
   out.print(`ends     ${timestamp(ends_at)}`);
-  out.print(`for      ${sanitiseLine(selector === null ? 'all agents' : selector || 'no agent')}`);
+  out.print(`agents   ${sanitiseLine(selector === null ? 'all agents' : selector || 'no agent')}`);
   warnOf(out, window);
   out.print(`creator  ${sanitiseLine(names.get(created_by) ?? created_by)}`);
   return undefined;

@@ -28,7 +28,7 @@ test('lists kinds with the machines that support them', async () => {
   const ran = await muster('list');
   expect(ran.exit, ran.stderr).toBe(0);
   expect(ran.stdout).toMatch(
-    /^KIND +FOR +FIELDS +AGENTS +SUMMARY *\nsysctl +linux +3 +apply it +A kernel parameter *\n/,
+    /^KIND +PLATFORMS +FIELDS +SUPPORTED +SUMMARY *\nsysctl +linux +3 +yes +A kernel parameter *\n/,
   );
   expect(JSON.parse((await muster('list', '--json')).stdout)).toEqual(listKinds.example.answer);
 });
@@ -36,7 +36,7 @@ test('lists kinds with the machines that support them', async () => {
 test('shows the fields of a kind with their values and defaults', async () => {
   const ran = await muster('show', 'sysctl');
   expect(ran.exit, ran.stderr).toBe(0);
-  expect(ran.stdout).toContain('sysctl  A kernel parameter\nfor       linux\nidentity  key\n\n');
+  expect(ran.stdout).toContain('sysctl  A kernel parameter\nplatforms  linux\nidentity   key\n\n');
   expect(ran.stdout).toMatch(/^key +yes +text +\S+ +Name of the parameter *$/m);
   expect(ran.stdout).toMatch(/^ensure +\S+ +present, absent +present +Desired presence of the/m);
   expect(JSON.parse((await muster('show', 'sysctl', '--json')).stdout)).toEqual(example);
@@ -58,7 +58,7 @@ test('shows groups of fields, sensitive fields, and that no agent applies the ki
   });
   const ran = await muster('show', 'user-windows');
   delete answers.getKind;
-  expect(ran.stdout).toContain('only one  a, b\nonly one  c, d\n');
+  expect(ran.stdout).toContain('only one   a, b\nonly one   c, d\n');
   expect(ran.stdout).toContain('Its password; never shown');
   expect(ran.stderr).toContain('Agents of this release do not apply it yet');
 });

@@ -7,12 +7,12 @@ import { sanitiseLine } from '../../text/sanitize.ts';
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list the resource kinds that modules may use')
+    .description('List the resource kinds that modules may use')
     .addHelpText('after', '\nExample:\n  $ muster kinds list')
     .action(act(list));
   command
     .command('show')
-    .description('show the fields of a kind')
+    .description('Show the fields of a kind')
     .argument('<kind>')
     .addHelpText('after', '\nExample:\n  $ muster kinds show sysctl')
     .action(act(show));
@@ -29,9 +29,9 @@ async function list(context: Context): Promise<undefined> {
   out.table(
     [
       { heading: 'KIND', text: ({ name }) => name, paint: (text, _, { color }) => color.bold(text) },
-      { heading: 'FOR', text: ({ platforms }) => platforms.join(', ') },
+      { heading: 'PLATFORMS', text: ({ platforms }) => platforms.join(', ') },
       { heading: 'FIELDS', text: ({ field_count }) => String(field_count), align: 'right', extra: true },
-      { heading: 'AGENTS', text: ({ executable }) => (executable ? 'apply it' : 'not yet'), extra: true },
+      { heading: 'SUPPORTED', text: ({ executable }) => (executable ? 'yes' : 'not yet'), extra: true },
       { heading: 'SUMMARY', text: ({ summary }) => summary, flexible: true },
     ],
     kinds,
@@ -50,9 +50,9 @@ async function show(context: Context, name: string): Promise<undefined> {
   const { color } = out.style;
   const line = (names: readonly string[]) => names.map(sanitiseLine).join(', ');
   out.print(`${color.bold(sanitiseLine(kind.name))}  ${sanitiseLine(kind.summary)}`);
-  out.print(`for       ${line(kind.platforms)}`);
-  out.print(`identity  ${line(kind.fields.filter(({ identity }) => identity).map((field) => field.name))}`);
-  for (const group of kind.exclusive) out.print(`only one  ${line(group)}`);
+  out.print(`platforms  ${line(kind.platforms)}`);
+  out.print(`identity   ${line(kind.fields.filter(({ identity }) => identity).map((field) => field.name))}`);
+  for (const group of kind.exclusive) out.print(`only one   ${line(group)}`);
   if (!kind.executable) out.note('Agents of this release do not apply it yet. Modules that use it are only checked.');
   out.print('');
   out.table(
@@ -62,11 +62,11 @@ async function show(context: Context, name: string): Promise<undefined> {
         text: (field) => field.name,
         paint: (text, { required }) => (required ? color.bold(text) : text),
       },
-      { heading: 'NEEDED', text: ({ required }) => (required ? 'yes' : null) },
+      { heading: 'REQUIRED', text: ({ required }) => (required ? 'yes' : null) },
       { heading: 'VALUE', text: kindFieldValues, flexible: true },
       { heading: 'DEFAULT', text: (field) => field.default },
       {
-        heading: 'WHAT IT IS',
+        heading: 'DESCRIPTION',
         text: ({ description, sensitive }) => (sensitive ? `${description}; never shown` : description),
         flexible: true,
         wants: 30,

@@ -34,42 +34,39 @@ import { isMissing, suggestModule } from './modules-source.ts';
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list assignments')
+    .description('List assignments')
     .addHelpText('after', '\nExample:\n  $ muster assignments list')
     .action(act(list));
   command
     .command('show')
-    .description('show an assignment and the agents that it matches now')
+    .description('Show an assignment and the agents that it matches now')
     .argument('<name>')
     .addHelpText('after', '\nExample:\n  $ muster assignments show base')
     .action(act(show));
   command
     .command('create')
-    .description('assign modules to the agents that a selector matches; does not change any machine by itself')
+    .description('Assign modules to the agents that a selector matches; does not change any machine by itself')
     .argument('<name>')
-    .addOption(moduleOption('a module; may be repeated').makeOptionMandatory())
-    .requiredOption(
-      '--selector <selector>',
-      'selector of the agents, e.g. "role=web site in (paris,rome)"; an empty selector matches none',
-    )
-    .option('--audit', 'only check for drift, never apply')
-    .option('--window-only', 'apply only in maintenance windows')
-    .option('--parameters <file>', 'JSON: {"module": {"parameter": value}}; - is standard input')
-    .option('--description <text>', 'description')
+    .addOption(moduleOption('Module; may be repeated').makeOptionMandatory())
+    .requiredOption('--selector <selector>', 'Agents that match, e.g. role=web; empty: none')
+    .option('--audit', 'Only check for drift, never apply')
+    .option('--window-only', 'Apply only in maintenance windows')
+    .option('--parameters <file>', 'JSON file: {"module": {"parameter": value}}')
+    .option('--description <text>', 'Description')
     .addHelpText('after', '\nExample:\n  $ muster assignments create base -m motd --selector role=web')
     .action(act(create));
   command
     .command('update')
-    .description('change an assignment; does not change any machine by itself')
+    .description('Change an assignment; does not change any machine by itself')
     .argument('<name>')
-    .addOption(moduleOption('a module; may be repeated; replaces all earlier modules'))
-    .option('--selector <selector>', 'agents')
-    .option('--audit', 'only check for drift, never apply')
-    .option('--enforce', 'check and apply; reverts --audit')
-    .option('--window-only', 'apply only in maintenance windows')
-    .option('--any-time', 'apply at any time; reverts --window-only')
-    .option('--parameters <file>', 'all parameters as JSON: {"module": {"parameter": value}}; - is standard input')
-    .option('--description <text>', 'description; "" removes it')
+    .addOption(moduleOption('Module; may be repeated; replaces all earlier ones'))
+    .option('--selector <selector>', 'Agents')
+    .option('--audit', 'Only check for drift, never apply')
+    .option('--enforce', 'Check and apply; reverts --audit')
+    .option('--window-only', 'Apply only in maintenance windows')
+    .option('--any-time', 'Apply at any time; reverts --window-only')
+    .option('--parameters <file>', 'All parameters, as a JSON file; - is standard input')
+    .option('--description <text>', 'Description; "" removes it')
     .addHelpText(
       'after',
       '\nProperties that you do not give stay unchanged.\n\nExample:\n  $ muster assignments update base --selector "role in (web,proxy)"',
@@ -77,27 +74,27 @@ export const register: Register = (command, act) => {
     .action(act(update));
   command
     .command('remove')
-    .description('remove assignments; their resources stay on machines until the next apply there')
+    .description('Remove assignments; their resources stay on machines until the next apply there')
     .argument('<names...>')
-    .option('-y, --yes', 'do not ask for confirmation')
+    .option('-y, --yes', 'Do not ask for confirmation')
     .addHelpText('after', '\nExample:\n  $ muster assignments remove base')
     .action(act(remove));
   command
     .command('plan')
-    .description('show what an apply would do on every matching agent')
+    .description('Show what an apply would do on every matching agent')
     .argument('<name>')
-    .option('--exit-code', 'exit with 3 when an apply would change something')
+    .option('--exit-code', 'Exit with 3 when an apply would change something')
     .addHelpText('after', '\nExample:\n  $ muster assignments plan base')
     .action(act(plan));
   fanOutOptions(command.command('apply'))
-    .description('show the plan, ask, and apply on every matching agent')
+    .description('Show the plan, ask, and apply on every matching agent')
     .argument('<name>')
-    .option('-y, --yes', 'apply immediately, without showing the plan or asking')
-    .option('--remove', 'with --yes: allow removals')
-    .option('--offline <how>', 'for agents that are offline: report (default) or queue')
-    .option('--queue', 'same as --offline queue: offline agents apply when they reconnect')
-    .option('--ttl <duration>', 'with --queue: how long to wait for offline agents, e.g. 12h')
-    .option('--plan-run <run>', 'apply exactly this plan of the assignment, or fail')
+    .option('-y, --yes', 'Apply immediately, without showing the plan or asking')
+    .option('--remove', 'With --yes: allow removals')
+    .option('--offline <how>', 'For offline agents: report or queue')
+    .option('--queue', 'Same as --offline queue')
+    .option('--ttl <duration>', 'With --queue: how long to wait, e.g. 12h')
+    .option('--plan-run <run>', 'Apply exactly this plan of the assignment, or fail')
     .addHelpText(
       'after',
       '\nShows the plan, asks, and applies exactly that plan; if anything has changed since, nothing is applied.\nWithout a terminal it cannot ask and needs --yes, and --remove if something would be removed.\n\nExamples:\n  $ muster assignments apply base --canary 2 --batch 25% --max-failures 3\n  $ muster assignments apply base --yes',
@@ -363,6 +360,6 @@ function refuseRemovals(plan: Run, name: string): void {
     exits.failed,
     'removal_not_agreed',
     `this would remove ${counted(removed, 'resource')} on ${counted(agents, 'agent')}; nothing was changed`,
-    `To see which: muster runs show ${plan.run_id}\nTo remove them: muster assignments apply ${sanitiseLine(name)} --yes --remove`,
+    `To see which: muster runs show ${plan.run_id}\nTo remove them, add --remove, or confirm the plan: muster assignments apply ${sanitiseLine(name)}`,
   );
 }

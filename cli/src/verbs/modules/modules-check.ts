@@ -1,153 +1,192 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { TextDecoder } from 'node:util';
-import { type ModuleOrder, orderModules, validateModule } from '@muster/protocol/http';
+import type { Fault } from '@muster/protocol';
+import type { Client } from '@muster/protocol/client';
+import { validateModule } from '@muster/protocol/http';
+import { conflictsBetween, type ModuleDocument, parseModule, pointer, positionIn } from '@muster/protocol/module';
 import type { Command } from 'commander';
 import type { Context } from '../../context/context.ts';
 import type { Act } from '../../context/verb.ts';
-import { chooseAgent } from '../../execution/choose-agents.ts';
 import { eachOf } from '../../execution/each.ts';
 import { type Exit, exits, usageError } from '../../exit.ts';
-import { agentLabel } from '../../text/agent-label.ts';
 import { codeFrame } from '../../text/code-frame.ts';
 import { faultLine } from '../../text/fault-text.ts';
-import { sanitiseLine } from '../../text/sanitize.ts';
-import { type Colors, counted } from '../../text/style.ts';
-import { parseTag } from '../../text/values.ts';
+import { counted } from '../../text/style.ts';
 import { onlyOneStdin, readSource } from './modules-source.ts';
 
-const collect = (text: string, before: string[] | undefined) => [...(before ?? []), text];
+/** A module file with the results of its checks. */
+export interface CheckedFile {
+  readonly file: string;
+  readonly content: string;
+  /** Null if the module has faults. */
+  readonly module: ModuleDocument | null;
+  faults: Fault[];
+  warnings: Fault[];
+}
 
-/** Registers the `muster modules` commands that check or resolve modules. */
+const filesHelp = 'YAML files, or directories with them; - is standard input';
+
+/** Registers the `muster modules` commands that check module files. */
 export function registerChecks(command: Command, act: Act): void {
   command
     .command('check')
-    .description('check modules on the orchestrator, and show the position of each fault')
-    .argument('<files...>', 'YAML files; - is standard input')
+    .description('Check modules and find conflicts; needs no orchestrator')
+    .argument('<files...>', filesHelp)
+    .option('--orchestrator', 'Check with the rules of the orchestrator')
     .addHelpText(
       'after',
-      '\nStores nothing. To check without an orchestrator, with output for editors: muster modules validate.\n\nExample:\n  $ muster modules check motd.yml',
+      '\nShows the position of each error. Stores nothing. Modules conflict if they declare one resource differently and an\nagent may have both.\n\nExamples:\n  $ muster modules check motd.yml\n  $ muster modules check modules/',
     )
     .action(act(check));
   command
-    .command('deps')
-    .description('show the order of modules’ resources, and their dependencies')
-    .argument('<names...>')
-    .option('--agent <agent>', 'resolve for this agent')
-    .option('--attribute <name=value>', 'resolve for an agent with this attribute; may be repeated', collect)
-    .option('--tag <key=value>', 'resolve for an agent with this tag; may be repeated', collect)
-    .addHelpText('after', '\nExample:\n  $ muster modules deps base nginx --agent web-1')
-    .action(act(deps));
+    .command('validate')
+    .description('Check each module alone, for editors; needs no orchestrator')
+    .argument('<files...>', filesHelp)
+    .addHelpText(
+      'after',
+      '\nPrints errors as file:line:column message on standard output.\n\nExample:\n  $ muster modules validate *.yml',
+    )
+    .action(act(validate));
 }
 
-async function check(context: Context, files: string[]): Promise<Exit> {
-  const { out } = context;
-  const { color } = out.style;
-  onlyOneStdin(files);
-  const { call } = await context.connect();
-  const results: unknown[] = [];
-  let faulty = 0;
-  let shownCount = 0;
+/** Returns the files for the typed words. A directory stands for the YAML files below it. */
+async function filesOf(words: readonly string[]): Promise<string[]> {
+  onlyOneStdin(words);
+  const files: string[] = [];
+  for (const word of words) {
+    const isDirectory = word !== '-' && (await stat(word).catch(() => null))?.isDirectory() === true;
+    const found = isDirectory ? await yamlBelow(word) : [word];
+    if (found.length === 0)
+      throw usageError(`${word} contains no .yml or .yaml file`, 'Specify module files, or a directory with modules.');
+    files.push(...found);
+  }
+  return [...new Set(files)];
+}
+
+async function yamlBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && /\.ya?ml$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => !/(^|\/)(node_modules|\.[^./][^/]*)\//.test(path.slice(folder.length)))
+    .toSorted();
+}
+
+/** Reads and checks modules. Continues after a file that cannot be read, unless it is the only one. */
+export async function checkedFiles(
+  context: Context,
+  words: readonly string[],
+): Promise<{ files: CheckedFile[]; exit: Exit }> {
+  const files: CheckedFile[] = [];
   const exit = await eachOf(
     context,
-    files,
+    await filesOf(words),
     (file) => file,
     async (name) => {
       const { file, bytes } = await readSource(context, name);
-      const content = new TextDecoder().decode(bytes);
-      const { valid, faults, warnings } = await call(validateModule, { body: { content } });
-      results.push({ file, valid, faults, warnings });
-      if (!valid) faulty++;
-      for (const [one, isWarning] of [
-        ...faults.map((each) => [each, false] as const),
-        ...warnings.map((each) => [each, true] as const),
-      ]) {
-        // With `exactOptionalPropertyTypes`, an absent field must be omitted.
-        const fault = {
-          path: one.path,
-          message: one.message,
-          ...(one.line ? { line: one.line } : {}),
-          ...(one.column ? { column: one.column } : {}),
-        };
-        const frame = codeFrame(content, fault, out.style);
-        if (shownCount > 0) out.print('');
-        shownCount++;
-        out.print(`${faultLine(file, fault, color, isWarning)}${frame === '' ? '' : `\n${frame}`}`);
-      }
+      const parsed = parseModule(bytes);
+      files.push({
+        file,
+        content: new TextDecoder().decode(bytes),
+        module: parsed.ok ? parsed.module : null,
+        faults: parsed.ok ? [] : parsed.faults,
+        warnings: parsed.warnings,
+      });
     },
   );
-  if (out.json) out.data({ valid: faulty === 0 && exit === exits.done, files: results });
-  else if (faulty > 0) out.note(`${faulty} of ${counted(files.length, 'module')} with faults`);
-  else if (exit === exits.done) out.note(`${counted(files.length, 'module')}: no faults`);
+  return { files, exit };
+}
+
+/** Adds the conflicts between modules, and names that two files use. The later file gets them. */
+function addConflicts(files: readonly CheckedFile[]): void {
+  const sound = files.flatMap((file) => (file.module === null ? [] : [{ ...file, module: file.module, of: file }]));
+  const firsts = new Map<string, string>();
+  const distinct = sound.filter(({ module: { name }, of }) => {
+    const first = firsts.get(name);
+    if (first === undefined) firsts.set(name, of.file);
+    else
+      of.faults.push(
+        faultAt(of, ['name'], `${first} has the name ${JSON.stringify(name)} too, and only one can be stored`),
+      );
+    return first === undefined;
+  });
+  for (const { module, path, message, uncertain } of conflictsBetween(distinct.map((each) => each.module))) {
+    const of = distinct[module]?.of;
+    if (of === undefined) continue;
+    if (uncertain) of.warnings.push(faultAt(of, path, `${message}, or make sure that no agent gets both`));
+    else of.faults.push(faultAt(of, path, message));
+  }
+}
+
+const faultAt = ({ content }: CheckedFile, path: readonly (string | number)[], message: string): Fault => ({
+  path: pointer(path),
+  message,
+  ...positionIn(content, path),
+});
+
+async function check(context: Context, words: string[], options: { orchestrator?: boolean }): Promise<Exit> {
+  const { files, exit } = await checkedFiles(context, words);
+  if (options.orchestrator) {
+    const { call } = await context.connect();
+    for (const file of files) Object.assign(file, await checkThere(call, file));
+  }
+  addConflicts(files);
+  return report(context, files, exit, true);
+}
+
+/** Lets the orchestrator check a module. */
+async function checkThere(call: Client, { content }: CheckedFile): Promise<Pick<CheckedFile, 'faults' | 'warnings'>> {
+  const { faults, warnings } = await call(validateModule, { body: { content } });
+  // With `exactOptionalPropertyTypes`, an absent field must be omitted.
+  const toFault = ({ path, message, line, column }: (typeof faults)[number]): Fault => ({
+    path,
+    message,
+    ...(line ? { line } : {}),
+    ...(column ? { column } : {}),
+  });
+  return { faults: faults.map(toFault), warnings: warnings.map(toFault) };
+}
+
+async function validate(context: Context, words: string[]): Promise<Exit> {
+  const { files, exit } = await checkedFiles(context, words);
+  // Editors read lines from a pipe.
+  return report(context, files, exit, context.out.style.width !== null);
+}
+
+/**
+ * Prints the results.
+ * @param exit the exit code of reading the files
+ * @param hasFrames whether to print the lines around each fault
+ */
+function report({ out }: Context, files: readonly CheckedFile[], exit: Exit, hasFrames: boolean): Exit {
+  printFaults(out, files, hasFrames);
+  const faulty = files.filter(({ faults }) => faults.length > 0).length;
+  if (out.json)
+    out.data({
+      valid: faulty === 0 && exit === exits.done,
+      files: files.map(({ file, module, faults, warnings }) => ({
+        file,
+        name: module?.name ?? null,
+        valid: faults.length === 0,
+        faults,
+        warnings,
+      })),
+    });
+  else if (faulty > 0) out.note(`${faulty} of ${counted(files.length, 'module')} with errors`);
+  else if (exit === exits.done) out.note(`${counted(files.length, 'module')}: no errors`);
   return exit === exits.done && faulty > 0 ? exits.failed : exit;
 }
 
-const pairs = (typed: string[] | undefined): Record<string, string> | undefined =>
-  typed === undefined
-    ? undefined
-    : Object.fromEntries(typed.map(parseTag).map(({ key, value }) => [key, value] as const));
-
-async function deps(
-  context: Context,
-  names: string[],
-  options: { agent?: string; attribute?: string[]; tag?: string[] },
-): Promise<undefined> {
-  const { out } = context;
-  const { color } = out.style;
-  const attributes = pairs(options.attribute);
-  const tags = pairs(options.tag);
-  if (options.agent !== undefined && (attributes !== undefined || tags !== undefined))
-    throw usageError(
-      '--agent cannot be combined with --attribute or --tag',
-      'Specify an agent, or describe one with --attribute and --tag.',
-    );
-  const { call } = await context.connect();
-  const agent = options.agent === undefined ? undefined : await chooseAgent(call, options.agent);
-  const order = await call(orderModules, {
-    body: {
-      modules: names,
-      ...(agent === undefined ? {} : { agent: agent.node_id }),
-      ...(attributes === undefined ? {} : { attributes }),
-      ...(tags === undefined ? {} : { tags }),
-    },
-  });
-  if (out.json) {
-    out.data(order);
-    return undefined;
-  }
-  const of = agent === undefined ? '' : color.dim(` on ${sanitiseLine(agentLabel(agent))}`);
-  out.print(`${color.bold(counted(order.resources.length, 'resource'))}${of}, in the order of execution`);
-  out.print(orderLines(order, color).join('\n'));
-  return undefined;
-}
-
-type Resource = ModuleOrder['resources'][number];
-
-/** Returns the label that refers to a resource in other lines. */
-const labelOf = ({ module, id }: Resource, at: number): string =>
-  id === null ? `${module} #${at + 1}` : `${module}/${id}`;
-
-/** Returns a line for each resource, with its dependencies and triggers below. */
-function orderLines({ resources }: ModuleOrder, color: Colors): string[] {
-  const width = String(resources.length).length;
-  const names = resources.map((resource, at) => sanitiseLine(labelOf(resource, at)));
-  const longest = Math.min(32, Math.max(0, ...names.map((name) => name.length)));
-  return resources.flatMap((resource, at) => {
-    const { type, identity, depends_on, reload_on, restart_on, rerun_on } = resource;
-    const head = `${color.dim(String(at + 1).padStart(width))}  ${color.bold((names[at] ?? '').padEnd(longest))}  ${sanitiseLine([type ?? 'depends on machine', identity].filter(Boolean).join(' '))}`;
-    const kinds: readonly [string, readonly number[]][] = [
-      ['reloads on', reload_on],
-      ['restarts on', restart_on],
-      ['runs again on', rerun_on],
-    ];
-    const triggers = new Set([...reload_on, ...restart_on, ...rerun_on]);
-    const after = depends_on.filter((index) => !triggers.has(index));
-    const relations = [['after', after] as const, ...kinds].filter(([, indexes]) => indexes.length > 0);
-    return [
-      head.trimEnd(),
-      ...relations.map(([word, indexes], no) => {
-        const branch = no === relations.length - 1 ? '└' : '├';
-        const list = indexes.map((index) => names[index] ?? String(index + 1)).join(', ');
-        return `${' '.repeat(width + 2)}${color.dim(`${branch} ${word}`)} ${list}`;
-      }),
-    ];
-  });
+/** Prints the faults and warnings of each file like a compiler. */
+export function printFaults(out: Context['out'], files: readonly CheckedFile[], hasFrames: boolean): void {
+  let isFirst = true;
+  for (const { file, content, faults, warnings } of files)
+    for (const fault of [...faults, ...warnings]) {
+      const line = faultLine(file, fault, out.style.color, warnings.includes(fault));
+      const frame = hasFrames ? codeFrame(content, fault, out.style) : '';
+      if (hasFrames && !isFirst) out.print('');
+      isFirst = false;
+      out.print(`${line}${frame === '' ? '' : `\n${frame}`}`);
+    }
 }

@@ -15,20 +15,20 @@ import { missingModule, readSource } from './modules-source.ts';
 export function registerRevisions(command: Command, act: Act): void {
   command
     .command('history')
-    .description('list the revisions of a module, newest first')
+    .description('List the revisions of a module, newest first')
     .argument('<name>')
-    .option('--limit <n>', 'maximum number', '50')
+    .option('--limit <n>', 'Maximum number', '50')
     .addHelpText('after', '\nExample:\n  $ muster modules history motd')
     .action(act(history));
   command
     .command('diff')
-    .description('compare two revisions of a module, or the stored module with a local file')
+    .description('Compare two revisions of a module, or one with a file')
     .argument('<name>')
-    .argument('[from]', 'a revision; by default the one before the newest, with --file the newest')
-    .argument('[to]', 'another revision; the newest by default')
-    .option('--file <file>', 'compare with this file instead; - is standard input')
-    .option('-U, --context <n>', 'lines of context', '3')
-    .option('--exit-code', 'exit with 3 when they differ')
+    .argument('[from]', 'A revision; by default the one before the newest, with --file the newest')
+    .argument('[to]', 'Another revision; the newest by default')
+    .option('--file <file>', 'Compare with this file instead; - is standard input')
+    .option('-U, --context <n>', 'Lines of context', '3')
+    .option('--exit-code', 'Exit with 3 when they differ')
     .addHelpText(
       'after',
       '\nExamples:\n  $ muster modules diff motd\n  $ muster modules diff motd 2 5\n  $ muster modules diff motd --file motd.yml --exit-code',

@@ -12,51 +12,44 @@ import { sanitise, sanitiseLine } from '../../text/sanitize.ts';
 import { counted, when } from '../../text/style.ts';
 import { parseCount } from '../../text/values.ts';
 import { registerChecks } from './modules-check.ts';
+import { registerDeps } from './modules-deps.ts';
 import { registerRevisions } from './modules-revisions.ts';
 import { missingModule, onlyOneStdin, readSource, suggestModule } from './modules-source.ts';
 
 export const register: Register = (command, act) => {
   command
     .command('upload')
-    .description('check modules and upload them; an existing module gets a new revision')
+    .description('Check modules and upload them; an existing module gets a new revision')
     .argument('<files...>', 'YAML files; - is standard input')
     .addHelpText('after', '\nExample:\n  $ muster modules upload motd.yml')
     .action(act(upload));
   command
     .command('list')
-    .description('list modules')
+    .description('List modules')
     .addHelpText('after', '\nExample:\n  $ muster modules list')
     .action(act(list));
   command
     .command('show')
-    .description('print the content of a module')
+    .description('Print the content of a module')
     .argument('<name>')
-    .option('--revision <n>', 'an older revision')
+    .option('--revision <n>', 'An older revision')
     .addHelpText('after', '\nExample:\n  $ muster modules show motd > motd.yml')
     .action(act(show));
   command
     .command('remove')
-    .description('remove modules; their resources stay on machines until the next apply there')
+    .description('Remove modules; their resources stay on machines until the next apply there')
     .argument('<names...>')
-    .option('-y, --yes', 'do not ask for confirmation')
+    .option('-y, --yes', 'Do not ask for confirmation')
     .addHelpText('after', '\nExample:\n  $ muster modules remove motd')
     .action(act(remove));
   command
-    .command('validate')
-    .description('check modules without an orchestrator')
-    .argument('<files...>', 'YAML files; - is standard input')
-    .addHelpText(
-      'after',
-      '\nPrints faults as file:line:column message on standard output.\n\nExample:\n  $ muster modules validate *.yml',
-    )
-    .action(act(validate));
-  command
     .command('schema')
-    .description('print the JSON Schema of modules, for editors')
+    .description('Print the JSON Schema of modules, for editors')
     .addHelpText('after', '\nExample:\n  $ muster modules schema > module.schema.json')
     .action(act(schema));
   registerRevisions(command, act);
   registerChecks(command, act);
+  registerDeps(command, act);
 };
 
 /** An error that only counts the faults, because they were printed already. */
@@ -65,8 +58,8 @@ class FaultyModule extends CliError {
     super(
       exits.failed,
       'module_invalid',
-      `${file} has ${counted(faults.length, 'fault')}`,
-      'Fix the faults at the positions above.',
+      `${counted(faults.length, 'error')} in ${file}`,
+      'Fix the errors at the positions above.',
       {
         faults,
       },
@@ -161,32 +154,6 @@ async function remove(context: Context, names: string[], { yes }: { yes?: boolea
   return removeEach(context, names, { yes, noun: 'module' }, (name) =>
     call(removeModule, { params: { name } }).catch((error: unknown) => suggestModule(call, name, error)),
   );
-}
-
-async function validate(context: Context, files: string[]): Promise<Exit> {
-  const { out } = context;
-  const { color } = out.style;
-  onlyOneStdin(files);
-  const results = [];
-  for (const name of files) {
-    const { file, bytes } = await readSource(context, name);
-    const parsed = parseModule(bytes);
-    const faults = parsed.ok ? [] : parsed.faults;
-    results.push({
-      file,
-      name: parsed.ok ? parsed.module.name : null,
-      valid: parsed.ok,
-      faults,
-      warnings: parsed.warnings,
-    });
-    for (const fault of faults) out.print(faultLine(file, fault, color));
-    for (const warning of parsed.warnings) out.print(faultLine(file, warning, color, true));
-  }
-  const faulty = results.filter(({ valid }) => !valid).length;
-  if (out.json) out.data({ valid: faulty === 0, files: results });
-  else if (faulty === 0) out.note(`${counted(files.length, 'module')}: no faults`);
-  else out.note(`${faulty} of ${counted(files.length, 'module')} with faults`);
-  return faulty === 0 ? exits.done : exits.failed;
 }
 
 async function schema({ out }: Context): Promise<undefined> {

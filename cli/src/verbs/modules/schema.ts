@@ -1,3 +1,4 @@
+import { withNoun } from '../../aliases.ts';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { CliError, exits } from '../../exit.ts';
@@ -7,7 +8,7 @@ import { nearest } from '../../text/nearest.ts';
 
 export const register: Register = (command, act) => {
   command
-    .argument('[verb...]', 'the words of a verb, or error for the schema of errors; all verbs by default')
+    .argument('[verb...]', 'The words of a verb, or error for the schema of errors; all verbs by default')
     .addHelpText(
       'after',
       '\nFor a verb that streams JSON, one value per line, the schema describes one line.\n\nExamples:\n  $ muster schema agents list\n  $ muster schema error\n  $ muster schema > muster-output.schema.json',
@@ -16,7 +17,7 @@ export const register: Register = (command, act) => {
 };
 
 async function schema({ out }: Context, words: string[]): Promise<undefined> {
-  const verb = words.join(' ');
+  const verb = withNoun(words).join(' ');
   if (verb === 'error') out.data(errorJsonSchema());
   else if (verb === '') out.data(documentOf(await loadShapes()));
   else {

@@ -43,7 +43,7 @@ export async function applyToMany(
   if (!yes || isGuarded) {
     plan = await planFleet(context, call, agents, modules);
     if (!yes) await showPlans(context, call, plan);
-    if (isGuarded) refuseRemovals(plan, yes);
+    if (isGuarded) refuseRemovals(plan);
     if (!yes) {
       const changing = changingIn(plan);
       const which = changing.length === 1 ? sanitiseLine(changing[0]?.name ?? '') : counted(changing.length, 'agent');
@@ -69,7 +69,7 @@ export async function applyToMany(
 function plannedIn({ out }: Context, { results, run_id }: Run): Run['results'] {
   const planned = results.filter(({ status }) => status === 'succeeded');
   const others = results.filter(({ status }) => status !== 'succeeded');
-  for (const one of others) out.note(outcomeLine(one, out.noteColor));
+  for (const one of others) out.note(outcomeLine(one, 'plan', out.noteColor));
   if (planned.length === 0)
     throw new CliError(
       exits.failed,
@@ -85,7 +85,7 @@ function plannedIn({ out }: Context, { results, run_id }: Run): Run['results'] {
 }
 
 /** Refuses to remove resources unless the operator named modules or passed --remove. */
-function refuseRemovals(plan: Run, yes: boolean): void {
+function refuseRemovals(plan: Run): void {
   const removed = removedIn(plan);
   if (removed === 0) return;
   const agents = plan.results.filter(({ summary }) => (summary?.removed ?? 0) > 0).length;
@@ -93,6 +93,6 @@ function refuseRemovals(plan: Run, yes: boolean): void {
     exits.failed,
     'removal_not_agreed',
     `without -m this would remove ${counted(removed, 'resource')} on ${counted(agents, 'agent')}; nothing was changed`,
-    `To keep them, name their modules with -m. To remove them, add --remove${yes ? '' : ' and confirm again'}.\nTo see which: muster runs show ${sanitiseLine(plan.run_id)}`,
+    `To see which: muster runs show ${sanitiseLine(plan.run_id)}\nTo keep them, name their modules with -m. To remove them, add --remove.`,
   );
 }

@@ -27,16 +27,16 @@ export const register: Register = (command, act) => {
     .argument('[agents...]', severalNaming)
     .addOption(selectorOption())
     .addOption(moduleOption())
-    .option('-y, --yes', 'apply immediately, without showing the plan or asking')
-    .option('--remove', 'without -m: allow removals')
-    .option('--plan <operation>', 'apply exactly this plan of the agent, or fail')
-    .addOption(new Option('--plan-id <operation>', 'same as --plan').hideHelp())
-    .option('--queue', 'do not wait: queue the apply, also for an offline agent')
-    .option('--ttl <duration>', 'with --queue: how long to wait for the agent, e.g. 12h');
+    .option('-y, --yes', 'Apply without showing the plan or asking')
+    .option('--remove', 'Without -m: allow removals')
+    .option('--plan <operation>', 'Apply exactly this plan of the agent, or fail')
+    .addOption(new Option('--plan-id <operation>', 'Same as --plan').hideHelp())
+    .option('--queue', 'Queue the apply, even if the agent is offline')
+    .option('--ttl <duration>', 'With --queue: how long to wait, e.g. 12h');
   fanOutOptions(command)
     .addHelpText(
       'after',
-      '\nShows the plan, asks, and applies exactly that plan; if anything has changed since, nothing is applied.\nWithout a terminal it cannot ask and needs --yes.\n\nResources of an earlier apply that this one does not include are removed. Without -m that may be all of them, so such an\napply needs --remove.\n\nOn several agents the apply is a run, which continues without this program: see muster runs. If --max-failures or a canary\nhalts the run, the remaining agents are not tried.\n\nExamples:\n  $ muster apply web-1 -m motd\n  $ muster apply web-1 -m motd --yes --json\n  $ muster apply web-1 --remove\n  $ muster apply -l role=web -m nginx --canary 1 --batch 25% --max-failures 2\n  $ muster apply web-1 --plan 01KAGZ4D3E5F6G7H8J9K0M1N2P --yes',
+      '\nShows the plan, asks, and applies exactly that plan; if anything has changed since, nothing is applied.\nWithout a terminal it cannot ask and needs --yes.\n\nResources of an earlier apply that this one does not include are removed. Without -m that may be all of them, so such an\napply needs --remove.\n\nOn several agents the apply is a run, which continues without this program: see muster runs. If --max-failures or a canary\nhalts the run, the remaining agents are skipped.\n\nExamples:\n  $ muster apply web-1 -m motd\n  $ muster apply web-1 -m motd --yes --json\n  $ muster apply web-1 --remove\n  $ muster apply -l role=web -m nginx --canary 1 --batch 25% --max-failures 2\n  $ muster apply web-1 --plan 01KAGZ4D3E5F6G7H8J9K0M1N2P --yes',
     )
     .action(act(apply));
 };
@@ -91,9 +91,9 @@ async function apply(context: Context, typed: string[], options: Options): Promi
     out.print(renderOperation(plan, name, out.style));
     if (!(await agreed(context, name, plan))) return exits.done;
   } else if (bound === undefined && (!options.yes || guarded)) {
-    plan = await planThrough(context, call, agent, modules);
+    plan = await planThrough(context, call, agent, modules, 'apply');
     if (!options.yes) out.print(renderOperation(plan, name, out.style));
-    if (guarded) await refuseRemovals(call, plan, name, options.yes === true);
+    if (guarded) await refuseRemovals(call, plan, name);
     if (options.yes) requireComplete(plan, name);
     else if (!(await agreed(context, name, plan))) return exits.done;
     // Bind the apply to the plan that was confirmed or checked, because the desired state may change after the plan.
@@ -117,30 +117,28 @@ async function apply(context: Context, typed: string[], options: Options): Promi
 }
 
 /** Refuses a plan that removes resources and shows the two commands that the operator may have meant. */
-async function refuseRemovals(call: Client, plan: Operation, agent: string, yes: boolean): Promise<void> {
+async function refuseRemovals(call: Client, plan: Operation, agent: string): Promise<void> {
   const removals = removalsOf(plan);
   if (removals.length === 0) return;
   // Removals are in the reverse order of applies.
   const modules = [...new Set(removals.map(({ module }) => module).reverse())];
   const removed = await removedModules(call, modules);
-  const flags = yes ? ['--yes'] : [];
   throw new CliError(
     exits.failed,
     'removal_not_agreed',
     `without -m this would remove ${counted(removals.length, 'resource')}; nothing was changed`,
-    `${removed.length === 0 ? `To keep them: ${applyLine(agent, modules, ...flags)}` : `To keep them, upload ${sanitiseLine(removed.join(', '))} again, since removed modules cannot be applied`}\nTo remove them: ${applyLine(agent, [], '--remove', ...flags)}`,
+    `${removed.length === 0 ? `To keep them: ${applyLine(agent, modules)}` : `To keep them, upload ${sanitiseLine(removed.join(', '))} again, since removed modules cannot be applied`}\nTo remove them: ${applyLine(agent, [], '--remove')}`,
   );
 }
 
 /** A failed plan may have stopped before it found all resources to remove. */
 function requireComplete({ status, operation_id, modules }: Operation, agent: string): void {
   if (status === 'succeeded') return;
-  const whatCan = [...(modules.length === 0 ? [] : [applyLine(agent, modules, '--yes')])];
   throw new CliError(
     exits.failed,
     'plan_failed',
     'the plan failed, so removals are not known; nothing was changed',
-    `To see why: muster operations show ${operation_id}\nTo apply as far as possible: ${[...whatCan, applyLine(agent, [], '--remove', '--yes')].join('\nor: ')}`,
+    `To see why: muster operations show ${operation_id}\nTo apply a part, name the modules with -m${modules.length === 0 ? '' : `: ${applyLine(agent, modules)}`}`,
   );
 }
 
@@ -175,5 +173,5 @@ async function queueApply(
     params: { node_id: agent.node_id },
     body: { modules, ...(ttl === undefined ? {} : { ttl }), ...(bound === undefined ? {} : { plan_id: bound }) },
     respondAsync: true,
-  }).catch((error) => workRefused(call, agentLabel(agent), modules, error));
+  }).catch((error) => workRefused(call, agentLabel(agent), modules, 'apply', error));
 }

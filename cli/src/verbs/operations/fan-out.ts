@@ -16,9 +16,9 @@ const maxAgents = 1_000_000;
 
 export const fanOutOptions = (command: Command): Command =>
   command
-    .option('--canary <n>', 'apply to this many agents first; continue only if all succeed')
-    .option('--batch <n>', 'maximum number of agents at the same time: a number, or a share such as 25%')
-    .option('--max-failures <n>', 'halt after more failures than this');
+    .option('--canary <n>', 'Agents to apply to first; continue if all succeed')
+    .option('--batch <n>', 'Agents at a time: a number, or a share such as 25%')
+    .option('--max-failures <n>', 'Halt after more failures than this');
 
 /** Parses the pacing options. @throws CliError (usage) */
 export function fanOutOf({ canary, batch, maxFailures }: FanOutOptions): FanOut & { max_failures?: number } {

@@ -8,12 +8,14 @@ import {
   type Operation,
   type OperationEntry,
 } from '@muster/protocol/http';
+import { Option } from 'commander';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { eachOf } from '../../execution/each.ts';
 import { agentNames, findAgent } from '../../execution/find-agent.ts';
 import { exitOfOperation } from '../../execution/operation.ts';
 import { paintedBy } from '../../execution/run-text.ts';
+import { watchOption } from '../../execution/watch-option.ts';
 import type { Exit } from '../../exit.ts';
 import { renderOperation, summaryText } from '../../text/plan-text.ts';
 import { sanitise, sanitiseLine } from '../../text/sanitize.ts';
@@ -27,36 +29,41 @@ const naming = 'the id, or the beginning or end of it if only one recent operati
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list operations, newest first')
-    .option('--agent <agent>', 'only operations of this agent')
-    .option('--status <status>', operationStatuses.join(', '))
-    .option('--kind <kind>', 'only this kind: apply or plan')
-    .option('--limit <n>', 'maximum number', '50')
-    .addHelpText('after', '\nExample:\n  $ muster operations list --agent web-1 --status failed')
+    .description('List operations, newest first')
+    .option('--agent <agent>', 'Only operations of this agent')
+    .addOption(new Option('--status <status>', 'Only operations with this status').choices(operationStatuses))
+    .option('--kind <kind>', 'Only this kind: apply or plan')
+    .option('--limit <n>', 'Maximum number', '50')
+    .option('--offset <n>', 'Number of newer ones to skip', '0')
+    .addOption(watchOption())
+    .addHelpText(
+      'after',
+      `\nStatuses: ${operationStatuses.join(', ')}.\n\nExample:\n  $ muster operations list --agent web-1 --status failed`,
+    )
     .action(act(list));
   command
     .command('show')
-    .description('show an operation with its resources')
+    .description('Show an operation with its resources')
     .argument('<operation>', naming)
-    .option('--output', 'include the output of its scripts')
+    .option('--output', 'Include the output of its scripts')
     .addHelpText('after', '\nExample:\n  $ muster operations show 01KAGZ4D3E5F6G7H8J9K0M1N2P --output')
     .action(act(show));
   command
     .command('output')
-    .description('show the output of an operation’s scripts, including what running ones have printed so far')
+    .description('Show the output of an operation’s scripts, also of running ones')
     .argument('<operation>', naming)
-    .option('-f, --follow', 'show output as it is printed, until the operation has ended')
+    .option('-f, --follow', 'Show output as it is printed, until the operation has ended')
     .addHelpText('after', '\nExample:\n  $ muster operations output 01KAGZ4D3E5F6G7H8J9K0M1N2P --follow')
     .action(act(output));
   command
     .command('follow')
-    .description('wait for the end of an operation, showing script output and the result; exits with its exit code')
+    .description('Follow an operation to its end; exits with its exit code')
     .argument('<operation>', naming)
     .addHelpText('after', '\nExample:\n  $ muster operations follow 01KAGZ4D3E5F6G7H8J9K0M1N2P')
     .action(act(follow));
   command
     .command('cancel')
-    .description('cancel operations: a queued one ends immediately, a running one after its current resource')
+    .description('Cancel operations: a queued one ends immediately, a running one after its current resource')
     .argument('<operations...>', naming)
     .addHelpText('after', '\nExample:\n  $ muster operations cancel 01KAGZ4D3E5F6G7H8J9K0M1N2P')
     .action(act(cancel));
@@ -64,16 +71,18 @@ export const register: Register = (command, act) => {
 
 async function list(
   context: Context,
-  options: { agent?: string; status?: string; kind?: string; limit: string },
+  options: { agent?: string; status?: string; kind?: string; limit: string; offset: string },
 ): Promise<undefined> {
   const { out } = context;
   const limit = parseCount('--limit', options.limit, 1, 500);
+  const offset = parseCount('--offset', options.offset, 0, 999_999_999);
   const status = options.status === undefined ? undefined : parseChoice('--status', options.status, operationStatuses);
   const kind = options.kind === undefined ? undefined : parseChoice('--kind', options.kind, ['apply', 'plan']);
   const { call } = await context.connect();
   const agent = options.agent === undefined ? undefined : await findAgent(call, options.agent);
   const query = {
     limit: String(limit),
+    ...(offset === 0 ? {} : { offset: String(offset) }),
     ...(status === undefined ? {} : { status }),
     ...(kind === undefined ? {} : { kind }),
   };
@@ -102,11 +111,11 @@ async function list(
         paint: (text, { status }, { color }) => paintedBy(status, color)(text),
       },
       { heading: 'WHEN', text: ({ created_at }) => when(created_at, out.style) },
-      { heading: 'RESOURCES', text: (operation) => summaryText(operation), flexible: true, extra: true },
+      { heading: 'RESOURCES', text: summaryText, flexible: true, extra: true },
     ],
     operations,
   );
-  if (page.has_more) out.note(`\nThere are more operations: use --limit (up to 500)`);
+  if (page.has_more) out.note(`\nThere are more operations: add --offset ${offset + operations.length}`);
   return undefined;
 }
 

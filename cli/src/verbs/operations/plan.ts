@@ -18,7 +18,7 @@ import { hasChanges, removalsOf, renderOperation } from '../../text/plan-text.ts
 import { sanitiseLine } from '../../text/sanitize.ts';
 
 /** Accepts `-m a -m b` and `-m a,b`. */
-export const moduleOption = (description = 'a module in addition to those of assignments; may be repeated'): Option =>
+export const moduleOption = (description = 'Module besides the assigned ones; may be repeated'): Option =>
   new Option('-m, --module <name>', description).argParser((text, all: string[] | undefined) => [
     ...(all ?? []),
     ...text.split(',').filter(Boolean),
@@ -28,9 +28,9 @@ export const register: Register = (command, act) => {
   command
     .argument('[agents...]', severalNaming)
     .addOption(selectorOption())
-    .option('--all', 'every approved agent')
+    .option('--all', 'Every approved agent')
     .addOption(moduleOption())
-    .option('--exit-code', 'exit with 3 when an apply would change something')
+    .option('--exit-code', 'Exit with 3 when an apply would change something')
     .addHelpText(
       'after',
       '\nFor several agents, equal plans are shown once.\n\nExamples:\n  $ muster plan web-1 -m motd\n  $ muster plan web-1 --exit-code --json\n  $ muster plan -l role=web -m nginx\n  $ muster plan --all --exit-code',
@@ -58,7 +58,7 @@ async function plan(context: Context, typed: string[], options: Options): Promis
     return exit === exits.done && options.exitCode && runChanges(run) ? exits.pending : exit;
   }
   const name = agentLabel(agent);
-  const operation = await planThrough(context, call, agent, modules);
+  const operation = await planThrough(context, call, agent, modules, 'plan');
   if (out.json) out.data(operation);
   else out.print(renderOperation(operation, name, out.style));
   const exit = exitOfOperation(operation);

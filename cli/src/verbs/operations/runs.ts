@@ -6,6 +6,7 @@ import { eachOf } from '../../execution/each.ts';
 import { findId } from '../../execution/find-id.ts';
 import { paintedBy, printRun } from '../../execution/run-text.ts';
 import { exitOfRun, seeRunThrough } from '../../execution/run-through.ts';
+import { watchOption } from '../../execution/watch-option.ts';
 import type { Exit } from '../../exit.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { counted, listedId, when } from '../../text/style.ts';
@@ -14,27 +15,29 @@ import { parseChoice, parseCount } from '../../text/values.ts';
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list runs, newest first')
-    .option('--status <status>', runStatuses.join(', '))
-    .option('--assignment <name>', 'only runs of this assignment')
-    .option('--limit <n>', 'maximum number', '50')
+    .description('List runs, newest first')
+    .option('--status <status>', `Status: ${runStatuses.join(', ')}`)
+    .option('--assignment <name>', 'Only runs of this assignment')
+    .option('--limit <n>', 'Maximum number', '50')
+    .addOption(watchOption())
     .addHelpText('after', '\nExample:\n  $ muster runs list --status halted')
     .action(act(list));
   command
     .command('show')
-    .description('show a run with the outcome of each agent')
+    .description('Show a run with the outcome of each agent')
     .argument('<run>', 'the id, or the beginning or end of it if only one recent run matches')
+    .addOption(watchOption())
     .addHelpText('after', '\nExample:\n  $ muster runs show 01KAGZ5R3E5F6G7H8J9K0M1N2P')
     .action(act(show));
   command
     .command('follow')
-    .description('wait for the end of a run, showing the outcome of each agent; exits with its exit code')
+    .description('Follow a run to its end; exits with its exit code')
     .argument('<run>', 'the id, or the beginning or end of it if only one recent run matches')
     .addHelpText('after', '\nExample:\n  $ muster runs follow 01KAGZ5R3E5F6G7H8J9K0M1N2P')
     .action(act(follow));
   command
     .command('cancel')
-    .description('cancel runs: waiting agents are not tried, running operations are cancelled')
+    .description('Cancel runs: waiting agents are skipped, running operations are cancelled')
     .argument('<runs...>', 'their ids, or the beginning or end of one if only one recent run matches')
     .addHelpText('after', '\nExample:\n  $ muster runs cancel 01KAGZ5R3E5F6G7H8J9K0M1N2P')
     .action(act(cancel));

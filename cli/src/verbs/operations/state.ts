@@ -10,7 +10,7 @@ import type { Column } from '../../text/table.ts';
 export const register: Register = (command, act) => {
   command
     .command('show')
-    .description('show the applied resources of a machine, its pending removals, and resources that were not applied')
+    .description('Show the resources of a machine; also pending removals, and resources that were not applied')
     .argument('<agent>', agentNaming)
     .addHelpText('after', '\nExample:\n  $ muster state show web-1')
     .action(act(show));

@@ -7,9 +7,10 @@ import { duration } from '../../text/style.ts';
 
 export const register: Register = (command, act) => {
   command
+    .option('--accept-new', 'Trust an unknown certificate without asking, and pin it')
     .addHelpText(
       'after',
-      '\nEvery verb signs in when necessary. This verb checks that you can sign in, and trusts the certificate of --fingerprint.\n\nExample:\n  $ muster login --url https://orchestrator.example:4748 --fingerprint 9F:86:D0:81…',
+      '\nEvery command signs in when necessary. This one checks that you can sign in, and trusts the certificate of --fingerprint.\n\n--accept-new is for test rigs: it trusts whichever server answers first. It never accepts a certificate that differs from a\ntrusted one.\n\nExample:\n  $ muster login --url https://orchestrator.example:4748 --fingerprint 9F:86:D0:81…',
     )
     .action(act(login));
 };

@@ -26,26 +26,23 @@ const naming = '\nSpecify an operator by username or operator id.\n';
 export function registerPeople(command: Command, act: Act): void {
   command
     .command('list')
-    .description('list operators')
-    .option('--all', 'include removed operators')
+    .description('List operators')
+    .option('--all', 'Include removed operators')
     .addHelpText('after', '\nExample:\n  $ muster operator list')
     .action(act(list));
   command
     .command('show')
-    .description('show operators, including removed ones')
+    .description('Show operators, including removed ones')
     .argument('<operators...>')
     .addHelpText('after', `${naming}\nExample:\n  $ muster operator show ada`)
     .action(act(show));
   command
     .command('add')
-    .description('add an operator by an Ed25519 public key')
-    .argument('<username>', 'permanent; a name cannot be reused')
-    .argument('[key]', 'the public key, 64 hexadecimal characters: muster operator whoami --public-key')
-    .option(
-      '--from-ssh <file>',
-      'an OpenSSH public key: a file (id_ed25519.pub), the line itself, or - for standard input',
-    )
-    .option('--role <role>', roles.join(', '), 'operator')
+    .description('Add an operator by an Ed25519 public key')
+    .argument('<username>', 'Permanent; a name cannot be reused')
+    .argument('[key]', 'The public key, 64 hexadecimal characters: muster operator whoami --public-key')
+    .option('--from-ssh <file>', 'OpenSSH public key: a file, the line itself, or -')
+    .option('--role <role>', `Role: ${roles.join(' or ')}`, 'operator')
     .addHelpText(
       'after',
       '\nExamples:\n  $ muster operator add grace d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a\n  $ muster operator add grace --from-ssh grace.pub --role admin',
@@ -53,9 +50,9 @@ export function registerPeople(command: Command, act: Act): void {
     .action(act(add));
   command
     .command('remove')
-    .description('remove operators: ends their sign-in sessions, terminals, enrollment tokens and console links')
+    .description('Remove operators: ends their sign-in sessions, terminals, enrollment tokens and console links')
     .argument('<operators...>')
-    .option('-y, --yes', 'do not ask for confirmation')
+    .option('-y, --yes', 'Do not ask for confirmation')
     .addHelpText('after', `${naming}\nExample:\n  $ muster operator remove grace`)
     .action(act(remove));
 }

@@ -14,12 +14,12 @@ import { registerPeople } from './operator-people.ts';
 export const register: Register = (command, act) => {
   command
     .command('init')
-    .description('create an operator key, or use an OpenSSH key, and print its public key')
-    .option('--force', 'replace an existing key, which is renamed')
-    .option('--passphrase', 'ask for a passphrase, which each sign-in then needs')
-    .option('--passphrase-file <file>', 'read the passphrase from the first line of this file')
-    .option('--from-ssh [file]', 'use this OpenSSH key in place; ~/.ssh/id_ed25519 by default')
-    .option('--ssh-agent [key]', 'use an Ed25519 key of ssh-agent: the only one, or the one with this comment')
+    .description('Create an operator key, or use one of OpenSSH')
+    .option('--force', 'Replace an existing key, which is renamed')
+    .option('--passphrase', 'Ask for a passphrase, which each sign-in then needs')
+    .option('--passphrase-file <file>', 'Read the passphrase from the first line of this file')
+    .option('--from-ssh [file]', 'Use an OpenSSH key; ~/.ssh/id_ed25519 by default')
+    .option('--ssh-agent [key]', 'Use a key of ssh-agent; its comment, if several')
     .addHelpText(
       'after',
       '\nExamples:\n  $ muster operator init\n  $ muster operator init --from-ssh\n  $ muster orchestrator --bootstrap-key "$(muster operator whoami --public-key)" --bootstrap-username ada',
@@ -27,15 +27,15 @@ export const register: Register = (command, act) => {
     .action(act(init));
   command
     .command('passphrase')
-    .description('change or remove the passphrase of the operator key')
-    .option('--remove', 'remove the passphrase')
-    .option('--passphrase-file <file>', 'read the new passphrase from the first line of this file')
+    .description('Change or remove the passphrase of the operator key')
+    .option('--remove', 'Remove the passphrase')
+    .option('--passphrase-file <file>', 'Read the new passphrase from this file')
     .addHelpText('after', '\nExample:\n  $ muster operator passphrase')
     .action(act(passphrase));
   command
     .command('whoami')
-    .description('show the key in use and its operator')
-    .option('--public-key', 'print only the public key, without asking the orchestrator')
+    .description('Show the key in use and its operator')
+    .option('--public-key', 'Print only the public key, without asking the orchestrator')
     .addHelpText('after', '\nExample:\n  $ muster operator whoami')
     .action(act(whoami));
   registerPeople(command, act);

@@ -14,10 +14,10 @@ import { showFingerprint } from '../../transport/trust.ts';
 export const register: Register = (command, act) => {
   command
     .command('create')
-    .description('add an orchestrator under a name; takes --url, --key-file, and --fingerprint')
+    .description('Add an orchestrator under a name; takes --url, --key-file, and --fingerprint')
     .argument('<name>')
-    .option('--replace', 'update an existing profile')
-    .option('--use', 'use it by default; the first profile always becomes the default')
+    .option('--replace', 'Update an existing profile')
+    .option('--use', 'Use it by default; the first profile always becomes the default')
     .addHelpText(
       'after',
       '\nExample:\n  $ muster profile create prod --url https://orchestrator.example:4748 --fingerprint 9F:86:D0:81…',
@@ -25,10 +25,10 @@ export const register: Register = (command, act) => {
     .action(act(create));
   command
     .command('update')
-    .description('change the given --url, --key-file, and --fingerprint of a profile; other settings stay unchanged')
+    .description('Change a profile; takes --url, --key-file, and --fingerprint')
     .argument('<name>')
-    .option('--usual-key', 'use the default key instead of the profile’s own')
-    .option('--rename <name>', 'new name')
+    .option('--usual-key', 'Use the default key instead of the profile’s own')
+    .option('--rename <name>', 'New name')
     .addHelpText(
       'after',
       '\nExample:\n  $ muster profile update prod --url https://new.example:4748 --fingerprint 9F:86:D0:81…',
@@ -36,18 +36,18 @@ export const register: Register = (command, act) => {
     .action(act(update));
   command
     .command('list')
-    .description('list profiles')
+    .description('List profiles')
     .addHelpText('after', '\nExample:\n  $ muster profile list')
     .action(act(list));
   command
     .command('use')
-    .description('use a profile by default')
+    .description('Use a profile by default')
     .argument('<name>')
     .addHelpText('after', '\nExample:\n  $ muster profile use prod')
     .action(act(use));
   command
     .command('remove')
-    .description('remove a profile, and the certificate of its address unless another profile uses it')
+    .description('Remove a profile; also the certificate of its address unless another profile uses it')
     .argument('<name>')
     .addHelpText('after', '\nExample:\n  $ muster profile remove prod')
     .action(act(remove));
@@ -154,7 +154,7 @@ async function list(context: Context): Promise<undefined> {
         text: (row) => row.name,
         paint: (text, row, { color }) => (row.current ? color.bold(text) : text),
       },
-      { heading: 'IN USE', text: (row) => (row.current ? 'yes' : '') },
+      { heading: 'CURRENT', text: (row) => (row.current ? 'yes' : '') },
       { heading: 'URL', text: (row) => row.url, flexible: true },
       { heading: 'KEY FILE', text: (row) => row.key_file, flexible: true },
       {

@@ -8,21 +8,46 @@ import { CliError, exits, usageError } from '../../exit.ts';
 import { dialTerminal } from '../../terminal/dial.ts';
 import { type Ending, live } from '../../terminal/live.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
+import { parseCount } from '../../text/values.ts';
 import { explain } from '../../transport/explain.ts';
 import { findTerminal } from './find-terminal.ts';
 
 /** Opens a terminal on an agent, or attaches to one. */
 
-export async function open(context: Context, nameOrId: string, { shell }: { shell?: string }): Promise<number> {
+export interface OpenOptions {
+  shell?: string;
+  cols?: string;
+  rows?: string;
+}
+
+/** Largest size of a terminal that the API accepts. */
+const longestSide = 1000;
+
+/** Parses the requested size. A pipe has no size of its own. */
+function sizeOf({ cols, rows }: OpenOptions): { cols?: string; rows?: string } {
+  return {
+    ...(cols === undefined ? {} : { cols: String(parseCount('--cols', cols, 1, longestSide)) }),
+    ...(rows === undefined ? {} : { rows: String(parseCount('--rows', rows, 1, longestSide)) }),
+  };
+}
+
+export async function open(context: Context, nameOrId: string, options: OpenOptions): Promise<number> {
+  const { shell } = options;
+  const requested = sizeOf(options);
   if (shell !== undefined && !shell.startsWith('/'))
     throw usageError(`--shell cannot be ${JSON.stringify(shell)}`, 'Specify an absolute path, such as --shell /bin/sh');
   const { call } = await context.connect();
   const agent = await findAgent(call, nameOrId);
   const size = (await context.terminal()).size();
+  if (size !== null && Object.keys(requested).length > 0)
+    throw usageError(
+      '--cols and --rows are only for a pipe',
+      'A shell in your terminal follows the size of its window.',
+    );
   const first = await call(openTerminal, {
     params: { node_id: agent.node_id },
     query: {
-      ...(size === null ? {} : { cols: String(size.cols), rows: String(size.rows) }),
+      ...(size === null ? requested : { cols: String(size.cols), rows: String(size.rows) }),
       ...(shell === undefined ? {} : { shell }),
     },
   }).catch((error: unknown) => {

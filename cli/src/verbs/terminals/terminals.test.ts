@@ -101,7 +101,7 @@ test('reports a signal or an error that closed the session, after all output', a
   const cut = await open('x\n');
   expect(cut.exit).toBe(5);
   expect(cut.stderr).toMatch(
-    /^error: the agent \\x1b\[31mis gone\nto do: To see the session: muster terminal replay 01K/,
+    /^error: the agent \\x1b\[31mis gone\nhint: To see the session: muster terminal replay 01K/,
   );
 });
 
@@ -120,7 +120,7 @@ test('includes the setting and the machine in the error if the agent refuses a t
   expect(sent('openTerminal')[0]?.query).toEqual({ shell: '/bin/sh' });
   answers.openTerminal = () => ({ code: 'terminal_shell_refused', detail: '"/bin/x" is not in /etc/shells of web-1' });
   expect((await muster('open', 'web-1', '--shell', '/bin/x')).stderr).toContain(
-    'to do: Specify one of the shells in /etc/shells with --shell',
+    'hint: Specify one of the shells in /etc/shells with --shell',
   );
   answers.openTerminal = () => ({
     code: 'terminal_disabled',
@@ -141,7 +141,7 @@ test('lists sessions with agents, operators, and attached operators', async () =
   });
   const ran = await muster('list', '--status', 'active');
   const lines = ran.stdout.split('\n');
-  expect(lines[0]).toMatch(/^SESSION +AGENT +OPERATOR +STATUS +OPENED +LASTED +ATTACHED/);
+  expect(lines[0]).toMatch(/^SESSION +AGENT +OPERATOR +STATUS +OPENED +DURATION +ATTACHED/);
   expect(lines[1]).toMatch(/^01KAGZ7Q4W8E2R5T6Y9V0P3A1S +web-1 +ada +active .* ada, b\\x1bob \(view only\)$/);
   expect(lines[2]).toMatch(/ closed .* 1m 30s +-$/);
   expect(sent('listTerminals')[0]?.query).toEqual({ limit: '50', status: 'active' });
@@ -173,7 +173,17 @@ test('reports that a session was closed if the operator attaches to it', async (
 
 test('show prints all properties of a session', async () => {
   const { stdout } = await muster('show', two[0]!.session_id);
-  for (const word of ['session', 'agent', 'operator', 'status', 'opened', 'ended', 'lasted', 'attached', 'transcript'])
+  for (const word of [
+    'session',
+    'agent',
+    'operator',
+    'status',
+    'opened',
+    'ended',
+    'duration',
+    'attached',
+    'transcript',
+  ])
     expect(stdout).toMatch(new RegExp(`^${word} +\\S`, 'm'));
 });
 

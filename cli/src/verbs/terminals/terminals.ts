@@ -12,12 +12,14 @@ import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { eachOf } from '../../execution/each.ts';
 import { agentLabel, agentNames } from '../../execution/find-agent.ts';
+import { watchOption } from '../../execution/watch-option.ts';
 import { type Exit, usageError } from '../../exit.ts';
 import { operatorNames } from '../../text/operator-names.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { ago, type Colors, counted, duration, listedId, when } from '../../text/style.ts';
 import { parseChoice, parseCount } from '../../text/values.ts';
 import { findTerminal } from './find-terminal.ts';
+import type { OpenOptions } from './terminal-open.ts';
 
 const naming = 'the id, or the beginning or end of it if only one recent session matches';
 
@@ -29,41 +31,44 @@ shows help. All other keys, including Ctrl-C, go to the agent.
 export const register: Register = (command, act) => {
   command
     .command('open')
-    .description('open a shell on an agent; exits with the exit code of the shell')
+    .description('Open a shell on an agent; exits with the exit code of the shell')
     .argument('<agent>')
-    .option('--shell <path>', 'start this shell instead of the configured one, if the agent allows it')
+    .option('--shell <path>', 'Start this shell, if the agent allows it')
+    .option('--cols <n>', 'Columns of the terminal, if standard input is a pipe')
+    .option('--rows <n>', 'Rows of the terminal, if standard input is a pipe')
     .addHelpText(
       'after',
       `${keys}\nIf standard input is not a terminal, its content is sent as if typed, followed by Ctrl-D.\n\nExample:\n  $ muster terminal open web-1\n  $ echo uptime | muster terminal open web-1`,
     )
-    .action(act(async (...words: [Context, string, { shell?: string }]) => (await shells()).open(...words)));
+    .action(act(async (...words: [Context, string, OpenOptions]) => (await shells()).open(...words)));
   command
     .command('attach')
-    .description('take over a session that is open elsewhere, or view it')
+    .description('Take over a session that is open elsewhere, or view it')
     .argument('<session>', naming)
-    .option('--view', 'view only; Ctrl-C leaves')
+    .option('--view', 'View only; Ctrl-C leaves')
     .addHelpText('after', `${keys}\nExample:\n  $ muster terminal attach 01KAGZ7Q4W8E2R5T6Y9V0P3A1S --view`)
     .action(act(async (...words: [Context, string, { view?: boolean }]) => (await shells()).attach(...words)));
   command
     .command('list')
-    .description('list sessions, newest first, with attached operators')
-    .option('--status <status>', terminalStatuses.join(', '))
-    .option('--limit <n>', 'maximum number', '50')
+    .description('List sessions, newest first, with attached operators')
+    .option('--status <status>', `Status: ${terminalStatuses.join(', ')}`)
+    .option('--limit <n>', 'Maximum number', '50')
+    .addOption(watchOption())
     .addHelpText('after', '\nExample:\n  $ muster terminal list --status active')
     .action(act(list));
   command
     .command('show')
-    .description('show a session: operator, agent, times, end, and transcript')
+    .description('Show a session: operator, agent, times, end, and transcript')
     .argument('<session>', naming)
     .addHelpText('after', '\nExample:\n  $ muster terminal show 01KAGZ7Q4W8E2R5T6Y9V0P3A1S')
     .action(act(show));
   command
     .command('replay')
-    .description('replay a session')
+    .description('Replay a session')
     .argument('<session>', naming)
-    .option('--speed <n>', 'playback speed', '1')
-    .option('--idle-limit <secs>', 'shorten pauses to this many seconds')
-    .option('--raw', 'print the exact bytes immediately, for a file or a pipe')
+    .option('--speed <n>', 'Playback speed', '1')
+    .option('--idle-limit <secs>', 'Shorten pauses to this many seconds')
+    .option('--raw', 'Print the exact bytes immediately, for a file or a pipe')
     .addHelpText(
       'after',
       '\nSpace pauses, the arrow keys skip 5 s, q leaves. In a pipe only the text is printed, at once.\n\nExample:\n  $ muster terminal replay 01KAGZ7Q4W8E2R5T6Y9V0P3A1S --speed 4 --idle-limit 2',
@@ -75,15 +80,15 @@ export const register: Register = (command, act) => {
     );
   command
     .command('download')
-    .description('write the transcript of a session to a file')
+    .description('Write the transcript of a session to a file')
     .argument('<session>', naming)
-    .option('--format <format>', 'asciicast, for players; raw, the exact bytes', 'asciicast')
-    .requiredOption('-o, --output <file>', 'output file; - is standard output')
+    .option('--format <format>', 'File format: asciicast or raw', 'asciicast')
+    .requiredOption('-o, --output <file>', 'Output file; - is standard output')
     .addHelpText('after', '\nExample:\n  $ muster terminal download 01KAGZ7Q4W8E2R5T6Y9V0P3A1S -o session.cast')
     .action(act(download));
   command
     .command('close')
-    .description('end sessions, with their shells and all their processes')
+    .description('End sessions, with their shells and all their processes')
     .argument('<sessions...>', naming)
     .addHelpText('after', '\nExample:\n  $ muster terminal close 01KAGZ7Q4W8E2R5T6Y9V0P3A1S')
     .action(act(close));
@@ -135,7 +140,7 @@ async function list(context: Context, options: { status?: string; limit: string 
         paint: (text, { status }, { color }) => paintStatus(text, status, color),
       },
       { heading: 'OPENED', extra: true, text: ({ opened_at }) => when(opened_at, style) },
-      { heading: 'LASTED', extra: true, text: (session) => lasted(session, style.now) },
+      { heading: 'DURATION', extra: true, text: (session) => lasted(session, style.now) },
       { heading: 'ATTACHED', text: ({ attached }) => attachedTo(attached), flexible: true },
     ],
     sessions,
@@ -172,8 +177,8 @@ async function show(context: Context, idPart: string): Promise<undefined> {
     ['status', status],
     ['opened', time(opened_at)],
     ['ended', closed_at === null ? 'not yet' : `${time(closed_at)}${end_reason === null ? '' : `: ${end_reason}`}`],
-    ['lasted', lasted(session, now)],
-    ['attached', attachedTo(attached) ?? 'nobody'],
+    ['duration', lasted(session, now)],
+    ['attached', attachedTo(attached) ?? 'no one'],
     ['transcript', transcriptOf(session)],
     ...(session.transcript_sha256 === null ? [] : [['sha256', session.transcript_sha256] as [string, string]]),
   ];

@@ -98,7 +98,7 @@ export async function createToken(
             {
               expect: 'no_row',
               else: 'name_taken',
-              detail: `a valid enrollment token already assigns the name ${row.name}; revoke that token with muster enrolment-tokens revoke, or choose another name`,
+              detail: `a valid enrollment token already assigns the name ${row.name}; revoke that token with muster enrollment-tokens revoke, or choose another name`,
             },
           ),
         ];

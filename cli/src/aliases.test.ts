@@ -1,0 +1,70 @@
+import type { Command } from 'commander';
+import { expect, test } from 'vitest';
+import { agentVerbs, withNoun, withVerb } from './aliases.ts';
+import { describeProgram, launched } from './program/program.ts';
+
+const program = await describeProgram();
+const noun = (name: string) => program.commands.find((command) => command.name() === name) as Command;
+const typed = (line: string) => line.split(' ').filter(Boolean);
+
+test.each([
+  ['agent list', 'agents list'],
+  ['--url https://x agent ls', '--url https://x agents ls'],
+  ['module upload x.yml', 'modules upload x.yml'],
+  ['operators list', 'operator list'],
+  ['terminals', 'terminal'],
+  ['windows list', 'maintenance list'],
+  ['enrolment-tokens list', 'enrollment-tokens list'],
+  ['plan agent', 'plan agent'],
+])('reads %s as %s', (line, usual) => {
+  expect(withNoun(typed(line))).toEqual(typed(usual));
+});
+
+test.each(['agent', 'agent connect h:1', 'agent rotate-key', 'agent --data-dir /x', 'agent --help'])(
+  'leaves %s to the program that runs an agent',
+  (line) => {
+    expect(withNoun(typed(line))).toEqual(typed(line));
+    expect(agentVerbs.has(typed(line)[1] ?? '')).toBe(false);
+  },
+);
+
+test.each([
+  ['agents', 'agents list'],
+  ['agents --status pending', 'agents list --status pending'],
+  ['agents --json list', 'agents --json list'],
+  ['agents --help', 'agents --help'],
+  ['agents web-1', 'agents web-1'],
+  ['settings', 'settings show'],
+  ['settings drift', 'settings show drift'],
+  ['state web-1', 'state show web-1'],
+  ['selectors role=web', 'selectors match role=web'],
+  ['status', 'status'],
+])('completes %s to %s', (line, whole) => {
+  const [name = ''] = typed(line);
+  expect(withVerb(typed(line), 0, noun(name))).toEqual(typed(whole));
+});
+
+test('every noun accepts its singular and its plural', () => {
+  const names = program.commands.filter((command) => command.commands.length > 0).map((command) => command.name());
+  const uncountable = ['audit', 'maintenance', 'metrics', 'state'];
+  for (const name of names.filter((each) => !launched.has(each) && !uncountable.includes(each))) {
+    const other = name.endsWith('s') ? name.slice(0, -1) : `${name}s`;
+    expect(withNoun([other, 'list']), other).toEqual([name, 'list']);
+  }
+});
+
+test('every noun that lists, creates, or removes accepts the other words for it', () => {
+  const wordsOf = (command: Command) => command.commands.flatMap((each) => [each.name(), ...each.aliases()]);
+  for (const command of program.commands) {
+    const words = wordsOf(command);
+    expect(new Set(words).size, command.name()).toBe(words.length);
+    if (words.includes('list')) expect(words, command.name()).toContain('ls');
+    if (words.includes('remove')) expect(words, command.name()).toEqual(expect.arrayContaining(['rm', 'delete']));
+  }
+  for (const name of ['assignments', 'channels', 'enrollment-tokens', 'maintenance', 'operator', 'profile', 'secrets'])
+    expect(wordsOf(noun(name)), name).toEqual(expect.arrayContaining(['create', 'add']));
+});
+
+test('help shows no aliases', () => {
+  expect(noun('agents').helpInformation()).not.toMatch(/\bls\b|\brm\b|enrol\b|\|/);
+});

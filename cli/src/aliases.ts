@@ -1,0 +1,118 @@
+/** Other words for nouns and their subcommands. Help and completion show only the first. */
+
+/** Nouns by their other words: the singular or plural, and names from earlier releases. */
+const nouns: Readonly<Record<string, string>> = {
+  agent: 'agents',
+  assignment: 'assignments',
+  channel: 'channels',
+  'enrolment-token': 'enrollment-tokens',
+  'enrolment-tokens': 'enrollment-tokens',
+  'enrollment-token': 'enrollment-tokens',
+  event: 'events',
+  kind: 'kinds',
+  'maintenance-window': 'maintenance',
+  'maintenance-windows': 'maintenance',
+  metric: 'metrics',
+  module: 'modules',
+  notification: 'notifications',
+  operation: 'operations',
+  operators: 'operator',
+  profiles: 'profile',
+  run: 'runs',
+  secret: 'secrets',
+  selector: 'selectors',
+  session: 'sessions',
+  setting: 'settings',
+  states: 'state',
+  tag: 'tags',
+  terminals: 'terminal',
+  window: 'maintenance',
+  windows: 'maintenance',
+};
+
+/** Nouns by their name in earlier releases. Scripts find the schemas of their output by these names. */
+export const formerNouns: Readonly<Record<string, string>> = {
+  'enrolment-tokens': 'enrollment-tokens',
+  windows: 'maintenance',
+};
+
+/** Other words for subcommands. A noun that has a subcommand of that name keeps it. */
+export const otherVerbs: Readonly<Record<string, readonly string[]>> = {
+  list: ['ls'],
+  show: ['get'],
+  get: ['show'],
+  create: ['add', 'new'],
+  add: ['create', 'new'],
+  set: ['create', 'add'],
+  upload: ['create', 'add'],
+  update: ['edit'],
+  remove: ['delete', 'rm'],
+  revoke: ['remove', 'delete', 'rm'],
+  enroll: ['enrol'],
+};
+
+/**
+ * Subcommands of `muster agents`, which `muster agent` accepts too. All other words after `muster agent` belong to the
+ * program that runs an agent. cli/bin/muster and packaging/executable/roles.ts have the same list.
+ */
+export const agentVerbs: ReadonlySet<string> = new Set([
+  ...['approve', 'attributes', 'delete', 'enrol', 'enroll', 'get', 'list', 'ls', 'reject', 'remove', 'rm', 'show'],
+  ...['tag', 'untag'],
+]);
+
+/** Subcommands that a noun without a subcommand stands for. Others stand for `list`. */
+const defaultVerbs: Readonly<Record<string, string>> = {
+  retention: 'show',
+  selectors: 'match',
+  settings: 'show',
+  state: 'show',
+};
+/** Nouns with one subcommand, whose name may be omitted before its arguments. */
+const single: ReadonlySet<string> = new Set(['selectors', 'settings', 'state']);
+
+/** Global options with a value. */
+const withValue: ReadonlySet<string> = new Set(['--url', '--profile', '--key-file', '--fingerprint']);
+
+/** Returns the index of the first word from `start` that is not an option or its value; -1 if there is none. */
+export function operandAt(words: readonly string[], start = 0): number {
+  for (let at = start; at < words.length; at++) {
+    const word = words[at] as string;
+    if (word === '--') return -1;
+    if (withValue.has(word)) at++;
+    else if (!word.startsWith('-') || word === '-') return at;
+  }
+  return -1;
+}
+
+/** Replaces another word for the noun of a command line with the noun. */
+export function withNoun(words: readonly string[]): string[] {
+  const at = operandAt(words);
+  const word = words[at] ?? '';
+  const noun = Object.hasOwn(nouns, word) ? nouns[word] : undefined;
+  if (noun === undefined) return [...words];
+  const next = words[operandAt(words, at + 1)];
+  if (word === 'agent' && !agentVerbs.has(next ?? '')) return [...words];
+  return words.with(at, noun);
+}
+
+interface Subcommands {
+  name(): string;
+  readonly commands: readonly { name(): string; aliases(): readonly string[] }[];
+}
+
+/**
+ * Inserts the subcommand that a bare noun stands for: `muster agents` lists agents.
+ * @param nounAt index of the noun
+ * @param noun the noun with its subcommands
+ */
+export function withVerb(words: readonly string[], nounAt: number, noun: Subcommands): string[] {
+  const rest = words.slice(nounAt + 1);
+  const verb = defaultVerbs[noun.name()] ?? 'list';
+  const isVerb = (word: string) => noun.commands.some((each) => each.name() === word || each.aliases().includes(word));
+  if (!noun.commands.some((each) => each.name() === verb) || rest.some(isVerb) || words.some(isHelp)) return [...words];
+  const next = rest[0];
+  if (next !== undefined && !next.startsWith('-') && !single.has(noun.name())) return [...words];
+  return words.toSpliced(nounAt + 1, 0, verb);
+}
+
+const isHelp = (word: string): boolean => word === '-h' || word === '--help';
