@@ -33,8 +33,8 @@ export interface ScreenOptions {
   readonly scrollback: number;
 }
 
-const fonts =
-  '"JetBrains Mono", ui-monospace, "SF Mono", Menlo, Consolas, "Noto Sans Mono", "DejaVu Sans Mono", monospace';
+/** Fonts of the operating system, because they also have box-drawing characters, in the same metrics. */
+const fonts = 'ui-monospace, "SF Mono", Menlo, Consolas, "Noto Sans Mono", "DejaVu Sans Mono", monospace';
 /** Keys that scroll through the scrollback while Shift is pressed. */
 const scrollingKeys = new Set(['PageUp', 'PageDown', 'Home', 'End']);
 const highlight = {

@@ -1,0 +1,48 @@
+/** Loads the fonts of theme.css without delaying the first paint. */
+
+/** Set in local storage once this browser has loaded the fonts, which it then has in its cache. */
+const key = 'muster.fonts';
+
+/** Milliseconds after the page has loaded, so that the fonts do not compete with the first data. */
+const firstLoadDelayMs = 1_000;
+
+const families = ['"Inter Variable"', '"JetBrains Mono Variable"'];
+const weights = [400, 600];
+
+/** Loads the fonts. Without them, the page keeps the fonts of the operating system. */
+async function loadFonts(): Promise<void> {
+  const loaded = await Promise.all(
+    families.flatMap((family) => weights.map((weight) => document.fonts.load(`${weight} 1em ${family}`))),
+  );
+  if (loaded.every(({ length }) => length > 0)) showFonts();
+}
+
+function showFonts(): void {
+  document.documentElement.dataset.fonts = '';
+  try {
+    window.localStorage.setItem(key, 'loaded');
+  } catch {
+    // Local storage is unavailable, so the next page loads the fonts late again.
+  }
+}
+
+function areCached(): boolean {
+  try {
+    return window.localStorage.getItem(key) !== null;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Uses the fonts at once if this browser has loaded them before, so that the text of the first paint does not change.
+ * Otherwise loads them after the page. Call this before the first render.
+ */
+export function startFonts(): void {
+  // Errors are ignored, because the page is complete without these fonts.
+  const load = () => void loadFonts().catch(() => {});
+  if (areCached()) {
+    document.documentElement.dataset.fonts = '';
+    load();
+  } else window.addEventListener('load', () => window.setTimeout(load, firstLoadDelayMs));
+}
