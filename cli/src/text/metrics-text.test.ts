@@ -3,16 +3,7 @@ import fc from 'fast-check';
 import stringWidth from 'string-width';
 import { describe, expect, test } from 'vitest';
 import { style } from '../../test/examples.ts';
-import {
-  bytes,
-  columnsFor,
-  csvHead,
-  csvLine,
-  cutTime,
-  medianInterval,
-  renderSeries,
-  shareCell,
-} from './metrics-text.ts';
+import { columnsFor, csvHead, csvLine, cutTime, medianInterval, renderSeries, shareCell } from './metrics-text.ts';
 import { glyphsFor } from './sparkline.ts';
 
 const glyphs = glyphsFor({});
@@ -33,17 +24,6 @@ const sample = (fields: Partial<Sample>): Sample => ({
   processes: 143,
   uptime: 864_000,
   ...fields,
-});
-
-test.each([
-  [0, '0 B'],
-  [999, '999 B'],
-  [1000, '1.0 KiB'],
-  [8 * gib, '8.0 GiB'],
-  [123 * gib, '123 GiB'],
-  [2 ** 53, '8.0 PiB'],
-])('%i bytes are printed as %s', (amount, text) => {
-  expect(bytes(amount)).toBe(text);
 });
 
 describe('cutTime', () => {

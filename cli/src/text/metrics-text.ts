@@ -1,21 +1,9 @@
 import { type MeasureName, measureNames, type Sample } from '@muster/protocol';
+import { bytesText } from '../../../client/src/byte-text.ts';
 import { bar, byShare, type Glyphs, type Point, sparkline } from './sparkline.ts';
 import { counted, type Style, timestamp } from './style.ts';
 
 /** Pure functions that render metrics. */
-
-const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
-
-/** Formats an amount in bytes, such as `512 B` or `3.4 GiB`, with at most three digits before the decimal point. */
-export function bytes(amount: number): string {
-  let unit = 0;
-  let value = Math.max(0, amount);
-  while (value >= 1000 && unit < units.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
-}
 
 const percent = (value: number): string => `${Math.round(value)} %`;
 
@@ -100,20 +88,20 @@ function rowsOf(window: Window, samples: readonly Sample[], cpus: number | null)
     cells.slice(1).map((sample) => (sample === undefined ? undefined : sample[name]));
   const total = (value: number | null | undefined) => ({
     full: value ?? null,
-    of: typeof value === 'number' ? bytes(value) : '',
+    of: typeof value === 'number' ? bytesText(value) : '',
   });
   const rate = (name: string, measure: MeasureName): Row => ({
     name,
     points: rates(cells, measure, window.step),
-    text: (value) => `${bytes(value)}/s`,
+    text: (value) => `${bytesText(value)}/s`,
     full: null,
     of: '',
     floor: 1024,
   });
   return [
     { name: 'cpu', points: of('cpu_usage'), text: percent, full: 100, of: '' },
-    { name: 'memory', points: of('memory_used'), text: bytes, ...total(newest?.memory_total) },
-    { name: 'disk', points: of('disk_used'), text: bytes, ...total(newest?.disk_total) },
+    { name: 'memory', points: of('memory_used'), text: bytesText, ...total(newest?.memory_total) },
+    { name: 'disk', points: of('disk_used'), text: bytesText, ...total(newest?.disk_total) },
     {
       name: 'load',
       points: of('load1'),

@@ -84,8 +84,8 @@ describe('an amount', () => {
     [0.423, '', '0.42'],
     [143, '', '143'],
     [0, 'B/s', '0 B/s'],
-    [1_234_567, 'B/s', '1.23 MB/s'],
-    [12_300_000_000, 'B', '12.3 GB'],
+    [1_234_567, 'B/s', '1.2 MiB/s'],
+    [12_300_000_000, 'B', '11.5 GiB'],
     [null, 'B', '–'],
   ] as const)('formats %s %s as %s', (value, unit, text) => {
     expect(amountText(value, unit)).toBe(text);
@@ -93,7 +93,7 @@ describe('an amount', () => {
 });
 
 test('chooses an axis maximum with distinct labels if all values are zero', () => {
-  expect([topOf(50, 'B'), topOf(0, 'B/s'), topOf(null, 'B'), topOf(0, '')]).toEqual([50 * 1.1, 1_000, 1_000, 1]);
+  expect([topOf(50, 'B'), topOf(0, 'B/s'), topOf(null, 'B'), topOf(0, '')]).toEqual([50 * 1.1, 1_024, 1_024, 1]);
 });
 
 test('finds individual values between two gaps', () => {

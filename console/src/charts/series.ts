@@ -1,4 +1,5 @@
 import type { Sample } from '@muster/protocol';
+import { bytesText } from '../../../client/src/byte-text.ts';
 
 /**
  * Converts samples to chart lines: computes rates of counters, breaks lines where samples are missing, and summarizes
@@ -53,7 +54,7 @@ function elapsed(before: Sample, now: Sample): number {
 export function topOf(max: number | null, unit: Unit): number {
   if (max !== null && max > 0) return max * 1.1;
   // All values are zero. A maximum above zero makes the axis labels distinct.
-  return unit === '' ? 1 : 1_000;
+  return unit === '' ? 1 : 1_024;
 }
 
 /** Returns a counter's growth per second, or null if a reboot reset the counter. */
@@ -129,15 +130,12 @@ export function outlineOf(values: readonly (number | null)[]): Outline | null {
 
 export type Unit = '%' | 'B' | 'B/s' | '';
 
-const prefixes = ['', 'k', 'M', 'G', 'T', 'P'];
-
-/** Formats a value such as `37%`, `1.4 GB/s`, `0.42`, or `143`. */
+/** Formats a value such as `37%`, `1.4 GiB/s`, `0.42`, or `143`. */
 export function amountText(value: number | null | undefined, unit: Unit): string {
   if (value === null || value === undefined) return '–';
   if (unit === '%') return `${digits(value)}%`;
   if (unit === '') return digits(value);
-  const exponent = Math.min(prefixes.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, value)) / 3)));
-  return `${digits(value / 1_000 ** exponent)} ${prefixes[exponent]}${unit}`;
+  return bytesText(value) + unit.slice(1);
 }
 
 function digits(value: number): string {

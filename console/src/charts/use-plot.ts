@@ -9,7 +9,8 @@ export const height = 150;
 const minWidth = 120;
 /** Minimum length of a selected range in seconds. A shorter selection is ignored. */
 const minRange = 120;
-const font = '11px ui-sans-serif, system-ui, sans-serif';
+/** A canvas cannot use CSS variables. */
+const font = '11px "Inter Variable", ui-sans-serif, system-ui, sans-serif';
 
 export interface Line {
   readonly name: string;
@@ -64,7 +65,7 @@ export function usePlot({ unit, times, lines, range, max, sync, onRange, onReset
           x: { range: () => [latest.current.range.from, latest.current.range.to] },
           y: { range: (_, __, top) => [0, max ?? topOf(top, unit)] },
         },
-        axes: axesOf(colors, (value) => amountText(value, unit)),
+        axes: axesOf(colors, unit),
         series: [{}, ...names.split('\n').map((label, index) => seriesOf(label, index, colors))],
         hooks: {
           setCursor: [({ cursor }) => setAt(cursor.idx ?? null)],
@@ -99,11 +100,18 @@ export function usePlot({ unit, times, lines, range, max, sync, onRange, onReset
   return { container, plot, at };
 }
 
-function axesOf(colors: Colors, textOf: (value: number) => string): UPlot.Axis[] {
+/** Distances between labels of amounts in bytes, so that labels are round in binary prefixes. */
+const byteSteps = Array.from({ length: 52 }, (_, exponent) => 2 ** exponent);
+
+function axesOf(colors: Colors, unit: Unit): UPlot.Axis[] {
   const axis = { stroke: colors.text, font, grid: { stroke: colors.grid, width: 1 }, ticks: { show: false } };
   return [
     { ...axis, space: 70, size: 26, values: timeFormat },
-    { ...axis, size: 58, space: 34, values: (_, ticks) => ticks.map(textOf) },
+    {
+      ...{ ...axis, size: 64, space: 34 },
+      ...(unit.startsWith('B') ? { incrs: byteSteps } : {}),
+      values: (_, ticks) => ticks.map((tick) => amountText(tick, unit)),
+    },
   ];
 }
 
@@ -120,15 +128,20 @@ function seriesOf(label: string, index: number, colors: Colors): UPlot.Series {
   };
 }
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
-const day = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric' });
+const hour = new Intl.DateTimeFormat(undefined, { hour: 'numeric' });
+const clock = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
+const weekday = new Intl.DateTimeFormat(undefined, { weekday: 'short' });
+
+/** Formats a day such as `Sun 22`. Locales other than English may place the number first, which reads as a month. */
+const dayText = (date: Date): string => `${weekday.format(date)} ${date.getDate()}`;
+
+/** Formats the labels of the time axis, such as `6 PM`, `6:30 PM`, or `Sun 22`. */
 
 const timeFormat: UPlot.Axis.DynamicValues = (_, ticks, __, ___, increment) =>
   ticks.map((tick) => {
     const date = new Date(tick * 1000);
-    return increment >= 86_400 || (date.getHours() === 0 && date.getMinutes() === 0)
-      ? day.format(date)
-      : clock.format(date);
+    if (increment >= 86_400 || (date.getHours() === 0 && date.getMinutes() === 0)) return dayText(date);
+    return (increment % 3_600 === 0 ? hour : clock).format(date);
   });
 
 /** Returns a gradient of the line's color that fades toward the bottom. */

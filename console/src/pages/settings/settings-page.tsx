@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Search } from 'lucide-react';
+import { bytesText } from '../../../../client/src/byte-text.ts';
 import { settingsQuery } from '../../api/settings.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { healthQuery, statusQuery } from '../../api/status.ts';
@@ -12,7 +13,7 @@ import { Empty, Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
 import { type Column, DataTable } from '../../parts/table/data-table.tsx';
 import { Line } from '../../parts/text.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
-import { bytesText, type Setting, settingsOf } from './settings-rows.ts';
+import { type Setting, settingsOf } from './settings-rows.ts';
 
 const columns: Column<Setting>[] = [
   {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bytesText, settingsOf } from './settings-rows.ts';
+import { settingsOf } from './settings-rows.ts';
 
 test('flattens nested settings into rows with keys and sources', () => {
   const settings = {
@@ -16,11 +16,4 @@ test('flattens nested settings into rows with keys and sources', () => {
     { key: 'tls', value: '{}', source: 'default' },
     { key: 'trusted_proxies', value: '["10.0.0.0/8"]', source: 'default' },
   ]);
-});
-
-test('formats bytes in the largest fitting unit', () => {
-  expect(bytesText(0)).toBe('0 B');
-  expect(bytesText(1023)).toBe('1023 B');
-  expect(bytesText(1536)).toBe('1.5 KiB');
-  expect(bytesText(42_949_672_960)).toBe('40.0 GiB');
 });

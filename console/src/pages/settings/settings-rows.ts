@@ -27,15 +27,3 @@ export function settingsOf({ settings, sources }: Settings): Setting[] {
   walk(settings, '');
   return rows.toSorted((a, b) => a.key.localeCompare(b.key));
 }
-
-/** Formats a number of bytes, for example `12.3 GiB`. */
-export function bytesText(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
-}
