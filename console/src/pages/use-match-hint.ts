@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { matchesQuery } from '../api/matches.ts';
+import { countedText } from '../parts/count.ts';
 import { messageOf } from '../parts/states.tsx';
 
 /**
@@ -12,5 +13,5 @@ export function useMatchHint(selector: string, until: 'later' | 'while it is ope
   if (isEmpty) return 'An empty selector matches no agent.';
   if (error) return messageOf(error);
   if (data === undefined) return 'Looking for agents…';
-  return `Matches ${data.length} ${data.length === 1 ? 'agent' : 'agents'} now, and any that match ${until}.`;
+  return `Matches ${countedText(data.length, 'agent')} now, and any that match ${until}.`;
 }

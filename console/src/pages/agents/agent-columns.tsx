@@ -60,14 +60,14 @@ const recordColumns: Record<
   tags: {
     id: 'tags',
     header: 'Tags',
-    width: 'minmax(14rem,3fr)',
+    width: 'minmax(11rem,3fr)',
     from: 'md',
     cell: ({ tags }) => <Tags tags={tags} />,
   },
   system: {
     id: 'system',
     header: 'System',
-    width: 'minmax(6rem,1fr)',
+    width: 'minmax(7.5rem,1fr)',
     from: 'lg',
     sort: (agent) => systemText(agent).slice(0, 100) || null,
     cell: (agent) => <Line text={systemText(agent)} maxLength={60} />,

@@ -9,6 +9,7 @@ import { reconcileQuery } from '../../api/reconcile.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { useSelectorVocabulary } from '../../api/tags.ts';
 import { buttonClasses } from '../../parts/button.tsx';
+import { countText } from '../../parts/count.ts';
 import { Input } from '../../parts/form/field.tsx';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { Page } from '../../parts/page.tsx';
@@ -189,9 +190,9 @@ function NoAgents({
 function fleetText(agents: readonly Agent[]): string {
   const { connected, away, pending } = countAgents(agents, noIds);
   return [
-    `${connected} connected`,
-    ...(away > 0 ? [`${away} away`] : []),
-    ...(pending > 0 ? [pending === 1 ? '1 awaits approval' : `${pending} await approval`] : []),
+    `${countText(connected)} connected`,
+    ...(away > 0 ? [`${countText(away)} away`] : []),
+    ...(pending > 0 ? [pending === 1 ? '1 awaits approval' : `${countText(pending)} await approval`] : []),
   ].join(' · ');
 }
 const noIds: ReadonlySet<string> = new Set();

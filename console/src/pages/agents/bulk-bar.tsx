@@ -4,6 +4,7 @@ import { ChevronDown, Copy, ListChecks, Play, Tag, X } from 'lucide-react';
 import { useState } from 'react';
 import { runOnAgents } from '../../api/runs.ts';
 import { Button, IconButton } from '../../parts/button.tsx';
+import { countText } from '../../parts/count.ts';
 import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import { notify, notifyError } from '../../parts/dialog/toast.tsx';
 import { displayName } from './agent-state.ts';
@@ -52,7 +53,8 @@ export function BulkBar({
       className="flex flex-wrap items-center gap-2 rounded-lg border border-accent/40 bg-accent-soft px-3 py-2"
     >
       <div role="status" className="mr-auto font-medium text-sm">
-        {chosen.length} selected{hidden > 0 && <span className="font-normal text-muted"> · {hidden} hidden</span>}
+        {countText(chosen.length)} selected
+        {hidden > 0 && <span className="font-normal text-muted"> · {countText(hidden)} hidden</span>}
       </div>
       {approvable.length > 0 && (
         <Button small look="primary" onClick={() => setOpen('approve')}>

@@ -1,4 +1,5 @@
 import { classNames } from '../../parts/class-names.ts';
+import { countText } from '../../parts/count.ts';
 import { type AgentTab, agentTabs } from './agent-filter.ts';
 
 const labels: Record<AgentTab, string> = {
@@ -45,7 +46,7 @@ export function StateTabs({
                 each === 'away' && counts.away > 0 && tab !== each && 'font-semibold text-bad',
               )}
             >
-              {counts[each]}
+              {countText(counts[each])}
             </span>
           )}
         </button>

@@ -1,3 +1,5 @@
+import { countedText } from '../count.ts';
+
 /** Completes the key, operator, or value at the cursor in a selector. */
 
 export interface Counted {
@@ -63,7 +65,7 @@ function found<T extends Counted>(all: readonly T[], text: string): readonly T[]
   return [...begins, ...containing].slice(0, maxOptions);
 }
 
-const agents = (count: number | null): string => (count === null ? '' : count === 1 ? '1 agent' : `${count} agents`);
+const agents = (count: number | null): string => (count === null ? '' : countedText(count, 'agent'));
 
 /** @param cursor offset in the text, in UTF-16 code units */
 export function completionAt(text: string, cursor: number, vocabulary: SelectorVocabulary): Completion | null {
