@@ -5,6 +5,7 @@ import { Button, IconButton } from '../button.tsx';
 import { classNames } from '../class-names.ts';
 import { Problem } from '../states.tsx';
 import { lineText } from '../text.tsx';
+import { useReturnedFocus } from './use-returned-focus.ts';
 
 // The z-index equals that of dialogs, so that the overlay of a second dialog covers the first dialog.
 const overlay = 'fixed inset-0 z-50 bg-[oklch(0.15_0.02_260/45%)]';
@@ -39,6 +40,7 @@ export function Dialog({
   readonly children?: ReactNode;
 }) {
   const typed = useRef(false);
+  const returnFocus = useReturnedFocus(open);
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
@@ -46,6 +48,7 @@ export function Dialog({
         <Radix.Content
           className={classNames(sheet, wide ? 'sm:w-[min(60rem,94vw)]' : 'sm:w-[min(32rem,94vw)]')}
           {...(description === undefined ? { 'aria-describedby': undefined } : {})}
+          onCloseAutoFocus={returnFocus}
           onOpenAutoFocus={(event) => {
             typed.current = false;
             if (!calm) return;
@@ -114,6 +117,7 @@ export function Confirm({
 }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
+  const returnFocus = useReturnedFocus(open);
   const confirm = async () => {
     setBusy(true);
     setError(null);
@@ -138,7 +142,10 @@ export function Confirm({
     >
       <RadixAlert.Portal>
         <RadixAlert.Overlay className={overlay} />
-        <RadixAlert.Content className={classNames(sheet, 'gap-3 p-5 sm:w-[min(28rem,94vw)]')}>
+        <RadixAlert.Content
+          className={classNames(sheet, 'gap-3 p-5 sm:w-[min(28rem,94vw)]')}
+          onCloseAutoFocus={returnFocus}
+        >
           <RadixAlert.Title className="break-words font-semibold text-base">
             {lineText(title, maxTitleLength)}
           </RadixAlert.Title>
