@@ -16,7 +16,7 @@ import { sections } from './navigation.ts';
 import { useShortcuts } from './shortcuts.ts';
 import { setTheme, useTheme } from './theme.ts';
 
-const Palette = lazy(() => import('./palette.tsx'));
+const Palette = lazy(() => import('./palette/palette.tsx'));
 const Help = lazy(() => import('./help.tsx'));
 
 /** The layout around every page: navigation, command palette, and connection state. */
@@ -96,7 +96,7 @@ export function Shell() {
         </div>
       </div>
       <Suspense>
-        {palette && <Palette onClose={() => setPalette(false)} />}
+        {palette && <Palette onClose={() => setPalette(false)} onHelp={openHelp} />}
         {help && <Help onClose={() => setHelp(false)} />}
       </Suspense>
     </div>

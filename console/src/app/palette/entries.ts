@@ -1,0 +1,165 @@
+import type { Agent } from '@muster/protocol/http';
+import {
+  BellOff,
+  Boxes,
+  Keyboard,
+  KeyRound,
+  ListChecks,
+  LogOut,
+  type LucideIcon,
+  Monitor,
+  Moon,
+  Plus,
+  Server,
+  SquareTerminal,
+  Sun,
+  Target,
+} from 'lucide-react';
+import { session } from '../../api/client.ts';
+import { markAllRead } from '../../api/notifications.ts';
+import { startPlan } from '../../api/operations.ts';
+import { agentParam, displayName, stateOf, tones } from '../../pages/agents/agent-state.ts';
+import type { Tone } from '../../parts/badge.tsx';
+import { notify, notifyError } from '../../parts/dialog/toast.tsx';
+import { destinations } from '../navigation.ts';
+import { setTheme } from '../theme.ts';
+import type { Findable } from './rank.ts';
+
+/** What the palette offers: pages, agents, modules, and actions. */
+
+export interface Entry extends Findable {
+  readonly icon: LucideIcon;
+  /** Status of an agent, shown instead of the icon. */
+  readonly tone?: Tone;
+  /** Shown instead of the name. */
+  readonly label?: string;
+  /** A word after the name, such as an agent's state. */
+  readonly note?: string;
+  /** Keys that do the same. */
+  readonly keys?: string;
+  readonly run: () => void;
+}
+
+/** Goes to a page. */
+export type Go = (
+  to: string,
+  target?: { readonly params?: Record<string, string>; readonly search?: Record<string, string> },
+) => void;
+
+export const pageEntries = (go: Go): Entry[] =>
+  destinations.map(({ path, label, icon, key }) => ({
+    ...{ id: `page ${path}`, name: label, icon, keys: `g ${key}` },
+    run: () => go(path),
+  }));
+
+export const moduleEntries = (modules: readonly { readonly name: string }[], go: Go): Entry[] =>
+  modules.map(({ name }) => ({
+    ...{ id: `module ${name}`, name, icon: Boxes },
+    run: () => go('/modules/$module', { params: { module: name } }),
+  }));
+
+/** Maximum length of a text from an agent that is searched. */
+const maxTextLength = 256;
+
+const agentEntry = (agent: Agent): Omit<Entry, 'run'> => ({
+  id: `agent ${agent.node_id}`,
+  name: displayName(agent).slice(0, maxTextLength),
+  otherTexts: [agent.initial_hostname.slice(0, maxTextLength), agent.node_id],
+  icon: Server,
+  tone: tones[stateOf(agent)],
+  note: stateOf(agent),
+});
+
+export const agentEntries = (agents: readonly Agent[], go: Go): Entry[] =>
+  agents.map((agent) => ({
+    ...agentEntry(agent),
+    run: () => go('/agents/$agent', { params: { agent: agentParam(agent) } }),
+  }));
+
+export function actionEntries(go: Go, openHelp: () => void, isAdmin: boolean): Entry[] {
+  const theme = (name: 'dark' | 'light' | 'system', icon: LucideIcon, label: string): Entry => ({
+    ...{ id: `theme ${name}`, name: label, otherTexts: ['theme', 'appearance'], icon },
+    run: () => setTheme(name),
+  });
+  return [
+    ...(isAdmin
+      ? [
+          {
+            ...{ id: 'add machine', name: 'Add a machine', icon: Plus },
+            otherTexts: ['enroll agent', 'new agent', 'enrollment token'],
+            run: () => go('/enrolment'),
+          },
+        ]
+      : []),
+    { id: 'new module', name: 'New module', icon: Boxes, run: () => go('/modules/new') },
+    { id: 'new assignment', name: 'New assignment', icon: Target, run: () => go('/assignments/new') },
+    {
+      ...{ id: 'new secret', name: 'New secret', icon: KeyRound },
+      run: () => go('/secrets', { search: { edit: 'new!' } }),
+    },
+    {
+      ...{ id: 'read notifications', name: 'Mark all notifications as read', icon: BellOff },
+      run: () => void markAllRead().then(() => notify('All notifications are read'), notifyError),
+    },
+    theme('dark', Moon, 'Dark theme'),
+    theme('light', Sun, 'Light theme'),
+    theme('system', Monitor, 'System theme'),
+    { id: 'shortcuts', name: 'Keyboard shortcuts', otherTexts: ['help keys'], icon: Keyboard, run: openHelp },
+    {
+      ...{ id: 'sign out', name: 'Sign out', otherTexts: ['log out'], icon: LogOut },
+      run: () => void session.leave(),
+    },
+  ];
+}
+
+interface AgentAction {
+  readonly words: readonly string[];
+  readonly label: (agent: string) => string;
+  readonly icon: LucideIcon;
+  readonly run: (agent: Agent, go: Go) => void;
+}
+
+const agentActions: readonly AgentAction[] = [
+  {
+    words: ['plan'],
+    label: (agent) => `Plan ${agent}`,
+    icon: ListChecks,
+    run: ({ node_id }, go) =>
+      void startPlan({ node_id, modules: [] }).then(
+        ({ operation_id }) => go('/operations/$operation', { params: { operation: operation_id } }),
+        notifyError,
+      ),
+  },
+  {
+    words: ['terminal', 'shell', 'ssh'],
+    label: (agent) => `Open a terminal on ${agent}`,
+    icon: SquareTerminal,
+    run: (agent, go) => go('/terminals/new/$agent', { params: { agent: agentParam(agent) } }),
+  },
+];
+
+/**
+ * Returns the actions that a query such as `plan web-1` names, and the part of the query that names the agent. Only
+ * connected agents can be planned or have a terminal.
+ */
+export function agentActionEntries(
+  query: string,
+  agents: readonly Agent[],
+  go: Go,
+): { readonly entries: Entry[]; readonly query: string } {
+  const [verb = '', ...rest] = query.split(/\s+/);
+  const action = agentActions.find(({ words }) => words.includes(verb));
+  if (action === undefined) return { entries: [], query: '' };
+  const entries = agents
+    .filter((agent) => stateOf(agent) === 'connected')
+    .map((agent) => {
+      const { id, name, otherTexts } = agentEntry(agent);
+      const label = action.label(name);
+      // The name of the agent is what the rest of the query names; the label is shown.
+      return {
+        ...{ id: `${verb} ${id}`, name, otherTexts: otherTexts ?? [], label, icon: action.icon },
+        run: () => action.run(agent, go),
+      };
+    });
+  return { entries, query: rest.join(' ') };
+}
