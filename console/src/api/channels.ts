@@ -13,6 +13,8 @@ import { keys } from './query-keys.ts';
 export const channelsQuery = queryOptions({
   queryKey: keys.channels,
   queryFn: ({ signal }) => call(listChannels, { signal }),
+  // Deliveries cause no events. Milliseconds.
+  refetchInterval: 30_000,
 });
 
 export type ChannelConfig = Readonly<Record<string, string>>;

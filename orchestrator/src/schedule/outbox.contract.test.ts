@@ -8,7 +8,7 @@ import { type Behaviour, type FarEnd, farEnd } from '../../test/far-end.ts';
 import { consume, placedEvent } from '../../test/placed-events.ts';
 import { createDeliver } from '../deliver/deliver.ts';
 import { listAudit } from '../domain/audit/audit.ts';
-import { createChannel, removeChannel, updateChannel } from '../domain/notifications/channels.ts';
+import { createChannel, getChannel, removeChannel, updateChannel } from '../domain/notifications/channels.ts';
 import type { Deliver } from '../domain/notifications/delivery.ts';
 import { notificationsOf } from '../domain/notifications/notifications.ts';
 import { nextToSend } from '../domain/notifications/outbox.ts';
@@ -175,7 +175,7 @@ describeDatabases('outbox', (fixture) => {
   });
 
   test('records once that a channel failed and recovered, and notifies only other channels', async () => {
-    const { outbox, channel, happen, clock, events } = await open();
+    const { context, outbox, channel, happen, clock, events } = await open();
     const one = await channel(500);
     await happen('1');
     for (let attempt = 0; attempt < 12; attempt++) {
@@ -184,9 +184,18 @@ describeDatabases('outbox', (fixture) => {
     }
     expect(one.arrived).toHaveLength(12);
     expect(await events()).toEqual([`channel.failing ${one.name}`]);
+    const delivery = async () => (await getChannel(context, one.id)).delivery;
+    expect(await delivery()).toMatchObject({
+      ...{ last_delivered_at: null, last_error: 'the receiver answered 500', failures: 12 },
+      ...{ failing_since: expect.any(Number), next_attempt_at: expect.any(Number) },
+    });
     one.behave(200);
     await outbox.turn();
     await outbox.turn();
+    expect(await delivery()).toEqual({
+      ...{ last_delivered_at: Math.floor(clock.now() / 1000), last_error: null, failures: 0 },
+      ...{ failing_since: null, next_attempt_at: null },
+    });
     expect(await events()).toEqual([`channel.failing ${one.name}`, `channel.recovered ${one.name}`]);
   });
 

@@ -187,7 +187,7 @@ class Sender implements Outbox {
     const writeDone = async () => {
       const ids = done;
       done = [];
-      if (ids.length > 0) await this.#record(() => recordDelivered(this.#context, ids));
+      if (ids.length > 0) await this.#record(() => recordDelivered(this.#context, sending, ids));
       writtenAt = this.#clock.monotonic();
     };
     let first = true;

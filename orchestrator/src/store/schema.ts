@@ -392,6 +392,10 @@ export interface ChannelsTable {
   retry_at_ms: number;
   /** Time at which the channel was reported as failing, Unix seconds; null if it is not failing. */
   failing_since: number | null;
+  /** Time of the last successful delivery, Unix seconds; null if there was none. */
+  delivered_at: number | null;
+  /** Why the last attempt failed; null if it succeeded or there was none. */
+  last_error: string | null;
 }
 
 export interface NotificationsTable {

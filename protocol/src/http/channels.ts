@@ -46,6 +46,18 @@ const name = z
   .regex(/^[^\p{Cc}]*$/u, 'must not contain control characters')
   .refine((text) => text.trim() === text && text !== '', 'must not begin or end with a space');
 
+const deliverySchema = z
+  .strictObject({
+    last_delivered_at: unixSeconds.nullable().describe('Unix seconds; null if nothing was delivered yet'),
+    last_error: z.string().nullable().describe('why the last attempt failed; null if it succeeded'),
+    failures: z.number().int().nonnegative().describe('number of failed attempts since the last delivery'),
+    failing_since: unixSeconds
+      .nullable()
+      .describe('time at which the channel was reported as failing; null if it is not failing'),
+    next_attempt_at: unixSeconds.nullable().describe('time of the next attempt after a failure, if messages wait'),
+  })
+  .meta({ id: 'ChannelDelivery' });
+
 export const channelSchema = z
   .strictObject({
     id: z.string(),
@@ -54,6 +66,7 @@ export const channelSchema = z
     config: textMap.describe(`configuration, with secrets replaced by ${maskedSecret}`),
     created_at: unixSeconds,
     created_by: z.string(),
+    delivery: deliverySchema.describe('health of deliveries, including tests'),
   })
   .meta({ id: 'Channel' });
 export type Channel = z.infer<typeof channelSchema>;
@@ -64,6 +77,9 @@ const channelExample: Channel = {
   config: { url: 'https://hooks.example/muster', secret: maskedSecret },
   created_at: 1795000000,
   created_by: operatorId,
+  delivery: {
+    ...{ last_delivered_at: 1795000100, last_error: null, failures: 0, failing_since: null, next_attempt_at: null },
+  },
 };
 const params = z.strictObject({ id: z.string() });
 const exampleParams = { id: channelExample.id };

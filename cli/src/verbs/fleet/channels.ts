@@ -20,7 +20,7 @@ import { CliError, type Exit, exits, usageError } from '../../exit.ts';
 import { nearest } from '../../text/nearest.ts';
 import { operatorNames } from '../../text/operator-names.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
-import { timestamp, when } from '../../text/style.ts';
+import { type Style, timestamp, when } from '../../text/style.ts';
 import { parseChoice } from '../../text/values.ts';
 
 const naming = '\nSpecify a channel by its name, its id, or the beginning or end of its id if only one matches.\n';
@@ -177,6 +177,15 @@ const destinationOf = ({ config }: Channel): string =>
   [config.topic, config.url ?? config.webhook_url].filter((part) => part !== undefined).join(' at ') ||
   'https://ntfy.sh';
 
+/** Describes the health of a channel's deliveries. */
+function deliveryText({ delivery }: Channel, style: Style): string {
+  // Orchestrators before this field do not report it.
+  if (delivery === undefined) return '';
+  const { last_delivered_at, last_error } = delivery;
+  const last = last_delivered_at === null ? 'nothing delivered yet' : `delivered ${when(last_delivered_at, style)}`;
+  return last_error === null ? last : `failing: ${last_error}; ${last}`;
+}
+
 async function list(context: Context): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
@@ -194,7 +203,8 @@ async function list(context: Context): Promise<undefined> {
       { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },
       { heading: 'TYPE', text: ({ channel_type }) => channel_type },
       { heading: 'TO', text: destinationOf, flexible: true },
-      { heading: 'SINCE', text: ({ created_at }) => when(created_at, out.style) },
+      { heading: 'DELIVERY', text: (channel) => deliveryText(channel, out.style), flexible: true },
+      { heading: 'SINCE', extra: true, text: ({ created_at }) => when(created_at, out.style) },
       { heading: 'CHANNEL', extra: true, text: ({ id }) => id },
     ],
     channels,
@@ -216,6 +226,7 @@ async function show(context: Context, nameOrId: string): Promise<undefined> {
     ['channel', channel.id],
     ['type', channel.channel_type],
     ...Object.entries(channel.config).map(([key, value]): [string, string] => [key, String(value)]),
+    ['delivery', deliveryText(channel, out.style)],
     ['since', `${timestamp(channel.created_at)}, by ${names.get(channel.created_by) ?? channel.created_by}`],
   ];
   const width = Math.max(...rows.map(([key]) => key.length));

@@ -30,6 +30,9 @@ beforeEach(() => {
 const muster = (...args: string[]) => musterHere(args, env);
 const sent = (id: string) => server.seen.filter(({ route }) => route.id === id);
 
+const delivery = {
+  ...{ last_delivered_at: 1_795_000_100, last_error: null, failures: 0, failing_since: null, next_attempt_at: null },
+};
 const hook: Channel = {
   id: '01KAGZ8R3E5F6G7H8J9K0M1N2P',
   name: 'on-call',
@@ -37,6 +40,7 @@ const hook: Channel = {
   config: { url: 'https://hooks.example/muster', secret: maskedSecret },
   created_at: 1795000000,
   created_by: '21fe31dfa154a261626bf854046fd227',
+  delivery,
 };
 const chat: Channel = {
   ...hook,
@@ -44,13 +48,16 @@ const chat: Channel = {
   name: 'chat',
   channel_type: 'discord',
   config: { webhook_url: `https://discord.com/${maskedSecret}` },
+  delivery: { ...delivery, last_delivered_at: null, last_error: 'the receiver answered 404', failures: 7 },
 };
 
 describe('channels', () => {
-  test('lists channels with their destinations', async () => {
+  test('lists channels with their destinations and the health of their deliveries', async () => {
     const { stdout } = await muster('channels', 'list');
     expect(stdout).toMatch(/on-call +webhook +https:\/\/hooks\.example\/muster/);
     expect(stdout).toContain(`https://discord.com/${maskedSecret}`);
+    expect(stdout).toMatch(/on-call .* delivered /);
+    expect(stdout).toContain('failing: the receiver answered 404; nothing delivered yet');
     expect(JSON.parse((await muster('channels', 'list', '--json')).stdout)).toEqual([hook, chat]);
   });
 

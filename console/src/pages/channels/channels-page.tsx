@@ -1,13 +1,15 @@
 import type { Channel } from '@muster/protocol/http';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { Megaphone, Plus } from 'lucide-react';
+import { Ellipsis, Megaphone, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { channelsQuery, deleteChannel, tryChannel } from '../../api/channels.ts';
 import { useOperatorNames } from '../../api/operators.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
-import { Badge } from '../../parts/badge.tsx';
-import { Button } from '../../parts/button.tsx';
+import { Badge, Dot } from '../../parts/badge.tsx';
+import { Button, IconButton } from '../../parts/button.tsx';
+import { countedText } from '../../parts/count.ts';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
+import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
@@ -81,17 +83,13 @@ export function ChannelsPage() {
   );
 }
 
-function ChannelCard({
-  channel,
-  isAdmin,
-  onEdit,
-  onRemove,
-}: {
-  readonly channel: Channel;
+interface ChannelActions {
   readonly isAdmin: boolean;
   readonly onEdit: () => void;
   readonly onRemove: () => void;
-}) {
+}
+
+function ChannelCard({ channel, isAdmin, onEdit, onRemove }: ChannelActions & { readonly channel: Channel }) {
   const names = useOperatorNames();
   const attempt = useMutation({ mutationFn: () => tryChannel(channel.id) });
   return (
@@ -108,26 +106,27 @@ function ChannelCard({
             <Button small busy={attempt.isPending} onClick={() => attempt.mutate()}>
               Send a test
             </Button>
-            <Button small onClick={onEdit}>
-              Edit
-            </Button>
-            <Button small look="danger" onClick={onRemove}>
-              Remove
-            </Button>
+            <Menu trigger={<IconButton small label="More" icon={<Ellipsis aria-hidden="true" className="size-4" />} />}>
+              <MenuItem onSelect={onEdit}>Edit…</MenuItem>
+              <MenuItem danger onSelect={onRemove}>
+                Remove…
+              </MenuItem>
+            </Menu>
           </>
         )
       }
     >
+      <Delivery delivery={channel.delivery} />
       <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 text-sm">
         {Object.entries(channel.config).map(([key, value]) => (
           <div key={key} className="contents">
-            <dt className="text-muted">{key === 'url' ? 'address' : key}</dt>
+            <dt className="text-muted">{configLabels[key] ?? key}</dt>
             <dd className="font-mono text-xs leading-5">
               <Text text={value} />
             </dd>
           </div>
         ))}
-        <dt className="text-muted">added</dt>
+        <dt className="text-muted">Added</dt>
         <dd>
           <Time at={channel.created_at} /> by {names.get(channel.created_by) ?? channel.created_by}
         </dd>
@@ -137,5 +136,62 @@ function ChannelCard({
       </div>
       <Problem error={attempt.error} />
     </Panel>
+  );
+}
+
+const configLabels: Readonly<Record<string, string>> = {
+  url: 'Address',
+  webhook_url: 'Address',
+  topic: 'Topic',
+  secret: 'Signing secret',
+  token: 'Access token',
+};
+
+/** The health of a channel's deliveries: the last one, and why attempts fail. */
+function Delivery({
+  delivery: { last_delivered_at, last_error, failures, failing_since, next_attempt_at },
+}: Pick<Channel, 'delivery'>) {
+  const isFailing = last_error !== null;
+  const tone = isFailing ? 'bad' : last_delivered_at === null ? 'neutral' : 'good';
+  return (
+    <div className="mb-3 text-sm">
+      <p className="flex flex-wrap items-center gap-x-1.5">
+        <Dot tone={tone} />
+        <span className="font-medium">
+          {isFailing ? 'Failing' : last_delivered_at === null ? 'Nothing delivered yet' : 'Working'}
+        </span>
+        {isFailing && failing_since !== null && (
+          <span className="text-muted">
+            since <Time at={failing_since} />
+          </span>
+        )}
+        <span className="text-muted">
+          {last_delivered_at === null ? (
+            isFailing && '· nothing delivered yet'
+          ) : (
+            <>
+              · last delivery <Time at={last_delivered_at} />
+            </>
+          )}
+        </span>
+      </p>
+      {isFailing && (
+        <p className="text-bad">
+          <Text text={last_error} />
+          {failures > 0 && (
+            <span className="text-muted">
+              {' '}
+              ({countedText(failures, 'failed attempt')}
+              {next_attempt_at !== null && (
+                <>
+                  , next <Time at={next_attempt_at} />
+                </>
+              )}
+              )
+            </span>
+          )}
+        </p>
+      )}
+    </div>
   );
 }

@@ -42,6 +42,9 @@ describeDatabases('channels', (fixture) => {
       config: { url: `https://${maskedSecret}@hooks.example/x?${maskedSecret}`, secret: maskedSecret },
       created_at: now(),
       created_by: actor.id,
+      delivery: {
+        ...{ last_delivered_at: null, last_error: null, failures: 0, failing_since: null, next_attempt_at: null },
+      },
     });
     expect(await listChannels(context)).toEqual([made]);
     expect(await updateChannel(context, actor, rule, made.id, { name: 'night', config: made.config })).toEqual({
@@ -126,6 +129,8 @@ describeDatabases('channels', (fixture) => {
       return attempt;
     };
     expect(await testChannel(context, actor, deliver, id)).toEqual({ delivered: true, status: 200 });
+    const at = Math.floor(context.now() / 1000);
+    expect((await getChannel(context, id)).delivery).toMatchObject({ last_delivered_at: at, last_error: null });
     attempt = { status: 503, retryAfterMs: null };
     await expect(testChannel(context, actor, deliver, id)).rejects.toMatchObject({
       code: 'channel_failed',
@@ -135,6 +140,10 @@ describeDatabases('channels', (fixture) => {
     await expect(testChannel(context, actor, deliver, id)).rejects.toMatchObject({
       code: 'channel_failed',
       message: 'the connection was refused',
+    });
+    expect((await getChannel(context, id)).delivery).toMatchObject({
+      last_delivered_at: at,
+      last_error: 'the connection was refused',
     });
     expect(seen.map(({ event }) => event.event_type)).toEqual(['channel.test', 'channel.test', 'channel.test']);
     const { events } = await listAudit(context, { event_type: 'channel.tested' });

@@ -8,6 +8,7 @@ import {
   insertChannel,
   setChannel,
 } from '../../store/queries/channels.ts';
+import { setChannelDelivered, setChannelError } from '../../store/queries/deliveries.ts';
 import { statement } from '../../store/transaction.ts';
 import { audited, type Happening } from '../audit/audit.ts';
 import { opened, sealing } from '../secrets/channel-seal.ts';
@@ -54,6 +55,13 @@ function toChannel(context: Context, row: Row): Channel {
     config: target === null ? {} : showConfig(target),
     created_at: row.created_at,
     created_by: row.created_by,
+    delivery: {
+      last_delivered_at: row.delivered_at,
+      last_error: row.last_error,
+      failures: row.failures,
+      failing_since: row.failing_since,
+      next_attempt_at: row.failures === 0 ? null : seconds(row.retry_at_ms),
+    },
   };
 }
 
@@ -213,17 +221,21 @@ export async function testChannel(
       ? ({ status: null, reason: undecipherable } as const)
       : await deliver(target, message, { timeoutMs: attemptMs });
   const well = delivered(attempt);
+  const result = describeAttempt(attempt);
   await context.db.write({
     name: 'channels/test',
     statements: [
+      well
+        ? statement(setChannelDelivered, { channel_id: id, delivered_at: seconds(context.now()) })
+        : statement(setChannelError, { channel_id: id, last_error: result }),
       audited(context, {
         ...happened('channel.tested', actor, channel, { delivered: well, status: attempt.status }),
         severity: well ? 'info' : 'warning',
-        summary: `channel ${row.name} tested: ${describeAttempt(attempt)}`,
+        summary: `channel ${row.name} tested: ${result}`,
       }),
     ],
   });
-  if (!well) throw new MusterError('channel_failed', describeAttempt(attempt));
+  if (!well) throw new MusterError('channel_failed', result);
   return { delivered: true, status: attempt.status };
 }
 

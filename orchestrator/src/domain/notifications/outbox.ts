@@ -8,6 +8,7 @@ import {
   deliveriesBefore,
   dueChannels,
   oldestDeliveries,
+  setChannelDelivered,
   setChannelHealth,
 } from '../../store/queries/deliveries.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
@@ -71,8 +72,15 @@ const about = ({ channelId, name }: Pick<Sending, 'channelId' | 'name'>, happeni
   target: { type: 'channel', id: channelId, name },
 });
 
-export async function recordDelivered({ db }: Context, deliveryIds: readonly string[]): Promise<void> {
-  const statements = [statement(deleteDeliveries, { delivery_ids: deliveryIds })];
+export async function recordDelivered(
+  { db, now }: Context,
+  { channelId }: Sending,
+  deliveryIds: readonly string[],
+): Promise<void> {
+  const statements = [
+    statement(deleteDeliveries, { delivery_ids: deliveryIds }),
+    statement(setChannelDelivered, { channel_id: channelId, delivered_at: seconds(now()) }),
+  ];
   await db.write({ name: 'deliveries/delivered', statements });
 }
 
@@ -81,7 +89,7 @@ export async function recordRecovered(context: Context, sending: Sending): Promi
   const { channelId, sealed, failing_since } = sending;
   const now = seconds(context.now());
   await writeWhileUnchanged(context, 'channels/recovered', [
-    healthOf({ channelId, sealed, failures: 0, retryAtMs: 0, failingSince: null }),
+    healthOf({ channelId, sealed, failures: 0, retryAtMs: 0, failingSince: null, lastError: null }),
     ...(failing_since === null
       ? []
       : [
@@ -119,6 +127,7 @@ export async function recordFailure(
       failures: after.failures,
       retryAtMs: after.retryAtMs,
       failingSince: after.reportFailing ? seconds(context.now()) : failing_since,
+      lastError: what,
     }),
     after.drop
       ? statement(deleteDeliveries, { delivery_ids: [delivery_id] })
@@ -191,16 +200,20 @@ interface Health {
   failures: number;
   retryAtMs: number;
   failingSince: number | null;
+  lastError: string | null;
 }
 
 /**
  * Returns the statement that records a channel's health. The statement has no effect if the config changed after the
  * send.
  */
-const healthOf = ({ channelId, sealed, failures, retryAtMs, failingSince }: Health) =>
+const healthOf = ({ channelId, sealed, failures, retryAtMs, failingSince, lastError }: Health) =>
   statement(
     setChannelHealth,
-    { channel_id: channelId, sealed, failures, retry_at_ms: retryAtMs, failing_since: failingSince },
+    {
+      ...{ channel_id: channelId, sealed, failures },
+      ...{ retry_at_ms: retryAtMs, failing_since: failingSince, last_error: lastError },
+    },
     { expect: 'changed', else: 'channel_not_found' },
   );
 

@@ -18,6 +18,7 @@ import { agentUsage } from './0017-agent-usage.ts';
 import { boundSessions } from './0018-bound-sessions.ts';
 import { notifiedLimits } from './0019-notified-limits.ts';
 import { adjacentAgents } from './0020-adjacent-agents.ts';
+import { channelHealth } from './0021-channel-health.ts';
 import type { Migration } from './migration.ts';
 
 /** Every migration, oldest first. */
@@ -42,4 +43,5 @@ export const migrations: readonly Migration[] = [
   boundSessions,
   notifiedLimits,
   adjacentAgents,
+  channelHealth,
 ];

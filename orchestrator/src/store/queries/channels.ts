@@ -41,6 +41,8 @@ export const insertChannel = defineQuery(
       failures: 0,
       retry_at_ms: 0,
       failing_since: null,
+      delivered_at: null,
+      last_error: null,
     }),
 );
 
@@ -57,7 +59,7 @@ export const setChannel = defineVariants(
       .updateTable('channels')
       .set({
         ...(v.name ? { name: p.name } : {}),
-        ...(v.config ? { key_id: p.key_id, sealed: p.sealed, failures: 0, retry_at_ms: 0 } : {}),
+        ...(v.config ? { key_id: p.key_id, sealed: p.sealed, failures: 0, retry_at_ms: 0, last_error: null } : {}),
       })
       .where('channel_id', '=', p.channel_id),
 );

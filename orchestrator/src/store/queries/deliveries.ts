@@ -79,11 +79,38 @@ export const setChannelHealth = defineQuery(
   'channels/set health',
   (
     db,
-    p: { channel_id: string; sealed: string; failures: number; retry_at_ms: number; failing_since: number | null },
+    p: {
+      channel_id: string;
+      sealed: string;
+      failures: number;
+      retry_at_ms: number;
+      failing_since: number | null;
+      last_error: string | null;
+    },
   ) =>
     db
       .updateTable('channels')
-      .set({ failures: p.failures, retry_at_ms: p.retry_at_ms, failing_since: p.failing_since })
+      .set({
+        failures: p.failures,
+        retry_at_ms: p.retry_at_ms,
+        failing_since: p.failing_since,
+        last_error: p.last_error,
+      })
       .where('channel_id', '=', p.channel_id)
       .where('sealed', '=', p.sealed),
+);
+
+/** Records a successful delivery. Changes nothing if the channel was deleted. */
+export const setChannelDelivered = defineQuery(
+  'channels/set delivered',
+  (db, p: { channel_id: string; delivered_at: number }) =>
+    db
+      .updateTable('channels')
+      .set({ delivered_at: p.delivered_at, last_error: null })
+      .where('channel_id', '=', p.channel_id),
+);
+
+/** Records why a test failed. Changes nothing if the channel was deleted. */
+export const setChannelError = defineQuery('channels/set error', (db, p: { channel_id: string; last_error: string }) =>
+  db.updateTable('channels').set({ last_error: p.last_error }).where('channel_id', '=', p.channel_id),
 );
