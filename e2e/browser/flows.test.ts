@@ -292,7 +292,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     const { token } = await orchestrator.call(createEnrolmentToken, { body });
     for (const agent of agents) await agent.connect(orchestrator.agentPort, token);
     await page.getByRole('button', { name: 'Pending 50' }).waitFor();
-    await page.getByRole('checkbox', { name: 'Choose all' }).click();
+    await page.getByRole('checkbox', { name: 'Select all' }).click();
     await page.getByRole('button', { name: 'Approve 50' }).click();
     const dialog = page.getByRole('dialog', { name: 'Approve 50 agents' });
     await dialog.getByRole('button', { name: 'Approve 50' }).click();

@@ -16,6 +16,26 @@ const isDialogOpen = (): boolean => document.querySelector('[role=dialog],[role=
 /** The `/` key focuses the first matching element on the page. */
 const searchFieldSelector = '[data-search]';
 
+/**
+ * Moves the focus between a search field and the rows of the page's table: Down and Enter go to the first row, and Up on
+ * the first row goes back. Enter does not open the row, because the rows may not be filtered yet.
+ * @returns whether the key moved the focus
+ */
+function moveBetweenSearchAndRows({ key, target }: KeyboardEvent): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  const isSearch = target.matches(searchFieldSelector);
+  let next: HTMLElement | null = null;
+  if (isSearch && (key === 'ArrowDown' || key === 'Enter'))
+    next = document.querySelector<HTMLElement>('#content [role=grid] [data-index="0"]') ?? tabStopRow();
+  else if (!isSearch && key === 'ArrowUp' && target.dataset.index === '0')
+    next = document.querySelector<HTMLElement>(searchFieldSelector);
+  next?.focus();
+  return next !== null;
+}
+
+/** The first row may be scrolled out of view, and then it is not in the page. */
+const tabStopRow = () => document.querySelector<HTMLElement>('#content [role=grid] [data-index][tabindex="0"]');
+
 export interface ShortcutActions {
   readonly openPalette: () => void;
   readonly openHelp: () => void;
@@ -35,8 +55,10 @@ export function useShortcuts({ openPalette, openHelp }: ShortcutActions): void {
         openPalette();
         return;
       }
-      if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
-      if (isDialogOpen()) return;
+      const hasModifier = event.metaKey || event.ctrlKey || event.altKey;
+      if (hasModifier || isDialogOpen()) return;
+      if (!event.shiftKey && moveBetweenSearchAndRows(event)) return event.preventDefault();
+      if (event.defaultPrevented || isTyping(event.target)) return;
       if (event.timeStamp - sequenceStartedAt < sequenceMs) {
         sequenceStartedAt = Number.NEGATIVE_INFINITY;
         const destination = destinations.find(({ key }) => key === event.key);

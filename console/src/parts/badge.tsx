@@ -1,7 +1,10 @@
 import type { ReactNode } from 'react';
 import { classNames } from './class-names.ts';
 
-/** A state's severity. A badge always has text too, because color alone is not accessible. */
+/**
+ * A state's meaning, one for each color: `good` as it should be, `warn` needs a decision or an action, `bad` failed or
+ * lost, `info` in progress, `neutral` everything else. A badge always has text too, because color alone is not accessible.
+ */
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'neutral';
 
 const soft: Record<Tone, string> = {
@@ -23,7 +26,7 @@ export function Badge({ tone = 'neutral', children }: { readonly tone?: Tone; re
   return (
     <span
       className={classNames(
-        'inline-flex h-5 max-w-full items-center gap-1 truncate rounded px-1.5 font-medium text-xs',
+        'inline-flex h-5 max-w-full shrink-0 items-center gap-1 truncate rounded px-1.5 font-medium text-xs',
         soft[tone],
       )}
     >

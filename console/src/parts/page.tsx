@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect } from 'react';
+import { classNames } from './class-names.ts';
 import { lineText } from './text.tsx';
 
 /**
@@ -26,7 +27,8 @@ export function Page({
     document.title = tab === '' ? 'Muster' : `${tab} · Muster`;
   }, [tab]);
   return (
-    <div className={fill ? 'flex h-full min-h-0 flex-col' : 'mx-auto w-full max-w-[1600px]'}>
+    // All pages have the same width, so that the title stays in place on navigation.
+    <div className={classNames('w-full max-w-[120rem]', fill && 'flex h-full min-h-0 flex-col')}>
       <header className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 pt-4 pb-3 sm:px-6">
         <div className="min-w-0 flex-1 basis-60">
           <h1 className="truncate font-semibold text-lg leading-7 tracking-tight">{title}</h1>

@@ -167,7 +167,7 @@ test('opens a row on a click, but not on a click on its checkbox', async () => {
   fakeApi();
   const onOpen = vi.fn();
   const { user } = await renderPart(<Machines rows={machines(3)} onOpen={onOpen} />);
-  await user.click(screen.getByRole('checkbox', { name: 'Choose web-1' }));
+  await user.click(screen.getByRole('checkbox', { name: 'Select web-1' }));
   expect(onOpen).not.toHaveBeenCalled();
   await user.click(within(rows()[2] as HTMLElement).getByText('web-2'));
   expect(onOpen).toHaveBeenCalledWith({ name: 'web-2', cpus: 4 });
@@ -180,13 +180,13 @@ test('selects rows with Space, ranges with Shift, all with Ctrl+A, and none with
   await user.keyboard(' ');
   expect(chosenNames()).toEqual(['web-1']);
   await user.keyboard('{Shift>}');
-  await user.click(screen.getByRole('checkbox', { name: 'Choose web-3' }));
+  await user.click(screen.getByRole('checkbox', { name: 'Select web-3' }));
   await user.keyboard('{/Shift}');
   expect(chosenNames()).toEqual(['web-1', 'web-2', 'web-3']);
   rows()[0]?.focus();
   await user.keyboard('{Control>}a{/Control}');
   expect(chosenNames()).toHaveLength(5);
-  expect((screen.getByRole('checkbox', { name: 'Choose all' }) as HTMLInputElement).checked).toBe(true);
+  expect((screen.getByRole('checkbox', { name: 'Select all' }) as HTMLInputElement).checked).toBe(true);
   await user.keyboard('{Escape}');
   expect(chosenNames()).toEqual([]);
 });

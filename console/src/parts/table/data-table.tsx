@@ -32,7 +32,7 @@ export interface DataTableProps<Row> {
   readonly empty: ReactNode;
   /** Pixels. */
   readonly rowHeight?: number;
-  /** Whether the table fills the height of its container. By default it is as high as its rows, up to 75 vh. */
+  /** Whether the table may be as high as its container. By default it is as high as its rows, up to 75 vh. */
   readonly fill?: boolean;
   /** Hidden and resized columns. See `useColumnPreference` and `ColumnsMenu`. */
   readonly preference?: ColumnPreference;
@@ -54,7 +54,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const widths = preference?.widths;
   const { rows: sorted, keys, isSorting } = useSortedRows(rows, columns, { rowKey, sorting, isPartial });
   const shown = useMemo(() => columns.filter(({ id }) => hidden?.includes(id) !== true), [columns, hidden]);
-  const drawn = useDrawnColumns(shown);
+  const drawn = useDrawnColumns(shown, preference?.kept);
   const { scroller, items, height, tabStop, setActive, focus } = useVirtualRows(keys, rowHeight, onNearEnd);
   const rowAt = (index: number) => sorted[index] as Row;
   const { choose, click, onKeyDown } = useRowActions({ keys, rowAt, focus, onOpen, chosen, onChoose });
@@ -63,7 +63,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   return (
     <div
       ref={scroller}
-      className={classNames('relative overflow-auto overscroll-contain', fill ? 'h-full' : 'max-h-[75vh]')}
+      className={classNames('relative overflow-auto overscroll-contain', fill ? 'max-h-full' : 'max-h-[75vh]')}
       onKeyDown={onKeyDown}
     >
       <div
@@ -76,6 +76,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       >
         <TableHeader
           columns={shown}
+          kept={preference?.kept}
           sorting={sorting}
           onSort={onSort}
           choose={
@@ -89,7 +90,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           }
           widths={widths}
           onWidth={
-            onPreference && ((id, width) => onPreference({ hidden: hidden ?? [], widths: { ...widths, [id]: width } }))
+            onPreference &&
+            ((id, width) =>
+              onPreference({ hidden: hidden ?? [], kept: preference?.kept ?? [], widths: { ...widths, [id]: width } }))
           }
         />
         {sorted.length > 0 && (
@@ -106,6 +109,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                   columns={drawn}
                   isChosen={choosable ? chosen.has(id) : null}
                   isTabStop={index === tabStop}
+                  isLast={index === sorted.length - 1}
                   opens={onOpen !== undefined}
                   onFocus={setActive}
                   onChoose={choose}

@@ -60,9 +60,9 @@ export function ListTable<Row>({
     [rows, matches, values],
   );
   return (
-    <div className={classNames('flex min-h-0 flex-col rounded-lg border bg-surface', table.fill && 'h-full')}>
+    <div className={classNames('flex min-h-0 flex-col gap-2.5', table.fill && 'h-full')}>
       {filters.length > 0 && (
-        <div className="flex flex-wrap items-end gap-2 border-b p-2.5">
+        <div className="flex flex-wrap items-end gap-2">
           <FilterFields filters={filters} instant={matches !== undefined} />
           {clear !== undefined && (
             <Button look="quiet" onClick={clear}>
@@ -71,7 +71,7 @@ export function ListTable<Row>({
           )}
         </div>
       )}
-      <div className="min-h-0 flex-1">
+      <div className="min-h-0 overflow-hidden rounded-lg border bg-surface">
         {query.isPending ? (
           <SkeletonRows rows={12} />
         ) : query.isError ? (

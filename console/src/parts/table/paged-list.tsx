@@ -15,6 +15,7 @@ export interface PagedQuery {
 /** A list with its loading, error, and empty states. If a later request fails, the loaded items stay. */
 export function PagedList<Item>({
   label,
+  header,
   query,
   items,
   children,
@@ -22,6 +23,8 @@ export function PagedList<Item>({
   onShowNewer,
 }: {
   readonly label: string;
+  /** Column headers above the items, for the eye only: each item names its values for screen readers. */
+  readonly header?: ReactNode;
   readonly query: PagedQuery;
   /** Undefined while loading. */
   readonly items: readonly Item[] | undefined;
@@ -38,9 +41,16 @@ export function PagedList<Item>({
         items.length === 0 ? (
           empty
         ) : (
-          <ul aria-label={label} className="divide-y">
-            {items.map(children)}
-          </ul>
+          <>
+            {header !== undefined && (
+              <div aria-hidden="true" className="border-b">
+                {header}
+              </div>
+            )}
+            <ul aria-label={label} className="divide-y">
+              {items.map(children)}
+            </ul>
+          </>
         )
       ) : query.error ? (
         <Failure error={query.error} retry={() => void query.refetch()} />

@@ -6,6 +6,8 @@ import { fromClasses, stickyClasses, trackOf } from './column-track.ts';
 
 interface TableHeaderProps<Row> {
   readonly columns: readonly Column<Row>[];
+  /** Columns that are shown even on narrow screens. */
+  readonly kept: readonly string[] | undefined;
   readonly sorting: Sorting | null;
   readonly onSort: ((sorting: Sorting) => void) | undefined;
   /** Null if rows cannot be selected. */
@@ -15,7 +17,8 @@ interface TableHeaderProps<Row> {
 }
 
 /** Column headers. A click sorts; dragging the right edge resizes. */
-export function TableHeader<Row>({ columns, sorting, onSort, choose, widths, onWidth }: TableHeaderProps<Row>) {
+export function TableHeader<Row>(props: TableHeaderProps<Row>) {
+  const { columns, kept, sorting, onSort, choose, widths, onWidth } = props;
   return (
     <div role="rowgroup" className="sticky top-0 z-10 border-b bg-surface">
       <div role="row" aria-rowindex={1} className="flex h-9 items-center bg-surface px-2 text-muted text-xs">
@@ -23,7 +26,7 @@ export function TableHeader<Row>({ columns, sorting, onSort, choose, widths, onW
           <div role="columnheader" className="flex w-8 shrink-0 justify-center">
             <input
               type="checkbox"
-              aria-label="Choose all"
+              aria-label="Select all"
               className="size-4 accent-[var(--accent)]"
               checked={choose.all}
               ref={(box) => {
@@ -47,7 +50,7 @@ export function TableHeader<Row>({ columns, sorting, onSort, choose, widths, onW
               className={classNames(
                 'group/head relative flex h-full min-w-0 items-center px-2',
                 column.align && 'justify-end text-right',
-                column.from && fromClasses[column.from],
+                column.from && !kept?.includes(column.id) && fromClasses[column.from],
                 at === 0 && stickyClasses,
               )}
             >

@@ -17,6 +17,8 @@ interface TableRowProps<Row> {
   /** Null if rows cannot be selected. */
   readonly isChosen: boolean | null;
   readonly isTabStop: boolean;
+  /** Whether no row follows. The table's border then takes the place of the row's line. */
+  readonly isLast: boolean;
   readonly opens: boolean;
   readonly onFocus: (id: string) => void;
   readonly onChoose: (id: string, range: boolean) => void;
@@ -35,6 +37,7 @@ function Row<Data>({
   widths,
   isChosen,
   isTabStop,
+  isLast,
   opens,
   onFocus,
   onChoose,
@@ -50,7 +53,8 @@ function Row<Data>({
       aria-selected={isChosen ?? undefined}
       style={{ height: size, transform: `translateY(${start}px)`, contain: 'layout style' }}
       className={classNames(
-        'absolute inset-x-0 top-0 flex items-center border-b px-2 text-sm outline-offset-[-2px]',
+        'absolute inset-x-0 top-0 flex items-center px-2 text-sm outline-offset-[-2px]',
+        !isLast && 'border-b',
         isChosen ? 'bg-accent-soft' : 'bg-surface hover:bg-hover',
         opens && 'cursor-pointer',
       )}
@@ -63,7 +67,7 @@ function Row<Data>({
             <input
               type="checkbox"
               tabIndex={-1}
-              aria-label={`Choose ${name}`}
+              aria-label={`Select ${name}`}
               className="size-4 accent-[var(--accent)]"
               checked={isChosen}
               onChange={() => {}}

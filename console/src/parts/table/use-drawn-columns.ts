@@ -20,11 +20,23 @@ const hiddenFrom = (): string =>
     .map(({ from }) => from)
     .join(' ');
 
-/** Returns the columns that fit the screen, so that rows have no invisible cells. */
-export function useDrawnColumns<Row>(columns: readonly Column<Row>[]): readonly Column<Row>[] {
+/** Returns a function that reports whether the screen is wide enough for a column. */
+export function useFits(): (column: Pick<Column<never>, 'from'>) => boolean {
   const hidden = useSyncExternalStore(subscribe, hiddenFrom);
   return useMemo(() => {
     const tooWide = new Set(hidden.split(' '));
-    return columns.filter(({ from }) => from === undefined || !tooWide.has(from));
-  }, [columns, hidden]);
+    return ({ from }) => from === undefined || !tooWide.has(from);
+  }, [hidden]);
+}
+
+/**
+ * Returns the columns that fit the screen, so that rows have no invisible cells.
+ * @param kept ids of columns to return even if they do not fit
+ */
+export function useDrawnColumns<Row>(
+  columns: readonly Column<Row>[],
+  kept: readonly string[] | undefined,
+): readonly Column<Row>[] {
+  const fits = useFits();
+  return useMemo(() => columns.filter((column) => fits(column) || kept?.includes(column.id)), [columns, kept, fits]);
 }

@@ -74,10 +74,11 @@ export function useRowActions<Row>(options: {
  * Returns the index to which a key moves the focus, possibly out of range, or undefined if the key does not move it.
  */
 function targetOf(key: string, index: number, count: number): number | undefined {
-  const targets: Record<string, number> = {
+  const targets: Record<string, number | undefined> = {
     ArrowDown: index + 1,
     j: index + 1,
-    ArrowUp: index - 1,
+    // Up on the first row leaves the table (app/shortcuts.ts).
+    ArrowUp: index === 0 ? undefined : index - 1,
     k: index - 1,
     PageDown: index + pageRows,
     PageUp: index - pageRows,
