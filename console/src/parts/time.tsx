@@ -99,6 +99,19 @@ export function absoluteTime(at: number): string {
   return fullFormat.format(at);
 }
 
+/** Matches times in texts of the orchestrator (RFC 3339, in UTC). */
+const timesInText = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
+let textFormat: Intl.DateTimeFormat | undefined;
+
+/** Replaces the RFC 3339 times in a text with times in the browser's locale and time zone. */
+export const withLocalTimes = (text: string): string =>
+  text.replace(timesInText, (time) => {
+    const at = Date.parse(time);
+    if (!Number.isFinite(at)) return time;
+    textFormat ??= new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+    return textFormat.format(at);
+  });
+
 /** Converts a time from the API (Unix seconds or RFC 3339) to Unix milliseconds. */
 export const milliseconds = (at: number | string): number => (typeof at === 'number' ? at * 1000 : Date.parse(at));
 

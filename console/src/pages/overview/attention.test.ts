@@ -1,6 +1,6 @@
 import type { Overview } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
-import { agentShares, needsOf } from './attention.ts';
+import { agentCount, agentShares, needsOf } from './attention.ts';
 
 const quiet: Overview = {
   as_of: 0,
@@ -41,5 +41,16 @@ test('lists failures before approvals, and approvals before drift', () => {
 
 test('counts each agent in one state only', () => {
   const shares = agentShares({ ...quiet, agents: { pending: 2, rejected: 1, approved: 10, connected: 6, lost: 3 } });
-  expect(shares.map(({ count }) => count)).toEqual([6, 4, 2]);
+  expect(shares.map(({ count }) => count)).toEqual([6, 4, 2, 1]);
+});
+
+test('counts all agents in the total', () => {
+  const overview = { ...quiet, agents: { pending: 2, rejected: 1, approved: 10, connected: 6, lost: 3 } };
+  expect(agentCount(overview)).toBe(13);
+  expect(agentShares(overview).reduce((sum, { count }) => sum + count, 0)).toBe(13);
+});
+
+test('lists agents that are not connected, even before they are lost', () => {
+  const agents = { ...quiet.agents, approved: 10_000, connected: 0, lost: 0 };
+  expect(needsOf({ ...quiet, agents }, now)).toMatchObject([{ id: 'away', title: '10,000 agents are not connected' }]);
 });

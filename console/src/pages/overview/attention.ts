@@ -1,5 +1,6 @@
 import type { Overview } from '@muster/protocol/http';
 import type { Tone } from '../../parts/badge.tsx';
+import { countedText as counted } from '../../parts/count.ts';
 
 /** Items that need attention, most urgent first. */
 
@@ -13,12 +14,12 @@ export interface Need {
   readonly search?: Readonly<Record<string, string>>;
 }
 
-const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
-
 /** @param now Unix milliseconds */
 export function needsOf({ agents, off, drift, secrets_expiring }: Overview, now: number): Need[] {
   const expired = secrets_expiring.filter(({ expires_at }) => Date.parse(expires_at) <= now);
   const soon = secrets_expiring.filter(({ expires_at }) => Date.parse(expires_at) > now);
+  // Agents that have been away for longer than the grace period are lost.
+  const away = agents.approved - agents.connected - agents.lost;
   const needs: (Need & { readonly count: number })[] = [
     {
       ...{ id: 'apply_failed', tone: 'bad', count: off.apply_failed, action: 'See why' },
@@ -36,9 +37,14 @@ export function needsOf({ agents, off, drift, secrets_expiring }: Overview, now:
       to: '/secrets',
     },
     {
-      ...{ id: 'pending', tone: 'info', count: agents.pending, action: 'Approve or reject' },
+      ...{ id: 'pending', tone: 'warn', count: agents.pending, action: 'Approve or reject' },
       title: counted(agents.pending, 'agent awaits approval', 'agents await approval'),
       ...{ to: '/agents', search: { status: 'pending' } },
+    },
+    {
+      ...{ id: 'away', tone: 'warn', count: away, action: 'See which' },
+      title: counted(away, 'agent is not connected', 'agents are not connected'),
+      ...{ to: '/agents', search: { status: 'away', sort: 'state' } },
     },
     {
       ...{ id: 'drifted', tone: 'warn', count: off.drifted, action: 'Repair' },
@@ -67,18 +73,24 @@ export interface Share {
 }
 
 /** Counts agents by state, each agent once, with the same labels and numbers as the agents page. */
-export function agentShares({ agents: { approved, connected, pending } }: Overview): Share[] {
-  return [
+export function agentShares({ agents: { approved, connected, pending, rejected } }: Overview): Share[] {
+  const shares: Share[] = [
     { id: 'connected', label: 'connected', count: connected, tone: 'good' },
     { id: 'away', label: 'away', count: Math.max(0, approved - connected), tone: 'bad' },
-    { id: 'pending', label: 'pending', count: pending, tone: 'info' },
+    { id: 'pending', label: 'pending', count: pending, tone: 'warn' },
+    { id: 'rejected', label: 'rejected', count: rejected, tone: 'neutral' },
   ];
+  return shares.filter(({ id, count }) => id !== 'rejected' || count > 0);
 }
+
+/** Returns the number of all agents, as on the agents page. */
+export const agentCount = ({ agents: { approved, pending, rejected } }: Overview): number =>
+  approved + pending + rejected;
 
 export const driftShares = ({ drift }: Overview): Share[] => [
   { id: 'in_sync', label: 'in sync', count: drift.in_sync, tone: 'good' },
   { id: 'drifted', label: 'drifted', count: drift.drifted, tone: 'warn' },
-  { id: 'accepted', label: 'accepted', count: drift.accepted, tone: 'info' },
+  { id: 'accepted', label: 'accepted', count: drift.accepted, tone: 'neutral' },
   { id: 'failed', label: 'check failed', count: drift.failed, tone: 'bad' },
   { id: 'unchecked', label: 'not checked', count: drift.unchecked, tone: 'neutral' },
 ];

@@ -10,11 +10,13 @@ export function FirstSteps({
   pending,
   approved,
   modules,
+  assignments,
 }: {
   readonly isAdmin: boolean;
   readonly pending: number;
   readonly approved: number;
   readonly modules: number;
+  readonly assignments: number;
 }) {
   const enrolled = approved + pending > 0;
   const steps: readonly {
@@ -55,7 +57,7 @@ export function FirstSteps({
       title: 'Assign it',
       description:
         'An assignment adds modules to the desired state of all current and future agents that match a selector.',
-      done: false,
+      done: assignments > 0,
       icon: <Target className="size-4" />,
       to: '/assignments/new',
       action: 'New assignment',

@@ -1,18 +1,21 @@
+import type { Overview } from '@muster/protocol/http';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ChevronRight, ShieldCheck } from 'lucide-react';
+import { assignmentsQuery } from '../../api/assignments.ts';
 import { useLiveState } from '../../api/live/use-live-state.ts';
 import { modulesQuery } from '../../api/modules/modules.ts';
 import { overviewQuery } from '../../api/overview.ts';
 import { runsQuery } from '../../api/runs.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
+import { countedText, countText } from '../../parts/count.ts';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time, useNow } from '../../parts/time.tsx';
-import { agentShares, driftShares, type Need, needsOf } from './attention.ts';
+import { agentCount, agentShares, driftShares, type Need, needsOf } from './attention.ts';
 import { FirstSteps } from './first-steps.tsx';
 import { RecentEvents } from './recent-events.tsx';
 import { Shares } from './shares.tsx';
@@ -20,6 +23,7 @@ import { Shares } from './shares.tsx';
 export function OverviewPage() {
   const query = useQuery(overviewQuery);
   const { data: modules } = useQuery(modulesQuery);
+  const { data: assignments } = useQuery(assignmentsQuery);
   const isAdmin = useIsAdmin();
   const live = useLiveState() === 'live';
   const now = useNow();
@@ -40,14 +44,14 @@ export function OverviewPage() {
     );
   const overview = query.data;
   const { agents, operations } = overview;
-  const isNew = agents.approved === 0 || modules?.length === 0;
+  const isNew = agents.approved === 0 || modules?.length === 0 || assignments?.length === 0;
   const needs = needsOf(overview, now);
   return (
     <Page
       title="Overview"
       subtitle={
         <>
-          {agents.approved === 1 ? '1 agent' : `${agents.approved} agents`}
+          {countedText(agentCount(overview), 'agent')}
           {/* The time is shown only while the event stream is disconnected, because the data is otherwise current. */}
           {!live && (
             <>
@@ -65,38 +69,45 @@ export function OverviewPage() {
               pending={agents.pending}
               approved={agents.approved}
               modules={modules?.length ?? 0}
+              assignments={assignments?.length ?? 0}
             />
           )}
           {(needs.length > 0 || !isNew) && <Attention needs={needs} />}
-          {!isNew && (
-            <div className="grid gap-4 md:grid-cols-2">
-              <Panel title="Agents">
-                <Shares
-                  label="Agents by state"
-                  shares={agentShares(overview)}
-                  linkOf={({ id }) => ({ to: '/agents', search: { status: id } })}
-                />
-              </Panel>
-              <Panel title="Drift">
-                <Shares
-                  label="Agents by drift"
-                  shares={driftShares(overview)}
-                  linkOf={({ id }) =>
-                    id === 'unchecked'
-                      ? { to: '/agents' }
-                      : id === 'accepted'
-                        ? { to: '/reconcile', search: { accepted: 'yes' } }
-                        : { to: '/drift', search: { status: id } }
-                  }
-                />
-              </Panel>
-            </div>
-          )}
+          {agentCount(overview) > 0 && <Fleet overview={overview} />}
           {!isNew && <Running queued={operations.queued} running={operations.running} />}
         </div>
         <RecentEvents />
       </div>
     </Page>
+  );
+}
+
+function Fleet({ overview }: { readonly overview: Overview }) {
+  return (
+    <Panel title="Agents">
+      <div className="space-y-5">
+        <Shares
+          title="Connection"
+          label="Agents by state"
+          shares={agentShares(overview)}
+          linkOf={({ id }) => ({ to: '/agents', search: { status: id } })}
+        />
+        {overview.agents.approved > 0 && (
+          <Shares
+            title="Desired state"
+            label="Agents by drift"
+            shares={driftShares(overview)}
+            linkOf={({ id }) =>
+              id === 'unchecked'
+                ? { to: '/agents' }
+                : id === 'accepted'
+                  ? { to: '/reconcile', search: { accepted: 'yes' } }
+                  : { to: '/drift', search: { status: id } }
+            }
+          />
+        )}
+      </div>
+    </Panel>
   );
 }
 
@@ -159,7 +170,7 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
                 className="flex min-h-11 items-center gap-3 px-4 py-2 text-sm hover:bg-hover"
               >
                 <Dot tone="info" live />
-                <Badge tone={kind === 'plan' ? 'info' : 'neutral'}>{kind}</Badge>
+                <Badge>{kind}</Badge>
                 <span className="flex min-w-0 flex-1 font-medium">
                   <Line text={assignment ?? 'selected agents'} />
                 </span>
@@ -176,11 +187,12 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
             ) : (
               <>
                 <Link to="/operations" search={{ status: 'running' } as never} className="rounded hover:underline">
-                  <span className="tabular text-text">{running}</span> running
+                  <span className="tabular text-text">{countText(running)}</span>{' '}
+                  {running === 1 ? 'operation' : 'operations'} running
                 </Link>
                 {', '}
                 <Link to="/operations" search={{ status: 'queued' } as never} className="rounded hover:underline">
-                  <span className="tabular text-text">{queued}</span> queued
+                  <span className="tabular text-text">{countText(queued)}</span> queued
                 </Link>
               </>
             )}

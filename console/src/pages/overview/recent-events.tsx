@@ -5,9 +5,10 @@ import { Dot, type Tone } from '../../parts/badge.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
-import { Time } from '../../parts/time.tsx';
+import { Time, withLocalTimes } from '../../parts/time.tsx';
 import { pathOf } from '../audit/target-link.tsx';
 import { eventAddress } from './event-address.ts';
+import { type EventGroup, groupEvents } from './event-groups.ts';
 
 const tones: Record<AuditEvent['severity'], Tone> = { info: 'neutral', warning: 'warn', critical: 'bad' };
 const words: Record<AuditEvent['severity'], string> = { info: '', warning: 'warning: ', critical: 'critical: ' };
@@ -33,19 +34,8 @@ export function RecentEvents() {
       ) : (
         <section className="max-h-128 overflow-y-auto" aria-label="Recent events" tabIndex={0}>
           <ol className="divide-y">
-            {query.data.map((event) => (
-              <li key={event.id} className="flex items-center gap-2.5 px-4 py-1.5 text-sm">
-                <Dot tone={tones[event.severity]} />
-                <span className="flex min-w-0 flex-1">
-                  <EventText event={event} />
-                </span>
-                <span className="flex max-w-28 shrink-0 text-muted text-xs max-sm:hidden">
-                  <Line text={event.actor.name || event.actor.type} />
-                </span>
-                <span className="w-16 shrink-0 text-right text-muted text-xs">
-                  <Time at={event.timestamp} />
-                </span>
-              </li>
+            {groupEvents(query.data).map((group) => (
+              <GroupLine key={group.event.id} group={group} />
             ))}
           </ol>
         </section>
@@ -54,12 +44,42 @@ export function RecentEvents() {
   );
 }
 
+function GroupLine({ group: { event, count } }: { readonly group: EventGroup }) {
+  const actor = event.actor.name || event.actor.type;
+  return (
+    <li className="flex items-center gap-2.5 px-4 py-1.5 text-sm">
+      <Dot tone={tones[event.severity]} />
+      <span className="flex min-w-0 flex-1 items-baseline gap-1.5">
+        <EventText event={event} />
+        {count > 1 && (
+          <Link
+            to="/audit"
+            search={{ category: event.event_type } as never}
+            className="shrink-0 rounded text-muted text-xs hover:underline"
+          >
+            +{count - 1}
+            <span className="sr-only"> similar events</span>
+          </Link>
+        )}
+      </span>
+      {!event.summary.includes(actor) && (
+        <span className="flex max-w-28 shrink-0 text-muted text-xs max-sm:hidden">
+          <Line text={actor} />
+        </span>
+      )}
+      <span className="w-16 shrink-0 text-right text-muted text-xs">
+        <Time at={event.timestamp} />
+      </span>
+    </li>
+  );
+}
+
 function EventText({ event }: { readonly event: AuditEvent }) {
   const address = eventAddress(event) ?? pathOf(event.target);
   const text = (
     <>
       {words[event.severity] !== '' && <span className="sr-only">{words[event.severity]}</span>}
-      <Line text={event.summary} />
+      <Line text={withLocalTimes(event.summary)} />
     </>
   );
   if (address === null) return text;

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { Tone } from '../../parts/badge.tsx';
 import { classNames } from '../../parts/class-names.ts';
+import { countText } from '../../parts/count.ts';
 import type { Share } from './attention.ts';
 
 const fills: Record<Tone, string> = {
@@ -11,12 +12,15 @@ const fills: Record<Tone, string> = {
   neutral: 'bg-line-strong',
 };
 
-/** A bar that shows proportions, with a count and a link for each. */
+/** A titled bar that shows proportions, with a count and a link for each. */
 export function Shares({
+  title,
   label,
   shares,
   linkOf,
 }: {
+  readonly title: string;
+  /** The list's accessible name. */
   readonly label: string;
   readonly shares: readonly Share[];
   readonly linkOf: (share: Share) => { readonly to: string; readonly search?: Readonly<Record<string, string>> };
@@ -27,6 +31,7 @@ export function Shares({
   );
   return (
     <div>
+      <h3 className="mb-2 text-muted text-xs">{title}</h3>
       <div className="flex h-2.5 gap-px overflow-hidden rounded-full bg-raised" aria-hidden="true">
         {shares.map(
           ({ id, count, tone }) =>
@@ -39,7 +44,7 @@ export function Shares({
             ),
         )}
       </div>
-      <ul aria-label={label} className="mt-3 grid grid-cols-[repeat(auto-fill,minmax(7.5rem,1fr))] gap-1">
+      <ul aria-label={label} className="mt-3 grid grid-cols-[repeat(auto-fill,minmax(5.5rem,1fr))] gap-1">
         {shares.map((share) => {
           const { to, search } = linkOf(share);
           return (
@@ -59,7 +64,7 @@ export function Shares({
                     share.count === 0 && 'font-normal text-muted',
                   )}
                 >
-                  {share.count}
+                  {countText(share.count)}
                 </span>
               </Link>
             </li>
