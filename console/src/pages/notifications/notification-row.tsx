@@ -1,17 +1,21 @@
 import type { Notification } from '@muster/protocol/http';
 import { useMutation } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
+import { Check, ChevronRight } from 'lucide-react';
+import { useState } from 'react';
 import { findEvent } from '../../api/audit.ts';
 import { markRead } from '../../api/notifications.ts';
 import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
-import { Button, buttonClasses } from '../../parts/button.tsx';
+import { IconButton } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { notifyError } from '../../parts/dialog/toast.tsx';
-import { Text } from '../../parts/text.tsx';
-import { Time } from '../../parts/time.tsx';
+import { cutText, visibleText } from '../../parts/text.tsx';
+import { Time, withLocalTimes } from '../../parts/time.tsx';
 import { pathOf } from '../audit/target-link.tsx';
+import { eventLabel, eventsLabel } from './event-labels.ts';
+import type { NotificationGroup } from './notification-groups.ts';
 
-const tones: Record<Notification['severity'], Tone> = { info: 'info', warning: 'warn', critical: 'bad' };
+const tones: Record<Notification['severity'], Tone> = { info: 'neutral', warning: 'warn', critical: 'bad' };
 
 /** Pages by event category, for events without a page of their own. */
 const categoryPaths: Readonly<Record<string, string>> = {
@@ -29,54 +33,109 @@ const categoryPaths: Readonly<Record<string, string>> = {
 const fallbackPathOf = ({ event_type }: Notification): string =>
   categoryPaths[event_type.split('.')[0] ?? ''] ?? '/audit';
 
-export function NotificationRow({ notification }: { readonly notification: Notification }) {
+const rowClasses = (isUnread: boolean) =>
+  classNames('relative flex items-start gap-x-3 px-4 py-2.5', isUnread && 'bg-accent-soft/40');
+
+/** The severity as a dot, with its name for screen readers. */
+const Severity = ({ severity }: Pick<Notification, 'severity'>) => (
+  <span className="pt-1.5">
+    <Dot tone={tones[severity]} />
+    {severity !== 'info' && <span className="sr-only">{severity}: </span>}
+  </span>
+);
+
+const MarkRead = ({ label, onClick }: { readonly label: string; readonly onClick: () => void }) => (
+  <IconButton
+    small
+    label={label}
+    className="relative z-[1]"
+    onClick={onClick}
+    icon={<Check aria-hidden="true" className="size-4" />}
+  />
+);
+
+/** One notification, or several of one type that can be expanded. */
+export function NotificationGroupRow({ group }: { readonly group: NotificationGroup }) {
+  const [open, setOpen] = useState(false);
+  const [newest, ...others] = group.notifications;
+  const readAll = useMutation({
+    mutationFn: () => Promise.all(group.notifications.map(({ id }) => markRead(id))),
+    onError: notifyError,
+  });
+  if (others.length === 0) return <NotificationRow notification={newest} />;
+  const label = eventsLabel(newest.event_type, group.notifications.length);
+  return (
+    <li>
+      <div className={classNames(rowClasses(!newest.read), 'hover:bg-hover')}>
+        <Severity severity={newest.severity} />
+        <div className="min-w-0 flex-1">
+          <button
+            type="button"
+            aria-expanded={open}
+            onClick={() => setOpen(!open)}
+            className={classNames(
+              'flex items-center gap-1 text-left text-sm after:absolute after:inset-0',
+              !newest.read && 'font-medium',
+            )}
+          >
+            {label}
+            <ChevronRight
+              aria-hidden="true"
+              className={classNames('size-4 text-muted transition-transform', open && 'rotate-90')}
+            />
+          </button>
+          <p className="text-muted text-xs">
+            latest <Time at={newest.timestamp_ms / 1000} />
+          </p>
+        </div>
+        {!newest.read && <MarkRead label={`Mark ${label} as read`} onClick={() => readAll.mutate()} />}
+      </div>
+      {open && (
+        <ul aria-label={label} className="divide-y border-t pl-6">
+          {group.notifications.map((notification) => (
+            <NotificationRow key={notification.id} notification={notification} />
+          ))}
+        </ul>
+      )}
+    </li>
+  );
+}
+
+/** A notification. A click opens what it is about, and marks it as read. */
+function NotificationRow({ notification }: { readonly notification: Notification }) {
   const navigate = useNavigate();
   const fallback = fallbackPathOf(notification);
+  const read = useMutation({ mutationFn: () => markRead(notification.id), onError: notifyError });
   const openTarget = useMutation({
     mutationFn: () => findEvent(notification.event_id, notification.event_type, notification.timestamp_ms),
     onSuccess: (event) => void navigate({ to: (event && pathOf(event.target)) ?? fallback }),
     onError: () => void navigate({ to: fallback }),
   });
-  const read = useMutation({ mutationFn: () => markRead(notification.id), onError: notifyError });
   return (
-    <li
-      className={classNames(
-        'flex flex-wrap items-start gap-x-3 px-4 py-2.5 sm:flex-nowrap',
-        !notification.read && 'bg-accent-soft/40',
-      )}
-    >
-      <span className="pt-1.5">
-        <Dot tone={tones[notification.severity]} />
-      </span>
-      <div className="min-w-0 flex-1 basis-[calc(100%-2rem)] sm:basis-0">
+    <li className={classNames(rowClasses(!notification.read), 'hover:bg-hover')}>
+      <Severity severity={notification.severity} />
+      <div className="min-w-0 flex-1">
         <p className={classNames('text-sm', !notification.read && 'font-medium')}>
-          <Text text={notification.summary} maxLength={300} />
+          <Link
+            to={fallback as '/audit'}
+            className="after:absolute after:inset-0"
+            onClick={(event) => {
+              if (!notification.read) read.mutate();
+              if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+              event.preventDefault();
+              openTarget.mutate();
+            }}
+          >
+            {visibleText(cutText(withLocalTimes(notification.summary), 300))}
+          </Link>
         </p>
         <p className="flex flex-wrap items-center gap-x-2 text-muted text-xs">
-          <code className="font-mono">{notification.event_type}</code>
+          <span>{eventLabel(notification.event_type)}</span>
           <Time at={notification.timestamp_ms / 1000} />
-          <span>{notification.severity}</span>
           {notification.suppressed && <Badge>maintenance window, not sent</Badge>}
         </p>
       </div>
-      <div className="-ml-2 flex shrink-0 gap-1 max-sm:pl-5">
-        <Link
-          to={fallback as '/audit'}
-          onClick={(event) => {
-            if (event.metaKey || event.ctrlKey || event.shiftKey) return;
-            event.preventDefault();
-            openTarget.mutate();
-          }}
-          className={buttonClasses('quiet', true)}
-        >
-          Open
-        </Link>
-        {!notification.read && (
-          <Button small look="quiet" onClick={() => read.mutate()}>
-            Mark as read
-          </Button>
-        )}
-      </div>
+      {!notification.read && <MarkRead label="Mark as read" onClick={() => read.mutate()} />}
     </li>
   );
 }

@@ -8,7 +8,8 @@ import { Page } from '../../parts/page.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { PagedList } from '../../parts/table/paged-list.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
-import { NotificationRow } from './notification-row.tsx';
+import { groupNotifications } from './notification-groups.ts';
+import { NotificationGroupRow } from './notification-row.tsx';
 import { uniqueById } from './unique-by-id.ts';
 
 export function NotificationsPage() {
@@ -19,6 +20,7 @@ export function NotificationsPage() {
   const readAll = useMutation({ mutationFn: markAllRead, onError: notifyError });
   // Pages are offsets from the newest notification, so a new one shifts the last entry of a page to the next page.
   const notifications = data && uniqueById(data.pages.flatMap((page) => page.notifications));
+  const groups = notifications && groupNotifications(notifications);
   const hasNewer = data !== undefined && data.pages.length > 1 && query.isStale;
   return (
     <Page
@@ -51,7 +53,7 @@ export function NotificationsPage() {
       <PagedList
         label="Notifications"
         query={query}
-        items={notifications}
+        items={groups}
         onShowNewer={hasNewer ? () => void reloadNewestNotifications(onlyUnread) : undefined}
         empty={
           <Empty
@@ -62,7 +64,7 @@ export function NotificationsPage() {
           </Empty>
         }
       >
-        {(notification) => <NotificationRow key={notification.id} notification={notification} />}
+        {(group) => <NotificationGroupRow key={group.id} group={group} />}
       </PagedList>
     </Page>
   );
