@@ -11,7 +11,7 @@ import { Empty } from '../../parts/states.tsx';
 import { PagedList } from '../../parts/table/paged-list.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { AuditFilters, useAuditFilter } from './audit-filters.tsx';
-import { EventRow } from './event-row.tsx';
+import { EventHeader, EventRow } from './event-row.tsx';
 import { Retention } from './retention.tsx';
 import { VerifyButton } from './verify-button.tsx';
 
@@ -43,6 +43,7 @@ export function AuditPage() {
       <AuditFilters />
       <PagedList
         label="Events"
+        header={<EventHeader />}
         query={query}
         items={query.data?.pages.flatMap(({ events }) => events)}
         onShowNewer={hasNewer ? () => void reloadNewest(filter) : undefined}

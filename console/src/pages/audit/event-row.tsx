@@ -1,9 +1,9 @@
 import type { AuditEvent } from '@muster/protocol/http';
 import { ChevronRight } from 'lucide-react';
-import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
+import { Dot, type Tone } from '../../parts/badge.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { Line, Text } from '../../parts/text.tsx';
-import { absoluteTime, Time } from '../../parts/time.tsx';
+import { absoluteTime, Time, withLocalTimes } from '../../parts/time.tsx';
 import { TargetLink } from './target-link.tsx';
 
 const tones: Record<AuditEvent['severity'], Tone> = { info: 'neutral', warning: 'warn', critical: 'bad' };
@@ -35,13 +35,10 @@ export function EventRow({
         </span>
         <code className="w-44 shrink-0 truncate font-mono text-xs max-lg:hidden">{event.event_type}</code>
         <span className="flex min-w-0 flex-1">
-          <Line text={event.summary} maxLength={300} />
+          <Line text={withLocalTimes(event.summary)} maxLength={300} />
         </span>
         <span className="flex w-32 min-w-0 shrink-0 text-muted text-xs max-md:hidden">
           <Line text={event.actor.name || event.actor.type} />
-        </span>
-        <span className="flex w-36 min-w-0 shrink-0 text-xs max-md:hidden">
-          <TargetLink party={event.target} />
         </span>
       </div>
       {open && <Details event={event} />}
@@ -49,22 +46,41 @@ export function EventRow({
   );
 }
 
+/** The column headers of the list. */
+export const EventHeader = () => (
+  <div className="flex h-9 items-center gap-2 px-3 font-medium text-muted text-xs sm:gap-3">
+    <span className="w-6 shrink-0" />
+    <span className="w-2 shrink-0" />
+    <span className="w-16 shrink-0">Time</span>
+    <span className="w-44 shrink-0 max-lg:hidden">Type</span>
+    <span className="min-w-0 flex-1">Event</span>
+    <span className="w-32 shrink-0 max-md:hidden">Actor</span>
+  </div>
+);
+
+/** Formats a value of an event's metadata. */
+function valueText(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return typeof value === 'string' ? withLocalTimes(value) : JSON.stringify(value);
+}
+
 function Details({ event }: { readonly event: AuditEvent }) {
+  const { timestamp, event_type, actor, target, id, metadata } = event;
+  const code = (text: string) => <code className="font-mono text-xs">{text}</code>;
   const rows: [string, React.ReactNode][] = [
-    ['when', absoluteTime(Date.parse(event.timestamp))],
-    ['type', <Badge key="type">{event.event_type}</Badge>],
-    ['by', <Text key="by" text={[event.actor.type, event.actor.name, event.actor.id].filter(Boolean).join(' · ')} />],
-    ['to', <TargetLink key="to" party={event.target} />],
-    [
-      'id',
-      <code key="id" className="font-mono text-xs">
-        {event.id}
-      </code>,
-    ],
-    ...Object.entries(event.metadata).map(([key, value]): [string, React.ReactNode] => [
-      key,
-      <Text key={key} text={typeof value === 'string' ? value : JSON.stringify(value)} maxLength={500} />,
-    ]),
+    ['Time', absoluteTime(Date.parse(timestamp))],
+    ['Type', code(event_type)],
+    ['Actor', <Text key="actor" text={[actor.type, actor.name, actor.id].filter(Boolean).join(' · ')} />],
+    ...(target.type === '' && target.id === ''
+      ? []
+      : [['Target', <TargetLink key="target" party={target} />] satisfies [string, React.ReactNode]]),
+    ['Event id', code(id)],
+    ...Object.entries(metadata)
+      .filter(([, value]) => value !== null && value !== '')
+      .map(([key, value]): [string, React.ReactNode] => [
+        labelOf(key),
+        <Text key={key} text={valueText(value)} maxLength={500} />,
+      ]),
   ];
   return (
     <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-6 gap-y-1 px-12 pt-1 pb-3 text-sm">
@@ -78,4 +94,10 @@ function Details({ event }: { readonly event: AuditEvent }) {
       ))}
     </dl>
   );
+}
+
+/** Returns a metadata key as a label, such as `Operation id` for `operation_id`. */
+function labelOf(key: string): string {
+  const words = key.replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }

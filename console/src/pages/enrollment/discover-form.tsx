@@ -22,7 +22,7 @@ export function DiscoverForm({ onClose }: { readonly onClose: () => void }) {
     >
       <Input
         label="Target (optional)"
-        placeholder="10.0.3.17:4749"
+        placeholder="10.0.3.17:4747"
         autoFocus
         value={target}
         onChange={(event) => setTarget(event.target.value)}

@@ -54,7 +54,14 @@ export function tokenColumns(
       from: 'md',
       cell: ({ approve }) => (approve ? 'automatic' : 'manual'),
     },
-    { id: 'expires', header: 'Expires', width: '7rem', from: 'sm', cell: ({ expires_at }) => <Time at={expires_at} /> },
+    {
+      id: 'expires',
+      header: 'Expires',
+      width: '7rem',
+      from: 'sm',
+      // The expiry of a token that can no longer be used does not matter.
+      cell: (token) => <Time at={tokenState(token, now) === 'valid' ? token.expires_at : null} />,
+    },
     {
       id: 'made',
       header: 'Created',

@@ -4,29 +4,44 @@ import { useState } from 'react';
 import { type EnrolmentToken, enrolmentTokensQuery, revokeToken } from '../../api/enrollment.ts';
 import { useOperatorNames } from '../../api/operators.ts';
 import { Button } from '../../parts/button.tsx';
+import { countedText } from '../../parts/count.ts';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { ListTable } from '../../parts/table/list-table.tsx';
 import { useNow } from '../../parts/time.tsx';
 import { tokenColumns } from './token-columns.tsx';
+import { tokenState } from './token-state.ts';
 
 export function TokensTable({ onNew }: { readonly onNew: () => void }) {
   const query = useQuery(enrolmentTokensQuery);
   const names = useOperatorNames();
   const now = useNow();
   const [revoking, setRevoking] = useState<EnrolmentToken | null>(null);
+  const [chosen, setShowsUsed] = useState<boolean | null>(null);
+  const tokens = query.data ?? [];
+  const valid = tokens.filter((token) => tokenState(token, now) === 'valid');
+  const others = tokens.length - valid.length;
+  // Without valid tokens, the list would be empty.
+  const showsUsed = chosen ?? valid.length === 0;
   return (
     <>
+      {others > 0 && (
+        <div className="mb-2.5">
+          <Button aria-pressed={showsUsed} onClick={() => setShowsUsed(!showsUsed)}>
+            {showsUsed ? 'Hide' : 'Show'} {countedText(others, 'used or expired token')}
+          </Button>
+        </div>
+      )}
       <ListTable
         label="Enrollment tokens"
         query={query}
-        rows={query.data}
+        rows={query.data && (showsUsed ? [...valid, ...tokens.filter((token) => !valid.includes(token))] : valid)}
         columns={tokenColumns(names, now, setRevoking)}
         rowKey={({ id }) => id}
         empty={
           <Empty
-            title="No tokens yet"
+            title={others > 0 ? 'No valid tokens' : 'No tokens yet'}
             icon={<Ticket className="size-7" strokeWidth={1.4} />}
             action={<Button onClick={onNew}>New token</Button>}
           >

@@ -9,8 +9,8 @@ import { onDay, stageOf, weeksOf } from './month.ts';
 const maxPerDay = 3;
 
 const stageClasses = {
-  open: 'bg-warn-soft text-warn',
-  planned: 'bg-info-soft text-info',
+  open: 'bg-info-soft text-info',
+  planned: 'bg-hover text-text',
   over: 'bg-raised text-muted',
 } as const;
 

@@ -1,10 +1,11 @@
 import type { Window } from '@muster/protocol/http';
 import { CalendarClock } from 'lucide-react';
-import { useMemo } from 'react';
+import { useMemo, useState } from 'react';
 import { useOperatorNames } from '../../api/operators.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Badge, type Tone } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
+import { countText } from '../../parts/count.ts';
 import { Empty, SkeletonRows } from '../../parts/states.tsx';
 import { Line, Text } from '../../parts/text.tsx';
 import { absoluteTime, Time } from '../../parts/time.tsx';
@@ -12,10 +13,13 @@ import { rangeText, stageOf, type WindowStage } from './month.ts';
 import type { WindowAction } from './window-action-dialog.tsx';
 
 const stages: Readonly<Record<WindowStage, { tone: Tone; label: string }>> = {
-  open: { tone: 'warn', label: 'open' },
-  planned: { tone: 'info', label: 'planned' },
+  open: { tone: 'info', label: 'open' },
+  planned: { tone: 'neutral', label: 'planned' },
   over: { tone: 'neutral', label: 'ended' },
 };
+
+/** Number of past windows to show by default. */
+const maxEnded = 3;
 
 /** Planned and past maintenance windows. Admins can change them. */
 export function WindowList({
@@ -30,6 +34,9 @@ export function WindowList({
 }) {
   const isAdmin = useIsAdmin();
   const listed = useMemo(() => sortForList(windows ?? [], now), [windows, now]);
+  const [showsAll, setShowsAll] = useState(false);
+  const ended = listed.filter((window) => stageOf(window, now) === 'over').length;
+  const shown = showsAll ? listed : listed.slice(0, listed.length - Math.max(0, ended - maxEnded));
   if (windows === undefined) return <SkeletonRows />;
   if (listed.length === 0)
     return (
@@ -44,11 +51,20 @@ export function WindowList({
       </Empty>
     );
   return (
-    <ul className="max-h-[36rem] divide-y overflow-y-auto" aria-label="Maintenance windows">
-      {listed.map((window) => (
-        <Entry key={window.id} {...{ window, now, onAction }} />
-      ))}
-    </ul>
+    <>
+      <ul className="divide-y" aria-label="Maintenance windows">
+        {shown.map((window) => (
+          <Entry key={window.id} {...{ window, now, onAction }} />
+        ))}
+      </ul>
+      {shown.length < listed.length && (
+        <div className="border-t p-3 text-center">
+          <Button small onClick={() => setShowsAll(true)}>
+            Show all {countText(ended)} past windows
+          </Button>
+        </div>
+      )}
+    </>
   );
 }
 
@@ -110,7 +126,7 @@ function Entry({
         <div className="flex gap-1 pt-1">
           {stage !== 'over' && (
             <Button small onClick={() => onAction({ kind: 'edit', window, from: null })}>
-              Change
+              Edit
             </Button>
           )}
           {stage === 'open' && (

@@ -100,7 +100,7 @@ test("lets an admin change a window's reason, but not its start", async () => {
   api.answer(listWindows, [openWindow]);
   api.answerExamples(updateWindow);
   const { user } = await renderPage(WindowsPage);
-  await user.click(await screen.findByRole('button', { name: 'Change' }));
+  await user.click(await screen.findByRole('button', { name: 'Edit' }));
   expect((screen.getByLabelText('Starts') as HTMLInputElement).disabled).toBe(true);
   await user.clear(screen.getByLabelText('Reason'));
   await user.type(screen.getByLabelText('Reason'), 'kernel updates');

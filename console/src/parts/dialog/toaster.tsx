@@ -1,7 +1,14 @@
-import { useEffect } from 'react';
+import { type CSSProperties, useEffect } from 'react';
 import { Toaster as Sonner } from 'sonner';
 
 export { toast } from 'sonner';
+
+/** Places the close button inside the toast, at its right end. */
+const closeButtonInside = {
+  '--toast-close-button-start': 'unset',
+  '--toast-close-button-end': '0.5rem',
+  '--toast-close-button-transform': 'translateY(0.5rem)',
+} as CSSProperties;
 
 /** @param onReady called when the toaster can show toasts */
 export default function Toaster({
@@ -17,6 +24,9 @@ export default function Toaster({
       theme={theme}
       position="bottom-right"
       closeButton
+      // Above the last line of the page, such as the key hints of the editor.
+      offset={{ bottom: 56, right: 24 }}
+      style={closeButtonInside}
       toastOptions={{
         style: {
           background: 'var(--surface)',
