@@ -1,5 +1,6 @@
 import type { AnswerOf, validateModule } from '@muster/protocol/http';
 import { LineCounter, parseDocument } from 'yaml';
+import { faultText, syntaxText } from './fault-text.ts';
 import { isTooDeep } from './outline.ts';
 
 export type Fault = AnswerOf<typeof validateModule>['faults'][number];
@@ -48,7 +49,7 @@ export function marksOf(text: string, faults: readonly Fault[], warnings: readon
       const end = line < starts.length ? (starts[line] as number) - 1 : text.length;
       const from = Math.min(start + Math.max((fault.column ?? 1) - 1, 0), end);
       const to = extent(text, from, end);
-      return { from, to, line, column: from - start + 1, severity, message: fault.message, path: fault.path };
+      return { from, to, line, column: from - start + 1, severity, message: faultText(fault), path: fault.path };
     };
   const marks = [...faults.map(mark('error')), ...warnings.map(mark('warning'))];
   return marks.sort((a, b) => a.from - b.from || a.severity.localeCompare(b.severity)).slice(0, maxMarks);
@@ -61,9 +62,9 @@ export function syntaxFaults(text: string): Fault[] {
   const lines = new LineCounter();
   try {
     const { errors } = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'silent' });
-    return errors.slice(0, maxMarks).map(({ message, pos: [at] }) => {
+    return errors.slice(0, maxMarks).map(({ code, message, pos: [at] }) => {
       const { line, col } = lines.linePos(at);
-      return { path: '', message, line, column: col };
+      return { path: '', message: syntaxText(code, message), line, column: col };
     });
   } catch (error) {
     return [{ path: '', message: (error as Error).message, line: 1, column: 1 }];

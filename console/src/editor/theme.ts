@@ -132,6 +132,8 @@ const look = EditorView.theme({
     fontSize: '0.75rem',
     padding: '0.15rem 0.5rem',
   },
+  // The editor's own character (U+299A) is missing from most fonts.
+  '.cm-collapsedLines::before, .cm-collapsedLines::after': { content: '"···"' },
 });
 
 /** The nonce that the Content-Security-Policy requires on style elements; empty without a policy, as in development. */

@@ -3,6 +3,7 @@ import { screen, waitFor, within } from '@testing-library/react';
 import { expect, test, vi } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPage } from '../../../test/render.tsx';
+import { queryClient } from '../../api/query-client.ts';
 import { NewModulePage } from './new-module-page.tsx';
 
 // CodeMirror measures its layout, and happy-dom has none.
@@ -27,7 +28,10 @@ test('refuses to save an empty module', async () => {
 });
 
 test('refuses an example whose name is taken', async () => {
-  const { user } = await open();
+  const { api, user } = await open();
+  const [module] = listModules.example.answer;
+  api.answer(listModules, [{ ...module!, name: 'login-banner' }]);
+  await queryClient.invalidateQueries();
   await user.click(screen.getByRole('button', { name: /A file/ }));
   expect(await screen.findByRole('link', { name: 'Open it' })).toBeTruthy();
   await user.click(screen.getByRole('button', { name: 'Save…' }));

@@ -8,20 +8,20 @@ export const starters: readonly Starter[] = [
   {
     label: 'A file',
     description: 'content from a template, owner, and mode',
-    content: `name: motd
+    content: `name: login-banner
 supports:
   - platform: linux
 templates:
-  - id: motd
+  - id: banner
     content: |
       Welcome to \${{ agent.name }}.
       Managed by Muster: manual changes are reverted.
 resources:
-  - id: motd
+  - id: banner
     resource:
       file-unix:
-        path: /etc/motd
-        template: motd
+        path: /etc/issue.net
+        template: banner
         owner: root
         group: root
         mode: "0644"
