@@ -4,26 +4,12 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect } from 'vitest';
 import { builtConsole } from '../../tools/build/build-console.ts';
 import { Showcase } from '../showcase/showcase.ts';
-import { violationsOf } from './accessible.ts';
+import { inBothThemes } from './accessible.ts';
 import { pagesOf } from './pages.ts';
 import type { Tab } from './tab.ts';
 import { noBrowser, test } from './test.ts';
 
 const reason = noBrowser();
-const themes = ['light', 'dark'] as const;
-
-/** Checks the accessibility of the current page in both themes. @returns violations, each prefixed with the theme */
-async function inBothThemes({ page }: Tab, part: string | null): Promise<string[]> {
-  const faults: string[] = [];
-  for (const theme of themes) {
-    await page.emulateMedia({ colorScheme: theme });
-    await page.evaluate('new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown)))');
-    expect(await page.evaluate('document.documentElement.dataset.theme')).toBe(theme);
-    faults.push(...(await violationsOf(page, part, theme)).map((fault) => `${theme}: ${fault}`));
-  }
-  return faults;
-}
-
 /** Checks accessibility, heading, and title of each page. @returns faults by page; omits pages without faults */
 async function walk(tab: Tab, pages: ReadonlyMap<string, string>): Promise<Record<string, string[]>> {
   const seen: Record<string, string[]> = {};

@@ -45,6 +45,7 @@ async function stretched(tab: Tab, width: number): Promise<void> {
 
 async function shoot(tab: Tab, name: string, width: number, theme: string): Promise<void> {
   await tab.settled().catch((error: Error) => console.error(`${name}: ${error.message}`));
+  await tab.fontsShown();
   await stretched(tab, width);
   await tab.page.screenshot({ path: join(directory as string, `${name}.${width}.${theme}.png`) });
   await tab.page.setViewportSize({ width, height });

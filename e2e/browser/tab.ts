@@ -96,6 +96,12 @@ export class Tab {
     await this.watch.quiet();
   }
 
+  /** Resolves when the page shows the fonts that the console ships, which it loads after its first paint. */
+  async fontsShown(): Promise<void> {
+    const shown = "document.documentElement.dataset.fonts === '' && document.fonts.status === 'loaded'";
+    await eventually('the fonts are loaded', async () => ((await this.page.evaluate(shown)) ? true : null));
+  }
+
   /** Presses a key until an element has the focus, like an operator without a mouse. */
   async press(key: string, until: Locator, maxPresses = 40): Promise<void> {
     for (let pressed = 0; pressed < maxPresses; pressed++) {

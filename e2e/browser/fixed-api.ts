@@ -1,0 +1,217 @@
+import {
+  type Agent,
+  type AuditEvent,
+  apiPrefix,
+  type Channel,
+  getAgent,
+  getOperation,
+  getOverview,
+  latestSamples,
+  listAgents,
+  listAssignments,
+  listAudit,
+  listChannels,
+  listModules,
+  listNotifications,
+  listOperations,
+  listReconcile,
+  listRuns,
+  listSecrets,
+  type Notification,
+  type Operation,
+  type Route,
+  type Run,
+  routes,
+} from '@muster/protocol/http';
+import type { Page } from 'playwright-core';
+
+/**
+ * Answers the reads of a page with fixed data, for pictures that must be equal in each run: with the data below, or with
+ * the example of the route. Sign-in and the event stream are those of the orchestrator.
+ */
+
+/** The time of the data in Unix seconds. All times are sent relative to now. */
+const now = 1_795_000_300;
+const minute = 60;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+const example = <T>(route: Route): T => route.example.answer as T;
+const iso = (at: number): string => new Date(at * 1000).toISOString();
+/** Returns an id in the form of the orchestrator's. */
+const idOf = (number: number): string => `01KAGZ5R3E5F6G7H8J9K0M1${String(number).padStart(3, '0')}`;
+const nodeOf = (number: number): string => (number + 1).toString(16).padStart(32, 'a');
+
+const names = [
+  ...Array.from({ length: 12 }, (_, at) => `web-paris-${at + 1}`),
+  ...Array.from({ length: 6 }, (_, at) => `db-berlin-${at + 1}`),
+  ...['edge-1', 'edge-2', 'build-1', 'kiosk-3'],
+];
+const agents: Agent[] = names.map((name, at) => ({
+  ...example<Agent>(getAgent),
+  ...{ node_id: nodeOf(at), name, initial_hostname: name, connected: at % 9 !== 8 },
+  tags: { role: name.split('-')[0] as string, site: name.split('-')[1] as string, ring: at % 2 === 0 ? 'a' : 'b' },
+  ...{ connected_at: now - 3 * hour - at * minute, last_seen_at: now - 40 * minute },
+}));
+const pending: Agent = {
+  ...agents[0]!,
+  ...{ node_id: nodeOf(99), name: null, initial_hostname: 'new-machine', status: 'pending', connected: true, tags: {} },
+};
+
+const summary = (changed: number, failed = 0) => ({
+  ...{ total: 8, unchanged: 8 - changed - failed, changed, removed: 0, failed, skipped: 0 },
+});
+const operation = (at: number, more: Partial<Operation>): Operation => ({
+  ...example<Operation>(getOperation),
+  ...{ operation_id: idOf(at), node_id: nodeOf(at), created_at: now - at * 7 * minute - 30 },
+  ...{ started_at: now - at * 7 * minute - 30, finished_at: now - at * 7 * minute - 18, summary: summary(2) },
+  ...more,
+});
+const operations: Operation[] = [
+  operation(1, { status: 'running', finished_at: null, summary: summary(1) }),
+  operation(2, { kind: 'plan' }),
+  operation(3, {}),
+  operation(4, { status: 'failed', error: 'a resource failed', summary: summary(1, 1) }),
+  operation(5, { status: 'cancelled' }),
+];
+
+type RunEntry = Omit<Run, 'results'>;
+const run = (at: number, more: Partial<RunEntry>): RunEntry => {
+  const started_at = now - at * 50 * minute - 30;
+  return { ...example<RunEntry[]>(listRuns)[0]!, run_id: idOf(at), started_at, finished_at: started_at + 25, ...more };
+};
+const runs: RunEntry[] = [
+  run(1, { status: 'running', finished_at: null, assignment: 'web' }),
+  run(2, { kind: 'plan', assignment: 'web' }),
+  run(3, { status: 'halted', assignment: 'db' }),
+  run(4, { assignment: null }),
+];
+
+const event = (at: number, event_type: string, text: string, more: Partial<AuditEvent> = {}): AuditEvent => ({
+  ...example<{ events: AuditEvent[] }>(listAudit).events[0]!,
+  ...{ id: idOf(at), event_type, summary: text, timestamp: iso(now - at * 6 * minute - 30), ...more },
+});
+const events: AuditEvent[] = [
+  event(1, 'agent.pending', 'agent new-machine waits for approval', { severity: 'warning' }),
+  event(2, 'state.applied', 'apply on web-paris-1 succeeded'),
+  event(3, 'module.uploaded', 'module web uploaded as revision 4'),
+  event(4, 'agent.lost', 'agent kiosk-3 is lost', { severity: 'critical' }),
+  event(5, 'auth.signed_in', 'ada signed in'),
+  event(6, 'drift.detected', 'web-paris-4 has drifted', { severity: 'warning' }),
+  event(7, 'assignment.created', 'assignment db created'),
+];
+
+const notification = (
+  at: number,
+  event_type: string,
+  text: string,
+  more: Partial<Notification> = {},
+): Notification => ({
+  ...example<{ notifications: Notification[] }>(listNotifications).notifications[0]!,
+  ...{ id: idOf(at), event_id: idOf(at), event_type, summary: text, severity: 'warning', read: at > 5 },
+  ...{ timestamp_ms: (now - at * 11 * minute - 30) * 1000, ...more },
+});
+const notifications: Notification[] = [
+  notification(1, 'agent.pending', 'agent new-machine waits for approval'),
+  notification(2, 'agent.pending', 'agent new-machine-2 waits for approval'),
+  notification(3, 'agent.lost', 'agent kiosk-3 is lost', { severity: 'critical' }),
+  notification(6, 'drift.detected', 'web-paris-4 has drifted', { suppressed: true }),
+  notification(7, 'secret.expiring', 'secret tls_key expires soon'),
+];
+
+const channel = (at: number, more: Partial<Channel>): Channel => ({
+  ...example<Channel[]>(listChannels)[0]!,
+  ...{ id: idOf(at), created_at: now - at * 9 * day, ...more },
+});
+const channels: Channel[] = [
+  channel(1, {}),
+  channel(2, {
+    ...{ name: 'operations', channel_type: 'slack', config: { webhook_url: 'https://hooks.slack.com/••••' } },
+    delivery: {
+      ...{ last_delivered_at: now - 5 * hour - 30, last_error: 'the receiver answered 500', failures: 7 },
+      ...{ failing_since: now - 4 * hour - 30, next_attempt_at: null },
+    },
+  }),
+];
+
+/** Answers by route id. All other reads are answered with the example of their route. */
+const answers: Readonly<Record<string, unknown>> = {
+  [getOverview.id]: {
+    ...example<object>(getOverview),
+    as_of: now,
+    agents: { pending: 1, rejected: 0, approved: 1_240, connected: 1_229, lost: 8 },
+    drift: { in_sync: 1_200, drifted: 12, accepted: 3, failed: 1, unchecked: 24 },
+  },
+  [listAgents.id]: [...agents, pending],
+  [latestSamples.id]: Object.fromEntries(
+    agents.map(({ node_id }, at) => [
+      node_id,
+      {
+        ...(Object.values(example<Record<string, object>>(latestSamples))[0] ?? {}),
+        ...{ cpu_usage: (at * 13) % 100, memory_used: ((at * 7) % 100) * 1e8, memory_total: 1e10 },
+      },
+    ]),
+  ),
+  [listOperations.id]: {
+    ...example<object>(listOperations),
+    operations: operations.map(({ resources: _, ...entry }) => entry),
+    next_cursor: null,
+  },
+  [listRuns.id]: runs,
+  [listAudit.id]: { ...example<object>(listAudit), events, next_cursor: null },
+  [listNotifications.id]: { ...example<object>(listNotifications), notifications, unread_count: 3 },
+  [listChannels.id]: channels,
+  [listReconcile.id]: example(listReconcile),
+  [listAssignments.id]: ['base', 'db', 'web'].map((name) => ({
+    ...example<object[]>(listAssignments)[0],
+    ...{ name, selector: name === 'base' ? 'all' : `role=${name}` },
+  })),
+  [listModules.id]: ['base', 'db', 'motd', 'web'].map((name) => ({ ...example<object[]>(listModules)[0], name })),
+  [listSecrets.id]: ['db_password', 'tls_key'].map((name) => ({
+    ...example<object[]>(listSecrets)[0],
+    ...{
+      name,
+      expires_at: name === 'tls_key' ? iso(now + 12 * day + hour) : null,
+      updated_at: iso(now - 2 * day - 30),
+    },
+  })),
+};
+
+/** Reads that the orchestrator answers. */
+const isReal = (id: string, path: string): boolean => /session|stream/i.test(id) || /events|sessions/.test(path);
+
+/** Moves all times of the data by a number of seconds. They are in 2026 and 2027. */
+function moved(value: unknown, by: number): unknown {
+  if (typeof value === 'number') {
+    if (value > 1.79e9 && value < 1.81e9) return value + by;
+    return value > 1.79e12 && value < 1.81e12 ? value + by * 1000 : value;
+  }
+  if (typeof value === 'string')
+    return /^202\d-\d\d-\d\dT[\d:.]+Z$/.test(value) ? iso(Date.parse(value) / 1000 + by) : value;
+  if (Array.isArray(value)) return value.map((each) => moved(each, by));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, moved(each, by)]));
+}
+
+const reads = routes
+  .filter(({ method, media }) => method === 'GET' && media === undefined)
+  // Paths without parameters come first, so that they are not read as the name of something.
+  .toSorted((one, other) => one.path.split('{').length - other.path.split('{').length)
+  .map((route) => ({ route, pattern: new RegExp(`^${apiPrefix}${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }));
+
+/**
+ * Answers the reads of a page with fixed data.
+ * @throws Error if an answer does not have the shape that the route table requires
+ */
+export async function fixApi(page: Page): Promise<void> {
+  for (const { route } of reads)
+    if (Object.hasOwn(answers, route.id)) route.answers[200]?.parse(JSON.parse(JSON.stringify(answers[route.id])));
+  await page.route(`**${apiPrefix}/**`, async (intercepted) => {
+    const request = intercepted.request();
+    const { pathname } = new URL(request.url());
+    const found = request.method() === 'GET' ? reads.find(({ pattern }) => pattern.test(pathname)) : undefined;
+    if (found === undefined || isReal(found.route.id, pathname)) return intercepted.continue();
+    const answer = Object.hasOwn(answers, found.route.id) ? answers[found.route.id] : found.route.example.answer;
+    await intercepted.fulfill({ json: moved(answer, Math.floor(Date.now() / 1000) - now) });
+  });
+}
