@@ -25,7 +25,7 @@ import { destinations } from '../navigation.ts';
 import { setTheme } from '../theme.ts';
 import type { Findable } from './rank.ts';
 
-/** What the palette offers: pages, agents, modules, and actions. */
+/** The entries of the palette: pages, agents, modules, and actions. */
 
 export interface Entry extends Findable {
   readonly icon: LucideIcon;

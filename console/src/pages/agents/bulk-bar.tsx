@@ -53,8 +53,7 @@ export function BulkBar({
       className="flex flex-wrap items-center gap-2 rounded-lg border border-accent/40 bg-accent-soft px-3 py-2"
     >
       <div role="status" className="mr-auto font-medium text-sm">
-        {countText(chosen.length)} selected
-        {hidden > 0 && <span className="font-normal text-muted"> · {countText(hidden)} hidden</span>}
+        {countText(chosen.length)} selected{hidden > 0 && ` · ${countText(hidden)} hidden`}
       </div>
       {approvable.length > 0 && (
         <Button small look="primary" onClick={() => setOpen('approve')}>

@@ -54,7 +54,7 @@ const MarkRead = ({ label, onClick }: { readonly label: string; readonly onClick
   />
 );
 
-/** One notification, or several of one type that can be expanded. */
+/** Shows a notification, or several of one type that can be expanded. */
 export function NotificationGroupRow({ group }: { readonly group: NotificationGroup }) {
   const [open, setOpen] = useState(false);
   const [newest, ...others] = group.notifications;
@@ -101,7 +101,7 @@ export function NotificationGroupRow({ group }: { readonly group: NotificationGr
   );
 }
 
-/** A notification. A click opens what it is about, and marks it as read. */
+/** A notification. A click opens its target, and marks it as read. */
 function NotificationRow({ notification }: { readonly notification: Notification }) {
   const navigate = useNavigate();
   const fallback = fallbackPathOf(notification);

@@ -70,7 +70,7 @@ test('returns the focus to the trigger of the menu that opened a dialog', async 
   await focused('More');
 });
 
-test('moves the focus to the content if the opener is gone', async () => {
+test('moves the focus to the content if the opener was removed', async () => {
   const user = userEvent.setup();
   render(<Page />);
   await user.click(await button('Open'));

@@ -1,8 +1,8 @@
 import { useRef } from 'react';
 
 /**
- * Returns the element to focus after a dialog closes. A menu is gone by then, so its trigger takes the place of its
- * items.
+ * Returns the element to focus after a dialog closes. A menu has closed already, so its trigger takes the place of
+ * its items.
  */
 function openerOf(focused: Element | null): HTMLElement | null {
   const trigger = focused?.closest('[role=menu]')?.getAttribute('aria-labelledby');
@@ -16,7 +16,7 @@ const canFocus = (element: HTMLElement | null): element is HTMLElement =>
 
 /**
  * Remembers which element opened a dialog, and returns the focus to it when the dialog closes; to the page's content if
- * the element is gone. The dialogs of Radix do this only for their own trigger, which dialogs here do not have.
+ * the element was removed. The dialogs of Radix do this only for their own trigger, which dialogs here do not have.
  * @returns the handler for the dialog's content
  */
 export function useReturnedFocus(open: boolean): (event: Event) => void {
