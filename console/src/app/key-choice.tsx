@@ -55,10 +55,8 @@ export function KeyChoice({
       {pasting ? (
         <PasteKeyForm
           onCancel={() => setPasting(false)}
-          onKey={(text) => {
-            setPasting(false);
-            onKey(text, 'the pasted key');
-          }}
+          // Keeps the box open, so that the operator can correct text that is not a key.
+          onKey={(text) => onKey(text, 'the pasted key')}
         />
       ) : (
         <p className="mt-2 text-center text-muted text-xs">

@@ -23,6 +23,15 @@ test('asks for the passphrase of a pasted key that is encrypted', async () => {
   expect(screen.getByRole('button', { name: 'Open key file' })).toBeTruthy();
 });
 
+test('keeps pasted text that is not a key', async () => {
+  const { user } = await open();
+  await user.click(screen.getByRole('button', { name: 'paste its text' }));
+  await user.type(screen.getByRole('textbox', { name: 'Private key' }), 'not a key');
+  await user.click(screen.getByRole('button', { name: 'Use this key' }));
+  await screen.findByRole('alert');
+  expect((screen.getByRole('textbox', { name: 'Private key' }) as HTMLTextAreaElement).value).toBe('not a key');
+});
+
 test('forgets a pasted key when the operator cancels', async () => {
   const { user } = await open();
   await user.click(screen.getByRole('button', { name: 'paste its text' }));
