@@ -67,12 +67,23 @@ const maxReadDelayMs = 2_500;
 
 let running: AbortController | null = null;
 
-/** Connects to the stream while an operator is signed in. */
+/** Time after which a hidden tab closes its stream. */
+const hiddenMs = 5_000;
+
+/**
+ * Connects to the stream while an operator is signed in and the tab is visible. A browser opens few connections to a
+ * server, six over HTTP/1.1, so the streams of many hidden tabs would delay all requests.
+ */
 export function startLive(): void {
-  session.subscribe(() => {
-    if (session.state().status === 'live') begin();
-    else end();
-  });
+  let alarm: number | undefined;
+  const update = () => {
+    window.clearTimeout(alarm);
+    if (session.state().status !== 'live') end();
+    else if (!document.hidden) begin();
+    else if (running !== null) alarm = window.setTimeout(end, hiddenMs);
+  };
+  session.subscribe(update);
+  document.addEventListener('visibilitychange', update);
 }
 
 function begin(): void {
