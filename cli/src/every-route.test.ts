@@ -18,6 +18,9 @@ const typed: Readonly<Record<string, string>> = {
   logout: 'logout',
   renew: 'agents list',
   webLogin: 'web-login',
+  listSessions: 'sessions list',
+  endSession: `sessions end ${ulid}`,
+  endSessions: 'sessions end --all',
   listOperators: 'operator list',
   addOperator: `operator add grace ${key}`,
   getOperator: 'operator whoami',
@@ -115,7 +118,7 @@ const typed: Readonly<Record<string, string>> = {
 };
 
 /** Routes without a command: those that only a browser calls, and one that removeOperatorReporting replaces. */
-const notHere: readonly string[] = ['redeemWebLogin', 'getSession', 'removeOperator'];
+const notHere: readonly string[] = ['redeemWebLogin', 'openConsoleSession', 'getSession', 'removeOperator'];
 
 let home: Awaited<ReturnType<typeof makeHome>>;
 let folder: string;

@@ -1,5 +1,13 @@
 import { type ErrorCode, errorKinds } from '@muster/protocol';
-import { type AnswerOf, apiPrefix, type CallOf, logout, type Route, routes } from '@muster/protocol/http';
+import {
+  type AnswerOf,
+  apiPrefix,
+  type CallOf,
+  logout,
+  openConsoleSession,
+  type Route,
+  routes,
+} from '@muster/protocol/http';
 import { onTestFinished, vi } from 'vitest';
 
 /**
@@ -82,7 +90,10 @@ function problemResponse(code: ErrorCode, detail: string): Response {
 
 /** Installs a fake orchestrator until the test finishes. */
 export function fakeApi(): FakeApi {
-  const responders = new Map<string, Respond>([[logout.id, async () => responseOf(logout, undefined)]]);
+  const responders = new Map<string, Respond>([
+    [logout.id, async () => responseOf(logout, undefined)],
+    [openConsoleSession.id, async () => responseOf(openConsoleSession, openConsoleSession.example.answer)],
+  ]);
   const requests = new Map<string, Received[]>();
   const faults: unknown[] = [];
 

@@ -25,7 +25,7 @@ export interface Rendered {
   address(): string;
 }
 
-/** Signs in for the duration of this test, without sending a request. */
+/** Signs in for the duration of this test. */
 async function signIn(role: Role): Promise<void> {
   const operator = { operator_id: operatorId, username: 'ada', role };
   await session.begin({ token: 'token', expires_at: Math.floor(Date.now() / 1000) + 3_600, operator });

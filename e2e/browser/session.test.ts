@@ -71,6 +71,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     page.on('request', (request) => sent.push(request.postData() ?? ''));
     await page.goto(`${tab.url}/agents`);
     const chooser = page.waitForEvent('filechooser');
+    const verified = page.waitForResponse((answer) => answer.url().endsWith('/auth/verify'));
     await tab.press('Tab', page.getByRole('button', { name: 'Open key file' }));
     await page.keyboard.press('Enter');
     await (await chooser).setFiles(keyFile(stage, orchestrator));
@@ -83,10 +84,15 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
       expect(body).not.toContain(secret.toString('hex'));
       expect(body).not.toContain(secret.toString('base64'));
     }
-    // The storage that outlives the page contains no secret.
-    expect(
+    // No script can read the cookie or the token of the sign-in; the storage has only the page key, which needs the cookie.
+    const { token } = (await (await verified).json()) as { token: string };
+    const readable = String(
       await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])'),
-    ).not.toMatch(/token|[0-9a-f]{32}/);
+    );
+    const [cookie] = await page.context().cookies();
+    expect(cookie).toMatchObject({ httpOnly: true, secure: true, sameSite: 'Strict', path: '/' });
+    for (const hidden of [token, cookie?.value, secret.toString('hex'), secret.toString('base64')])
+      expect(readable).not.toContain(hidden);
   });
 
   test('a sign-in link from the CLI works once', async ({ tab, stage, orchestrator }) => {
@@ -104,8 +110,11 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await tab.page.keyboard.press('Enter');
     await tab.page.getByRole('navigation', { name: 'Main' }).waitFor();
     expect(tab.page.url()).toBe(`${tab.url}/`);
-    // Opens the same link again, in a signed-out tab.
+    // Opens the same link again, after a sign-out.
     tab.watch.expects(/40\d.*redeem|40\d \(/);
+    await tab.page.getByRole('button', { name: 'Signed in as ada' }).click();
+    await tab.page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await tab.page.getByRole('button', { name: 'Open key file' }).waitFor();
     await tab.page.goto('about:blank');
     await tab.page.goto(link);
     await tab.page.getByRole('alert').waitFor();
@@ -210,8 +219,9 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await page.getByRole('button', { name: 'bob' }).waitFor();
     await editor.waitFor();
     expect(await editor.innerText()).not.toContain('half');
-    const { events } = await orchestrator.call(listAudit, { query: { category: 'auth', limit: '2' } });
+    const { events } = await orchestrator.call(listAudit, { query: { category: 'auth', limit: '3' } });
     expect(events.map(({ event_type, actor }) => `${event_type} ${actor.name}`)).toEqual([
+      'auth.console_opened bob',
       'auth.signed_out ada',
       'auth.signed_in bob',
     ]);

@@ -1,10 +1,9 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createClient } from '@muster/protocol/client';
-import { logout, webLogin } from '@muster/protocol/http';
+import type { Client } from '@muster/protocol/client';
+import { endSession, listSessions, webLogin } from '@muster/protocol/http';
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { root } from '../../tools/suite/cli.ts';
-import { transportTo } from '../client.ts';
 import { eventually } from '../eventually.ts';
 import type { Orchestrator } from '../stage.ts';
 import { PageWatch } from './watch.ts';
@@ -18,8 +17,6 @@ export class Tab {
   readonly watch: PageWatch;
   readonly #context: BrowserContext;
   readonly #orchestrator: Orchestrator;
-  /** Session token of the most recent authenticated request; null before the first one. */
-  #token: string | null = null;
 
   private constructor(context: BrowserContext, page: Page, watch: PageWatch, orchestrator: Orchestrator) {
     this.#context = context;
@@ -44,16 +41,15 @@ export class Tab {
     await context.tracing.start({ snapshots: true });
     const page = await context.newPage();
     const watch = await PageWatch.start(page, () => orchestrator.url);
-    const tab = new Tab(context, page, watch, orchestrator);
-    page.on('request', (request) => {
-      tab.#token = request.headers().authorization?.replace('Bearer ', '') ?? tab.#token;
-    });
-    return tab;
+    return new Tab(context, page, watch, orchestrator);
   }
 
-  /** Opens a page with a one-time sign-in link, and confirms the sign-in by keyboard. */
-  async signIn(path = '/'): Promise<void> {
-    const { url } = await this.#orchestrator.call(webLogin, {});
+  /**
+   * Opens a page with a one-time sign-in link, and confirms the sign-in by keyboard.
+   * @param call the operator's client
+   */
+  async signIn(path = '/', call: Client = this.#orchestrator.call): Promise<void> {
+    const { url } = await call(webLogin, {});
     await this.page.goto(`${this.#orchestrator.url}${path}${new URL(url).hash}`);
     await this.page.getByRole('heading', { name: /^Sign in as .+\?$/ }).waitFor();
     await this.press('Tab', this.page.getByRole('button', { name: 'Sign in', exact: true }));
@@ -61,10 +57,7 @@ export class Tab {
     await this.page.getByRole('button', { name: 'Search or go to' }).waitFor();
   }
 
-  /**
-   * Navigates inside the console. The page keeps the session token in memory, so loading a URL would lose the sign-in
-   * session.
-   */
+  /** Navigates inside the console, without loading it again. */
   async go(path: string): Promise<void> {
     await this.page.evaluate(`__TSR_ROUTER__.history.push(${JSON.stringify(path)})`);
   }
@@ -74,16 +67,13 @@ export class Tab {
     return (await this.page.evaluate('Object.keys(__TSR_ROUTER__.routesByPath)')) as string[];
   }
 
-  /** Revokes the sign-in session on the orchestrator, without notifying the page. */
+  /** Ends the newest console session on the orchestrator, from another session of the same operator. */
   async endSession(): Promise<void> {
-    const certificate = () => readFileSync(join(this.#orchestrator.dataDir, 'api.crt'), 'utf8');
-    const call = createClient({
-      url: this.url,
-      token: async () => this.#token,
-      transport: transportTo(certificate),
-    });
+    const { call } = this.#orchestrator;
     this.watch.expects(/^answered 401: /, /^console: .* status of 401 /);
-    await call(logout, {});
+    const newest = (await call(listSessions, {})).find(({ kind }) => kind === 'console');
+    if (newest === undefined) throw new Error('there is no console session');
+    await call(endSession, { params: { id: newest.id } });
   }
 
   /** Resolves when no request is pending and the page shows no placeholder. */

@@ -82,7 +82,10 @@ export async function openDomain(
     ...(comparesSent ? {} : { sentNames: async () => null }),
   };
   const links = createAgentLinks(context, refusals, pending, async () => {}, liveOutput, rules);
-  const signInRules = { tokenLifeSecs, requireBound, isOwnServer: (server: string) => server === ownServer };
+  const signInRules = {
+    ...{ tokenLifeSecs, requireBound, consoleIdleSecs: 43_200, consoleLifeSecs: 604_800 },
+    isOwnServer: (server: string) => server === ownServer,
+  };
   const conductor = createRunConductor(context, { maxConcurrent: 1000 });
   return {
     context,

@@ -25,12 +25,14 @@ import { overviewHandlers } from '../src/http/routes/overview.ts';
 import { reconcileHandlers } from '../src/http/routes/reconcile.ts';
 import { runHandlers } from '../src/http/routes/runs.ts';
 import { secretHandlers } from '../src/http/routes/secrets.ts';
+import { sessionHandlers } from '../src/http/routes/sessions.ts';
 import { settingsHandlers } from '../src/http/routes/settings.ts';
 import { stateHandlers } from '../src/http/routes/state.ts';
 import { statusHandlers } from '../src/http/routes/status.ts';
 import { tagHandlers } from '../src/http/routes/tags.ts';
 import { terminalHandlers } from '../src/http/routes/terminals.ts';
 import { windowHandlers } from '../src/http/routes/windows.ts';
+import { SessionCookie } from '../src/http/server/authentication.ts';
 import { recordRefused } from '../src/http/server/refused-requests.ts';
 import type { SampleStore } from '../src/store/samples/samples.ts';
 import type { DatabaseFixture } from './databases/databases.ts';
@@ -68,6 +70,7 @@ export function realApiFixture() {
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await uploadModule(context, actor, 'm', moduleText);
     await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
+    const cookie = new SessionCookie('test');
     const app = createApp({
       handlers: {
         ...operatorHandlers(context, domain.signIn, (reached) => reached ?? 'https://muster.example:4748'),
@@ -117,8 +120,10 @@ export function realApiFixture() {
           disk: () => null,
         }),
         ...secretHandlers(context),
+        ...sessionHandlers(domain.signIn, cookie),
       },
       sessions: domain.signIn,
+      cookie,
       refused: recordRefused(domain.refusals),
       log: pino({ level: 'silent' }),
       version: '0.0.0',

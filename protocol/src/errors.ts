@@ -190,6 +190,18 @@ export const errorKinds = {
     'No such terminal session',
     'List the terminal sessions with `muster terminal list`.',
   ),
+  session_token_required: kind(
+    403,
+    false,
+    'The request requires a session token',
+    'Sign in with `muster`. The session of a browser cannot become a token.',
+  ),
+  session_not_found: kind(
+    404,
+    false,
+    'No such sign-in session',
+    'List your sign-in sessions with `muster sessions list`.',
+  ),
   secret_not_found: kind(404, false, 'No such secret', 'List the secrets with `muster secrets list`.'),
   enrolment_token_not_found: kind(
     404,

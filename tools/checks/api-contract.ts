@@ -129,6 +129,9 @@ GET /status anyone > 200 status protocol_version public_key version
 const beyond = `
 POST /auth/logout operator > 204
 POST /auth/renew operator > 200 token expires_at
+GET /auth/sessions operator > 200 id kind current signed_in_at last_used_at expires_at user_agent address
+DELETE /auth/sessions operator > 200 ended
+DELETE /auth/sessions/{id} operator > 204 ! 404
 GET /auth/session operator > 200 operator_id username role
 POST /auth/web-login operator > 200 code url
 POST /auth/web-login/redeem anyone < code > 200 token expires_at

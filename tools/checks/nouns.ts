@@ -4,8 +4,8 @@ import { basename, join } from 'node:path';
 /** Nouns in the API. Every layer has a file for each noun; `npm run new -- noun NAME` creates these files. */
 const nouns: readonly string[] = [
   ...['agents', 'assignments', 'audit', 'channels', 'discovery', 'drift', 'enrollment', 'events', 'metrics', 'modules'],
-  ...['notifications', 'operations', 'operators', 'overview', 'reconcile', 'runs', 'secrets', 'settings', 'state'],
-  ...['status', 'tags', 'terminals', 'windows'],
+  ...['notifications', 'operations', 'operators', 'overview', 'reconcile', 'runs', 'secrets', 'sessions', 'settings'],
+  ...['state', 'status', 'tags', 'terminals', 'windows'],
   'kinds',
 ];
 
@@ -51,6 +51,7 @@ export const exceptions: Readonly<Record<string, Readonly<Record<string, string>
     [queries]: 'samples have their own store',
     [pages]: 'shown on the page of an agent',
   },
+  sessions: { [protocol]: 'are in operators.ts, with the other routes of the tag Sign-in' },
   state: { [pages]: 'shown on the page of an agent' },
   status: {
     [domain]: 'has no rules: it only reports the state of the process',

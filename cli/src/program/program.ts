@@ -185,6 +185,12 @@ const entries: readonly Entry[] = [
   { name: 'login', group: setup, summary: 'Sign in now', load: () => import('../verbs/operators/login.ts') },
   { name: 'logout', group: setup, summary: 'Sign out', load: () => import('../verbs/operators/logout.ts') },
   {
+    name: 'sessions',
+    group: setup,
+    summary: 'List and end your sign-in sessions',
+    load: () => import('../verbs/operators/sessions.ts'),
+  },
+  {
     name: 'web-login',
     group: setup,
     summary: 'Print a link that signs in to the console as you',

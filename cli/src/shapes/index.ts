@@ -23,6 +23,7 @@ const files: Readonly<Record<string, () => Promise<{ shapes: Shapes }>>> = {
   status: () => import('./setup.ts'),
   login: () => import('./setup.ts'),
   logout: () => import('./setup.ts'),
+  sessions: () => import('./setup.ts'),
   operator: () => import('./setup.ts'),
   profile: () => import('./setup.ts'),
   tags: () => import('./records.ts'),

@@ -1,4 +1,10 @@
-import { operatorSchema, removedOperatorSchema, statusSchema, unixSeconds } from '@muster/protocol/http';
+import {
+  operatorSchema,
+  removedOperatorSchema,
+  signInSessionSchema,
+  statusSchema,
+  unixSeconds,
+} from '@muster/protocol/http';
 import { z } from 'zod';
 import { doneTo, prints, type Shapes } from './shape.ts';
 
@@ -17,6 +23,8 @@ export const shapes: Shapes = {
       .extend({ url: z.string(), expires_at: unixSeconds }),
   ),
   logout: prints(z.strictObject({ url: z.string() })),
+  'sessions list': prints(z.array(signInSessionSchema)),
+  'sessions end': prints(z.strictObject({ ended: z.number().describe('number of ended sessions') })),
   'operator init': prints(
     z.strictObject({
       public_key: publicKey,

@@ -1,7 +1,10 @@
 import { ApiError, type Client, createClient, type Transport } from '@muster/protocol/client';
-import { logout, renew } from '@muster/protocol/http';
+import { logout, openConsoleSession, renew } from '@muster/protocol/http';
+import { type Credential, headersOf } from './sign-in/credential.ts';
 import { createServerClock } from './sign-in/server-clock.ts';
-import { createSession } from './sign-in/session.ts';
+import { BrowserSession } from './sign-in/session.ts';
+import { acceptsCookies } from './sign-in/session-cookie.ts';
+import { browserStorage } from './sign-in/stored-session.ts';
 
 /** Sends all of the console's HTTP requests. */
 
@@ -16,11 +19,16 @@ export class Unreachable extends Error {
 /** The orchestrator's clock. Compare timestamps from the API with this clock, not with the browser's. */
 export const serverClock = createServerClock(Date.now);
 
-const send: Transport = async ({ method, url, headers, body, signal, stream }) => {
+type Request = Parameters<Transport>[0];
+
+async function send(
+  { method, url, headers, body, signal, stream }: Request,
+  credentials: RequestCredentials,
+): ReturnType<Transport> {
   let answer: Response;
   try {
     answer = await fetch(url, {
-      ...{ method, headers, cache: 'no-store', credentials: 'omit', redirect: 'error' },
+      ...{ method, headers, cache: 'no-store', credentials, redirect: 'error' },
       ...(body === undefined ? {} : { body }),
       ...(signal ? { signal } : {}),
     });
@@ -36,7 +44,7 @@ const send: Transport = async ({ method, url, headers, body, signal, stream }) =
     text: () => answer.text().catch((error: unknown) => Promise.reject(new Unreachable(error))),
     ...(stream && answer.ok && answer.body ? { body: piecesOf(answer.body) } : {}),
   };
-};
+}
 
 /** Yields the chunks of a stream. Some browsers do not support `for await` on a ReadableStream. */
 async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -52,15 +60,38 @@ async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uin
   }
 }
 
-/** Returns a client that sends this token. */
-export const clientWith = (token: string): Client =>
-  createClient({ url: '', token: async () => token, transport: send });
+const sendWith = (request: Request, credential: Credential): ReturnType<Transport> =>
+  send(
+    { ...request, headers: { ...request.headers, ...headersOf(credential) } },
+    // Without the page key, a request needs no cookie.
+    credential.kind === 'console' ? 'same-origin' : 'omit',
+  );
 
-export const session = createSession({
+/** Returns a client that sends this credential. */
+const clientWith = (credential: Credential): Client =>
+  createClient({ url: '', transport: (request) => sendWith(request, credential) });
+
+/** Returns a client that sends this token. */
+export const clientWithToken = (token: string): Client =>
+  clientWith({ kind: 'token', token, expires_at: Number.POSITIVE_INFINITY });
+
+export const session = new BrowserSession({
   calls: {
-    renew: (token) => clientWith(token)(renew, {}),
-    logout: (token) => clientWith(token)(logout, {}),
+    renew: (token) => clientWithToken(token)(renew, {}),
+    logout: (credential) => clientWith(credential)(logout, {}),
+    async openConsole(token) {
+      if (!acceptsCookies()) return null;
+      // The browser stores the cookie of the response only with these credentials.
+      const exchange = createClient({
+        url: '',
+        token: async () => token,
+        transport: (request) => send(request, 'same-origin'),
+      });
+      const { page_key } = await exchange(openConsoleSession, {});
+      return { kind: 'console', page_key };
+    },
   },
+  storage: browserStorage,
   now: serverClock.now,
   after: (ms, act) => {
     const timer = window.setTimeout(act, ms);
@@ -69,8 +100,8 @@ export const session = createSession({
   isRefusal: (error) => error instanceof ApiError && error.problem.status === 401,
 });
 
-/** Maximum number of tokens to try for one request. */
-const maxTokens = 3;
+/** Maximum number of credentials to try for one request. */
+const maxCredentials = 3;
 
 let listening: Promise<void> = Promise.resolve();
 
@@ -83,20 +114,18 @@ export function delayReadsUntil(open: Promise<void>): void {
 }
 
 /**
- * Sends a request, and repeats it with the next token after a 401. This is safe for every method, because a request
+ * Sends a request, and repeats it with the next credential after a 401. This is safe for every method, because a request
  * that gets a 401 has no effect.
  */
 const sendInSession: Transport = async (request) => {
-  let answer = await send(request);
-  for (let tokens = 1; tokens < maxTokens && answer.status === 401; tokens++) {
-    const { authorization } = request.headers;
-    if (authorization === undefined) break;
-    const token = await session.tokenAfter(authorization.slice('Bearer '.length));
-    if (token === null) break;
-    request = { ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } };
-    answer = await send(request);
+  let credential = await session.credential();
+  for (let tried = 1; credential !== null; tried++) {
+    const answer = await sendWith(request, credential);
+    if (answer.status < 400) session.confirm();
+    if (answer.status !== 401 || tried === maxCredentials) return answer;
+    credential = await session.credentialAfter(credential);
   }
-  return answer;
+  return await send(request, 'omit');
 };
 
 /**
@@ -105,7 +134,6 @@ const sendInSession: Transport = async (request) => {
  */
 export const call: Client = createClient({
   url: '',
-  token: session.token,
   transport: async (request) => {
     if (request.method === 'GET' && !request.stream) await listening;
     return sendInSession(request);
@@ -116,10 +144,10 @@ export const call: Client = createClient({
  * Like `call`, but does not wait for the event stream. The caller must read the data again with `call`, because a
  * change before the stream opens would be missed.
  */
-export const callBeforeEvents: Client = createClient({ url: '', token: session.token, transport: sendInSession });
+export const callBeforeEvents: Client = createClient({ url: '', transport: sendInSession });
 
 /**
  * Calls an API route that requires no sign-in.
  * @throws ApiError or Unreachable
  */
-export const callWithoutSession: Client = createClient({ url: '', transport: send });
+export const callWithoutSession: Client = createClient({ url: '', transport: (request) => send(request, 'omit') });

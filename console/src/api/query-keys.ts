@@ -34,6 +34,7 @@ export const keys = {
   windows: ['windows'],
   notifications: ['notifications'],
   operators: ['operators'],
+  sessions: ['sessions'],
   enrolmentTokens: ['enrolment-tokens'],
   audit: ['audit'],
   retention: ['retention'],

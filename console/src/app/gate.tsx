@@ -17,7 +17,7 @@ export function Gate() {
       {/* Remounts the pages when the operator changes, so that one operator never sees another's unsaved input. */}
       <Shell key={state.person.operator_id} />
       {state.status === 'expired' ? (
-        <ExpiredSessionDialog person={state.person} />
+        <ExpiredSessionDialog person={state.person} other={state.other} />
       ) : (
         <SignInLinkDialog person={state.person} />
       )}

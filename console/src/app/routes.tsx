@@ -54,6 +54,7 @@ const routeTree = root.addChildren([
   page('/channels', () => import('../pages/channels/channels-page.tsx'), 'ChannelsPage'),
   page('/audit', () => import('../pages/audit/audit-page.tsx'), 'AuditPage'),
   page('/operators', () => import('../pages/operators/operators-page.tsx'), 'OperatorsPage'),
+  page('/sessions', () => import('../pages/sessions/sessions-page.tsx'), 'SessionsPage'),
   page('/enrolment', () => import('../pages/enrollment/enrollment-page.tsx'), 'EnrollmentPage'),
   page('/settings', () => import('../pages/settings/settings-page.tsx'), 'SettingsPage'),
 ]);

@@ -1,5 +1,5 @@
-import { Link, Outlet, useLocation, useRouter } from '@tanstack/react-router';
-import { CircleHelp, LogOut, Menu as MenuIcon, Monitor, Moon, Search, Sun } from 'lucide-react';
+import { Link, Outlet, useLocation, useNavigate, useRouter } from '@tanstack/react-router';
+import { CircleHelp, LogOut, Menu as MenuIcon, Monitor, MonitorSmartphone, Moon, Search, Sun } from 'lucide-react';
 import { Dialog as Radix } from 'radix-ui';
 import { lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { session } from '../api/client.ts';
@@ -191,6 +191,7 @@ function LostBanner() {
 function PersonMenu() {
   const person = usePerson();
   const theme = useTheme();
+  const navigate = useNavigate();
   return (
     <Menu
       trigger={
@@ -221,6 +222,12 @@ function PersonMenu() {
         ]}
       />
       <MenuLine />
+      <MenuItem
+        icon={<MonitorSmartphone aria-hidden="true" className="size-4" />}
+        onSelect={() => void navigate({ to: '/sessions' })}
+      >
+        Sessions
+      </MenuItem>
       <MenuItem icon={<LogOut aria-hidden="true" className="size-4" />} onSelect={() => void session.leave()}>
         Sign out
       </MenuItem>

@@ -31,24 +31,34 @@ export function SignInPage() {
   );
 }
 
-/** Opens over the page when the session expires. */
-export function ExpiredSessionDialog({ person }: { readonly person: Person }) {
+/**
+ * Opens over the page when the session expires.
+ * @param other the operator who signed in in another tab, which ended the session
+ */
+export function ExpiredSessionDialog({ person, other }: { readonly person: Person; readonly other: Person | null }) {
   return (
     <Dialog
       open
       persistent
       onOpenChange={() => {}}
-      title="Your session has ended"
+      title={other === null ? 'Your session has ended' : `${other.username} signed in`}
       description={
         <>
+          {other !== null && 'This happened in another tab, and ended your session. '}
           Sign in again as <Text text={person.username} /> to continue; your input is kept. If another operator signs
           in, it is discarded.
         </>
       }
       footer={
-        <Button look="quiet" onClick={() => void session.leave()}>
-          Discard and sign out
-        </Button>
+        other === null ? (
+          <Button look="quiet" onClick={() => void session.leave()}>
+            Discard and sign out
+          </Button>
+        ) : (
+          <Button onClick={session.continueAsOther}>
+            Continue as <Text text={other.username} maxLength={40} />
+          </Button>
+        )
       }
     >
       <SignInForm />

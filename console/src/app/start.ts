@@ -9,9 +9,9 @@ import type { PendingSignIn } from '../api/sign-in/sign-in.ts';
 import { followSignInLinks, linkedSignIn } from './sign-in-link.ts';
 
 /**
- * Starts work that does not need the user interface: sign-in links, the event stream, and the first queries. This chunk
- * runs as soon as it is loaded (vite.config.ts), so that requests are sent while the browser is still loading the other
- * chunks.
+ * Starts work that does not need the user interface: the session of an earlier page, sign-in links, the event stream,
+ * and the first queries. This chunk runs as soon as it is loaded (vite.config.ts), so that requests are sent while the
+ * browser is still loading the other chunks.
  */
 
 /** Requests that start before the page renders, because their responses would delay it. */
@@ -45,6 +45,7 @@ linkedSignIn.subscribe(() => {
   const linked = linkedSignIn.state();
   if (linked?.status === 'pending') earlyQueries[window.location.pathname]?.atLink(linked.pending);
 });
+session.resume();
 followSignInLinks();
 // If it fails, the router imports the page again and shows the error.
 earlyPages[window.location.pathname]?.().catch(() => {});

@@ -15,6 +15,7 @@ import {
   listReconcile,
   listRuns,
   listSecrets,
+  listSessions,
   listTags,
   listTerminals,
   listWindows,
@@ -39,6 +40,7 @@ import { OperatorsPage } from './operators/operators-page.tsx';
 import { ReconcilePage } from './reconcile/reconcile-page.tsx';
 import { RunsPage } from './runs/runs-page.tsx';
 import { SecretsPage } from './secrets/secrets-page.tsx';
+import { SessionsPage } from './sessions/sessions-page.tsx';
 import { TerminalsPage } from './terminals/terminals-page.tsx';
 import { WindowsPage } from './windows/windows-page.tsx';
 
@@ -97,6 +99,10 @@ const cases: readonly Case[] = [
   {
     ...{ name: 'operators', Page: OperatorsPage, route: listOperators, none: [], empty: 'No operators' },
     ...{ full: 'ada', list: ['grid', 'Operators'] },
+  },
+  {
+    ...{ name: 'sessions', Page: SessionsPage, route: listSessions, none: [], empty: 'No sessions' },
+    ...{ full: 'Firefox on Linux', list: ['grid', 'Sessions'] },
   },
   {
     ...{ name: 'enrollment tokens', Page: EnrollmentPage, route: listEnrolmentTokens, none: [] },

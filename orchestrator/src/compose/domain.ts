@@ -136,7 +136,11 @@ function createSignInSessions({ context, settings, addresses, clock }: DomainPar
       isOwnServer: (server: string, loopback: boolean) =>
         addresses.isOwnServer(server, loopback, settings.current.sign_in.origins),
     },
-    { requireBound: ({ sign_in }) => sign_in.require_bound },
+    {
+      requireBound: ({ sign_in }) => sign_in.require_bound,
+      consoleIdleSecs: ({ sign_in }) => sign_in.console_idle_secs,
+      consoleLifeSecs: ({ sign_in }) => sign_in.console_life_secs,
+    },
   );
   return createSignIn(context, refusals, rules, clock);
 }

@@ -33,12 +33,14 @@ import { overviewHandlers } from '../http/routes/overview.ts';
 import { reconcileHandlers } from '../http/routes/reconcile.ts';
 import { runHandlers } from '../http/routes/runs.ts';
 import { secretHandlers } from '../http/routes/secrets.ts';
+import { sessionHandlers } from '../http/routes/sessions.ts';
 import { settingsHandlers } from '../http/routes/settings.ts';
 import { stateHandlers } from '../http/routes/state.ts';
 import { statusHandlers } from '../http/routes/status.ts';
 import { tagHandlers } from '../http/routes/tags.ts';
 import { terminalHandlers } from '../http/routes/terminals.ts';
 import { windowHandlers } from '../http/routes/windows.ts';
+import { SessionCookie } from '../http/server/authentication.ts';
 import type { Handlers } from '../http/server/handlers.ts';
 import { refuseGrowth } from '../http/server/low-disk.ts';
 import type { Rates } from '../http/server/rate.ts';
@@ -79,9 +81,11 @@ export async function createHttp(parts: HttpParts): Promise<FastifyInstance> {
       return null;
     },
   );
+  const cookie = new SessionCookie(parts.identity.publicKey.toString('hex').slice(0, 16));
   const app: FastifyInstance = createApp({
-    handlers: createHandlers(parts, install.size > 0),
+    handlers: { ...createHandlers(parts, install.size > 0), ...sessionHandlers(domain.signIn, cookie) },
     sessions: domain.signIn,
+    cookie,
     terminals: domain.terminals,
     clock,
     refused: recordRefused(domain.refusals),
@@ -126,7 +130,10 @@ export const ratesOf = ({ rates }: Config): Rates => ({
   sessionPerSecond: rates.session_per_second,
 });
 
-function createHandlers(parts: HttpParts, hasPackages: boolean): Handlers {
+function createHandlers(
+  parts: HttpParts,
+  hasPackages: boolean,
+): Omit<Handlers, keyof ReturnType<typeof sessionHandlers>> {
   const { domain, store, settings, addresses, identity, dataDir } = parts;
   const { context, health } = domain;
   const publicKey = identity.publicKey.toString('hex');

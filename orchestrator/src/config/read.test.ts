@@ -49,7 +49,12 @@ describe('the configuration', () => {
         trusted_proxies: [],
         runs: { max_concurrent: 1000 },
         rates: { sign_in_per_minute: 60, sign_in_burst: 30, session_per_second: 1000 },
-        sign_in: { require_bound: false, origins: [] },
+        sign_in: {
+          require_bound: false,
+          origins: [],
+          console_idle_secs: 43_200,
+          console_life_secs: 604_800,
+        },
         disk: { reserve: null },
         discovery: { port: 4747 },
         secrets_key_file: null,

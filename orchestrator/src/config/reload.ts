@@ -18,6 +18,8 @@ export const reloadable: readonly string[] = [
   'rates.session_per_second',
   'rates.sign_in_burst',
   'rates.sign_in_per_minute',
+  'sign_in.console_idle_secs',
+  'sign_in.console_life_secs',
   'sign_in.origins',
   'sign_in.require_bound',
   'terminals.idle_limit',

@@ -172,6 +172,20 @@ export const configSchema = z.strictObject({
       .describe(
         'additional origins of this orchestrator for sign-ins, and public keys of proxies, each as tls: followed by the SHA-256 of the key',
       ),
+    console_idle_secs: z
+      .number()
+      .int()
+      .min(60)
+      .max(31_536_000)
+      .default(43_200)
+      .describe('seconds without an open console after which the session of a browser ends'),
+    console_life_secs: z
+      .number()
+      .int()
+      .min(60)
+      .max(31_536_000)
+      .default(604_800)
+      .describe('seconds after the sign-in after which the session of a browser ends'),
   }),
   discovery: section({
     port: z.number().int().min(1).max(65_535).default(4747).describe('UDP port on which agents wait for announcements'),

@@ -14,6 +14,7 @@ import { registerScraping, type Scraped } from './metrics/scraping.ts';
 import { type OpenRoutesOptions, registerOpenRoutes } from './open-routes.ts';
 import { requestIds } from './request-ids.ts';
 import { logRequest, logUpgrade } from './request-log.ts';
+import { SessionCookie } from './server/authentication.ts';
 import { type AnyHandler, type EndpointContext, registerEndpoint } from './server/endpoint.ts';
 import { createFallback } from './server/fallback.ts';
 import type { Handlers, Session, Sessions } from './server/handlers.ts';
@@ -86,6 +87,8 @@ const defaultLimits: Limits = {
 export interface AppOptions extends OpenRoutesOptions {
   readonly handlers: Handlers;
   readonly sessions: Sessions;
+  /** The cookie of console sessions, under the name for this orchestrator. */
+  readonly cookie?: SessionCookie;
   /** Handles terminal WebSockets. If omitted, their routes do not exist. */
   readonly terminals?: TerminalConnections;
   readonly clock?: Clock;
@@ -154,7 +157,7 @@ export function createApp(options: AppOptions): FastifyInstance {
       // Refuses a foreign origin first and then a missing session, as for all requests.
       const judged = Promise.resolve().then(() => {
         refuseForeign(request);
-        return isApi(request) ? admission.findSession('operator', request) : null;
+        return isApi(request) ? admission.findSession(request) : null;
       });
       judged.then(
         () => answerError(log, error, request, reply),
@@ -163,7 +166,8 @@ export function createApp(options: AppOptions): FastifyInstance {
     },
   });
   const onSignedIn = (request: FastifyRequest) => connections.signedIn(request.raw.socket);
-  const admission = new RequestAdmission({ sessions: options.sessions, rates: limits.rates, onSignedIn });
+  const { sessions, cookie = new SessionCookie('session') } = options;
+  const admission = new RequestAdmission({ sessions, cookie, rates: limits.rates, onSignedIn });
   const drain = new AbortController();
   const responses = new StreamingResponses();
   const shared = {
@@ -246,7 +250,7 @@ function hookRequests(
       if (!answerUnknown(request, reply)) done(fallback(pathOf(request)));
     } else
       Promise.resolve()
-        .then(() => admission.findSession('operator', request))
+        .then(() => admission.findSession(request))
         .then(() => done(fallback(pathOf(request))), done);
   });
 }

@@ -7,7 +7,7 @@ import { putOneTag } from '../domain/agents/tags.ts';
 import { createAssignment } from '../domain/modules/assignments.ts';
 import { uploadModule } from '../domain/modules/modules.ts';
 import { startUpkeep } from '../schedule/upkeep.ts';
-import { insertSession } from '../store/queries/operators.ts';
+import { insertSession } from '../store/queries/sessions.ts';
 import { statement } from '../store/transaction.ts';
 import { operationHandlers } from './routes/operations.ts';
 import { runHandlers } from './routes/runs.ts';
@@ -39,6 +39,7 @@ async function open(fixture: DatabaseFixture) {
         ...{ token_hash: session.token_hash, operator_id: actor.id, signed_in_at: 0, created_at: 0 },
         expires_at: 2 ** 40,
         bound: 1,
+        ...{ session_id: 's', kind: 'token', last_used_at: null, user_agent: null, address: null },
       }),
     ],
   });

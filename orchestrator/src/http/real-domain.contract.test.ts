@@ -17,6 +17,9 @@ import { submitOperation } from '../domain/operations/operations.ts';
 
 /** Tests the routes with the real domain and a real database. Every response is validated against its schema. */
 
+/** Routes that end the session of the request. */
+const endsSession: readonly string[] = ['logout', 'renew', 'openConsoleSession', 'endSessions'];
+
 const open = realApiFixture();
 type Opened = RealApi;
 
@@ -119,7 +122,7 @@ describeDatabases('the API', (fixture) => {
     const { notifications } = await listNotifications(domain.context, key.id, {});
     made.Notifications = notifications[0]?.id ?? 'x';
     for (const route of [...routes].sort((a, b) => order(a) - order(b))) {
-      if (route.id === 'logout' || route.id === 'renew') continue;
+      if (endsSession.includes(route.id)) continue;
       // This stream does not end. events.contract.test.ts covers it.
       if (route.id === 'followEvents') continue;
       const params = { node_id: agent.id, name: nameOf(route), key: 'role' };
@@ -139,6 +142,7 @@ describeDatabases('the API', (fixture) => {
     expect(refused).toEqual({
       verify: 401, // the signature is not valid
       redeemWebLogin: 401, // the code is not valid
+      endSession: 404, // no such session
       acceptDrift: 409, // the machine is in sync
       cancelOperation: 409,
       removeAgent: 409,
@@ -194,7 +198,7 @@ describeDatabases('the API', (fixture) => {
     });
   };
   // Excludes endless streams, and routes that would end this test's sign-in session.
-  const walked = routes.filter(({ id, media }) => id !== 'logout' && id !== 'renew' && media === undefined);
+  const walked = routes.filter(({ id, media }) => !endsSession.includes(id) && media === undefined);
   /** Reports whether a route may respond with this code because of a failure outside the process. */
   const mayFail = (route: Route, code: string) =>
     errorsOf(route).includes(code as ErrorCode) && !['internal', 'storage_unavailable', 'storage_full'].includes(code);

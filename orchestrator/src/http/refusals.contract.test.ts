@@ -150,7 +150,7 @@ describeDatabases('recorded refusals', (fixture) => {
     for (let at = 0; at < attempts; at++) {
       const from = { ip: ip(at), loopback: false };
       await domain.signIn.challenge(at.toString(16).padStart(64, '0'), false, from).catch(() => {});
-      await domain.signIn.redeem(`code ${at}`, ip(at)).catch(() => {});
+      await domain.signIn.redeem(`code ${at}`, from).catch(() => {});
       if (at % 10 === 0) await domain.signIn.verify(key.hex, wrongSignature, null, from).catch(() => {});
       await domain.links.refused(
         { code: 'signature_invalid', message: `no ${at}`, retry_after_secs: null },

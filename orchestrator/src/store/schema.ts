@@ -35,6 +35,15 @@ export interface SessionsTable {
   signed_in_at: number;
   /** 1 if the signed challenge named this server, otherwise 0. Renewals do not change it. */
   bound: number;
+  /** Public id. Null if a release before version 22 of the schema created the session. Renewals do not change it. */
+  session_id: string | null;
+  /** `console`: the session of a browser, which has a cookie. */
+  kind: 'token' | 'console';
+  /** Written at most every few minutes; null before the first write. */
+  last_used_at: number | null;
+  /** From the sign-in: untrusted, at most 256 characters. */
+  user_agent: string | null;
+  address: string | null;
 }
 
 export interface AgentsTable {

@@ -125,7 +125,7 @@ export const renew = route({
   description: 'Possible until 12 hours after the sign-in. The old token becomes invalid.',
   access: 'operator',
   answers: { 200: tokenSchema },
-  errors: [],
+  errors: ['session_token_required'],
   example: { answer: tokenExample },
 });
 
@@ -154,7 +154,7 @@ export const webLogin = route({
     'The code is valid once, for 60 seconds, and not longer than this session. `url` is the link to open. Its fragment contains the code, because browsers do not send fragments to servers.',
   access: 'operator',
   answers: { 200: z.strictObject({ code: z.string(), url: z.string() }).meta({ id: 'WebLogin' }) },
-  errors: [],
+  errors: ['session_token_required'],
   example: {
     answer: { code: webCodeExample, url: `https://muster.example:4748/login#code=${webCodeExample}` },
   },
@@ -171,6 +171,109 @@ export const redeemWebLogin = route({
   answers: { 200: signedInSchema },
   errors: ['login_code_invalid'],
   example: { body: { code: webCodeExample }, answer: signedInExample },
+});
+
+/**
+ * Header with the page key of a console session. The console keeps the key in the storage of its origin, because a
+ * browser sends a cookie to every port of a host.
+ */
+export const pageKeyHeader = 'muster-page-key';
+
+export const consoleSessionSchema = z
+  .strictObject({
+    page_key: z
+      .string()
+      .describe('to be sent in the header `Muster-Page-Key` of every request that the cookie authenticates'),
+    expires_at: unixSeconds.describe('at the latest; earlier if the session is not used'),
+    operator: sessionSchema,
+  })
+  .meta({ id: 'ConsoleSession' });
+
+const pageKeyExample = 'Zr0qkUu3ZVwYzN2m1yJ8w5v4b7c9d0e1f2g3h4i5qT3';
+
+export const openConsoleSession = route({
+  id: 'openConsoleSession',
+  method: 'POST',
+  path: '/auth/cookie',
+  tag: 'Sign-in',
+  summary: 'Exchange a session token for the cookie of a console session',
+  description:
+    'For the console. The token becomes invalid. The response sets a cookie that scripts cannot read. The cookie is accepted only with the page key, and only from the console’s own pages. The session ends after `sign_in.console_idle_secs` without a request, and at the latest after `sign_in.console_life_secs`. A console session cannot be exchanged for a token.',
+  access: 'operator',
+  answers: { 200: consoleSessionSchema },
+  errors: ['session_token_required'],
+  example: {
+    answer: {
+      page_key: pageKeyExample,
+      expires_at: 1795604800,
+      operator: { operator_id: operatorId, username: 'ada', role: 'admin' },
+    },
+  },
+});
+
+export const signInSessionSchema = z
+  .strictObject({
+    id: z.string(),
+    kind: z.enum(['token', 'console']).describe('`console` is a browser with a cookie'),
+    current: z.boolean().describe('whether this request belongs to the session'),
+    signed_in_at: unixSeconds,
+    last_used_at: unixSeconds.nullable().describe('accurate to five minutes; null: not used since the first minutes'),
+    expires_at: unixSeconds.describe('of a console session: unless it is used'),
+    user_agent: z.string().nullable().describe('program that signed in, as it calls itself'),
+    address: z.string().nullable().describe('address that signed in'),
+  })
+  .meta({ id: 'SignInSession' });
+
+const sessionExample: z.output<typeof signInSessionSchema> = {
+  id: '01JD1XM3Z3T8Y4E2W6R5Q7P9AB',
+  kind: 'console',
+  current: true,
+  signed_in_at: 1795000000,
+  last_used_at: 1795000600,
+  expires_at: 1795043800,
+  user_agent: 'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0',
+  address: '192.0.2.7',
+};
+
+export const listSessions = route({
+  id: 'listSessions',
+  method: 'GET',
+  path: '/auth/sessions',
+  tag: 'Sign-in',
+  summary: 'List your sign-in sessions, newest first',
+  access: 'operator',
+  query: z.strictObject(pageQuery(1000, 1000)),
+  paged: true,
+  answers: { 200: z.array(signInSessionSchema) },
+  errors: [],
+  example: { answer: [sessionExample] },
+});
+
+export const endSession = route({
+  id: 'endSession',
+  method: 'DELETE',
+  path: '/auth/sessions/{id}',
+  tag: 'Sign-in',
+  summary: 'End one of your sign-in sessions',
+  description: 'Ends its event streams and terminal connections, too, before the response.',
+  access: 'operator',
+  params: z.strictObject({ id: z.string() }),
+  answers: { 204: null },
+  errors: ['session_not_found'],
+  example: { params: { id: sessionExample.id } },
+});
+
+export const endSessions = route({
+  id: 'endSessions',
+  method: 'DELETE',
+  path: '/auth/sessions',
+  tag: 'Sign-in',
+  summary: 'End all your sign-in sessions, including this one',
+  description: 'Also revokes your web login codes.',
+  access: 'operator',
+  answers: { 200: z.strictObject({ ended: z.int() }).meta({ id: 'EndedSessions' }) },
+  errors: [],
+  example: { answer: { ended: 3 } },
 });
 
 export const listOperators = route({

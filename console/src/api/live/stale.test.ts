@@ -4,7 +4,7 @@ import { keys } from '../query-keys.ts';
 import { categories, messageOf, staleAfter } from './stale.ts';
 
 /** Event categories that affect only the audit log and notifications. */
-const changeNothing = ['auth', 'discovery'];
+const changeNothing = ['discovery'];
 
 const eventOf = (event_type: string) =>
   ({ event_type, target: { type: 'thing', id: 'id-1', name: 'name-1' }, metadata: {} }) as unknown as AuditEvent;

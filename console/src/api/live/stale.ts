@@ -127,6 +127,8 @@ function byCategory({ event_type, target }: AuditEvent): readonly Key[] {
       return [keys.windows];
     case 'operator':
       return [keys.operators];
+    case 'auth':
+      return [keys.sessions];
     case 'enrolment':
       return [keys.enrolmentTokens];
     case 'audit':

@@ -1,30 +1,59 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createSession, type Person, SessionEnded, type SignedIn, type Token } from './session.ts';
+import { type Credential, type StoredSession, secretOf } from './credential.ts';
+import { BrowserSession, type Person, SessionEnded, type SignedIn, type Token } from './session.ts';
+import { parse, type SessionStorage } from './stored-session.ts';
 
 const ada: Person = { operator_id: 'a'.repeat(32), username: 'ada', role: 'admin' };
 const bob: Person = { operator_id: 'b'.repeat(32), username: 'bob', role: 'operator' };
 const refusal = new Error('401');
 
+/** A browser's storage. Each tab reads and writes the same session, and the others are notified. */
+function createBrowser() {
+  let stored: StoredSession | null = null;
+  const tabs: { readonly notify: (session: StoredSession | null) => void }[] = [];
+  const openStorage = (): SessionStorage => {
+    const tab = { notify: (_: StoredSession | null) => {} };
+    tabs.push(tab);
+    const become = (next: StoredSession | null) => {
+      if (next === stored) return;
+      stored = next;
+      for (const other of tabs) if (other !== tab) other.notify(next);
+    };
+    return {
+      read: () => stored,
+      write: become,
+      clear: () => become(null),
+      subscribe: (listener) => {
+        tab.notify = listener;
+      },
+    };
+  };
+  return { openStorage };
+}
+
 /**
  * Creates a session that uses a fake clock and sends requests that the test resolves.
  * @param renews whether renewals succeed immediately
+ * @param browser if given, accepts cookies, and the session is in its storage
  */
-function underTest(renews = false) {
+function underTest(renews = false, browser: ReturnType<typeof createBrowser> | null = null) {
   let now = 1_000_000_000;
   let timers: { at: number; act: () => void }[] = [];
   const renewals: { token: string; resolve: (token: Token) => void; reject: (error: unknown) => void }[] = [];
   const left: string[] = [];
   const refused = new Set<string>();
-  const session = createSession({
+  const session = new BrowserSession({
     calls: {
       renew: async (token) => {
         if (refused.has(token)) throw refusal;
         if (renews) return { token: `${token}+`, expires_at: now / 1000 + 100 };
         return await new Promise((resolve, reject) => renewals.push({ token, resolve, reject }));
       },
-      logout: async (token) => void left.push(token),
+      logout: async (credential) => void left.push(secretOf(credential)),
+      openConsole: async (token) => browser && { kind: 'console', page_key: `key of ${token}` },
     },
+    storage: (browser ?? createBrowser()).openStorage(),
     now: () => now,
     after: (ms, act) => {
       const timer = { at: now + ms, act };
@@ -58,14 +87,19 @@ function underTest(renews = false) {
     expires_at: Math.floor(now / 1000) + seconds,
     operator: name.startsWith('bob') ? bob : ada,
   });
-  return { session, renewals, left, refused, pass, sleep, token };
+  const sent = async () => textOf(await session.credential());
+  const sentAfter = async (name: string) => textOf(await session.credentialAfter(credentialOf(name)));
+  return { session, renewals, left, refused, pass, sleep, token, sent, sentAfter };
 }
+const textOf = (credential: Credential | null) => credential && secretOf(credential);
+const credentialOf = (name: string): Credential =>
+  name.startsWith('key of') ? { kind: 'console', page_key: name } : { kind: 'token', token: name, expires_at: 0 };
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 const stateOf = async (promise: Promise<unknown>) =>
   Promise.race([promise.then(String, (error: Error) => error.name), settle().then(() => 'waits')]);
 
 test('renews a token at three quarters of its lifetime', async () => {
-  const { session, renewals, pass, token } = underTest();
+  const { session, renewals, pass, token, sent } = underTest();
   await session.begin(token('ada-1'));
   await pass(2_690_000);
   expect(renewals).toHaveLength(0);
@@ -73,20 +107,20 @@ test('renews a token at three quarters of its lifetime', async () => {
   expect(renewals.map(({ token: name }) => name)).toEqual(['ada-1']);
   renewals[0]?.resolve(token('ada-2'));
   await settle();
-  expect(await session.token()).toBe('ada-2');
+  expect(await sent()).toBe('ada-2');
 });
 
 test('returns the new token for a request that was refused during a renewal', async () => {
-  const { session, renewals, pass, token } = underTest();
+  const { session, renewals, pass, token, sentAfter } = underTest();
   await session.begin(token('ada-1'));
   await pass(2_700_000);
-  const next = [session.tokenAfter('ada-1'), session.tokenAfter('ada-1')];
+  const next = [sentAfter('ada-1'), sentAfter('ada-1')];
   expect(await stateOf(Promise.race(next))).toBe('waits');
   renewals[0]?.resolve(token('ada-2'));
   expect(await Promise.all(next)).toEqual(['ada-2', 'ada-2']);
   expect(session.state().status).toBe('live');
   // A request that is refused even later also gets the new token.
-  expect(await session.tokenAfter('ada-1')).toBe('ada-2');
+  expect(await sentAfter('ada-1')).toBe('ada-2');
   expect(session.state().status).toBe('live');
 });
 
@@ -101,16 +135,16 @@ test('retries a renewal that got no response, and expires after a refused renewa
   expect(session.state().status).toBe('live');
   renewals[1]?.reject(refusal);
   await pass(0);
-  expect(session.state()).toEqual({ status: 'expired', person: ada });
+  expect(session.state()).toEqual({ status: 'expired', person: ada, other: null });
 });
 
 test.each([
   ['hours ahead', -5 * 3600],
   ['hours behind', 5 * 3600],
 ])('signs in and does not renew in a loop if the browser clock is %s', async (_, seconds) => {
-  const { session, renewals, pass, token } = underTest();
+  const { session, renewals, pass, token, sent } = underTest();
   await session.begin(token('ada-1', seconds));
-  expect(await session.token()).toBe('ada-1');
+  expect(await sent()).toBe('ada-1');
   for (let second = 0; second < 60; second++) {
     await pass(1_000);
     renewals.at(-1)?.resolve(token('ada-1', seconds));
@@ -129,11 +163,11 @@ test('renews the token soon after the computer wakes up', async () => {
 });
 
 test('resumes waiting requests once, when the same operator signs in again', async () => {
-  const { session, token } = underTest();
+  const { session, token, sent, sentAfter } = underTest();
   await session.begin(token('ada-1'));
   let forgotten = 0;
   session.onForget(() => forgotten++);
-  const next = [session.tokenAfter('ada-1'), session.tokenAfter('ada-1'), session.token()];
+  const next = [sentAfter('ada-1'), sentAfter('ada-1'), sent()];
   await settle();
   expect(session.state().status).toBe('expired');
   await session.begin(token('ada-2'));
@@ -142,11 +176,11 @@ test('resumes waiting requests once, when the same operator signs in again', asy
 });
 
 test("never sends an operator's request with another operator's token", async () => {
-  const { session, token } = underTest();
+  const { session, token, sent, sentAfter } = underTest();
   await session.begin(token('ada-1'));
   const seen: string[] = [];
   session.onForget(() => seen.push(session.state().status));
-  const waits = session.tokenAfter('ada-1');
+  const waits = sentAfter('ada-1');
   await settle();
   const bobs = session.begin(token('bob-1'));
   await expect(waits).rejects.toThrow(SessionEnded);
@@ -154,41 +188,41 @@ test("never sends an operator's request with another operator's token", async ()
   // The data was cleared before the state changed, so the second operator never saw it.
   expect(seen).toEqual(['expired']);
   // The first operator's pending request fails when its response arrives.
-  await expect(session.tokenAfter('ada-1')).rejects.toThrow(SessionEnded);
-  expect(await session.token()).toBe('bob-1');
+  await expect(sentAfter('ada-1')).rejects.toThrow(SessionEnded);
+  expect(await sent()).toBe('bob-1');
 });
 
 test('remains signed out after a sign-out during a sign-in', async () => {
-  const { session, left, token } = underTest();
+  const { session, left, token, sent } = underTest();
   await session.begin(token('ada-1'));
   const late = session.begin(token('ada-2'));
   const leaving = session.leave();
   await expect(late).rejects.toThrow(SessionEnded);
   await leaving;
   expect(session.state()).toEqual({ status: 'signed_out', why: 'left' });
-  expect(await session.token()).toBeNull();
+  expect(await sent()).toBeNull();
   expect(left.toSorted()).toEqual(['ada-1', 'ada-2']);
 });
 
 test("revokes the previous session on a new sign-in and continues the same operator's requests", async () => {
-  const { session, left, token } = underTest();
+  const { session, left, token, sentAfter } = underTest();
   await session.begin(token('ada-1'));
   await session.begin(token('ada-2'));
   expect(left).toEqual(['ada-1']);
-  expect(await session.tokenAfter('ada-1')).toBe('ada-2');
+  expect(await sentAfter('ada-1')).toBe('ada-2');
   await session.begin(token('bob-1'));
   expect(left).toEqual(['ada-1', 'ada-2']);
-  await expect(session.tokenAfter('ada-2')).rejects.toThrow(SessionEnded);
+  await expect(sentAfter('ada-2')).rejects.toThrow(SessionEnded);
 });
 
 test('revokes a token whose renewal completes after the sign-out', async () => {
-  const { session, renewals, left, pass, token } = underTest();
+  const { session, renewals, left, pass, token, sent } = underTest();
   await session.begin(token('ada-1'));
   await pass(2_700_000);
   await session.leave();
   renewals[0]?.resolve(token('ada-2'));
   await settle();
-  expect(await session.token()).toBeNull();
+  expect(await sent()).toBeNull();
   expect(left).toEqual(['ada-1', 'ada-2']);
   await pass(4_000_000);
   expect(renewals).toHaveLength(1);
@@ -201,7 +235,7 @@ test('never reuses a refused token and settles every request once, in any order 
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-      const { session, pass, refused, token: fresh } = underTest(true);
+      const { session, pass, refused, token: fresh, sent, sentAfter } = underTest(true);
       const begin = (name: string) => session.begin(fresh(name, 100));
       let signIns = 0;
       let requests = 0;
@@ -212,11 +246,11 @@ test('never reuses a refused token and settles every request once, in any order 
         else if (what === 'leave') await session.leave();
         else if (what === 'refuse' && last !== null) {
           refused.add(last);
-          void session.tokenAfter(last).catch(() => {});
+          void sentAfter(last).catch(() => {});
         } else if (what === 'ask') {
           requests++;
           const before = new Set(refused);
-          void session.token().then(
+          void sent().then(
             (token) => {
               settled++;
               if (token !== null) {
@@ -238,4 +272,110 @@ test('never reuses a refused token and settles every request once, in any order 
     }),
     { numRuns: 200 },
   );
+});
+
+test('continues the session after a reload, and in a new tab', async () => {
+  const browser = createBrowser();
+  const first = underTest(false, browser);
+  await first.session.begin(first.token('ada-1'));
+  expect(await first.sent()).toBe('key of ada-1');
+  const reloaded = underTest(false, browser);
+  reloaded.session.resume();
+  expect(reloaded.session.state()).toEqual({ status: 'live', person: ada });
+  expect(await reloaded.sent()).toBe('key of ada-1');
+  expect(first.left).toEqual([]);
+});
+
+test('shows the sign-in page if the session ended before the reload, and asks to sign in again if it ends later', async () => {
+  const browser = createBrowser();
+  const first = underTest(false, browser);
+  await first.session.begin(first.token('ada-1'));
+  const reloaded = underTest(false, browser);
+  reloaded.session.resume();
+  expect(await reloaded.sentAfter('key of ada-1')).toBeNull();
+  expect(reloaded.session.state()).toEqual({ status: 'signed_out', why: 'new' });
+  const used = underTest(false, browser);
+  used.session.resume();
+  used.session.confirm();
+  expect(await stateOf(used.sentAfter('key of ada-1'))).toBe('waits');
+  expect(used.session.state()).toEqual({ status: 'expired', person: ada, other: null });
+});
+
+test('signs out and in together with other tabs', async () => {
+  const browser = createBrowser();
+  const [one, other] = [underTest(false, browser), underTest(false, browser)];
+  for (const { session } of [one, other]) session.resume();
+  let forgotten = 0;
+  other.session.onForget(() => forgotten++);
+  await one.session.begin(one.token('ada-1'));
+  expect(other.session.state()).toEqual({ status: 'live', person: ada });
+  expect(await other.sent()).toBe('key of ada-1');
+  forgotten = 0;
+  await one.session.leave();
+  expect(other.session.state()).toEqual({ status: 'signed_out', why: 'left' });
+  expect(await other.sent()).toBeNull();
+  expect(forgotten).toBe(1);
+  // Only the tab in which the operator signed out sends the request.
+  expect([one.left, other.left]).toEqual([['key of ada-1'], []]);
+});
+
+test('keeps the page of an operator when another one signs in in another tab', async () => {
+  const browser = createBrowser();
+  const [adas, bobs] = [underTest(false, browser), underTest(false, browser)];
+  for (const { session } of [adas, bobs]) session.resume();
+  await adas.session.begin(adas.token('ada-1'));
+  let forgotten = 0;
+  adas.session.onForget(() => forgotten++);
+  await bobs.session.begin(bobs.token('bob-1'));
+  expect(bobs.left).toEqual(['key of ada-1']);
+  expect(adas.session.state()).toEqual({ status: 'expired', person: ada, other: bob });
+  const waits = adas.sent();
+  expect(await stateOf(waits)).toBe('waits');
+  expect(forgotten).toBe(0);
+  // The operator discards the page: the request that waited is never sent as bob.
+  adas.session.continueAsOther();
+  await expect(waits).rejects.toThrow(SessionEnded);
+  expect(forgotten).toBe(1);
+  expect(adas.session.state()).toEqual({ status: 'live', person: bob });
+  expect(await adas.sent()).toBe('key of bob-1');
+});
+
+test('continues with the session of another tab if its notification arrives late', async () => {
+  const browser = createBrowser();
+  const [one, other] = [underTest(false, browser), underTest(false, browser)];
+  await one.session.begin(one.token('ada-1'));
+  other.session.resume();
+  other.session.confirm();
+  const late = browser.openStorage();
+  late.subscribe(() => {});
+  const again = { person: ada, credential: credentialOf('key of ada-2') };
+  late.read = () => again;
+  const third = underTest(false, { openStorage: () => ({ ...late, subscribe: () => {} }) });
+  await third.session.begin(third.token('ada-1'));
+  expect(await third.sentAfter('key of ada-1')).toBe('key of ada-2');
+  expect(third.session.state().status).toBe('live');
+});
+
+test('sends no request with a credential that is being replaced', async () => {
+  const browser = createBrowser();
+  const { session, sent, left, token } = underTest(false, browser);
+  await session.begin(token('ada-1'));
+  const again = session.begin(token('ada-2'));
+  await Promise.resolve();
+  const next = sent();
+  await again;
+  expect(left).toEqual(['key of ada-1']);
+  expect(await next).toBe('key of ada-2');
+});
+
+test.each([
+  'null',
+  '{',
+  '[]',
+  '{"person":{"operator_id":"a","username":"ada","role":"root"},"credential":{"kind":"console","page_key":"k"}}',
+  '{"person":{"operator_id":"a","username":["ada"],"role":"admin"},"credential":{"kind":"console","page_key":"k"}}',
+  '{"person":{"operator_id":"a","username":"ada","role":"admin"},"credential":{"kind":"console"}}',
+  '{"person":{"operator_id":"a","username":"ada","role":"admin"},"credential":{"kind":"token","token":"t"}}',
+])('ignores the stored session %s', (text) => {
+  expect(parse(text)).toBeNull();
 });

@@ -3,7 +3,7 @@ import { redeemWebLogin } from '@muster/protocol/http';
 import { serverOfOrigin } from '@muster/protocol/sign-in';
 import { hexOf } from '../../../../client/src/bytes.ts';
 import { signIn } from '../../../../client/src/sign-in.ts';
-import { callWithoutSession, clientWith, session } from '../client.ts';
+import { callWithoutSession, clientWithToken, session } from '../client.ts';
 import type { Person } from './session.ts';
 
 /** Signs in with a link from `muster web-login` or with a key file. */
@@ -17,7 +17,7 @@ export async function redeemCode(code: string): Promise<PendingSignIn> {
   const signedIn = await callWithoutSession(redeemWebLogin, { body: { code } });
   return {
     person: signedIn.operator,
-    call: clientWith(signedIn.token),
+    call: clientWithToken(signedIn.token),
     begin: () => session.begin(signedIn),
     refuse: () => session.end(signedIn),
   };

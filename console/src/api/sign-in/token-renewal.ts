@@ -6,14 +6,12 @@ export interface Token {
   readonly expires_at: number;
 }
 
-/** Requests that revoke or renew a session, each sent with the given token. */
-export interface SessionCalls {
-  renew(token: string): Promise<Token>;
-  logout(token: string): Promise<void>;
-}
-
 export interface RenewalParts {
-  readonly calls: SessionCalls;
+  readonly calls: {
+    renew(token: string): Promise<Token>;
+    /** Revokes an unused token. */
+    end(unused: Token): void;
+  };
   /** Unix milliseconds by the orchestrator's clock, like `expires_at`. */
   readonly now: () => number;
   /** Calls `act` after `ms` milliseconds. The returned function cancels it. */
@@ -30,12 +28,18 @@ const retryMs = 10_000;
  */
 const checkMs = 60_000;
 
-/** @param onRefused called when the orchestrator refuses to renew the current token */
-export function createTokenRenewal({ calls, now, after, isRefusal }: RenewalParts, onRefused: () => void) {
+export interface RenewalEvents {
+  onRenewed(token: Token): void;
+  /** The orchestrator refused to renew the current token. */
+  onRefused(): void;
+}
+
+export function createTokenRenewal(
+  { calls, now, after, isRefusal }: RenewalParts,
+  { onRenewed, onRefused }: RenewalEvents,
+) {
   let current: Token | null = null;
   let renewing: { readonly token: string; readonly done: Promise<void> } | null = null;
-  /** All tokens that the current operator has had. */
-  const own = new Set<string>();
   let cancel = () => {};
 
   const renewAt = (due: number) => {
@@ -46,7 +50,6 @@ export function createTokenRenewal({ calls, now, after, isRefusal }: RenewalPart
   /** Schedules the renewal at three quarters of the token's lifetime. */
   const hold = (token: Token) => {
     current = token;
-    own.add(token.token);
     renewAt(now() + Math.max((token.expires_at * 1000 - now()) * 0.75, retryMs));
   };
   // Renews even an apparently expired token: the browser's clock may be wrong, so only the orchestrator decides.
@@ -56,8 +59,9 @@ export function createTokenRenewal({ calls, now, after, isRefusal }: RenewalPart
     const done = calls.renew(old.token).then(
       (fresh) => {
         // The operator may have signed out or in again while the renewal was pending.
-        if (current === old) hold(fresh);
-        else end(fresh);
+        if (current !== old) return calls.end(fresh);
+        hold(fresh);
+        onRenewed(fresh);
       },
       (error: unknown) => {
         if (current !== old) return;
@@ -71,10 +75,9 @@ export function createTokenRenewal({ calls, now, after, isRefusal }: RenewalPart
       if (renewing === mine) renewing = null;
     });
   };
-  const end = (unused: Token): void => void calls.logout(unused.token).catch(() => {});
 
   return {
-    ...{ hold, end },
+    hold,
     current: () => current,
     /**
      * Stops renewing the current token and removes it from memory.
@@ -86,9 +89,6 @@ export function createTokenRenewal({ calls, now, after, isRefusal }: RenewalPart
       current = null;
       return last;
     },
-    owns: (token: string) => own.has(token),
-    /** Removes the tokens of the previous operator. */
-    disown: () => own.clear(),
     /** Returns the pending renewal of this token, or null if there is none. */
     pending: (token: string): Promise<void> | null => (renewing?.token === token ? renewing.done : null),
   };

@@ -1,5 +1,6 @@
 import { expiredQueued, lostOperations, stillUnseen } from '../../store/queries/operations.ts';
-import { deleteExpiredSessions, deleteExpiredWebCodes } from '../../store/queries/operators.ts';
+import { deleteExpiredWebCodes } from '../../store/queries/operators.ts';
+import { deleteExpiredSessions } from '../../store/queries/sessions.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';

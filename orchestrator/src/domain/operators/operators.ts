@@ -13,7 +13,6 @@ import {
   anyOperator,
   assignmentsCreatedBy,
   channelsCreatedBy,
-  deleteSessionsOf,
   deleteWebCodesOf,
   insertOperator,
   liveAdmin,
@@ -26,6 +25,7 @@ import {
   operatorsAddedBy,
   operatorTaking,
 } from '../../store/queries/operators.ts';
+import { deleteSessionsOf } from '../../store/queries/sessions.ts';
 import { activeTerminalsOf } from '../../store/queries/terminals.ts';
 import { statement, type Unit } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';

@@ -1,18 +1,24 @@
 import { createHash } from 'node:crypto';
 import { MusterError } from '@muster/protocol';
-import type { Role } from '@muster/protocol/http';
+import type { Role, signInSessionSchema } from '@muster/protocol/http';
+import type { z } from 'zod';
+import { liveOperator } from '../../store/queries/operators.ts';
 import {
   deleteSession,
+  deleteSessionsOf,
   insertSession,
-  liveOperator,
+  otherSessionOf,
   sessionByHash,
+  sessionsOf,
   unboundSessions,
-} from '../../store/queries/operators.ts';
+  useSession,
+} from '../../store/queries/sessions.ts';
+import type { SessionsTable } from '../../store/schema.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds, systemActor } from '../shared/context.ts';
 
-/** Opens, finds, renews, and ends sign-in sessions. */
+/** Opens, finds, renews, lists, and ends sign-in sessions. */
 
 /** A live sign-in session. Every signed-in request has one. */
 export interface Session {
@@ -45,18 +51,62 @@ export interface SignedIn {
   readonly operator: Pick<Session, 'operator_id' | 'username' | 'role'>;
 }
 
+/** The session of a browser: the browser sends the cookie, the page sends the page key. */
+export interface ConsoleSession {
+  readonly cookie: string;
+  readonly page_key: string;
+  /** Unix seconds of the latest end. */
+  readonly expires_at: number;
+  /** Seconds until then. */
+  readonly life_secs: number;
+  readonly operator: SignedIn['operator'];
+}
+
+/**
+ * Returns the text that a console session's `token_hash` is the hash of. No header can contain it, so it cannot be sent
+ * as a bearer token.
+ */
+export const consoleToken = (cookie: string, pageKey: string): string => `console\n${cookie}\n${pageKey}`;
+
+/** The client that opens a session, for the list of sessions. */
+export interface SessionClient {
+  readonly ip: string;
+  /** Untrusted. */
+  readonly userAgent?: string | undefined;
+}
+
+export type ListedSession = z.output<typeof signInSessionSchema>;
+
 export interface SessionRules {
   /** Lifetime of a token in seconds. */
   readonly tokenLifeSecs: number;
+  /** Seconds without use after which a console session ends. */
+  readonly consoleIdleSecs: number;
+  /** Seconds after its sign-in after which a console session ends. */
+  readonly consoleLifeSecs: number;
   /** Whether to refuse signatures that do not name the server, and sessions that such signatures opened. */
   readonly requireBound: boolean;
 }
 
-/** A stored session. `bound` is 1 if its signature named this server. */
-export type StoredSession = Session & { readonly bound: number };
+/** A stored session with its operator. */
+export type StoredSession = SessionsTable & Pick<Session, 'username' | 'role'>;
+
+/** A session to open. */
+export interface NewSession {
+  readonly operator: SignedIn['operator'];
+  /** When the operator signed the challenge, in Unix seconds. */
+  readonly signedInAt: number;
+  /** 1 if the signature named this server. */
+  readonly bound: number;
+  readonly client: SessionClient;
+}
 
 /** Seconds after the signature during which a session can be renewed. */
 const renewableSecs = 12 * 3600;
+/** Minimum time between two writes of when a session was last used, in seconds. */
+const useSecs = 300;
+/** Maximum length of a stored user agent, in characters. */
+const maxUserAgent = 256;
 /** Maximum number of sessions in memory. Others are read from the database when needed. */
 const cachedSessions = 10_000;
 
@@ -72,11 +122,11 @@ export class Sessions {
     this.#rules = rules;
   }
 
-  /** Returns a token's live session, by its SHA-256 (hex), or null. */
+  /** Returns a token's live session, by its SHA-256 (hex), or null. Records that it is in use. */
   find(tokenHash: string): Session | null | Promise<Session | null> {
     const cached = this.#cache.get(tokenHash);
-    if (!cached) return this.read(tokenHash);
-    if (cached.expires_at > this.#now() && !this.isRefused(cached)) return cached;
+    if (!cached) return this.read(tokenHash).then((session) => session && this.#used(session));
+    if (this.#isLive(cached, this.#now())) return this.#used(cached);
     this.#cache.delete(tokenHash);
     return null;
   }
@@ -89,7 +139,7 @@ export class Sessions {
     for (;;) {
       const removals = this.#removals;
       const row = await this.#context.db.get(sessionByHash, { token_hash: tokenHash });
-      if (!row || row.removed_at !== null || row.expires_at <= this.#now() || this.isRefused(row)) return null;
+      if (!row || row.removed_at !== null || !this.#isLive(row, this.#now())) return null;
       if (removals !== this.#removals) continue;
       const { removed_at: _, ...session } = row;
       if (this.#cache.size >= cachedSessions) this.#cache.delete(this.#cache.keys().next().value as string);
@@ -98,55 +148,107 @@ export class Sessions {
     }
   }
 
+  #isLive(session: SessionsTable, now: number): boolean {
+    return now < Math.min(session.expires_at, this.#endOf(session)) && !this.isRefused(session);
+  }
+
+  /** Returns when a session ends by the current rules if it is not used again, in Unix seconds. */
+  #endOf({ kind, created_at, last_used_at, signed_in_at, expires_at }: SessionsTable): number {
+    if (kind === 'token') return expires_at;
+    const { consoleIdleSecs, consoleLifeSecs } = this.#rules;
+    return Math.min((last_used_at ?? created_at) + consoleIdleSecs, signed_in_at + consoleLifeSecs);
+  }
+
+  /** Records that a session is in use, which delays the end of a console session. Writes this at most every few minutes. */
+  #used(session: StoredSession): StoredSession {
+    const now = this.#now();
+    const interval =
+      session.kind === 'token' ? useSecs : Math.min(useSecs, Math.floor(this.#rules.consoleIdleSecs / 10));
+    if (now - (session.last_used_at ?? session.created_at) < interval) return session;
+    session.last_used_at = now;
+    session.expires_at = this.#endOf(session);
+    const { token_hash, expires_at } = session;
+    this.#context.db
+      .write({
+        name: 'auth/use session',
+        statements: [statement(useSession, { token_hash, last_used_at: now, expires_at })],
+      })
+      .catch((error: unknown) => this.#context.log.warn({ err: error }, 'failed to record use of a sign-in session'));
+    return session;
+  }
+
   /** Reports whether the session must be refused because its signature names no server. */
   isRefused({ bound }: { bound: number }): boolean {
     return bound === 0 && this.#rules.requireBound;
   }
 
   /**
-   * Opens a session.
-   * @param signedInAt when the operator signed the challenge, in Unix seconds
+   * Opens a session with a token.
    * @param more preconditions and the event
    */
-  async open(
-    { operator_id, username, role }: SignedIn['operator'],
-    signedInAt: number,
-    bound: number,
-    more: readonly Statement[],
-  ): Promise<SignedIn> {
+  async open(session: NewSession, more: readonly Statement[]): Promise<SignedIn> {
+    return await this.#openToken(session, this.#context.newId(), more);
+  }
+
+  async #openToken(session: NewSession, id: string | null, more: readonly Statement[]): Promise<SignedIn> {
     const { tokenLifeSecs } = this.#rules;
-    const token = this.#context.randomBytes(32).toString('base64url');
-    const now = this.#now();
-    const session = {
-      token_hash: hashOfToken(token),
-      operator_id,
-      signed_in_at: signedInAt,
-      bound,
-      expires_at: Math.min(now + tokenLifeSecs, signedInAt + renewableSecs + tokenLifeSecs),
-    };
+    const token = this.#newSecret();
+    const expires_at = Math.min(this.#now() + tokenLifeSecs, session.signedInAt + renewableSecs + tokenLifeSecs);
+    await this.#insert(session, { token_hash: hashOfToken(token), kind: 'token', session_id: id, expires_at }, more);
+    return { token, expires_at, operator: operatorOf(session.operator) };
+  }
+
+  async #insert(
+    { operator: { operator_id }, signedInAt, bound, client }: NewSession,
+    row: Pick<SessionsTable, 'token_hash' | 'kind' | 'session_id' | 'expires_at'>,
+    more: readonly Statement[],
+  ): Promise<void> {
     await this.#context.db.write({
       name: 'auth/issue session',
       statements: [
         // Ensures that an operator who is removed concurrently gets no session.
         statement(liveOperator, { operator_id }, { expect: 'row', else: 'unauthenticated' }),
-        statement(insertSession, { ...session, created_at: now }),
+        statement(insertSession, {
+          ...row,
+          operator_id,
+          bound,
+          signed_in_at: signedInAt,
+          created_at: this.#now(),
+          last_used_at: null,
+          user_agent: client.userAgent?.slice(0, maxUserAgent) ?? null,
+          address: client.ip === '' ? null : client.ip,
+        }),
         ...more,
       ],
     });
-    return { token, expires_at: session.expires_at, operator: { operator_id, username, role } };
+  }
+
+  #newSecret(): string {
+    return this.#context.randomBytes(32).toString('base64url');
+  }
+
+  /**
+   * Reads the session of a token, to be replaced.
+   * @throws MusterError unauthenticated; session_token_required for a console session, whose cookie must not become a token that
+   * scripts can read
+   */
+  async readToken(tokenHash: string): Promise<StoredSession> {
+    const session = await this.read(tokenHash);
+    if (!session) throw new MusterError('unauthenticated');
+    if (session.kind !== 'token') throw new MusterError('session_token_required');
+    return session;
   }
 
   /**
    * Renews a session.
-   * @throws MusterError unauthenticated if the operator signed in too long ago
+   * @throws MusterError unauthenticated if the operator signed in too long ago; session_token_required for a console session
    */
   async renew(tokenHash: string): Promise<{ token: string; expires_at: number }> {
-    const session = await this.read(tokenHash);
-    if (!session) throw new MusterError('unauthenticated');
+    const session = await this.readToken(tokenHash);
     if (this.#now() > session.signed_in_at + renewableSecs)
       throw new MusterError('unauthenticated', 'the sign-in is too old to be renewed; sign in again');
-    const opened = await this.open(session, session.signed_in_at, session.bound, [
-      statement(deleteSession, { token_hash: session.token_hash }, { expect: 'changed', else: 'unauthenticated' }),
+    const opened = await this.#openToken(successorOf(session), session.session_id ?? this.#context.newId(), [
+      replacing(session),
       audited(this.#context, {
         type: 'auth.renewed',
         actor: actorOf(session),
@@ -155,6 +257,31 @@ export class Sessions {
     ]);
     await this.#ended(session.token_hash, hashOfToken(opened.token));
     return { token: opened.token, expires_at: opened.expires_at };
+  }
+
+  /**
+   * Exchanges the token of a session for a console session.
+   * @throws MusterError unauthenticated; session_token_required for a console session
+   */
+  async openConsole(tokenHash: string): Promise<ConsoleSession> {
+    const session = await this.readToken(tokenHash);
+    const [cookie, page_key] = [this.#newSecret(), this.#newSecret()];
+    const id = session.session_id ?? this.#context.newId();
+    const token_hash = hashOfToken(consoleToken(cookie, page_key));
+    const now = this.#now();
+    const life = session.signed_in_at + this.#rules.consoleLifeSecs;
+    const expires_at = Math.min(now + this.#rules.consoleIdleSecs, life);
+    await this.#insert(successorOf(session), { token_hash, kind: 'console', session_id: id, expires_at }, [
+      replacing(session),
+      audited(this.#context, {
+        type: 'auth.console_opened',
+        actor: actorOf(session),
+        summary: `${session.username} opened a console session`,
+        metadata: { session_id: id },
+      }),
+    ]);
+    await this.#ended(session.token_hash, token_hash);
+    return { cookie, page_key, expires_at: life, life_secs: life - now, operator: operatorOf(session) };
   }
 
   async logout(tokenHash: string): Promise<void> {
@@ -172,6 +299,83 @@ export class Sessions {
       ],
     });
     await this.#ended(session.token_hash, null);
+  }
+
+  /** Lists an operator's live sessions, newest first. @param current the session of the request */
+  async list(current: Pick<Session, 'operator_id' | 'token_hash'>): Promise<ListedSession[]> {
+    return (await this.#liveOf(current.operator_id)).map((row) => ({
+      id: row.session_id ?? '',
+      kind: row.kind,
+      current: row.token_hash === current.token_hash,
+      signed_in_at: row.signed_in_at,
+      last_used_at: row.last_used_at,
+      expires_at: Math.min(row.expires_at, this.#endOf(row)),
+      user_agent: row.user_agent,
+      address: row.address,
+    }));
+  }
+
+  async #liveOf(operatorId: string): Promise<SessionsTable[]> {
+    const now = this.#now();
+    const rows = await this.#context.db.all(sessionsOf, { operator_id: operatorId, now });
+    return rows.filter((row) => this.#isLive(row, now));
+  }
+
+  /**
+   * Ends one of the operator's sessions.
+   * @throws MusterError session_not_found
+   */
+  async end(actor: Actor, id: string): Promise<void> {
+    const row = id === '' ? undefined : (await this.#liveOf(actor.id)).find(({ session_id }) => session_id === id);
+    if (!row) throw new MusterError('session_not_found');
+    await this.#context.db.write({
+      name: 'auth/end session',
+      statements: [
+        // Precedes the deletion, because the request may end its own session.
+        audited(this.#context, {
+          type: 'auth.sessions_ended',
+          actor,
+          summary: `${actor.name} ended a sign-in session`,
+          metadata: { session_id: id },
+        }),
+        statement(deleteSession, { token_hash: row.token_hash }, { expect: 'changed', else: 'session_not_found' }),
+      ],
+    });
+    await this.#ended(row.token_hash, null);
+  }
+
+  /** Ends all of the operator's sessions. @returns the number of ended sessions */
+  async endAll(actor: Actor): Promise<number> {
+    for (;;) {
+      const now = this.#now();
+      const rows = await this.#context.db.all(sessionsOf, { operator_id: actor.id, now });
+      const token_hashes = rows.map(({ token_hash }) => token_hash);
+      try {
+        await this.#context.db.write({
+          name: 'auth/end sessions',
+          statements: [
+            audited(this.#context, {
+              type: 'auth.sessions_ended',
+              actor,
+              summary: `${actor.name} ended all sign-in sessions`,
+              metadata: { count: rows.length },
+            }),
+            // If a session is opened or renewed after the query, its streams would stay open, so the query is repeated.
+            statement(
+              otherSessionOf,
+              { operator_id: actor.id, now, token_hashes },
+              { expect: 'no_row', else: 'storage_unavailable', detail: openedMeanwhile },
+            ),
+            statement(deleteSessionsOf, { operator_id: actor.id }),
+          ],
+        });
+      } catch (error) {
+        if (error instanceof MusterError && error.message === openedMeanwhile) continue;
+        throw error;
+      }
+      await Promise.all(token_hashes.map((hash) => this.#ended(hash, null)));
+      return rows.length;
+    }
   }
 
   /**
@@ -222,3 +426,22 @@ export class Sessions {
     return seconds(this.#context.now());
   }
 }
+
+const openedMeanwhile = 'a sign-in session was opened at the same time';
+
+const operatorOf = ({ operator_id, username, role }: SignedIn['operator']): SignedIn['operator'] => ({
+  operator_id,
+  username,
+  role,
+});
+
+/** Returns the session that replaces a session of the same sign-in. */
+const successorOf = (session: StoredSession): NewSession => ({
+  operator: operatorOf(session),
+  signedInAt: session.signed_in_at,
+  bound: session.bound,
+  client: { ip: session.address ?? '', userAgent: session.user_agent ?? undefined },
+});
+
+const replacing = ({ token_hash }: StoredSession): Statement =>
+  statement(deleteSession, { token_hash }, { expect: 'changed', else: 'unauthenticated' });

@@ -7,16 +7,24 @@ import { publicKeyFromRaw } from '../../identity/ed25519-key.ts';
 import { operatorById } from '../../store/queries/operators.ts';
 import { audited } from '../audit/audit.ts';
 import type { Refusals } from '../audit/refusals.ts';
-import { type Context, seconds } from '../shared/context.ts';
+import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { operatorKey } from './operators.ts';
-import { actorOf, type Session, type SessionRules, Sessions, type SignedIn } from './sessions.ts';
+import {
+  actorOf,
+  type ConsoleSession,
+  type ListedSession,
+  type Session,
+  type SessionClient,
+  type SessionRules,
+  Sessions,
+  type SignedIn,
+} from './sessions.ts';
 import { BoundNonces, UnboundNonces } from './sign-in-nonces.ts';
 import { recordSignInRefusal } from './sign-in-refusals.ts';
 import { issueWebCode, redeemWebCode } from './web-codes.ts';
 
 /** Where a request comes from. */
-export interface From {
-  readonly ip: string;
+export interface From extends SessionClient {
   /** Whether the client is on this machine. */
   readonly loopback: boolean;
 }
@@ -51,20 +59,34 @@ export interface SignIn {
   find(tokenHash: string): Session | null | Promise<Session | null>;
   /**
    * Renews a session.
-   * @throws MusterError unauthenticated if the operator signed in too long ago
+   * @throws MusterError unauthenticated if the operator signed in too long ago; session_token_required for a console session
    */
   renew(tokenHash: string): Promise<{ token: string; expires_at: number }>;
+  /**
+   * Exchanges the token of a session for a console session.
+   * @throws MusterError unauthenticated; session_token_required for a console session
+   */
+  openConsole(tokenHash: string): Promise<ConsoleSession>;
   logout(tokenHash: string): Promise<void>;
+  /** Lists an operator's live sessions, newest first. @param current the session of the request */
+  list(current: Pick<Session, 'operator_id' | 'token_hash'>): Promise<ListedSession[]>;
+  /**
+   * Ends one of the operator's sessions.
+   * @throws MusterError session_not_found
+   */
+  end(actor: Actor, id: string): Promise<void>;
+  /** Ends all of the operator's sessions. @returns the number of ended sessions */
+  endAll(actor: Actor): Promise<number>;
   /**
    * Issues a single-use code that a browser exchanges for its own session.
-   * @throws MusterError unauthenticated
+   * @throws MusterError unauthenticated; session_token_required for a console session
    */
   webCode(tokenHash: string): Promise<string>;
   /**
    * Exchanges a code for a session.
    * @throws MusterError login_code_invalid
    */
-  redeem(code: string, ip?: string): Promise<SignedIn>;
+  redeem(code: string, client?: SessionClient): Promise<SignedIn>;
   /**
    * Terminates the sessions whose signatures named no server. Call it if `requireBound` is set.
    * @returns the number of terminated sessions
@@ -90,7 +112,8 @@ export function createSignIn(
     challenge: (publicKey, bound = false, from = nowhere) => signatures.challenge(publicKey, bound, from),
     async verify(publicKey, signature, bound = null, from = nowhere) {
       const { operator, how, metadata } = await signatures.verify(publicKey, signature, bound, from);
-      return sessions.open(operator, seconds(context.now()), metadata.bound ? 1 : 0, [
+      const signedInAt = seconds(context.now());
+      return sessions.open({ operator, signedInAt, bound: metadata.bound ? 1 : 0, client: from }, [
         audited(context, {
           type: 'auth.signed_in',
           actor: actorOf(operator),
@@ -101,9 +124,13 @@ export function createSignIn(
     },
     find: (tokenHash) => sessions.find(tokenHash),
     renew: (tokenHash) => sessions.renew(tokenHash),
+    openConsole: (tokenHash) => sessions.openConsole(tokenHash),
     logout: (tokenHash) => sessions.logout(tokenHash),
+    list: (current) => sessions.list(current),
+    end: (actor, id) => sessions.end(actor, id),
+    endAll: (actor) => sessions.endAll(actor),
     webCode: (tokenHash) => issueWebCode(context, sessions, tokenHash),
-    redeem: (code, ip = '') => redeemWebCode(context, sessions, refusals, code, ip),
+    redeem: (code, client = nowhere) => redeemWebCode(context, sessions, refusals, code, client),
     endUnbound: () => sessions.endUnbound(),
     close: unsubscribe,
   };

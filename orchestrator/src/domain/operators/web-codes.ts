@@ -1,18 +1,12 @@
 import { MusterError } from '@muster/protocol';
-import {
-  consumeWebCode,
-  insertWebCode,
-  liveSession,
-  operatorById,
-  sessionByHash,
-  webCodeByHash,
-} from '../../store/queries/operators.ts';
+import { consumeWebCode, insertWebCode, operatorById, webCodeByHash } from '../../store/queries/operators.ts';
+import { liveSession, sessionByHash } from '../../store/queries/sessions.ts';
 import { statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import type { Refusals } from '../audit/refusals.ts';
 import { inSession } from '../shared/acting.ts';
 import { type Context, seconds } from '../shared/context.ts';
-import { actorIn, actorOf, hashOfToken, type Sessions, type SignedIn } from './sessions.ts';
+import { actorIn, actorOf, hashOfToken, type SessionClient, type Sessions, type SignedIn } from './sessions.ts';
 import { recordSignInRefusal } from './sign-in-refusals.ts';
 
 /** Issues and redeems single-use codes that a browser exchanges for a new sign-in session. */
@@ -22,11 +16,10 @@ const codeSecs = 60;
 
 /**
  * Issues a code for a token's session.
- * @throws MusterError unauthenticated
+ * @throws MusterError unauthenticated; session_token_required for a console session
  */
 export async function issueWebCode(context: Context, sessions: Sessions, tokenHash: string): Promise<string> {
-  const session = await sessions.read(tokenHash);
-  if (!session) throw new MusterError('unauthenticated');
+  const session = await sessions.readToken(tokenHash);
   const code = context.randomBytes(32).toString('base64url');
   await context.db.write({
     name: 'auth/web code',
@@ -58,7 +51,7 @@ export async function redeemWebCode(
   sessions: Sessions,
   refusals: Pick<Refusals, 'record'>,
   code: string,
-  ip: string,
+  client: SessionClient,
 ): Promise<SignedIn> {
   const { db } = context;
   const code_hash = hashOfToken(code);
@@ -69,7 +62,8 @@ export async function redeemWebCode(
     const requester = row && (await db.get(sessionByHash, { token_hash: row.session_hash }));
     if (!operator || !requester || sessions.isRefused(requester)) throw invalid();
     const now = seconds(context.now());
-    return await sessions.open(operator, row.signed_in_at, requester.bound, [
+    const session = { operator, signedInAt: row.signed_in_at, bound: requester.bound, client };
+    return await sessions.open(session, [
       statement(consumeWebCode, { code_hash, now }, { expect: 'changed', else: 'login_code_invalid' }),
       // The code is revoked when its operator signs out.
       statement(liveSession, { session: row.session_hash, now }, { expect: 'row', else: 'login_code_invalid' }),
@@ -84,7 +78,7 @@ export async function redeemWebCode(
     if (!(error instanceof MusterError) || error.kind.status !== 401) throw error;
     // The error does not reveal the reason to clients without a valid code.
     const why = 'the code of a web login is invalid, used, or expired';
-    await recordSignInRefusal(refusals, { operator, code: 'login_code_invalid', why, ip });
+    await recordSignInRefusal(refusals, { operator, code: 'login_code_invalid', why, ip: client.ip });
     throw invalid();
   }
 }

@@ -1,4 +1,4 @@
-import { liveSession } from '../../store/queries/operators.ts';
+import { liveSession } from '../../store/queries/sessions.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { type Actor, type Context, seconds } from './context.ts';
 

@@ -24,14 +24,13 @@ export function operatorHandlers(context: Context, signIn: SignIn, address: (rea
       const bound = server === undefined || nonce === undefined ? null : { server, nonce };
       return signIn.verify(public_key, signature, bound, request);
     },
-    logout: ({ session }) => signIn.logout(session.token_hash),
     renew: ({ session }) => signIn.renew(session.token_hash),
     getSession: ({ session: { operator_id, username, role } }) => ({ operator_id, username, role }),
     webLogin: async ({ session, request }) => {
       const code = await signIn.webCode(session.token_hash);
       return { code, url: `${address(request.origin)}/login#code=${code}` };
     },
-    redeemWebLogin: ({ body, request }) => signIn.redeem(body.code, request.ip),
+    redeemWebLogin: ({ body, request }) => signIn.redeem(body.code, request),
     listOperators: async ({ query }) =>
       paged(await listOperators(context, query.include_removed === 'true', query), query),
     addOperator: ({ body, session }) =>

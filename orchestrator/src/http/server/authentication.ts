@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { MusterError } from '@muster/protocol';
-import type { Route } from '@muster/protocol/http';
+import { pageKeyHeader, type Route } from '@muster/protocol/http';
+import { consoleToken } from '../../domain/operators/sessions.ts';
 import type { Session, Sessions } from './handlers.ts';
 
 /** Returns a sign-in session's key: the SHA-256 of the token's text, in lower-case hex. */
@@ -20,16 +22,78 @@ export const challengeHeader = (tokenSent: boolean): string =>
 
 /**
  * Returns the token in an `Authorization` header.
- * @throws MusterError unauthenticated, if the header is missing or malformed
+ * @throws MusterError unauthenticated, if the header is malformed
  */
-export function requireToken(authorization: string | undefined): string {
+export function requireToken(authorization: string): string {
   const token = bearerToken(authorization);
   if (token !== null) return token;
+  throw new MusterError('unauthenticated', 'The Authorization header is not `Bearer <token>`.');
+}
+
+/** A secret of 256 bits in base64url. */
+const secret = /^[A-Za-z0-9_-]{43}$/;
+
+/**
+ * The cookie of console sessions. The prefix makes browsers refuse the cookie unless it is `Secure`, has no `Domain`,
+ * and was set over TLS (or, in most browsers, on a loopback address).
+ */
+export class SessionCookie {
+  readonly #name: string;
+
+  /**
+   * @param server distinguishes orchestrators on the same host, because browsers send a cookie to every port of a host:
+   * letters and digits
+   */
+  constructor(server: string) {
+    this.#name = `__Host-muster-${server}`;
+  }
+
+  /** Returns the `Set-Cookie` header. @param lifeSecs seconds until the browser deletes the cookie */
+  set(value: string, lifeSecs: number): string {
+    return `${this.#name}=${value}; Path=/; Max-Age=${lifeSecs}; Secure; HttpOnly; SameSite=Strict`;
+  }
+
+  /** The `Set-Cookie` header that deletes the cookie. */
+  get cleared(): string {
+    return this.set('', 0);
+  }
+
+  /**
+   * Returns the text of a console session's token; null if the cookie or the page key is missing or malformed. The
+   * cookie alone is not enough: other servers on the host receive it, too.
+   */
+  tokenOf(headers: IncomingHttpHeaders): string | null {
+    const pageKey = headers[pageKeyHeader];
+    const { cookie } = headers;
+    if (cookie === undefined || typeof pageKey !== 'string' || !secret.test(pageKey)) return null;
+    const pairs = cookie.split(';').map((pair) => pair.trim());
+    const value = pairs.find((pair) => pair.startsWith(`${this.#name}=`))?.slice(this.#name.length + 1);
+    return value !== undefined && secret.test(value) ? consoleToken(value, pageKey) : null;
+  }
+}
+
+/**
+ * Returns the token of a console session from a request without an `Authorization` header.
+ * @throws MusterError unauthenticated
+ */
+export function requireCookie(request: Pick<IncomingMessage, 'method' | 'headers'>, cookie: SessionCookie): string {
+  const token = cookie.tokenOf(request.headers);
+  if (token === null) throw new MusterError('unauthenticated', 'The request contains no session token.');
+  requireOwnPage(request);
+  return token;
+}
+
+/**
+ * Refuses a cookie unless the browser confirms that the request comes from one of the console's own pages. Requests
+ * from other origins were refused before (`origin.ts`); this also refuses requests that say nothing about their origin.
+ * @throws MusterError unauthenticated
+ */
+function requireOwnPage({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): void {
+  const reads = method === 'GET' || method === 'HEAD';
+  if (headers['sec-fetch-site'] === 'same-origin' && (reads || headers.origin !== undefined)) return;
   throw new MusterError(
     'unauthenticated',
-    authorization === undefined
-      ? 'The request contains no session token.'
-      : 'The Authorization header is not `Bearer <token>`.',
+    'The cookie of a console session is only accepted from the console’s pages.',
   );
 }
 

@@ -43,7 +43,10 @@ export interface EndpointContext {
 const onSessionEnd: Readonly<Record<string, OnSessionEnd>> = {
   removeOperator: 'complete',
   removeOperatorReporting: 'complete',
+  endSession: 'complete',
+  endSessions: 'complete',
   logout: 'complete',
+  openConsoleSession: 'complete',
   renew: 'complete',
   followEvents: 'abort-after-grace',
 };

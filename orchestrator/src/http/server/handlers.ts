@@ -40,6 +40,8 @@ export interface RequestFacts {
   readonly id: string;
   /** The client's address: the socket's peer or, behind trusted proxies, the address that they forward. */
   readonly ip: string;
+  /** Untrusted. */
+  readonly userAgent: string | undefined;
   /** Origin of the URL that the client used, such as `https://host:port`; null if it sent no valid host. */
   readonly origin: string | null;
   /** @param name in lower case; repeated headers are joined by commas */

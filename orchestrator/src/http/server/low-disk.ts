@@ -11,6 +11,7 @@ const spared: ReadonlySet<string> = new Set([
   'challenge',
   'verify',
   'renew',
+  'openConsoleSession',
   'logout',
   'webLogin',
   'redeemWebLogin',

@@ -2,13 +2,21 @@ import type { Socket } from 'node:net';
 import { MusterError } from '@muster/protocol';
 import type { Route } from '@muster/protocol/http';
 import type { FastifyRequest } from 'fastify';
-import { challengeHeader, findLive, hashToken, requireToken } from './authentication.ts';
+import {
+  challengeHeader,
+  findLive,
+  hashToken,
+  requireCookie,
+  requireToken,
+  type SessionCookie,
+} from './authentication.ts';
 import type { Session, Sessions } from './handlers.ts';
 import { RefusedRequest } from './problem.ts';
 import { createRates, type Rates, type TicketRate } from './rate.ts';
 
 export interface RequestAdmissionParts {
   readonly sessions: Sessions;
+  readonly cookie: SessionCookie;
   readonly rates: Rates;
   /** Called for each request with a live session. */
   readonly onSignedIn: (request: FastifyRequest) => void;
@@ -22,10 +30,11 @@ export class RequestAdmission {
   readonly #parts: RequestAdmissionParts;
   #rates: ReturnType<typeof createRates>;
   /**
-   * A connection's token hashes by `Authorization` header, because hashing costs more than the rest of an admission. A
-   * `Map` compares hashes first, so the time of a lookup reveals nothing about a header that it contains.
+   * A connection's token hashes by `Authorization` header or console token, because hashing costs more than the rest of
+   * an admission. A `Map` compares hashes first, so the time of a lookup reveals nothing about its keys. Only tokens of
+   * live sessions are added, so that clients without a session use no memory.
    */
-  readonly #tokenHashes = new WeakMap<Socket, Map<string | undefined, string>>();
+  readonly #tokenHashes = new WeakMap<Socket, Map<string, string>>();
   /** Limits connections with invalid terminal tickets, at the current rates. */
   readonly ticketRate: TicketRate = {
     consume: (address) => this.#rates.ticket.consume(address),
@@ -46,19 +55,25 @@ export class RequestAdmission {
   admit(route: Pick<Route, 'access' | 'tag'>, request: FastifyRequest): Session | null | Promise<Session | null> {
     if (route.access === 'anyone')
       return route.tag === 'Sign-in' ? this.#rates.signIn(request.ip).then(() => null) : null;
-    const found = this.findSession(route.access, request);
+    const found = this.findSession(request);
     return found instanceof Promise
       ? found.then((session) => this.#counted(session, request))
-      : this.#counted(found as Session, request);
+      : this.#counted(found, request);
   }
 
   /**
    * Finds a request's session without counting the request.
    * @throws MusterError unauthenticated, with a challenge; if a promise is returned, it rejects with the error
    */
-  findSession(access: Route['access'], request: FastifyRequest): Session | null | Promise<Session> {
-    if (access === 'anyone') return null;
-    return challenging(request, () => findLive(this.#tokenHash(request), this.#parts.sessions));
+  findSession(request: FastifyRequest): Session | Promise<Session> {
+    return challenging(request, () => {
+      const { authorization } = request.headers;
+      const credential = authorization ?? requireCookie(request.raw, this.#parts.cookie);
+      const tokenHash =
+        this.#tokenHashes.get(request.raw.socket)?.get(credential) ??
+        hashToken(authorization === undefined ? credential : requireToken(authorization));
+      return findLive(tokenHash, this.#parts.sessions);
+    });
   }
 
   /** Throws or rejects if the session has ended since the request was admitted. */
@@ -67,19 +82,16 @@ export class RequestAdmission {
     return found instanceof Promise ? found.then(() => {}) : undefined;
   }
 
-  #tokenHash({ raw: { socket }, headers: { authorization } }: FastifyRequest): string {
-    return this.#tokenHashes.get(socket)?.get(authorization) ?? hashToken(requireToken(authorization));
-  }
-
   #counted(session: Session, request: FastifyRequest): Session {
     const { raw, headers } = request;
+    const credential = headers.authorization ?? requireCookie(raw, this.#parts.cookie);
     let hashes = this.#tokenHashes.get(raw.socket);
-    if (hashes?.has(headers.authorization) !== true) {
+    if (hashes?.has(credential) !== true) {
       if (hashes === undefined || hashes.size >= maxTokens) {
         hashes = new Map();
         this.#tokenHashes.set(raw.socket, hashes);
       }
-      hashes.set(headers.authorization, session.token_hash);
+      hashes.set(credential, session.token_hash);
     }
     this.#parts.onSignedIn(request);
     this.#rates.session(session.token_hash);
@@ -88,7 +100,7 @@ export class RequestAdmission {
 }
 
 /** Finds a session. Adds a challenge to the error if there is none. */
-function challenging<T>({ headers }: FastifyRequest, find: () => T | Promise<Session>): T | Promise<Session> {
+function challenging({ headers }: FastifyRequest, find: () => Session | Promise<Session>): Session | Promise<Session> {
   const refuse = (error: unknown): never => {
     if (!(error instanceof MusterError) || error.code !== 'unauthenticated') throw error;
     const challenge = challengeHeader(headers.authorization !== undefined);

@@ -20,6 +20,10 @@ export class Facts implements RequestFacts {
     return Array.isArray(value) ? value.join(', ') : value;
   }
 
+  get userAgent(): string | undefined {
+    return this.#request.headers['user-agent'];
+  }
+
   get ip(): string {
     return this.#request.ip;
   }

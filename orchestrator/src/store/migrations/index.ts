@@ -19,6 +19,7 @@ import { boundSessions } from './0018-bound-sessions.ts';
 import { notifiedLimits } from './0019-notified-limits.ts';
 import { adjacentAgents } from './0020-adjacent-agents.ts';
 import { channelHealth } from './0021-channel-health.ts';
+import { consoleSessions } from './0022-console-sessions.ts';
 import type { Migration } from './migration.ts';
 
 /** Every migration, oldest first. */
@@ -44,4 +45,5 @@ export const migrations: readonly Migration[] = [
   notifiedLimits,
   adjacentAgents,
   channelHealth,
+  consoleSessions,
 ];

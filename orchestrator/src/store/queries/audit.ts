@@ -1,7 +1,7 @@
 import { bytesOf } from '../page-bytes.ts';
 import { defineQuery, defineVariants } from '../query.ts';
 import type { AuditEventsTable } from '../schema.ts';
-import { liveSessionRow } from './operators.ts';
+import { liveSessionRow } from './sessions.ts';
 
 /** An event without its sequence number and its position in the chain. */
 type AuditRow = Omit<AuditEventsTable, 'seq' | 'place' | 'hash'>;

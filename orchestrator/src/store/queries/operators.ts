@@ -1,7 +1,4 @@
-import type { Kysely } from 'kysely';
-import type { Dialect } from '../dialect.ts';
 import { defineQuery, defineVariants } from '../query.ts';
-import type { Schema } from '../schema.ts';
 
 export const operatorById = defineQuery('operators/by id', (db, p: { operator_id: string }) =>
   db.selectFrom('operators').selectAll().where('operator_id', '=', p.operator_id),
@@ -125,84 +122,6 @@ export const removedOperators = defineQuery('operators/removed', (db, p: { ids: 
     .select('operator_id')
     .where(d.isIn('operator_id', p.ids))
     .where('removed_at', 'is not', null),
-);
-
-export const insertSession = defineQuery(
-  'sessions/insert',
-  (
-    db,
-    p: {
-      token_hash: string;
-      operator_id: string;
-      created_at: number;
-      expires_at: number;
-      signed_in_at: number;
-      bound: number;
-    },
-  ) =>
-    db.insertInto('sessions').values({
-      token_hash: p.token_hash,
-      operator_id: p.operator_id,
-      created_at: p.created_at,
-      expires_at: p.expires_at,
-      signed_in_at: p.signed_in_at,
-      bound: p.bound,
-    }),
-);
-
-/** Live sign-in sessions whose challenge named no server, with their operators. */
-export const unboundSessions = defineQuery('sessions/unbound', (db, p: { now: number }) =>
-  db
-    .selectFrom('sessions')
-    .innerJoin('operators', 'operators.operator_id', 'sessions.operator_id')
-    .select(['sessions.token_hash', 'sessions.operator_id', 'operators.username'])
-    .where('sessions.bound', '=', 0)
-    .where('sessions.expires_at', '>', p.now),
-);
-
-/** A sign-in session with its operator. The caller must check whether the session is still valid. */
-export const sessionByHash = defineQuery('sessions/by hash', (db, p: { token_hash: string }) =>
-  db
-    .selectFrom('sessions')
-    .innerJoin('operators', 'operators.operator_id', 'sessions.operator_id')
-    .select([
-      'sessions.token_hash',
-      'sessions.operator_id',
-      'sessions.expires_at',
-      'sessions.signed_in_at',
-      'sessions.bound',
-      'operators.username',
-      'operators.role',
-      'operators.removed_at',
-    ])
-    .where('sessions.token_hash', '=', p.token_hash),
-);
-
-export const deleteSession = defineQuery('sessions/delete', (db, p: { token_hash: string }) =>
-  db.deleteFrom('sessions').where('token_hash', '=', p.token_hash),
-);
-
-export const deleteSessionsOf = defineQuery('sessions/delete of operator', (db, p: { operator_id: string }) =>
-  db.deleteFrom('sessions').where('operator_id', '=', p.operator_id),
-);
-
-export const deleteExpiredSessions = defineQuery('sessions/delete expired', (db, p: { now: number }) =>
-  db.deleteFrom('sessions').where('expires_at', '<=', p.now),
-);
-
-/**
- * Selects the row of a live sign-in session. On PostgreSQL, locks the row until the transaction ends. Otherwise, a
- * write that began before its operator was removed could commit afterward, because the serial order of transactions may
- * differ from their chronological order.
- */
-export const liveSessionRow = (db: Kysely<Schema>, p: { session: string; now: number }, d: Dialect) => {
-  const row = db.selectFrom('sessions').where('token_hash', '=', p.session).where('expires_at', '>', p.now);
-  return d.kind === 'postgres' ? row.forShare() : row;
-};
-
-/** For preconditions: returns a row if the sign-in session is live. */
-export const liveSession = defineQuery('sessions/live', (db, p: { session: string; now: number }, d) =>
-  liveSessionRow(db, p, d).select('token_hash'),
 );
 
 export const insertWebCode = defineQuery(

@@ -123,7 +123,7 @@ export const eventTypes = {
   },
   'auth.forbidden': {
     severity: ['warning'],
-    when: 'an operator who is not an admin sent a request that requires an admin (see below)',
+    when: 'an operator who is not an admin sent a request that requires an admin, or a console session requested a token (see below)',
     target: 'route',
     metadata: ['code', 'ip', ...counted],
   },
@@ -132,6 +132,18 @@ export const eventTypes = {
     when: 'the value of a secret was refused because it was sent over plain HTTP from another machine (see below)',
     target: 'route',
     metadata: ['code', 'ip', ...counted],
+  },
+  'auth.console_opened': {
+    severity: ['info'],
+    when: 'the console exchanged the token of a sign-in for a console session',
+    target: '',
+    metadata: ['session_id'],
+  },
+  'auth.sessions_ended': {
+    severity: ['info'],
+    when: 'an operator ended another one of their sign-in sessions, or all of them',
+    target: '',
+    metadata: ['session_id', 'count'],
   },
   'auth.renewed': { severity: ['info'], when: 'an operator renewed the sign-in session', target: '', metadata: [] },
   'auth.signed_out': {

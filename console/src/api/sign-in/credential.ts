@@ -1,0 +1,24 @@
+import { type Operator, pageKeyHeader } from '@muster/protocol/http';
+import type { Token } from './token-renewal.ts';
+
+export type Person = Pick<Operator, 'operator_id' | 'username' | 'role'>;
+
+/** Proves the sign-in session of a request: a token, or the page key that belongs to the browser's cookie. */
+export type Credential = ({ readonly kind: 'token' } & Token) | { readonly kind: 'console'; readonly page_key: string };
+
+/** The sign-in session that a reload and further tabs continue. */
+export interface StoredSession {
+  readonly person: Person;
+  readonly credential: Credential;
+}
+
+export const headersOf = (credential: Credential): Record<string, string> =>
+  credential.kind === 'token'
+    ? { authorization: `Bearer ${credential.token}` }
+    : { [pageKeyHeader]: credential.page_key };
+
+export const isSameCredential = (one: Credential, other: Credential): boolean => secretOf(one) === secretOf(other);
+
+/** Returns the secret part. Secrets are random, so a token never equals a page key. */
+export const secretOf = (credential: Credential): string =>
+  credential.kind === 'token' ? credential.token : credential.page_key;

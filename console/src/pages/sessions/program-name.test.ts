@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { programName } from './program-name.ts';
+
+test.each([
+  ['Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0', 'Firefox on Linux'],
+  [
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36 Edg/142.0.0.0',
+    'Edge on Windows',
+  ],
+  [
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Safari/605.1.15',
+    'Safari on macOS',
+  ],
+  [
+    'Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36',
+    'Chrome on Android',
+  ],
+  ['muster/1.0', 'muster/1.0'],
+  ['', 'Unknown program'],
+  [null, 'Unknown program'],
+])('names the program of %j', (userAgent, name) => {
+  expect(programName(userAgent)).toBe(name);
+});

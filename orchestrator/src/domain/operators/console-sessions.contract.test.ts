@@ -1,0 +1,205 @@
+import { MusterError } from '@muster/protocol';
+import { expect, test } from 'vitest';
+import { describeDatabases } from '../../../test/databases/databases.ts';
+import { type Domain, type Key, newAdmin, newKey, openDomain } from '../../../test/domain.ts';
+import { listAudit } from '../audit/audit.ts';
+import { addOperator, removeOperator } from './operators.ts';
+import { actorIn, consoleToken, hashOfToken, type Session } from './sessions.ts';
+import { createSignIn } from './sign-in.ts';
+
+const code = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'done',
+    (error: unknown) => (error instanceof MusterError ? error.code : error),
+  );
+
+const client = { ip: '192.0.2.7', loopback: false, userAgent: 'Firefox/145.0' };
+
+async function tokenHashOf({ signIn }: Domain, key: Key): Promise<string> {
+  const { nonce } = await signIn.challenge(key.hex);
+  return hashOfToken((await signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')), null, client)).token);
+}
+
+/** Signs in, and exchanges the token for a console session. @returns the hash of its cookie and page key */
+async function consoleHashOf(domain: Domain, key: Key): Promise<string> {
+  const { cookie, page_key } = await domain.signIn.openConsole(await tokenHashOf(domain, key));
+  return hashOfToken(consoleToken(cookie, page_key));
+}
+
+const live = async (domain: Domain, hash: string) => (await domain.signIn.find(hash)) as Session;
+
+describeDatabases('console sessions', (fixture) => {
+  const hour = 3_600_000;
+
+  test('replaces the token of the sign-in, and is not valid as a token', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const token = await tokenHashOf(domain, key);
+    const { cookie, page_key, expires_at, life_secs, operator } = await domain.signIn.openConsole(token);
+    expect(operator).toEqual({ operator_id: key.id, username: 'ada', role: 'admin' });
+    expect([expires_at, life_secs]).toEqual([domain.now() + 604_800, 604_800]);
+    expect(await domain.signIn.find(token)).toBeNull();
+    const hash = hashOfToken(consoleToken(cookie, page_key));
+    expect(await live(domain, hash)).toMatchObject({ operator_id: key.id, role: 'admin' });
+    for (const part of [cookie, page_key, `${cookie}${page_key}`])
+      expect(await domain.signIn.find(hashOfToken(part))).toBeNull();
+    // Streams and terminals of the token continue with the console session.
+    expect(domain.hints.at(-1)).toEqual({ type: 'session_ended', token_hash: token, renewed_as: hash });
+    expect(await code(domain.signIn.openConsole(token))).toBe('unauthenticated');
+    const { events } = await listAudit(domain.context, { category: 'auth' });
+    expect(events.map(({ event_type }) => event_type)).toEqual(['auth.console_opened', 'auth.signed_in']);
+  });
+
+  test('refuses an exchange for a token', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const hash = await consoleHashOf(domain, key);
+    const { signIn } = domain;
+    for (const exchange of [signIn.renew, signIn.webCode, signIn.openConsole])
+      expect(await code(exchange(hash))).toBe('session_token_required');
+    expect(await live(domain, hash)).not.toBeNull();
+  });
+
+  test('ends after the idle time, and not while it is used', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const hash = await consoleHashOf(domain, key);
+    for (let used = 0; used < 3; used++) {
+      domain.clock.advance(11 * hour);
+      expect(await live(domain, hash)).not.toBeNull();
+    }
+    // Another process, such as after a restart, knows when the session was used. A later write waits for that record.
+    await consoleHashOf(domain, key);
+    const restarted = createSignIn(domain.context, domain.refusals, domain.signInRules, domain.clock);
+    domain.clock.advance(11 * hour);
+    expect(await restarted.find(hash)).not.toBeNull();
+    domain.clock.advance(12 * hour);
+    expect(await restarted.find(hash)).toBeNull();
+    expect(await domain.signIn.find(hash)).toBeNull();
+    restarted.close();
+  });
+
+  test('ends at its maximum age, even if it is used', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const hash = await consoleHashOf(domain, key);
+    for (let hours = 0; hours < 7 * 24 - 1; hours++) {
+      domain.clock.advance(hour);
+      expect(await domain.signIn.find(hash), `after ${hours + 1} h`).not.toBeNull();
+    }
+    domain.clock.advance(hour);
+    expect(await domain.signIn.find(hash)).toBeNull();
+  });
+
+  test('follows a change of the limits', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const [first, second] = [await consoleHashOf(domain, key), await consoleHashOf(domain, key)];
+    domain.clock.advance(2 * hour);
+    expect(await live(domain, first)).not.toBeNull();
+    domain.signInRules.consoleIdleSecs = 3600;
+    expect(await domain.signIn.find(second)).toBeNull();
+    expect(await live(domain, first)).not.toBeNull();
+    domain.signInRules.consoleLifeSecs = 7200;
+    expect(await domain.signIn.find(first)).toBeNull();
+  });
+
+  test('lists an operator’s own sessions, and no secret of them', async () => {
+    const domain = await openDomain(fixture);
+    const { key, actor } = await newAdmin(domain);
+    const bob = await newKey();
+    await addOperator(domain.context, actor, { public_key: bob.hex, username: 'bob', role: 'operator' });
+    await consoleHashOf(domain, bob);
+    const token = await tokenHashOf(domain, key);
+    domain.clock.advance(1000);
+    const hash = await consoleHashOf(domain, key);
+    const listed = await domain.signIn.list(await live(domain, hash));
+    expect(listed).toMatchObject([
+      { kind: 'console', current: true, user_agent: 'Firefox/145.0', address: '192.0.2.7', last_used_at: null },
+      { kind: 'token', current: false, signed_in_at: domain.now() - 1 },
+    ]);
+    expect(JSON.stringify(listed)).not.toContain(token);
+    expect(JSON.stringify(listed)).not.toContain(hash);
+    expect(new Set(listed.map(({ id }) => id)).size).toBe(2);
+    // A renewal keeps the id.
+    await domain.signIn.renew(token);
+    expect((await domain.signIn.list(await live(domain, hash))).map(({ id }) => id).sort()).toEqual(
+      listed.map(({ id }) => id).sort(),
+    );
+  });
+
+  test('limits the length of the user agent', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const { nonce } = await domain.signIn.challenge(key.hex);
+    const far = { ...client, userAgent: 'x'.repeat(10_000) };
+    const { token } = await domain.signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')), null, far);
+    const [listed] = await domain.signIn.list(await live(domain, hashOfToken(token)));
+    expect(listed?.user_agent).toHaveLength(256);
+  });
+
+  test('ends one session, and only one’s own', async () => {
+    const domain = await openDomain(fixture);
+    const { key, actor } = await newAdmin(domain);
+    const bob = await newKey();
+    await addOperator(domain.context, actor, { public_key: bob.hex, username: 'bob', role: 'operator' });
+    const [mine, other, bobs] = [
+      await consoleHashOf(domain, key),
+      await consoleHashOf(domain, key),
+      await consoleHashOf(domain, bob),
+    ];
+    const idOf = async (hash: string) => {
+      const all = await domain.signIn.list(await live(domain, hash));
+      return all.find(({ current }) => current)?.id ?? '';
+    };
+    const me = actorIn(await live(domain, mine));
+    expect(await code(domain.signIn.end(me, await idOf(bobs)))).toBe('session_not_found');
+    expect(await code(domain.signIn.end(me, ''))).toBe('session_not_found');
+    const id = await idOf(other);
+    await domain.signIn.end(me, id);
+    expect(domain.hints.at(-1)).toEqual({ type: 'session_ended', token_hash: other, renewed_as: null });
+    expect(await domain.signIn.find(other)).toBeNull();
+    expect(await code(domain.signIn.end(me, id))).toBe('session_not_found');
+    expect(await live(domain, bobs)).not.toBeNull();
+    await domain.signIn.end(me, await idOf(mine));
+    expect(await domain.signIn.find(mine)).toBeNull();
+    // An ended session ends nothing.
+    expect(await code(domain.signIn.endAll(me))).toBe('unauthenticated');
+  });
+
+  test('ends all sessions, including one that is opened at the same time', async () => {
+    const domain = await openDomain(fixture);
+    const { key, actor } = await newAdmin(domain);
+    const bob = await newKey();
+    await addOperator(domain.context, actor, { public_key: bob.hex, username: 'bob', role: 'operator' });
+    const bobs = await consoleHashOf(domain, bob);
+    const mine = await consoleHashOf(domain, key);
+    const token = await tokenHashOf(domain, key);
+    const me = actorIn(await live(domain, mine));
+    let late = '';
+    const all = domain.db.all.bind(domain.db);
+    domain.db.all = (async (...call: Parameters<typeof all>) => {
+      const rows = await all(...call);
+      if (late === '' && call[0].name === 'sessions/of operator') late = await consoleHashOf(domain, key);
+      return rows;
+    }) as typeof all;
+    expect(await domain.signIn.endAll(me)).toBe(3);
+    for (const hash of [mine, token, late]) {
+      expect(await domain.signIn.find(hash)).toBeNull();
+      expect(domain.hints).toContainEqual({ type: 'session_ended', token_hash: hash, renewed_as: null });
+    }
+    expect(await live(domain, bobs)).not.toBeNull();
+  });
+
+  test('ends when its operator is removed', async () => {
+    const domain = await openDomain(fixture);
+    const { actor } = await newAdmin(domain);
+    const bob = await newKey();
+    await addOperator(domain.context, actor, { public_key: bob.hex, username: 'bob', role: 'operator' });
+    const bobs = await consoleHashOf(domain, bob);
+    expect(await live(domain, bobs)).not.toBeNull();
+    const { ended } = await removeOperator(domain.context, actor, bob.id);
+    expect(ended.sessions).toBe(1);
+    expect(await domain.signIn.find(bobs)).toBeNull();
+  });
+});

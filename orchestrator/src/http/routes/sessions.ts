@@ -1,0 +1,30 @@
+import { actorIn } from '../../domain/operators/sessions.ts';
+import type { SignIn } from '../../domain/operators/sign-in.ts';
+import { type PageRequest, readPage } from '../../domain/shared/page.ts';
+import type { SessionCookie } from '../server/authentication.ts';
+import { type Handlers, Reply, type RequestFacts } from '../server/handlers.ts';
+import { paged } from '../server/page.ts';
+
+export function sessionHandlers(signIn: SignIn, cookie: SessionCookie) {
+  /** Returns the headers that delete the cookie, unless the request had a token, which is of another session. */
+  const clearing = (request: RequestFacts): Record<string, string> =>
+    request.header('authorization') === undefined ? { 'set-cookie': cookie.cleared } : {};
+  return {
+    openConsoleSession: async ({ session }) => {
+      const { cookie: value, life_secs, ...answer } = await signIn.openConsole(session.token_hash);
+      return new Reply(200, answer, { 'set-cookie': cookie.set(value, life_secs) });
+    },
+    logout: async ({ session, request }) => {
+      await signIn.logout(session.token_hash);
+      return new Reply(204, undefined, clearing(request));
+    },
+    listSessions: async ({ session, query }) => {
+      const all = await signIn.list(session);
+      const read = async ({ offset, limit }: PageRequest) => all.slice(offset, offset + limit);
+      return paged(await readPage(query, read), query);
+    },
+    endSession: ({ session, params }) => signIn.end(actorIn(session), params.id),
+    endSessions: async ({ session, request }) =>
+      new Reply(200, { ended: await signIn.endAll(actorIn(session)) }, clearing(request)),
+  } satisfies Partial<Handlers>;
+}

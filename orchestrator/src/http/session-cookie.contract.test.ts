@@ -1,0 +1,129 @@
+import { apiPrefix } from '@muster/protocol/http';
+import { expect, test } from 'vitest';
+import { describeDatabases } from '../../test/databases/databases.ts';
+import { realApiFixture, tokenOf } from '../../test/real-api.ts';
+import { samplesFixture } from '../../test/samples.ts';
+
+/** Tests when the cookie of a console session is accepted. Uses the real domain. */
+
+const openApi = realApiFixture();
+
+type Headers = Record<string, string>;
+
+describeDatabases('the cookie of a console session', (fixture) => {
+  const stores = samplesFixture(fixture);
+
+  const open = async () => {
+    const api = await openApi(fixture, await stores.open());
+    const { app, domain, key } = api;
+    const ask = (method: 'GET' | 'POST' | 'DELETE', path: string, headers: Headers) =>
+      app.inject({ method, url: apiPrefix + path, headers: { host: 'muster.example', ...headers } });
+    const exchange = async () => {
+      const answer = await ask('POST', '/auth/cookie', { authorization: `Bearer ${await tokenOf(domain, key)}` });
+      expect(answer.statusCode).toBe(200);
+      const set = String(answer.headers['set-cookie']);
+      const cookie = set.split(';')[0] as string;
+      return { set, cookie, pageKey: (answer.json() as { page_key: string }).page_key };
+    };
+    const session = await exchange();
+    /** Headers of a request from one of the console's pages. */
+    const own: Headers = {
+      cookie: session.cookie,
+      'muster-page-key': session.pageKey,
+      'sec-fetch-site': 'same-origin',
+      'sec-fetch-mode': 'cors',
+    };
+    return { ...api, ask, exchange, ...session, own };
+  };
+  const without = (headers: Headers, name: string): Headers =>
+    Object.fromEntries(Object.entries(headers).filter(([key]) => key !== name));
+
+  test('sets every restriction that browsers offer', async () => {
+    const { app, set } = await open();
+    expect(set).toMatch(/^__Host-muster-test=[\w-]{43}; Path=\/; Max-Age=604800; Secure; HttpOnly; SameSite=Strict$/);
+    await app.close();
+  });
+
+  test('accepts the console’s own pages only, and only with the page key', async () => {
+    const { app, ask, own, exchange } = await open();
+    const origin = { origin: 'http://muster.example' };
+    const statusOf = async (headers: Headers, method: 'GET' | 'POST' = 'GET') =>
+      (await ask(method, method === 'GET' ? '/auth/session' : '/notifications/read-all', headers)).statusCode;
+    expect(await statusOf(own)).toBe(200);
+    expect(await statusOf({ ...own, ...origin }, 'POST')).toBe(204);
+    // Neither half of the credential is enough, and halves of different sessions do not match.
+    const other = await exchange();
+    for (const headers of [
+      without(own, 'cookie'),
+      without(own, 'muster-page-key'),
+      { ...own, 'muster-page-key': other.pageKey },
+      { ...own, cookie: other.cookie },
+      { ...own, cookie: own.cookie?.replace('muster-test', 'muster-other') as string },
+    ])
+      expect(await statusOf(headers)).toBe(401);
+    // A browser names the site of the page, and the origin of a write.
+    expect(await statusOf(without(own, 'sec-fetch-site'))).toBe(401);
+    expect(await statusOf({ ...own, 'sec-fetch-site': 'none' })).toBe(401);
+    expect(await statusOf(own, 'POST')).toBe(401);
+    for (const site of ['cross-site', 'same-site'])
+      expect(await statusOf({ ...own, ...origin, 'sec-fetch-site': site }, 'POST')).toBe(403);
+    // Another port of the host is the same site, but another origin.
+    for (const evil of ['https://evil.example', 'http://muster.example:8080', 'null'])
+      expect(await statusOf({ ...own, origin: evil }, 'POST')).toBe(403);
+    await app.close();
+  });
+
+  test('yields to an Authorization header, even an invalid one', async () => {
+    const { app, ask, own, domain, key } = await open();
+    const kinds = async (headers: Headers) => {
+      const answer = await ask('GET', '/auth/sessions', headers);
+      const sessions = answer.json() as { kind: string; current: boolean }[];
+      return answer.statusCode === 200 ? sessions.find(({ current }) => current)?.kind : answer.statusCode;
+    };
+    expect(await kinds(own)).toBe('console');
+    expect(await kinds({ ...own, authorization: `Bearer ${await tokenOf(domain, key)}` })).toBe('token');
+    for (const authorization of ['', 'Bearer x', `Basic ${own['muster-page-key']}`])
+      expect(await kinds({ ...own, authorization })).toBe(401);
+    const cookie = own.cookie?.split('=')[1] ?? '';
+    for (const token of [cookie, `${cookie}${own['muster-page-key']}`])
+      expect(await kinds({ authorization: `Bearer ${token}` })).toBe(401);
+    await app.close();
+  });
+
+  test('changes nothing on public routes', async () => {
+    const { app, ask, own } = await open();
+    const challenge = (headers: Headers) => ask('POST', '/auth/challenge', headers);
+    const [with_, plain] = [
+      await challenge({ ...own, origin: 'http://muster.example' }),
+      await challenge({ 'sec-fetch-site': 'same-origin', origin: 'http://muster.example' }),
+    ];
+    expect([with_.statusCode, without(with_.json(), 'instance')]).toEqual([
+      plain.statusCode,
+      without(plain.json(), 'instance'),
+    ]);
+    await app.close();
+  });
+
+  test('deletes the cookie after a sign-out of its session, not of another', async () => {
+    const { app, ask, own, domain, key } = await open();
+    const page = { ...own, origin: 'http://muster.example' };
+    const token = await tokenOf(domain, key);
+    const elsewhere = await ask('POST', '/auth/logout', { ...page, authorization: `Bearer ${token}` });
+    expect([elsewhere.statusCode, elsewhere.headers['set-cookie']]).toEqual([204, undefined]);
+    expect((await ask('GET', '/auth/session', own)).statusCode).toBe(200);
+    const out = await ask('POST', '/auth/logout', page);
+    expect(out.statusCode).toBe(204);
+    expect(out.headers['set-cookie']).toMatch(/^__Host-muster-test=; Path=\/; Max-Age=0; Secure;/);
+    expect((await ask('GET', '/auth/session', own)).statusCode).toBe(401);
+    await app.close();
+  });
+
+  test('does not become a token', async () => {
+    const { app, ask, own } = await open();
+    for (const path of ['/auth/renew', '/auth/web-login', '/auth/cookie'])
+      expect((await ask('POST', path, { ...own, origin: 'http://muster.example' })).json()).toMatchObject({
+        code: 'session_token_required',
+      });
+    await app.close();
+  });
+});

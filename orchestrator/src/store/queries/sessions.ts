@@ -1,0 +1,103 @@
+import type { Kysely } from 'kysely';
+import type { Dialect } from '../dialect.ts';
+import { defineQuery } from '../query.ts';
+import type { Schema, SessionsTable } from '../schema.ts';
+
+/** Sign-in sessions of operators. */
+
+export const insertSession = defineQuery('sessions/insert', (db, p: Required<SessionsTable>) =>
+  db.insertInto('sessions').values({
+    token_hash: p.token_hash,
+    operator_id: p.operator_id,
+    created_at: p.created_at,
+    expires_at: p.expires_at,
+    signed_in_at: p.signed_in_at,
+    bound: p.bound,
+    session_id: p.session_id,
+    kind: p.kind,
+    last_used_at: p.last_used_at,
+    user_agent: p.user_agent,
+    address: p.address,
+  }),
+);
+
+/** Live sign-in sessions whose challenge named no server, with their operators. */
+export const unboundSessions = defineQuery('sessions/unbound', (db, p: { now: number }) =>
+  db
+    .selectFrom('sessions')
+    .innerJoin('operators', 'operators.operator_id', 'sessions.operator_id')
+    .select(['sessions.token_hash', 'sessions.operator_id', 'operators.username'])
+    .where('sessions.bound', '=', 0)
+    .where('sessions.expires_at', '>', p.now),
+);
+
+/** A sign-in session with its operator. The caller must check whether the session is still valid. */
+export const sessionByHash = defineQuery('sessions/by hash', (db, p: { token_hash: string }) =>
+  db
+    .selectFrom('sessions')
+    .innerJoin('operators', 'operators.operator_id', 'sessions.operator_id')
+    .selectAll('sessions')
+    .select(['operators.username', 'operators.role', 'operators.removed_at'])
+    .where('sessions.token_hash', '=', p.token_hash),
+);
+
+/** An operator's unexpired sign-in sessions, newest first. */
+export const sessionsOf = defineQuery('sessions/of operator', (db, p: { operator_id: string; now: number }) =>
+  db
+    .selectFrom('sessions')
+    .selectAll()
+    .where('operator_id', '=', p.operator_id)
+    .where('expires_at', '>', p.now)
+    .orderBy('created_at', 'desc')
+    .orderBy('session_id'),
+);
+
+/** For preconditions: returns a row if the operator has an unexpired session besides the given ones. */
+export const otherSessionOf = defineQuery(
+  'sessions/others of operator',
+  (db, p: { operator_id: string; now: number; token_hashes: readonly string[] }, d) =>
+    db
+      .selectFrom('sessions')
+      .select('session_id')
+      .where('operator_id', '=', p.operator_id)
+      .where('expires_at', '>', p.now)
+      .where(d.isNotIn('token_hash', p.token_hashes))
+      .limit(1),
+);
+
+/** Records that a session is in use. Changes nothing if the session has ended. */
+export const useSession = defineQuery(
+  'sessions/use',
+  (db, p: { token_hash: string; last_used_at: number; expires_at: number }) =>
+    db
+      .updateTable('sessions')
+      .set({ last_used_at: p.last_used_at, expires_at: p.expires_at })
+      .where('token_hash', '=', p.token_hash),
+);
+
+export const deleteSession = defineQuery('sessions/delete', (db, p: { token_hash: string }) =>
+  db.deleteFrom('sessions').where('token_hash', '=', p.token_hash),
+);
+
+export const deleteSessionsOf = defineQuery('sessions/delete of operator', (db, p: { operator_id: string }) =>
+  db.deleteFrom('sessions').where('operator_id', '=', p.operator_id),
+);
+
+export const deleteExpiredSessions = defineQuery('sessions/delete expired', (db, p: { now: number }) =>
+  db.deleteFrom('sessions').where('expires_at', '<=', p.now),
+);
+
+/**
+ * Selects the row of a live sign-in session. On PostgreSQL, locks the row until the transaction ends. Otherwise, a
+ * write that began before its operator was removed could commit afterward, because the serial order of transactions may
+ * differ from their chronological order.
+ */
+export const liveSessionRow = (db: Kysely<Schema>, p: { session: string; now: number }, d: Dialect) => {
+  const row = db.selectFrom('sessions').where('token_hash', '=', p.session).where('expires_at', '>', p.now);
+  return d.kind === 'postgres' ? row.forShare() : row;
+};
+
+/** For preconditions: returns a row if the sign-in session is live. */
+export const liveSession = defineQuery('sessions/live', (db, p: { session: string; now: number }, d) =>
+  liveSessionRow(db, p, d).select('token_hash'),
+);
