@@ -147,7 +147,7 @@ function storeEdits(root: string, { name, snake, camel, oneCamel, pascal, words,
     create(
       `orchestrator/src/store/migrations/${file}`,
       `import type { Migration } from './migration.ts';
-import { createTable } from './table.ts';
+import { createTable } from '../create-table.ts';
 
 export const ${camel}: Migration = {
   version: ${version},

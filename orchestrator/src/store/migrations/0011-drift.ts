@@ -1,5 +1,5 @@
+import { createIndex, createTable } from '../create-table.ts';
 import type { Migration } from './migration.ts';
-import { createIndex, createTable } from './table.ts';
 
 /** Adds the time at which each machine is due for a drift check, and the machines that have drifted. */
 export const drift: Migration = {
@@ -14,7 +14,7 @@ export const drift: Migration = {
       .where('trigger', '!=', 'audit')
       .groupBy('node_id');
     return [
-      // Null until the first apply, and from a missed check until the agent connects.
+      // Null before the first apply, and from a missed check until the agent connects.
       db.schema.alterTable('agent_state').addColumn('drift_due_at', dialect.columns.integer),
       createIndex(build, 'agent_state_drift_due', 'agent_state', ['drift_due_at', 'node_id']).where(
         'drift_due_at',

@@ -1,5 +1,5 @@
+import { createTable } from '../create-table.ts';
 import type { Migration } from './migration.ts';
-import { createTable } from './table.ts';
 
 /** Adds the amount of data that each agent caused to be stored on the last day on which it reported. */
 export const agentUsage: Migration = {

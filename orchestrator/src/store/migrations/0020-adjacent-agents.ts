@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
+import { createIndex, createTable, type TableShape } from '../create-table.ts';
 import type { Migration, MigrationBuild } from './migration.ts';
-import { createIndex, createTable, type TableShape } from './table.ts';
 
 const shapes: Readonly<Record<string, TableShape>> = {
   agent_state: {

@@ -1,5 +1,5 @@
 import type { CreateTableBuilder, RawBuilder } from 'kysely';
-import type { MigrationBuild } from './migration.ts';
+import type { MigrationBuild } from './migrations/migration.ts';
 
 /** `text` or `integer` (64 bits), with `?` if null is allowed; `counter` is an auto-incrementing key. */
 type ColumnKind = 'text' | 'text?' | 'integer' | 'integer?' | 'counter';
