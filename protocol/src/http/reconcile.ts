@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { summarySchema } from '../operation.ts';
+import { fieldChangeSchema, resourceActions, summarySchema } from '../operation.ts';
 import { nodeExample } from './agents.ts';
 import { pageQuery, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';
@@ -9,6 +9,12 @@ import { operationId } from './operations.ts';
 /** Reasons why an agent is not in its desired state, worst first. */
 export const offReasons = ['apply_failed', 'drifted', 'drift_failed', 'unapplied', 'pending_removals'] as const;
 export type OffReason = (typeof offReasons)[number];
+
+/** Maximum number of resources that an entry names for each reason, and of changes of a resource. */
+export const maxExamples = 3;
+export const maxExampleChanges = 3;
+/** Maximum length of a text in these resources, in characters. */
+export const maxExampleText = 200;
 
 export const offAgentSchema = z
   .strictObject({
@@ -33,6 +39,19 @@ export const offAgentSchema = z
           checked_at: unixSeconds,
           summary: summarySchema,
           resources: z.number().int().describe('number of resources that drifted'),
+          examples: z
+            .array(
+              z.strictObject({
+                type: z.string(),
+                identity: z.string(),
+                action: z.enum(resourceActions).describe('what an apply would do; `none` if unknown'),
+                changes: z.array(fieldChangeSchema).max(maxExampleChanges),
+              }),
+            )
+            .max(maxExamples)
+            .describe(
+              'first resources that drifted, with shortened texts; a large record has only the names of fields',
+            ),
           accepted: acceptanceSchema.nullable(),
         }),
       )
@@ -54,6 +73,17 @@ export const offAgentSchema = z
       .describe('newest apply that has ended, if it failed, was interrupted, or expired'),
     unapplied: z.number().int().describe('number of resources that the last apply failed to apply'),
     pending_removals: z.number().int().describe('number of resources that are no longer desired but still present'),
+    unfinished: z
+      .array(
+        z.strictObject({
+          state: z.enum(['unapplied', 'pending_removal']),
+          type: z.string(),
+          identity: z.string(),
+          reason: z.string().nullable(),
+        }),
+      )
+      .max(2 * maxExamples)
+      .describe('first resources of each state, with shortened texts'),
     modules: z.array(z.string()).describe('modules of the applied and desired resources'),
   })
   .meta({ id: 'OffAgent' });
@@ -70,6 +100,7 @@ export const listReconcile = route({
   query: z.strictObject({
     ...pageQuery(50, 500),
     filter: z.string().max(2048).optional().describe('selector of the agents; the empty selector matches all'),
+    agent: z.string().max(64).optional().describe('lists only the agent with this node id or name'),
     reason: z.enum(offReasons).optional().describe('lists only agents with this reason'),
     include_accepted: z
       .enum(['true', 'false'])
@@ -96,6 +127,14 @@ export const listReconcile = route({
             checked_at: driftExample.checked_at,
             summary: driftExample.summary,
             resources: 1,
+            examples: [
+              {
+                type: 'file-unix',
+                identity: '/etc/motd',
+                action: 'update',
+                changes: [{ field: 'mode', from: '0666', to: '0644' }],
+              },
+            ],
             accepted: null,
           },
           {
@@ -105,6 +144,14 @@ export const listReconcile = route({
             checked_at: driftExample.checked_at,
             summary: driftExample.summary,
             resources: 1,
+            examples: [
+              {
+                type: 'sysctl',
+                identity: 'net.ipv4.ip_forward',
+                action: 'update',
+                changes: [{ field: 'value', from: '1', to: '0' }],
+              },
+            ],
             accepted: acceptanceExample,
           },
         ],
@@ -119,6 +166,7 @@ export const listReconcile = route({
         },
         unapplied: 1,
         pending_removals: 0,
+        unfinished: [{ state: 'unapplied', type: 'service', identity: 'nginx', reason: 'the unit failed to start' }],
         modules: ['motd'],
       },
     ],

@@ -105,17 +105,30 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
           failed_operation: { operation_id: failed, status: 'failed', error: 'it failed', summary: { failed: 1 } },
           drift: [],
           unapplied: 1,
+          unfinished: [{ state: 'unapplied', type: 'file-unix', identity: '/f' }],
           modules: ['m'],
         },
         {
           reasons: ['drifted'],
-          drift: [{ drift_id: drifted, assignment: null, resources: 2, summary: { changed: 2 }, accepted: null }],
+          drift: [
+            {
+              ...{ drift_id: drifted, assignment: null, resources: 2, summary: { changed: 2 }, accepted: null },
+              examples: [
+                { identity: '/etc/motd', action: 'update', changes: [{ field: 'content', from: 'a', to: 'x' }] },
+                { identity: '/other', changes: [{ field: 'content', from: 'b', to: 'x' }] },
+              ],
+            },
+          ],
+          unfinished: [],
           failed_operation: null,
           modules: ['m'],
         },
         { reasons: ['drift_failed'], failed_check: { drift_id: failedCheck, error: 'it failed' }, drift: [] },
       ]);
       expect((await listed({ reason: 'drifted' })).names).toEqual(['a2']);
+      expect((await listed({ agent: 'a2' })).names).toEqual(['a2']);
+      expect((await listed({ agent: agents.get('a1')?.id })).names).toEqual(['a1']);
+      expect((await listed({ agent: 'b2' })).names).toEqual([]);
       expect((await listed({ filter: 'group=a' })).names).toEqual(['a2', 'a1']);
       expect((await listed({ filter: '', limit: 2 })).names).toEqual(['b1', 'a2']);
       expect(await listed({ filter: 'group=a', limit: 1 })).toMatchObject({ names: ['a2'], more: true });
@@ -133,6 +146,34 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       await apply('a1', [], 'failed');
       await setStatus(context, actor, 'a1', { status: 'rejected' });
       expect((await listed()).all).toEqual([]);
+    });
+
+    test('names only fields if the drift record is large, and three resources of each state', async () => {
+      const { context, actor, apply, check, listed } = await open('a1');
+      const identities = ['/a', '/b', '/c', '/d'];
+      const files = identities.map((path) => `{ resource: { file-unix: { path: ${path} } } }`).join(', ');
+      await uploadModule(context, actor, 'm', `name: m\nsupports: [{ platform: linux }]\nresources: [${files}]\n`);
+      await apply(
+        'a1',
+        identities.map((identity) => resultOf({ identity })),
+      );
+      await check(
+        'a1',
+        identities.map((identity) => moved('y'.repeat(4_000), { identity })),
+      );
+      const [drift] = (await listed()).all[0]?.drift ?? [];
+      expect(drift).toMatchObject({ resources: 4 });
+      expect(drift?.examples.map(({ identity, changes }) => [identity, changes])).toEqual(
+        ['/a', '/b', '/c'].map((identity) => [identity, [{ field: 'content', from: null, to: null }]]),
+      );
+      await apply(
+        'a1',
+        identities.map((identity) => resultOf({ identity, status: 'failed' })),
+        'failed',
+      );
+      const [agent] = (await listed()).all;
+      expect(agent).toMatchObject({ unapplied: 4 });
+      expect(agent?.unfinished).toHaveLength(3);
     });
 
     test('lists an apply that was never accepted, but not a cancelled one', async () => {

@@ -1,4 +1,4 @@
-import { type OffAgent, type OffReason, offReasons } from '@muster/protocol/http';
+import { maxExamples, type OffAgent, type OffReason, offReasons } from '@muster/protocol/http';
 import { isEmpty, matchesSelector } from '@muster/protocol/selector';
 import { fromJson } from '../../store/json-text.ts';
 import { agentsForSelectors } from '../../store/queries/agents/agents.ts';
@@ -10,11 +10,13 @@ import {
   agentsWithFailedCheck,
   driftOfAgents,
   failedChecksOfAgents,
+  unfinishedOfAgents,
 } from '../../store/queries/reconcile.ts';
 import { lastSeen, requireSelector } from '../agents/agents.ts';
 import type { Context } from '../shared/context.ts';
 import { assignmentOfScope } from '../shared/drift-scope.ts';
 import { type Page, type PageRequest, readPage } from '../shared/page.ts';
+import { examplesOf, examplesOfKeys, shortened } from './drift-examples.ts';
 
 /** Finds the approved agents that are not in their desired state. */
 
@@ -119,15 +121,19 @@ export async function listReconcile(
   context: Context,
   request: PageRequest & {
     filter?: string | undefined;
+    /** Node id or name. */
+    agent?: string | undefined;
     reason?: OffReason | undefined;
     include_accepted?: boolean | undefined;
   },
 ): Promise<Page<OffAgent>> {
-  const { reason, include_accepted } = request;
+  const { agent, reason, include_accepted } = request;
   const selector = request.filter === undefined ? null : requireSelector(request.filter, '/filter');
   const found = byUrgency((await findOff(context)).values()).filter(
     (standing) =>
-      (include_accepted === true || isOff(standing)) && (reason === undefined || standing.reasons.includes(reason)),
+      (include_accepted === true || isOff(standing)) &&
+      (reason === undefined || standing.reasons.includes(reason)) &&
+      (agent === undefined || standing.node_id === agent || standing.name === agent),
   );
   const { items, more } = await readPage(request, async ({ limit, offset }) => {
     if (selector === null || isEmpty(selector)) return found.slice(offset, offset + limit);
@@ -154,11 +160,13 @@ async function described(context: Context, standings: readonly Standing[]): Prom
   const { db, presence } = context;
   if (standings.length === 0) return [];
   const node_ids = standings.map(({ node_id }) => node_id);
-  const [rows, drifts, checks] = await Promise.all([
+  const [rows, drifts, checks, unfinished] = await Promise.all([
     db.all(agentsOff, { node_ids }),
     driftOf(context, node_ids),
     db.all(failedChecksOfAgents, { node_ids }),
+    db.all(unfinishedOfAgents, { node_ids, count: maxExamples }),
   ]);
+  const unfinishedOf = Map.groupBy(unfinished, (row) => row.node_id);
   const byNode = new Map(rows.map((row) => [row.node_id, row]));
   const checkOf = new Map(checks.map((row) => [row.node_id, row]));
   return standings.flatMap(({ node_id, reasons, unapplied, pending_removals }) => {
@@ -190,6 +198,10 @@ async function described(context: Context, standings: readonly Standing[]): Prom
             : null,
         unapplied,
         pending_removals,
+        unfinished: (unfinishedOf.get(node_id) ?? []).map(({ state, type, identity, reason }) => ({
+          state: state === 'unapplied' ? ('unapplied' as const) : ('pending_removal' as const),
+          ...{ type: shortened(type), identity: shortened(identity), reason: reason && shortened(reason) },
+        })),
         modules: row.modules === null ? [] : fromJson(row.modules),
       },
     ];
@@ -206,15 +218,17 @@ async function driftOf({ db }: Context, node_ids: readonly string[]): Promise<Ma
     const rows = await db.all(driftOfAgents, { node_ids, ...after, bytes: pageBytes });
     const last = rows.at(-1);
     if (last === undefined) return found;
-    for (const { node_id, scope, since, drift_id, checked_at, summary, drifted, accepted } of rows) {
+    for (const { node_id, scope, since, drift_id, checked_at, summary, drifted, accepted, record_resources } of rows) {
       // Earlier releases did not store the id of the drift record.
       if (drift_id === null || checked_at === null || summary === null) continue;
       const counts = fromJson(summary);
+      const fields = drifted === null ? null : fromJson(drifted);
       const states = found.get(node_id) ?? [];
       found.set(node_id, states);
       states.push({
         ...{ drift_id, assignment: assignmentOfScope(scope), since, checked_at, summary: counts },
-        resources: drifted === null ? counts.changed + counts.removed : Object.keys(fromJson(drifted)).length,
+        resources: fields === null ? counts.changed + counts.removed : Object.keys(fields).length,
+        examples: record_resources === null ? examplesOfKeys(fields ?? {}) : examplesOf(fromJson(record_resources)),
         accepted: fromJson(accepted),
       });
     }

@@ -78,6 +78,9 @@ export const agentsOff = defineQuery('reconcile/agents', (db, p: { node_ids: rea
     .where(d.isIn('agents.node_id', p.node_ids)),
 );
 
+/** Maximum size in bytes of a drift record whose resources {@link driftOfAgents} returns. Larger ones are not read. */
+const maxRecordBytes = 8 * 1024;
+
 /**
  * Drift states of the given agents, starting after a given drift state. For each agent, first that of the applied state,
  * then those of audit assignments by name. Limited to about `bytes` in total, but returns at least one drift state.
@@ -118,6 +121,14 @@ export const driftOfAgents = defineQuery(
         'drift_records.checked_at',
         'drift_records.summary',
       ])
+      .select((e) =>
+        e
+          .case()
+          .when(bytesOf('drift_records.resources'), '<=', maxRecordBytes)
+          .then(e.ref('drift_records.resources'))
+          .end()
+          .as('record_resources'),
+      )
       .where('cut.before', '<', p.bytes)
       .orderBy('drift_states.node_id')
       .orderBy('drift_states.scope'),
@@ -132,4 +143,31 @@ export const failedChecksOfAgents = defineQuery(
       .select(['latest_drift.node_id', 'drift_records.drift_id', 'drift_records.checked_at', 'drift_records.error'])
       .where('latest_drift.status', '=', 'failed')
       .where(d.isIn('latest_drift.node_id', p.node_ids)),
+);
+
+/** The first resources of the given agents, by state, that were not applied or not removed. */
+export const unfinishedOfAgents = defineQuery(
+  'reconcile/unfinished',
+  (db, p: { node_ids: readonly string[]; count: number }, d) =>
+    db
+      .selectFrom((e) =>
+        e
+          .selectFrom('applied_resources')
+          .select(['node_id', 'state', 'type', 'identity', 'reason'])
+          .select((f) =>
+            f.fn
+              .agg<number>('row_number')
+              .over((o) => o.partitionBy(['node_id', 'state']).orderBy('key'))
+              .as('position'),
+          )
+          .where('state', '!=', 'applied')
+          .where(d.isIn('node_id', p.node_ids))
+          .as('numbered'),
+      )
+      .select(['node_id', 'state', 'type', 'identity', 'reason'])
+      .where('position', '<=', p.count)
+      .orderBy('node_id')
+      // Sorts unapplied resources first, which are worse.
+      .orderBy('state', 'desc')
+      .orderBy('position'),
 );

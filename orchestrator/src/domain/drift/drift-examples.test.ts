@@ -1,0 +1,33 @@
+import { offAgentSchema } from '@muster/protocol/http';
+import { expect, test } from 'vitest';
+import { resultOf } from '../../../test/domain.ts';
+import { examplesOf, examplesOfKeys } from './drift-examples.ts';
+
+const schema = offAgentSchema.shape.drift.element.shape.examples;
+
+test('keeps at most three resources with three changes each', () => {
+  const changes = ['mode', 'owner', 'group', 'content'].map((field) => ({ field, from: '1', to: '2' }));
+  const examples = examplesOf(Array.from({ length: 5 }, (_, index) => resultOf({ identity: `/f${index}`, changes })));
+  expect(examples.map(({ identity }) => identity)).toEqual(['/f0', '/f1', '/f2']);
+  expect(examples[0]?.changes.map(({ field }) => field)).toEqual(['mode', 'owner', 'group']);
+  expect(schema.parse(examples)).toEqual(examples);
+});
+
+test('shortens long texts, and splits no character', () => {
+  const [example] = examplesOf([
+    resultOf({
+      identity: `${'x'.repeat(198)}😀${'y'.repeat(4_000)}`,
+      changes: [{ field: 'a', from: 'z'.repeat(300), to: null }],
+    }),
+  ]);
+  expect(example?.identity).toHaveLength(200);
+  expect(example?.identity.isWellFormed()).toBe(true);
+  expect(example?.changes).toEqual([{ field: 'a', from: `${'z'.repeat(199)}…`, to: null }]);
+});
+
+test('names resources and fields of a record that is too large', () => {
+  expect(examplesOfKeys({ 'file:/etc/a:b': ['mode'], odd: ['run'] })).toEqual([
+    { type: 'file', identity: '/etc/a:b', action: 'none', changes: [{ field: 'mode', from: null, to: null }] },
+    { type: '', identity: 'odd', action: 'none', changes: [{ field: 'run', from: null, to: null }] },
+  ]);
+});
