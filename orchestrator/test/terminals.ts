@@ -53,7 +53,7 @@ export class MemoryShell implements Shell {
   }
 }
 
-/** In-memory shells. Every agent offers terminals. */
+/** Agents that all offer terminals. */
 export class MemoryShells implements Shells {
   readonly opened: MemoryShell[] = [];
   /** Runs while a shell is being started. */

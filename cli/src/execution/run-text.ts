@@ -1,4 +1,5 @@
 import type { Run } from '@muster/protocol/http';
+import { runOutcomeOf, runOutcomeOrder } from '../../../client/src/run-outcomes.ts';
 import type { Output } from '../context/output.ts';
 import { summaryText } from '../text/plan-text.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
@@ -23,7 +24,18 @@ export const removedIn = ({ results }: Pick<Run, 'results'>): number =>
 export const runChanges = ({ results }: Pick<Run, 'results'>): boolean =>
   results.some(({ summary }) => summary !== null && summary.changed + summary.removed > 0);
 
-/** Prints a run with a line for each agent. */
+/** Returns the results with failures first, then by name. */
+const worstFirst = (results: Run['results']): Run['results'] =>
+  results.toSorted(
+    (one, other) =>
+      runOutcomeOrder.indexOf(runOutcomeOf(one)) - runOutcomeOrder.indexOf(runOutcomeOf(other)) ||
+      byName.compare(one.name ?? one.node_id, other.name ?? other.node_id),
+  );
+const byName = new Intl.Collator('en', { numeric: true });
+
+const notTried = /^not tried: (?=the run was halted)/;
+
+/** Prints a run with a line for each agent, failures first. */
 export function printRun(run: Run, out: Output): void {
   const { color, now } = out.style;
   const { assignment, kind, status, started_at, finished_at, results } = run;
@@ -36,15 +48,20 @@ export function printRun(run: Run, out: Output): void {
   out.table<Run['results'][number]>(
     [
       { heading: 'AGENT', text: ({ name, node_id }) => name ?? node_id.slice(0, 12), flexible: true },
-      { heading: 'STATUS', text: (row) => row.status, paint: (text, row) => paintedBy(row.status, color)(text) },
+      {
+        heading: 'STATUS',
+        text: (row) => (runOutcomeOf(row) === 'skipped' ? 'skipped' : row.status),
+        paint: (text, row) => paintedBy(row.status, color)(text),
+      },
       { heading: 'OPERATION', text: ({ operation_id }) => operation_id },
       {
         heading: 'RESOURCES',
         text: (row) =>
-          row.error ?? (row.summary ? summaryText({ kind, summary: row.summary, status: row.status }) : null),
+          row.error?.replace(notTried, '') ??
+          (row.summary ? summaryText({ kind, summary: row.summary, status: row.status }) : null),
         flexible: true,
       },
     ],
-    results,
+    worstFirst(results),
   );
 }

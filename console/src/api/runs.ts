@@ -13,8 +13,6 @@ import { call } from './client.ts';
 import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
-export type RunEntry = Omit<Run, 'results'>;
-
 export interface RunFilter {
   readonly status?: string;
   readonly assignment?: string;
@@ -35,7 +33,7 @@ export const runsQuery = ({ status, assignment }: RunFilter = {}) =>
           ...(assignment ? { assignment } : {}),
         } as never,
         signal,
-      }) as Promise<RunEntry[]>,
+      }),
     initialPageParam: 0,
     getNextPageParam: (last, all) => (last.length < pageSize ? undefined : all.length * pageSize),
   });
@@ -87,8 +85,8 @@ export interface FanOutOptions {
   readonly canary?: number;
   readonly batch?: number | string;
   readonly max_failures?: number;
-  readonly offline?: 'report' | 'queue';
-  readonly ttl?: number;
+  readonly offline?: 'report' | 'queue' | undefined;
+  readonly ttl?: number | undefined;
 }
 
 /** Stores the returned run in the cache. */

@@ -33,3 +33,8 @@ export function StatusDot({ status }: { readonly status: WorkStatus }) {
     </Dot>
   );
 }
+
+/** The kind of an operation or a run. An apply stands out, because it changes machines. */
+export function KindBadge({ kind }: { readonly kind: 'apply' | 'plan' }) {
+  return <Badge tone={kind === 'apply' ? 'info' : 'neutral'}>{kind}</Badge>;
+}

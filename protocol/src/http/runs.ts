@@ -33,6 +33,26 @@ export const runSchema = z
   })
   .meta({ id: 'Run' });
 export type Run = z.infer<typeof runSchema>;
+
+const agents = z.number().int().nonnegative();
+export const runOutcomesSchema = z
+  .strictObject({
+    succeeded: agents,
+    failed: agents.describe('includes operations that were interrupted or expired'),
+    cancelled: agents.describe('operations that were cancelled'),
+    skipped: agents.describe('agents that the run did not reach before it was halted or cancelled'),
+    running: agents.describe('operations that have not ended'),
+    waiting: agents.describe('agents that the run has not reached yet'),
+  })
+  .meta({ id: 'RunOutcomes', description: 'Number of agents of a run by outcome. Each agent is counted once.' });
+export type RunOutcomes = z.infer<typeof runOutcomesSchema>;
+
+export const runEntrySchema = runSchema
+  .omit({ results: true })
+  .extend({ outcomes: runOutcomesSchema })
+  .meta({ id: 'RunEntry' });
+export type RunEntry = z.infer<typeof runEntrySchema>;
+
 const runExample: Run = {
   run_id: '01KAGZ5R3E5F6G7H8J9K0M1N2P',
   assignment: 'base',
@@ -149,9 +169,16 @@ export const listRuns = route({
     assignment: z.string().max(128).optional(),
     ...pageQuery(50, 500),
   }),
-  answers: { 200: z.array(runSchema.omit({ results: true }).meta({ id: 'RunEntry' })) },
+  answers: { 200: z.array(runEntrySchema) },
   errors: [],
-  example: { answer: [{ ...runExample, results: undefined }] },
+  example: {
+    answer: [
+      {
+        ...{ ...runExample, results: undefined },
+        outcomes: { succeeded: 18, failed: 1, cancelled: 0, skipped: 1, running: 0, waiting: 0 },
+      },
+    ],
+  },
 });
 
 export const getRun = route({

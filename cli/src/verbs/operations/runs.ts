@@ -1,5 +1,6 @@
 import type { Client } from '@muster/protocol/client';
 import { cancelRun, getRun, listRuns, type Run, runStatuses } from '@muster/protocol/http';
+import { runOutcomesText } from '../../../../client/src/run-outcomes.ts';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { eachOf } from '../../execution/each.ts';
@@ -82,6 +83,12 @@ async function list(
         heading: 'STATUS',
         text: ({ status }) => status,
         paint: (text, { status }, { color }) => paintedBy(status, color)(text),
+      },
+      {
+        heading: 'AGENTS',
+        text: ({ outcomes }) => runOutcomesText(outcomes),
+        flexible: true,
+        paint: (text, { outcomes }, { color }) => (outcomes.failed > 0 ? color.red(text) : text),
       },
       { heading: 'WHEN', text: ({ started_at }) => when(started_at, out.style) },
     ],

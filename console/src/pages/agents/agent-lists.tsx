@@ -11,7 +11,7 @@ import { SummaryLine } from '../../parts/summary.tsx';
 import { PagedList } from '../../parts/table/paged-list.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { StatusDot } from '../../parts/work-status.tsx';
+import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
 import { OperatorName } from '../links.tsx';
 import { ViewersLine } from '../terminals/viewers.tsx';
 
@@ -33,7 +33,7 @@ export function OperationsList({ agent, maxItems }: { readonly agent: Agent; rea
         <li key={operation_id}>
           <Link to="/operations/$operation" params={{ operation: operation_id }} className={rowClasses}>
             <span className="w-12 shrink-0">
-              <Badge tone={kind === 'plan' ? 'info' : 'neutral'}>{kind}</Badge>
+              <KindBadge kind={kind} />
             </span>
             <span className="w-24 shrink-0">
               <StatusDot status={status} />

@@ -1,7 +1,8 @@
+import type { RunEntry } from '@muster/protocol/http';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
-import { type RunEntry, runsQuery } from '../../api/runs.ts';
+import { runsQuery } from '../../api/runs.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { type Column, DataTable } from '../../parts/table/data-table.tsx';
@@ -9,6 +10,7 @@ import { loadNextPage } from '../../parts/table/list-table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { StatusBadge } from '../../parts/work-status.tsx';
 import { OperatorName, RunLink } from '../links.tsx';
+import { OutcomeCounts } from '../runs/outcome-counts.tsx';
 
 const columns: readonly Column<RunEntry>[] = [
   {
@@ -17,12 +19,21 @@ const columns: readonly Column<RunEntry>[] = [
     width: 'minmax(5rem,1fr)',
     cell: ({ run_id, kind }) => (
       <RunLink id={run_id}>
-        {kind}
-        <code className="ml-2 font-mono text-xs max-sm:hidden">…{run_id.slice(-8)}</code>
+        <span className="inline-flex items-baseline gap-2">
+          {kind}
+          <code className="font-mono text-xs leading-none max-sm:hidden">…{run_id.slice(-8)}</code>
+        </span>
       </RunLink>
     ),
   },
-  { id: 'status', header: 'Status', width: 'minmax(7rem,1fr)', cell: ({ status }) => <StatusBadge status={status} /> },
+  { id: 'status', header: 'Status', width: '7rem', cell: ({ status }) => <StatusBadge status={status} /> },
+  {
+    id: 'agents',
+    header: 'Agents',
+    width: 'minmax(8rem,3fr)',
+    from: 'md',
+    cell: ({ outcomes }) => <OutcomeCounts outcomes={outcomes} />,
+  },
   {
     id: 'by',
     header: 'Requested by',

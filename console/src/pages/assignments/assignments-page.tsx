@@ -1,11 +1,11 @@
-import type { Agent, Assignment } from '@muster/protocol/http';
+import type { Agent, Assignment, RunEntry } from '@muster/protocol/http';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { useMemo } from 'react';
 import { agentsQuery } from '../../api/agents.ts';
 import { assignmentsQuery } from '../../api/assignments.ts';
-import { type RunEntry, runsQuery } from '../../api/runs.ts';
+import { runsQuery } from '../../api/runs.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { buttonClasses } from '../../parts/button.tsx';
 import { Empty } from '../../parts/states.tsx';

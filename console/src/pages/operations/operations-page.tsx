@@ -4,7 +4,6 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { operationsQuery } from '../../api/operations.ts';
-import { Badge } from '../../parts/badge.tsx';
 import { durationText } from '../../parts/resource/resource-row.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
@@ -13,7 +12,7 @@ import { useFilterValues } from '../../parts/table/filters.tsx';
 import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { StatusDot } from '../../parts/work-status.tsx';
+import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
 import { AgentLink, OperatorName } from '../links.tsx';
 
 const statuses: readonly OperationStatus[] = [
@@ -30,24 +29,24 @@ const columns: readonly Column<OperationEntry>[] = [
   {
     id: 'operation',
     header: 'Kind',
-    width: '4rem',
+    width: '4.5rem',
     cell: ({ operation_id, kind }) => (
       <Link
         to="/operations/$operation"
         params={{ operation: operation_id }}
         className="inline-flex items-center gap-2 rounded hover:underline"
       >
-        <Badge tone={kind === 'plan' ? 'info' : 'neutral'}>{kind}</Badge>
+        <KindBadge kind={kind} />
         <span className="sr-only">…{operation_id.slice(-5)}</span>
       </Link>
     ),
   },
-  { id: 'agent', header: 'Agent', width: 'minmax(5.5rem,2fr)', cell: ({ node_id }) => <AgentLink id={node_id} /> },
-  { id: 'status', header: 'Status', width: '6.25rem', cell: ({ status }) => <StatusDot status={status} /> },
+  { id: 'agent', header: 'Agent', width: 'minmax(6rem,2fr)', cell: ({ node_id }) => <AgentLink id={node_id} /> },
+  { id: 'status', header: 'Status', width: '6.5rem', cell: ({ status }) => <StatusDot status={status} /> },
   {
     id: 'summary',
     header: 'Result',
-    width: 'minmax(12rem,3fr)',
+    width: 'minmax(10rem,3fr)',
     from: 'sm',
     cell: ({ summary, kind, error }) =>
       error !== null && summary.total === 0 ? (
@@ -73,7 +72,7 @@ const columns: readonly Column<OperationEntry>[] = [
     id: 'id',
     header: 'Id',
     width: '6rem',
-    from: '2xl',
+    from: 'xl',
     cell: ({ operation_id }) => (
       <code className="font-mono text-muted text-xs" title={operation_id}>
         …{operation_id.slice(-8)}
@@ -83,7 +82,7 @@ const columns: readonly Column<OperationEntry>[] = [
   {
     id: 'by',
     header: 'Requested by',
-    width: '7rem',
+    width: '8rem',
     from: 'xl',
     cell: ({ requested_by }) => <OperatorName id={requested_by} />,
   },

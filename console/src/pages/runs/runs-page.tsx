@@ -1,9 +1,8 @@
-import { runStatuses } from '@muster/protocol/http';
+import { type RunEntry, runStatuses } from '@muster/protocol/http';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
-import { type RunEntry, runsQuery } from '../../api/runs.ts';
-import { Badge } from '../../parts/badge.tsx';
+import { runsQuery } from '../../api/runs.ts';
 import { durationText } from '../../parts/resource/resource-row.tsx';
 import { Empty } from '../../parts/states.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
@@ -11,14 +10,15 @@ import { useFilterValues } from '../../parts/table/filters.tsx';
 import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { StatusDot } from '../../parts/work-status.tsx';
+import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
 import { OperatorName } from '../links.tsx';
+import { OutcomeCounts } from './outcome-counts.tsx';
 
 const columns: readonly Column<RunEntry>[] = [
   {
     id: 'run',
     header: 'Run',
-    width: 'minmax(7rem,3fr)',
+    width: 'minmax(7rem,2fr)',
     cell: ({ run_id, kind, assignment }) => (
       <Link
         to="/runs/$run"
@@ -26,7 +26,7 @@ const columns: readonly Column<RunEntry>[] = [
         className="inline-flex min-w-0 items-center gap-2 rounded hover:underline"
       >
         <span className="shrink-0">
-          <Badge tone={kind === 'plan' ? 'info' : 'neutral'}>{kind}</Badge>
+          <KindBadge kind={kind} />
         </span>
         {assignment === null ? (
           <span className="truncate text-muted">selected agents</span>
@@ -38,6 +38,13 @@ const columns: readonly Column<RunEntry>[] = [
   },
   { id: 'status', header: 'Status', width: '6.5rem', cell: ({ status }) => <StatusDot status={status} /> },
   {
+    id: 'agents',
+    header: 'Agents',
+    width: 'minmax(9rem,4fr)',
+    from: 'sm',
+    cell: ({ outcomes }) => <OutcomeCounts outcomes={outcomes} />,
+  },
+  {
     id: 'by',
     header: 'Requested by',
     width: 'minmax(7rem,1fr)',
@@ -48,7 +55,7 @@ const columns: readonly Column<RunEntry>[] = [
     id: 'id',
     header: 'Id',
     width: '7rem',
-    from: 'lg',
+    from: '2xl',
     cell: ({ run_id }) => (
       <code className="font-mono text-muted text-xs" title={run_id}>
         …{run_id.slice(-8)}

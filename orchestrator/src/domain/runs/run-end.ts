@@ -15,6 +15,7 @@ import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { announceEnd, ignoreFinished } from '../operation-end/operation-end.ts';
 import { type Actor, type Context, seconds, systemActor } from '../shared/context.ts';
+import { countOutcomes, noOutcomes } from './run-outcomes.ts';
 
 /** Finishes runs: after the last operation, when the run is halted, or when it is cancelled. */
 
@@ -24,7 +25,9 @@ export async function endFinishedRun(context: Context, runId: string): Promise<v
   if (await db.get(anyRunResultOpen, { run_id: runId })) return;
   const run = await db.get(runById, { run_id: runId });
   if (!run || run.finished_at !== null) return;
-  const end = { run_id: runId, now: seconds(context.now()) };
+  // No outcome changes anymore, because none is open.
+  const { succeeded, failed, cancelled, skipped } = (await countOutcomes(context, [runId])).get(runId) ?? noOutcomes;
+  const end = { run_id: runId, now: seconds(context.now()), succeeded, failed, cancelled, skipped };
   try {
     await db.write({
       name: 'runs/end',

@@ -480,6 +480,25 @@ describeDatabases('runs in waves', (fixture) => {
     expect(await events('run')).toEqual(['run.started', 'run.cancelled', 'run.ended']);
   });
 
+  test('lists the number of agents with each outcome, while the run runs and after', async () => {
+    const { context, actor, agents, start, execute, domain } = await open(fixture, 4);
+    const listed = async () => (await listRuns(context, { limit: 1, offset: 0 })).items[0]?.outcomes;
+    const none = { succeeded: 0, failed: 0, cancelled: 0, skipped: 0, running: 0, waiting: 0 };
+    const id = await start({ batch: 2, max_failures: 0 });
+    expect(await listed()).toEqual({ ...none, running: 2, waiting: 2 });
+    await execute(agents[0]!);
+    await vi.waitFor(async () => expect(await listed()).toEqual({ ...none, succeeded: 1, running: 2, waiting: 1 }));
+    await execute(agents[1]!, 'failed', []);
+    await execute(agents[2]!, 'cancelled', []);
+    await awaitRun(context, domain.waiting, id);
+    const ended = { ...none, succeeded: 1, failed: 1, cancelled: 1, skipped: 1 };
+    expect(await listed()).toEqual(ended);
+    // The counts of a run that has ended are stored.
+    await setStatus(context, actor, agents[0]!.id, { status: 'rejected' });
+    await removeAgent(context, actor, agents[0]!.id);
+    expect(await listed()).toEqual(ended);
+  });
+
   test('lists runs by status and assignment', async () => {
     const { context, actor, agents, start, execute, domain } = await open(fixture);
     const first = await start();

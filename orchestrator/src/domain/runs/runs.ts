@@ -1,5 +1,5 @@
 import { MusterError, type Summary } from '@muster/protocol';
-import type { Agent, Run } from '@muster/protocol/http';
+import type { Agent, Run, RunEntry } from '@muster/protocol/http';
 import { fromJson, type JsonText, toJson } from '../../store/json-text.ts';
 import { jsonRows } from '../../store/params.ts';
 import { deleteDriftBeside } from '../../store/queries/drift-states.ts';
@@ -16,6 +16,7 @@ import { auditScope } from '../shared/drift-scope.ts';
 import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.ts';
 import { optionsOf, type RunBasis, type RunRequest } from './run-basis.ts';
 import type { RunConductor } from './run-conductor.ts';
+import { countOutcomes, noOutcomes } from './run-outcomes.ts';
 
 /** Runs: a plan or apply of an assignment on every matching agent, or of modules on named agents. */
 
@@ -208,9 +209,22 @@ export interface RunFilter {
   assignment?: string | undefined;
 }
 
-/** Lists runs, newest first. */
-export async function listRuns({ db }: Context, filter: RunFilter & PageRequest): Promise<Page<Omit<Run, 'results'>>> {
+/** Lists runs, newest first. Counts the outcomes of runs that have not ended; the others have their counts. */
+export async function listRuns(context: Context, filter: RunFilter & PageRequest): Promise<Page<RunEntry>> {
+  const { db } = context;
   const { status, assignment } = filter;
   const query = runs({ status: status !== undefined, assignment: assignment !== undefined });
-  return mapPage(await readPage(filter, (page) => db.all(query, { status, assignment, ...page })), toEntry);
+  const page = await readPage(filter, (part) => db.all(query, { status, assignment, ...part }));
+  const uncounted = page.items.filter(({ succeeded }) => succeeded === null).map(({ run_id }) => run_id);
+  const counts = await countOutcomes(context, uncounted);
+  return mapPage(page, (row) => {
+    const { succeeded, failed, cancelled, skipped } = row;
+    const isOpen = succeeded === null || failed === null || cancelled === null || skipped === null;
+    return {
+      ...toEntry(row),
+      outcomes: isOpen
+        ? (counts.get(row.run_id) ?? noOutcomes)
+        : { ...noOutcomes, succeeded, failed, cancelled, skipped },
+    };
+  });
 }

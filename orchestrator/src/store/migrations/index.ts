@@ -20,6 +20,7 @@ import { notifiedLimits } from './0019-notified-limits.ts';
 import { adjacentAgents } from './0020-adjacent-agents.ts';
 import { channelHealth } from './0021-channel-health.ts';
 import { consoleSessions } from './0022-console-sessions.ts';
+import { runOutcomes } from './0023-run-outcomes.ts';
 import type { Migration } from './migration.ts';
 
 /** Every migration, oldest first. */
@@ -46,4 +47,5 @@ export const migrations: readonly Migration[] = [
   adjacentAgents,
   channelHealth,
   consoleSessions,
+  runOutcomes,
 ];

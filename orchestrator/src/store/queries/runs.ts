@@ -374,11 +374,33 @@ export const openRuns = defineQuery('runs/open', (db) =>
   db.selectFrom('runs').select('run_id').where('finished_at', 'is', null).orderBy('run_id'),
 );
 
+/** Counts the agents of the given runs by status, and by whether they have an operation. */
+export const runOutcomeCounts = defineQuery('runs/outcome counts', (db, p: { run_ids: readonly string[] }, d) =>
+  db
+    .selectFrom((e) =>
+      e
+        .selectFrom('run_results')
+        .select(['run_id', 'status'])
+        .select((f) => f.case().when('operation_id', 'is', null).then(0).else(1).end().as('has_operation'))
+        .where(d.isIn('run_id', p.run_ids))
+        .as('outcomes'),
+    )
+    .select(['run_id', 'status', 'has_operation'])
+    .select((f) => f.fn.countAll<number>().as('count'))
+    .groupBy(['run_id', 'status', 'has_operation']),
+);
+
+type OutcomeCounts = Record<'succeeded' | 'failed' | 'cancelled' | 'skipped', number>;
+
 /** Ends a run. Changes nothing if the run has open outcomes. A halted or cancelled run keeps its status. */
-export const endRunIfDone = defineQuery('runs/end', (db, p: { run_id: string; now: number }) =>
+export const endRunIfDone = defineQuery('runs/end', (db, p: { run_id: string; now: number } & OutcomeCounts) =>
   db
     .updateTable('runs')
     .set((e) => ({
+      succeeded: p.succeeded,
+      failed: p.failed,
+      cancelled: p.cancelled,
+      skipped: p.skipped,
       status: e
         .case()
         .when('status', '!=', 'running')

@@ -1,0 +1,42 @@
+import type { RunOutcomes } from '@muster/protocol/http';
+import { type RunOutcome, runOutcomeOrder } from '../../../../client/src/run-outcomes.ts';
+import { classNames } from '../../parts/class-names.ts';
+
+const looks: Readonly<Record<RunOutcome, { readonly fill: string; readonly text: string }>> = {
+  failed: { fill: 'bg-bad', text: 'text-bad' },
+  cancelled: { fill: 'bg-warn', text: 'text-warn' },
+  skipped: { fill: 'bg-line-strong', text: 'text-muted' },
+  running: { fill: 'bg-info', text: 'text-info' },
+  waiting: { fill: 'bg-line', text: 'text-muted' },
+  succeeded: { fill: 'bg-good', text: 'text-muted' },
+};
+
+/** A run's agents by outcome: a bar and the counts, failures first. */
+export function OutcomeCounts({ outcomes }: { readonly outcomes: RunOutcomes }) {
+  const present = runOutcomeOrder.filter((outcome) => outcomes[outcome] > 0);
+  if (present.length === 0) return <span className="text-muted">no agents</span>;
+  const total = present.reduce((sum, outcome) => sum + outcomes[outcome], 0);
+  return (
+    <span className="flex min-w-0 items-center gap-3">
+      <span aria-hidden="true" className="flex h-1.5 w-24 shrink-0 gap-px overflow-hidden rounded-full max-lg:hidden">
+        {present.map((outcome) => (
+          <span
+            key={outcome}
+            className={classNames(looks[outcome].fill, 'h-full')}
+            style={{ width: `${(outcomes[outcome] / total) * 100}%`, minWidth: 3 }}
+          />
+        ))}
+      </span>
+      <span className="tabular truncate">
+        {present.map((outcome, index) => (
+          <span key={outcome}>
+            {index > 0 && <span className="text-muted"> · </span>}
+            <span className={looks[outcome].text}>
+              {outcomes[outcome]} {outcome}
+            </span>
+          </span>
+        ))}
+      </span>
+    </span>
+  );
+}
