@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ResourceResult, type Sample, summarise } from '@muster/protocol';
 import type { OperationMessage } from '@muster/protocol/wire';
@@ -90,7 +91,11 @@ export class ShowcaseAgent {
     const { operation_id } = operation;
     const started_at = Math.floor(Date.now() / 1000);
     await this.#report(link, [{ type: 'accepted', operation_id }]);
-    const { results, failed } = this.machine.execute(operation);
+    const digest = operation.kind === 'drift' ? undefined : this.#planDigest(operation);
+    const isStale = operation.plan_digest !== undefined && operation.plan_digest !== digest;
+    const { results, failed } = isStale
+      ? { results: [], failed: 'plan_stale: the machine has changed since the plan; nothing was applied, plan again' }
+      : this.machine.execute(operation);
     let position = 0;
     while (position < results.length && !this.#cancelled.has(operation_id)) {
       const some = results.slice(position, position + resultsOfReport);
@@ -113,8 +118,15 @@ export class ShowcaseAgent {
         error: failed,
         started_at,
         finished_at,
+        ...(operation.kind === 'plan' ? { plan_digest: digest } : {}),
       },
     ]);
+  }
+
+  /** Returns a digest of the changes that an apply would make now. */
+  #planDigest(operation: OperationMessage): string {
+    const { results } = this.machine.execute({ ...operation, kind: 'plan' });
+    return createHash('sha256').update(JSON.stringify(results)).digest('hex');
   }
 
   #outputs(operation_id: string, results: readonly ResourceResult[]): object[] {

@@ -41,6 +41,17 @@ export const operationsQuery = ({ status, kind, agent }: OperationFilter = {}) =
     getNextPageParam: ({ next_cursor }) => next_cursor,
   });
 
+/** The newest apply of an agent; null if there is none. */
+export const lastApplyQuery = (node_id: string) =>
+  queryOptions({
+    queryKey: [...keys.operations, 'last-apply', node_id],
+    queryFn: async ({ signal }) => {
+      const query = { limit: 1, kind: 'apply' } as never;
+      const { operations } = await call(listAgentOperations, { params: { node_id }, query, signal });
+      return operations[0] ?? null;
+    },
+  });
+
 export const operationQuery = (id: string) =>
   queryOptions({
     queryKey: keys.operation(id),
@@ -58,19 +69,23 @@ export interface ApplyRequest {
   readonly modules: readonly string[];
   /** Applies exactly this plan; refused if the plan is stale. */
   readonly plan_id?: string;
+  /** Whether an agent that is not connected applies when it reconnects. By default, the request is refused. */
+  readonly queue?: boolean;
+  /** Seconds to wait for a queued agent. */
+  readonly ttl?: number;
 }
 
 /** Starts an apply and returns without waiting for it to finish. Events report its progress. */
-export const startApply = ({ node_id, modules, plan_id }: ApplyRequest) =>
+export const startApply = ({ node_id, modules, queue = false, ...rest }: ApplyRequest) =>
   started(
     call(applyAgent, {
       params: { node_id },
-      body: { modules: [...modules], offline: 'report', ...(plan_id === undefined ? {} : { plan_id }) },
+      body: { ...rest, modules: [...modules], offline: queue ? 'queue' : 'report' },
       respondAsync: true,
     }),
   );
 
-export const startPlan = ({ node_id, modules }: Omit<ApplyRequest, 'plan_id'>) =>
+export const startPlan = ({ node_id, modules }: Pick<ApplyRequest, 'node_id' | 'modules'>) =>
   started(call(planAgent, { params: { node_id }, body: { modules: [...modules] }, respondAsync: true }));
 
 /** Stores the returned operation in the cache. */

@@ -34,6 +34,21 @@ export function RunLink({ id, children }: { readonly id: string; readonly childr
   );
 }
 
+/** A link to a list, for breadcrumbs. */
+export function ListLink({
+  to,
+  children,
+}: {
+  readonly to: '/agents' | '/runs' | '/out-of-sync' | '/terminals';
+  readonly children: ReactNode;
+}) {
+  return (
+    <Link to={to} className={linkClasses}>
+      {children}
+    </Link>
+  );
+}
+
 export function ModuleLinks({ modules }: { readonly modules: readonly string[] }) {
   if (modules.length === 0) return <span className="text-muted">assigned modules</span>;
   return (

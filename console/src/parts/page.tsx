@@ -9,6 +9,7 @@ import { lineText } from './text.tsx';
 export function Page({
   title,
   name,
+  crumbs = [],
   subtitle,
   actions,
   fill = false,
@@ -17,6 +18,8 @@ export function Page({
   readonly title: ReactNode;
   /** The browser tab's title. By default `title`, if that is text. */
   readonly name?: string;
+  /** Links to the pages above this one, the topmost first. */
+  readonly crumbs?: readonly ReactNode[];
   readonly subtitle?: ReactNode;
   readonly actions?: ReactNode;
   readonly fill?: boolean;
@@ -31,6 +34,17 @@ export function Page({
     <div className={classNames('w-full max-w-[120rem]', fill && 'flex h-full min-h-0 flex-col')}>
       <header className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 pt-4 pb-3 sm:px-6">
         <div className="min-w-0 flex-1 basis-60">
+          {crumbs.length > 0 && (
+            <nav aria-label="Breadcrumb" className="flex min-w-0 items-center gap-1.5 text-muted text-xs">
+              {crumbs.map((crumb, index) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: a fixed list
+                <span key={index} className="inline-flex min-w-0 items-center gap-1.5">
+                  {crumb}
+                  <span aria-hidden="true">/</span>
+                </span>
+              ))}
+            </nav>
+          )}
           <h1 className="truncate font-semibold text-lg leading-7 tracking-tight">{title}</h1>
           {subtitle !== undefined && <div className="text-muted text-sm">{subtitle}</div>}
         </div>

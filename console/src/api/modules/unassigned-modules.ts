@@ -1,5 +1,4 @@
 import { getAssignment, listAssignments } from '@muster/protocol/http';
-import { queryOptions } from '@tanstack/react-query';
 import { call } from '../client.ts';
 import { queryClient } from '../query-client.ts';
 import { keys } from '../query-keys.ts';
@@ -58,12 +57,3 @@ export async function loadUnassignedModules(
   const gives = await Promise.all(assignments.map(({ name }) => call(getAssignment, { params: { name } })));
   return unassignedModules(agents, gives);
 }
-
-export const beyondQuery = (agents: readonly AgentModules[]) =>
-  queryOptions({
-    queryKey: [...keys.assignments, 'beyond', ...agents.map(({ node_id }) => node_id)],
-    queryFn: () => loadUnassignedModules(agents),
-    // Assignments may have changed since the last request.
-    gcTime: 0,
-    staleTime: 0,
-  });

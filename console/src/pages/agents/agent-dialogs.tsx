@@ -2,8 +2,8 @@ import type { Agent } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { agentsQuery, forgetAgent, rejectAgent } from '../../api/agents.ts';
-import { startApply } from '../../api/operations.ts';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
+import { ApplyAgentDialog } from '../apply/apply-agent-dialog.tsx';
 import { displayName } from './agent-state.ts';
 import { ApproveDialog } from './approve-dialog.tsx';
 
@@ -25,20 +25,7 @@ export function AgentDialogs({
   return (
     <>
       {dialog === 'approve' && <Approve agent={agent} onClose={onClose} />}
-      <Confirm
-        open={dialog === 'apply'}
-        onOpenChange={close}
-        title={`Apply to ${name}`}
-        action="Apply"
-        danger={false}
-        onConfirm={async () => {
-          const { operation_id } = await startApply({ node_id, modules: [] });
-          await navigate({ to: '/operations/$operation', params: { operation: operation_id } });
-        }}
-      >
-        This applies everything that the assignments of this agent declare, and removes resources that they no longer
-        declare. To preview the changes, plan first.
-      </Confirm>
+      {dialog === 'apply' && <ApplyAgentDialog agent={agent} title={`Apply to ${name}`} onClose={onClose} />}
       <Confirm
         open={dialog === 'reject'}
         onOpenChange={close}

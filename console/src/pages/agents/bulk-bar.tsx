@@ -1,14 +1,19 @@
 import type { Agent } from '@muster/protocol/http';
 import { useNavigate } from '@tanstack/react-router';
 import { ChevronDown, Copy, ListChecks, Play, Tag, X } from 'lucide-react';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { runOnAgents } from '../../api/runs.ts';
 import { Button, IconButton } from '../../parts/button.tsx';
 import { countText } from '../../parts/count.ts';
 import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import { notify, notifyError } from '../../parts/dialog/toast.tsx';
 import { displayName } from './agent-state.ts';
-import { type BulkDialog, BulkDialogs } from './bulk-dialogs.tsx';
+import type { BulkDialog } from './bulk-dialogs.tsx';
+
+// Loads on demand, so that the first rows appear sooner.
+const BulkDialogs = lazy(async () => ({ default: (await import('./bulk-dialogs.tsx')).BulkDialogs }));
+
+const icon = 'size-4';
 
 export function BulkBar({
   chosen,
@@ -29,7 +34,6 @@ export function BulkBar({
   const navigate = useNavigate();
   const approvable = chosen.filter(({ status }) => status !== 'approved');
   const approved = chosen.filter(({ status }) => status === 'approved');
-  const rejectable = chosen.filter(({ status }) => status !== 'rejected');
   const node_ids = approved.map(({ node_id }) => node_id);
   const goTo = (run: string) => void navigate({ to: '/runs/$run', params: { run } });
   const plan = async () => {
@@ -42,11 +46,6 @@ export function BulkBar({
       setBusy(false);
     }
   };
-  const copy = async (texts: readonly string[]) => {
-    await navigator.clipboard.writeText(texts.join('\n'));
-    notify(`Copied ${texts.length}`);
-  };
-  const icon = 'size-4';
   return (
     <section
       aria-label="Selected agents"
@@ -81,32 +80,48 @@ export function BulkBar({
       <Button small icon={<Tag aria-hidden="true" className={icon} />} onClick={() => setOpen('tag')}>
         Tag…
       </Button>
-      <Menu
-        trigger={
-          <Button small icon={<ChevronDown aria-hidden="true" className={icon} />}>
-            More
-          </Button>
-        }
-      >
-        <MenuItem onSelect={() => setOpen('untag')}>Remove a tag…</MenuItem>
-        <MenuItem
-          icon={<Copy aria-hidden="true" className={icon} />}
-          onSelect={() => void copy(chosen.map(displayName))}
-        >
-          Copy names
-        </MenuItem>
-        <MenuItem
-          icon={<Copy aria-hidden="true" className={icon} />}
-          onSelect={() => void copy(chosen.map(({ node_id }) => node_id))}
-        >
-          Copy node ids
-        </MenuItem>
-        <MenuItem danger disabled={rejectable.length === 0} onSelect={() => setOpen('reject')}>
-          Reject {rejectable.length}…
-        </MenuItem>
-      </Menu>
+      <BulkMenu chosen={chosen} onOpen={setOpen} />
       <IconButton small label="Clear selection" icon={<X className={icon} />} onClick={onClear} />
-      <BulkDialogs {...{ open, chosen, hidden, all, onDeselect }} onClose={() => setOpen(null)} onRun={goTo} />
+      <Suspense>
+        {open !== null && <BulkDialogs {...{ open, chosen, hidden, all, onDeselect }} onClose={() => setOpen(null)} />}
+      </Suspense>
     </section>
+  );
+}
+
+function BulkMenu({
+  chosen,
+  onOpen,
+}: {
+  readonly chosen: readonly Agent[];
+  readonly onOpen: (dialog: BulkDialog) => void;
+}) {
+  const rejectable = chosen.filter(({ status }) => status !== 'rejected');
+  const copy = async (texts: readonly string[]) => {
+    await navigator.clipboard.writeText(texts.join('\n'));
+    notify(`Copied ${texts.length}`);
+  };
+  return (
+    <Menu
+      trigger={
+        <Button small icon={<ChevronDown aria-hidden="true" className={icon} />}>
+          More
+        </Button>
+      }
+    >
+      <MenuItem onSelect={() => onOpen('untag')}>Remove a tag…</MenuItem>
+      <MenuItem icon={<Copy aria-hidden="true" className={icon} />} onSelect={() => void copy(chosen.map(displayName))}>
+        Copy names
+      </MenuItem>
+      <MenuItem
+        icon={<Copy aria-hidden="true" className={icon} />}
+        onSelect={() => void copy(chosen.map(({ node_id }) => node_id))}
+      >
+        Copy node ids
+      </MenuItem>
+      <MenuItem danger disabled={rejectable.length === 0} onSelect={() => onOpen('reject')}>
+        Reject {rejectable.length}…
+      </MenuItem>
+    </Menu>
   );
 }

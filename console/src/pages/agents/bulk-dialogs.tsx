@@ -2,11 +2,11 @@ import type { Agent } from '@muster/protocol/http';
 import { useState } from 'react';
 import { rejectAgent } from '../../api/agents.ts';
 import { checkNow } from '../../api/drift.ts';
-import { runOnAgents } from '../../api/runs.ts';
 import { EachDialog } from '../../parts/dialog/each-dialog.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
-import { FanOutDialog } from '../../parts/form/fan-out-form.tsx';
 import { Text } from '../../parts/text.tsx';
+import { ApplyAgentDialog } from '../apply/apply-agent-dialog.tsx';
+import { ApplyRunDialog } from '../apply/apply-run-dialog.tsx';
 import { displayName } from './agent-state.ts';
 import { ApproveDialog } from './approve-dialog.tsx';
 import { TagDialog } from './tag-dialog.tsx';
@@ -20,7 +20,6 @@ export function BulkDialogs({
   all,
   onClose,
   onDeselect,
-  onRun,
 }: {
   readonly open: BulkDialog;
   readonly chosen: readonly Agent[];
@@ -30,8 +29,6 @@ export function BulkDialogs({
   readonly all: readonly Agent[];
   readonly onClose: () => void;
   readonly onDeselect: (ids: readonly string[]) => void;
-  /** Called with the id of the run that an action started. */
-  readonly onRun: (run_id: string) => void;
 }) {
   const approved = chosen.filter(({ status }) => status === 'approved');
   const counted = `${approved.length} ${approved.length === 1 ? 'agent' : 'agents'}`;
@@ -66,23 +63,35 @@ export function BulkDialogs({
         />
       );
     case 'apply':
-      return (
-        <FanOutDialog
-          open
-          onOpenChange={onClose}
-          title={`Apply to ${counted}`}
-          description={`Applies the assignments of each agent.${notShown}`}
-          action={approved.length === 1 ? 'Apply' : `Apply to ${approved.length} agents`}
-          count={approved.length}
-          onStart={async (options) => {
-            const node_ids = approved.map(({ node_id }) => node_id);
-            onRun((await runOnAgents({ kind: 'apply', node_ids, ...options })).run_id);
-          }}
-        />
-      );
+      return <ApplyToChosen agents={approved} note={notShown} onClose={onClose} />;
     case null:
       return null;
   }
+}
+
+/** Applies to the agents that were selected when the dialog opened. */
+function ApplyToChosen({
+  agents,
+  note,
+  onClose,
+}: {
+  readonly agents: readonly Agent[];
+  readonly note: string;
+  readonly onClose: () => void;
+}) {
+  const [targets] = useState(agents);
+  const [only] = targets;
+  if (only === undefined) return null;
+  return targets.length === 1 ? (
+    <ApplyAgentDialog agent={only} title={`Apply to ${displayName(only).slice(0, 64)}`} onClose={onClose} />
+  ) : (
+    <ApplyRunDialog
+      title={`Apply to ${targets.length} agents`}
+      description={`Applies the assignments of each agent.${note}`}
+      loadSubjects={async () => [{ kind: 'agents', node_ids: targets.map(({ node_id }) => node_id), modules: [] }]}
+      onClose={onClose}
+    />
+  );
 }
 
 const itemsOf = (agents: readonly Agent[]) => agents.map((agent) => ({ id: agent.node_id, name: displayName(agent) }));

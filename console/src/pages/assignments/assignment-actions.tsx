@@ -1,14 +1,15 @@
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { Play, ScanSearch, Trash2 } from 'lucide-react';
+import { Ellipsis, ListChecks, Play, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { type AssignmentWithMatches, removeAssignment } from '../../api/assignments.ts';
 import { runAssignment } from '../../api/runs.ts';
-import { Button } from '../../parts/button.tsx';
+import { Button, IconButton } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
+import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import { notifyError } from '../../parts/dialog/toast.tsx';
 import { visibleText } from '../../parts/text.tsx';
-import { ApplyDialog } from './apply-dialog.tsx';
+import { ApplyRunDialog } from '../apply/apply-run-dialog.tsx';
 import { matchText } from './matched-agents.tsx';
 import { useMatchedAgents } from './use-matched-agents.ts';
 
@@ -26,11 +27,8 @@ export function AssignmentActions({ assignment }: { readonly assignment: Assignm
   });
   return (
     <>
-      <Button look="danger" icon={<Trash2 className="size-4" />} onClick={() => setRemoving(true)}>
-        Remove…
-      </Button>
       <Button
-        icon={<ScanSearch className="size-4" />}
+        icon={<ListChecks className="size-4" />}
         busy={plan.isPending}
         disabled={matches.length === 0}
         onClick={() => plan.mutate()}
@@ -47,8 +45,20 @@ export function AssignmentActions({ assignment }: { readonly assignment: Assignm
           Apply…
         </Button>
       )}
+      <Menu
+        trigger={<IconButton look="plain" label="More" icon={<Ellipsis aria-hidden="true" className="size-4" />} />}
+      >
+        <MenuItem danger icon={<Trash2 aria-hidden="true" className="size-4" />} onSelect={() => setRemoving(true)}>
+          Remove…
+        </MenuItem>
+      </Menu>
       {applying && (
-        <ApplyDialog open onOpenChange={setApplying} assignment={assignment} count={matches.length} onStarted={toRun} />
+        <ApplyRunDialog
+          title={`Apply ${visibleText(name)}`}
+          description="Applies all assignments of each agent, including this one."
+          loadSubjects={async () => [{ kind: 'assignment', name }]}
+          onClose={() => setApplying(false)}
+        />
       )}
       <Confirm
         open={removing}

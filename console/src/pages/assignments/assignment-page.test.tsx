@@ -3,6 +3,7 @@ import {
   createAssignment,
   getAssignment,
   getModule,
+  getRun,
   listAgents,
   listAssignments,
   listModules,
@@ -54,12 +55,24 @@ test('offers no apply for an audit assignment', async () => {
   expect(screen.queryByRole('button', { name: 'Apply…' })).toBeNull();
 });
 
+test('plans when the apply dialog opens', async () => {
+  const api = orchestrator();
+  api.answerExamples(getRun);
+  const { user } = await renderPage(AssignmentPage, page);
+  await screen.findByText('Matches 1 agent');
+  await user.click(button('Apply…'));
+  const dialog = within(await screen.findByRole('dialog', { name: 'Apply base' }));
+  expect(await dialog.findByRole('button', { name: 'Apply 1 change' })).toBeTruthy();
+  expect(api.received(planAssignment)).toHaveLength(1);
+});
+
 test('removes an assignment after a confirmation', async () => {
   const api = orchestrator();
   api.answer(removeAssignment, undefined as never);
   const { user, address } = await renderPage(AssignmentPage, page);
   await screen.findByText('Matches 1 agent');
-  await user.click(button('Remove…'));
+  await user.click(button('More'));
+  await user.click(screen.getByRole('menuitem', { name: 'Remove…' }));
   const dialog = screen.getByRole('alertdialog');
   expect(dialog.textContent).toContain('It matches 1 agent.');
   await user.click(within(dialog).getByRole('button', { name: 'Remove' }));

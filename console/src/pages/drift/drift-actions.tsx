@@ -1,15 +1,17 @@
 import type { DriftRecord } from '@muster/protocol/http';
-import { useMutation } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { Check, RefreshCw, Wrench } from 'lucide-react';
 import { useState } from 'react';
+import { agentQuery } from '../../api/agents.ts';
 import { checkNow } from '../../api/drift.ts';
 import { loadUnassignedModules } from '../../api/modules/unassigned-modules.ts';
-import { operationQuery, startApply } from '../../api/operations.ts';
+import { operationQuery } from '../../api/operations.ts';
 import { queryClient } from '../../api/query-client.ts';
 import { Button } from '../../parts/button.tsx';
-import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { Problem } from '../../parts/states.tsx';
+import { displayName } from '../agents/agent-state.ts';
+import { ApplyAgentDialog } from '../apply/apply-agent-dialog.tsx';
 import { AcceptDialog, WithdrawDialog } from './acceptance-dialogs.tsx';
 
 /** Buttons that check an agent again, or accept or repair its drift. */
@@ -21,6 +23,7 @@ export function DriftActions({ record }: { readonly record: DriftRecord }) {
     mutationFn: () => checkNow(node_id),
     onSuccess: (found) => void navigate({ to: '/drift/$record', params: { record: found.drift_id } }),
   });
+  const { data: agent } = useQuery({ ...agentQuery(node_id), enabled: dialog === 'repair' });
   const drifted = status === 'drifted';
   return (
     <>
@@ -35,7 +38,7 @@ export function DriftActions({ record }: { readonly record: DriftRecord }) {
       {drifted && accepted !== null && <Button onClick={() => setDialog('withdraw')}>Withdraw acceptance</Button>}
       {drifted && trigger !== 'audit' && (
         <Button look="primary" icon={<Wrench className="size-4" />} onClick={() => setDialog('repair')}>
-          Repair
+          Fix…
         </Button>
       )}
       {check.isError && (
@@ -47,22 +50,17 @@ export function DriftActions({ record }: { readonly record: DriftRecord }) {
         <AcceptDialog driftIds={[drift_id]} resources={record.resources} onClose={() => setDialog(null)} />
       )}
       {dialog === 'withdraw' && <WithdrawDialog driftId={drift_id} onClose={() => setDialog(null)} />}
-      <Confirm
-        open={dialog === 'repair'}
-        onOpenChange={(open) => !open && setDialog(null)}
-        danger={false}
-        title="Repair this drift?"
-        action="Apply"
-        onConfirm={async () => {
-          const { modules } = await queryClient.fetchQuery(operationQuery(record.snapshot_operation_id));
-          const beyond = await loadUnassignedModules([{ node_id, modules }]);
-          const operation = await startApply({ node_id, modules: beyond.get(node_id) ?? [] });
-          void navigate({ to: '/operations/$operation', params: { operation: operation.operation_id } });
-        }}
-      >
-        This applies the current assignments of the agent. It repairs the drift, and also applies changes made to its
-        modules since the last apply.
-      </Confirm>
+      {dialog === 'repair' && agent !== undefined && (
+        <ApplyAgentDialog
+          agent={agent}
+          title={`Fix drift on ${displayName(agent).slice(0, 64)}`}
+          loadModules={async () => {
+            const { modules } = await queryClient.fetchQuery(operationQuery(record.snapshot_operation_id));
+            return (await loadUnassignedModules([{ node_id, modules }])).get(node_id) ?? [];
+          }}
+          onClose={() => setDialog(null)}
+        />
+      )}
     </>
   );
 }

@@ -20,7 +20,7 @@ const newer = { drift_id: '01KAGZ9R3E5F6G7H8J9K0M1N2P', checked_at: record.check
 test('shows a drift record with the actions that repair or accept it', async () => {
   await open();
   expect(await screen.findByText('Drifted since')).toBeTruthy();
-  for (const name of ['Check again', 'Accept', 'Repair']) expect(screen.getByRole('button', { name })).toBeTruthy();
+  for (const name of ['Check again', 'Accept', 'Fix…']) expect(screen.getByRole('button', { name })).toBeTruthy();
   expect(screen.queryByRole('button', { name: 'Withdraw acceptance' })).toBeNull();
   expect(screen.queryByText('A newer check of this agent exists')).toBeNull();
 });
@@ -68,11 +68,11 @@ test('shows why the check failed', async () => {
   await open({ status: 'failed', error: 'the agent is not connected', resources: [] });
   expect(await screen.findByText('The check failed')).toBeTruthy();
   expect(screen.getByText('the agent is not connected')).toBeTruthy();
-  expect(screen.queryByRole('button', { name: 'Repair' })).toBeNull();
+  expect(screen.queryByRole('button', { name: 'Fix…' })).toBeNull();
 });
 
 test('offers no repair for drift from an audit assignment', async () => {
   await open({ trigger: 'audit' });
   await screen.findByText('Drifted since');
-  expect(screen.queryByRole('button', { name: 'Repair' })).toBeNull();
+  expect(screen.queryByRole('button', { name: 'Fix…' })).toBeNull();
 });

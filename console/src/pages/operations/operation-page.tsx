@@ -1,11 +1,11 @@
-import { ApiError } from '@muster/protocol/client';
 import type { Operation } from '@muster/protocol/http';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { Ban, Play, RotateCcw } from 'lucide-react';
 import { useState } from 'react';
+import { agentQuery } from '../../api/agents.ts';
 import { loadUnassignedModules } from '../../api/modules/unassigned-modules.ts';
-import { cancel, operationQuery, outputQuery, startApply, startPlan } from '../../api/operations.ts';
+import { cancel, operationQuery, outputQuery, startPlan } from '../../api/operations.ts';
 import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Id } from '../../parts/copy.tsx';
@@ -20,7 +20,8 @@ import { SummaryLine } from '../../parts/summary.tsx';
 import { Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { hasEnded, StatusBadge } from '../../parts/work-status.tsx';
-import { AgentLink, ModuleLinks, OperationLink, OperatorName, RunLink } from '../links.tsx';
+import { ApplyAgentDialog } from '../apply/apply-agent-dialog.tsx';
+import { AgentLink, ListLink, ModuleLinks, OperationLink, OperatorName, RunLink } from '../links.tsx';
 
 export function OperationPage() {
   const { operation: id } = useParams({ strict: false }) as { operation: string };
@@ -49,6 +50,21 @@ function OperationDetails({ operation }: { readonly operation: Operation }) {
   return (
     <Page
       name={`${verb} …${operation.operation_id.slice(-5)}`}
+      crumbs={
+        operation.run_id === null
+          ? [
+              <ListLink key="agents" to="/agents">
+                Agents
+              </ListLink>,
+              <AgentLink key="agent" id={node_id} />,
+            ]
+          : [
+              <ListLink key="runs" to="/runs">
+                Runs
+              </ListLink>,
+              <RunLink key="run" id={operation.run_id} />,
+            ]
+      }
       title={
         <span className="flex min-w-0 items-center gap-2.5">
           <span className="flex min-w-0 gap-1.5">
@@ -140,15 +156,31 @@ function Took({ operation: { started_at, finished_at } }: { readonly operation: 
   );
 }
 
-/** Shows the number of finished resources. The total is unknown until the operation has finished. */
-function Progress({ operation: { status, resources } }: { readonly operation: Operation }) {
+/** Shows the number of finished resources, and the total if the operation applies a plan. */
+function Progress({ operation: { status, resources, plan_id } }: { readonly operation: Operation }) {
+  const { data: plan } = useQuery({ ...operationQuery(plan_id ?? ''), enabled: plan_id !== null });
+  const done = resources.length;
+  const total = plan === undefined ? null : Math.max(plan.summary.total, done);
+  if (status === 'queued')
+    return (
+      <p role="status" className="mt-4 text-muted text-xs">
+        Queued.
+      </p>
+    );
   return (
     <div className="mt-4" role="status">
-      <div className="h-1.5 overflow-hidden rounded-full bg-raised">
-        <div className={status === 'running' ? 'h-full w-full animate-pulse bg-info' : 'h-full w-0'} />
-      </div>
-      <p className="mt-1 text-muted text-xs">
-        {status === 'queued' ? 'Queued.' : `${resources.length} resources done.`}
+      {total !== null && (
+        <progress
+          aria-label="Finished resources"
+          max={Math.max(1, total)}
+          value={done}
+          className="mb-1 block h-1.5 w-full overflow-hidden rounded-full accent-[var(--accent)]"
+        />
+      )}
+      <p className="tabular text-muted text-xs">
+        {total === null
+          ? `${done} ${done === 1 ? 'resource' : 'resources'} done.`
+          : `${done} of ${total} resources done.`}
       </p>
     </div>
   );
@@ -157,34 +189,35 @@ function Progress({ operation: { status, resources } }: { readonly operation: Op
 function Actions({ operation }: { readonly operation: Operation }) {
   const { operation_id, node_id, modules, kind, status } = operation;
   const navigate = useNavigate();
-  const [cancelling, setCancelling] = useState(false);
-  const [applying, setApplying] = useState(false);
-  const goTo = (to: Operation) =>
-    void navigate({ to: '/operations/$operation', params: { operation: to.operation_id } });
-  const plans = kind === 'plan' || isStale(operation);
+  const [dialog, setDialog] = useState<'cancel' | 'apply' | null>(null);
+  const { data: agent } = useQuery({ ...agentQuery(node_id), enabled: dialog === 'apply' });
+  const loadModules = async () => (await loadUnassignedModules([{ node_id, modules }])).get(node_id) ?? [];
   const again = useMutation({
-    mutationFn: async () => {
-      const beyond = await loadUnassignedModules([{ node_id, modules }]);
-      return (plans ? startPlan : startApply)({ node_id, modules: beyond.get(node_id) ?? [] });
-    },
-    onSuccess: goTo,
+    mutationFn: async () => startPlan({ node_id, modules: await loadModules() }),
+    onSuccess: ({ operation_id }) =>
+      void navigate({ to: '/operations/$operation', params: { operation: operation_id } }),
   });
   const changes = operation.summary.changed + operation.summary.removed;
   return (
     <>
       {!hasEnded(status) && (
-        <Button look="danger" icon={<Ban className="size-4" />} onClick={() => setCancelling(true)}>
+        <Button look="danger" icon={<Ban className="size-4" />} onClick={() => setDialog('cancel')}>
           Cancel
         </Button>
       )}
       {kind === 'plan' && status === 'succeeded' && changes > 0 && (
-        <Button look="primary" icon={<Play className="size-4" />} onClick={() => setApplying(true)}>
-          Apply this plan
+        <Button look="primary" icon={<Play className="size-4" />} onClick={() => setDialog('apply')}>
+          Apply this plan…
         </Button>
       )}
-      {hasEnded(status) && (status !== 'succeeded' || kind === 'plan') && (
+      {hasEnded(status) && kind === 'plan' && (
         <Button icon={<RotateCcw className="size-4" />} busy={again.isPending} onClick={() => again.mutate()}>
-          {plans ? 'Plan again' : 'Try again'}
+          Plan again
+        </Button>
+      )}
+      {hasEnded(status) && status !== 'succeeded' && kind === 'apply' && (
+        <Button look="primary" icon={<RotateCcw className="size-4" />} onClick={() => setDialog('apply')}>
+          Apply again…
         </Button>
       )}
       {again.isError && (
@@ -193,8 +226,8 @@ function Actions({ operation }: { readonly operation: Operation }) {
         </div>
       )}
       <Confirm
-        open={cancelling}
-        onOpenChange={setCancelling}
+        open={dialog === 'cancel'}
+        onOpenChange={(open) => !open && setDialog(null)}
         title={`Cancel this ${kind}?`}
         action={`Cancel the ${kind}`}
         onConfirm={() => cancel(operation_id)}
@@ -203,63 +236,15 @@ function Actions({ operation }: { readonly operation: Operation }) {
           ? 'It has not started. Nothing will be changed.'
           : 'The agent stops after its current resource and keeps the changes made so far.'}
       </Confirm>
-      <ApplyPlan
-        key={String(applying)}
-        open={applying}
-        onOpenChange={setApplying}
-        operation={operation}
-        onStarted={goTo}
-        onPlanAgain={() => again.mutate()}
-      />
-    </>
-  );
-}
-
-/**
- * Applies exactly this plan. If the plan is stale, the orchestrator refuses the apply and the dialog offers to plan
- * again.
- */
-function ApplyPlan({
-  open,
-  onOpenChange,
-  operation,
-  onStarted,
-  onPlanAgain,
-}: {
-  readonly open: boolean;
-  readonly onOpenChange: (open: boolean) => void;
-  readonly operation: Operation;
-  readonly onStarted: (operation: Operation) => void;
-  readonly onPlanAgain: () => void;
-}) {
-  const { node_id, operation_id, summary } = operation;
-  const [stale, setStale] = useState(false);
-  return (
-    <Confirm
-      open={open}
-      onOpenChange={onOpenChange}
-      danger={false}
-      title={stale ? 'This plan is stale' : 'Apply this plan?'}
-      action={stale ? 'Plan again' : 'Apply'}
-      onConfirm={async () => {
-        if (stale) return onPlanAgain();
-        try {
-          onStarted(await startApply({ node_id, modules: [], plan_id: operation_id }));
-        } catch (error) {
-          if (error instanceof ApiError && error.problem.code === 'plan_stale') setStale(true);
-          throw error;
-        }
-      }}
-    >
-      {stale ? (
-        'The machine, its desired state, or a secret has changed since the plan. Nothing was applied. Plan again to see the current changes.'
-      ) : (
-        <>
-          {summary.changed > 0 && <>{summary.changed} to change. </>}
-          {summary.removed > 0 && <>{summary.removed} to remove. </>}
-          The agent applies exactly these changes, or none if anything has changed since the plan.
-        </>
+      {dialog === 'apply' && agent !== undefined && (
+        <ApplyAgentDialog
+          agent={agent}
+          title={kind === 'plan' ? 'Apply this plan' : 'Apply again'}
+          loadModules={loadModules}
+          {...(kind === 'plan' ? { given: operation } : {})}
+          onClose={() => setDialog(null)}
+        />
       )}
-    </Confirm>
+    </>
   );
 }

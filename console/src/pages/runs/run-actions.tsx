@@ -3,19 +3,17 @@ import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { Ban, Play, RotateCcw } from 'lucide-react';
 import { useState } from 'react';
-import { cancelWholeRun, type RunTerms, runAssignment, runOnAgents } from '../../api/runs.ts';
+import { cancelWholeRun, type RunTerms } from '../../api/runs.ts';
 import { Button } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
-import { atOnce, type FanOut } from '../../parts/form/fan-out.ts';
-import { FanOutDialog } from '../../parts/form/fan-out-form.tsx';
 import { Checkbox } from '../../parts/form/field.tsx';
 import { Problem } from '../../parts/states.tsx';
 import { hasEnded } from '../../parts/work-status.tsx';
-import { countsOf, outcomeOfResult } from './run-groups.ts';
+import { ApplyRunDialog } from '../apply/apply-run-dialog.tsx';
+import { type RunSubject, startRunOf } from '../apply/run-subject.ts';
+import { countsOf, type Outcome, outcomeOfResult, type RunResult } from './run-groups.ts';
 
 type RunDialog = 'cancel' | 'apply' | 'retry' | null;
-
-const agentsText = (count: number): string => (count === 1 ? '1 agent' : `${count} agents`);
 
 /** Buttons that approve a run's plan, cancel the run, or retry its failed agents. */
 export function RunActions({ run, terms }: { readonly run: Run; readonly terms: RunTerms | null }) {
@@ -28,24 +26,14 @@ export function RunActions({ run, terms }: { readonly run: Run; readonly terms: 
   const goTo = (to: Run) => void navigate({ to: '/runs/$run', params: { run: to.run_id } });
   const close = (open: boolean) => !open && setDialog(null);
   const modules = terms?.modules ?? [];
+  const subject: RunSubject =
+    assignment === null
+      ? { kind: 'agents', node_ids: results.map(({ node_id }) => node_id), modules }
+      : { kind: 'assignment', name: assignment };
   const planAgain = useMutation({
-    mutationFn: () =>
-      assignment === null
-        ? runOnAgents({ kind: 'plan', node_ids: results.map(({ node_id }) => node_id), modules })
-        : runAssignment(assignment, 'plan'),
+    mutationFn: () => startRunOf(subject, 'plan'),
     onSuccess: goTo,
   });
-  const applyPlan = (options: FanOut) =>
-    (assignment === null
-      ? runOnAgents({
-          ...options,
-          kind: 'apply',
-          node_ids: results.map(({ node_id }) => node_id),
-          modules,
-          plan_run_id: run.run_id,
-        })
-      : runAssignment(assignment, 'apply', { ...options, plan_run_id: run.run_id })
-    ).then(goTo);
   return (
     <>
       {status === 'running' && (
@@ -84,58 +72,53 @@ export function RunActions({ run, terms }: { readonly run: Run; readonly terms: 
         Running agents stop after their current resource and keep the changes made so far.
       </Confirm>
       {dialog === 'apply' && (
-        <FanOutDialog
-          open
-          onOpenChange={close}
+        <ApplyRunDialog
           title="Approve this plan and apply it"
-          description={`${agentsText(counts.changed)} to change, ${counts.same} unchanged. Each agent applies exactly these changes, or none if anything has changed since the plan.`}
-          action={`Apply to ${agentsText(results.length)}`}
-          count={results.length}
-          onStart={applyPlan}
+          loadSubjects={async () => [subject]}
+          given={{ subject, run }}
+          onClose={() => setDialog(null)}
         />
       )}
-      {dialog === 'retry' && <Retry run={run} modules={modules} onClose={() => setDialog(null)} onStarted={goTo} />}
+      {dialog === 'retry' && <Retry run={run} modules={modules} onClose={() => setDialog(null)} />}
     </>
   );
 }
 
-/** Starts a new run on the agents that did not succeed. */
+/** Plans the agents that did not succeed, and applies to the failed ones or to all of them. */
 function Retry({
-  run: { results, kind },
+  run: { results },
   modules,
   onClose,
-  onStarted,
 }: {
   readonly run: Run;
   readonly modules: readonly string[];
   readonly onClose: () => void;
-  readonly onStarted: (run: Run) => void;
 }) {
-  const failed = results.filter((result) => outcomeOfResult(result) === 'failed');
-  const left = results.filter((result) => ['untried', 'cancelled'].includes(outcomeOfResult(result)));
-  const [withRest, setWithRest] = useState(failed.length === 0);
-  const chosen = withRest ? [...failed, ...left] : failed;
+  // The agents when the dialog opened. A run that was cancelled may still change.
+  const [{ failed, left }] = useState(() => ({
+    failed: idsOf(results, ['failed']),
+    left: idsOf(results, ['untried', 'cancelled']),
+  }));
+  const [withRest, setWithRest] = useState(failed.size === 0);
   return (
-    <FanOutDialog
-      open
-      onOpenChange={(open) => !open && onClose()}
-      title={failed.length > 0 ? 'Retry failed agents' : 'Run remaining agents'}
+    <ApplyRunDialog
+      title={failed.size > 0 ? 'Retry failed agents' : 'Run remaining agents'}
       description="Starts a new run on these agents with their current desired state."
-      action={`Apply to ${agentsText(chosen.length)}`}
-      count={chosen.length}
-      ready={chosen.length > 0}
-      {...(chosen.length === 1 ? { start: atOnce } : {})}
-      onStart={(options) =>
-        runOnAgents({ ...options, kind, node_ids: chosen.map(({ node_id }) => node_id), modules }).then(onStarted)
-      }
-    >
-      {failed.length > 0 && left.length > 0 && (
-        <Checkbox
-          label={`Include the ${left.length} that ${left.length === 1 ? 'was' : 'were'} skipped or cancelled`}
-          checked={withRest}
-          onChange={(event) => setWithRest(event.target.checked)}
-        />
-      )}
-    </FanOutDialog>
+      loadSubjects={async () => [{ kind: 'agents', node_ids: [...failed, ...left], modules }]}
+      choice={{
+        includes: ({ node_id }) => failed.has(node_id) || withRest,
+        field: failed.size > 0 && left.size > 0 && (
+          <Checkbox
+            label={`Include the ${left.size} that ${left.size === 1 ? 'was' : 'were'} skipped or cancelled`}
+            checked={withRest}
+            onChange={(event) => setWithRest(event.target.checked)}
+          />
+        ),
+      }}
+      onClose={onClose}
+    />
   );
 }
+
+const idsOf = (results: readonly RunResult[], outcomes: readonly Outcome[]): ReadonlySet<string> =>
+  new Set(results.filter((result) => outcomes.includes(outcomeOfResult(result))).map(({ node_id }) => node_id));

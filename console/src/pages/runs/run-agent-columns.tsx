@@ -5,7 +5,7 @@ import type { Column } from '../../parts/table/data-table.tsx';
 import { Line } from '../../parts/text.tsx';
 import { StatusDot } from '../../parts/work-status.tsx';
 import { AgentLink, OperationLink } from '../links.tsx';
-import { outcomeOfResult, type RunResult } from './run-groups.ts';
+import { outcomeOfResult, outcomeOrder, type RunResult, reasonOfHalt } from './run-groups.ts';
 
 /** @param canaries node ids of the canaries */
 export const runAgentColumns = (kind: Run['kind'], canaries: ReadonlySet<string>): readonly Column<RunResult>[] => [
@@ -17,7 +17,11 @@ export const runAgentColumns = (kind: Run['kind'], canaries: ReadonlySet<string>
     cell: ({ node_id, name }) => (
       <span className="flex min-w-0 items-center gap-2">
         <AgentLink id={node_id} name={name} />
-        {canaries.has(node_id) && <Badge tone="info">canary</Badge>}
+        {canaries.has(node_id) && (
+          <span className="shrink-0">
+            <Badge>canary</Badge>
+          </span>
+        )}
       </span>
     ),
   },
@@ -25,7 +29,7 @@ export const runAgentColumns = (kind: Run['kind'], canaries: ReadonlySet<string>
     id: 'status',
     header: 'Status',
     width: '7rem',
-    sort: ({ status }) => status,
+    sort: (result) => outcomeOrder.indexOf(outcomeOfResult(result)),
     cell: (result) =>
       outcomeOfResult(result) === 'untried' ? (
         <span className="text-muted">skipped</span>
@@ -39,8 +43,12 @@ export const runAgentColumns = (kind: Run['kind'], canaries: ReadonlySet<string>
     id: 'result',
     header: 'Result',
     width: 'minmax(6rem,4fr)',
-    cell: ({ summary, error }) =>
-      error !== null ? (
+    from: 'sm',
+    // The banner of a halted run says why agents were skipped.
+    cell: ({ summary, error, operation_id }) =>
+      error !== null && operation_id === null && reasonOfHalt(error) !== null ? (
+        <span className="text-muted">–</span>
+      ) : error !== null ? (
         <span className="flex min-w-0">
           <Line text={error} />
         </span>

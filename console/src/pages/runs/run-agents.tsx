@@ -11,12 +11,17 @@ import { looks, wordOf } from './run-progress.tsx';
 const matches = (result: RunResult, { outcome, agent }: FilterTexts) =>
   (outcome === '' || outcomeOfResult(result) === outcome) && containsText(agent, result.name, result.node_id);
 
+const collator = new Intl.Collator(undefined, { numeric: true });
+const byName = (one: RunResult, other: RunResult): number =>
+  collator.compare(one.name ?? one.node_id, other.name ?? other.node_id);
+
 /** The page has already loaded the run, so the list has no loading or error state. */
 const loaded = { isPending: false, isError: false, error: null, refetch: () => {} };
 
 export function RunAgents({ run, canaries }: { readonly run: Run; readonly canaries: ReadonlySet<string> }) {
   const { results, kind } = run;
   const navigate = useNavigate();
+  const rows = useMemo(() => results.toSorted(byName), [results]);
   const columns = useMemo(() => runAgentColumns(kind, canaries), [kind, canaries]);
   const filters = useMemo(
     () => [
@@ -32,10 +37,11 @@ export function RunAgents({ run, canaries }: { readonly run: Run; readonly canar
     <ListTable
       label="Agents of this run"
       query={loaded}
-      rows={results}
+      rows={rows}
       filters={filters}
       matches={matches}
-      sortedBy="agent"
+      // Failures first. Rows with equal status keep the order of their names.
+      sortedBy="status"
       columns={columns}
       rowKey={({ node_id }) => node_id}
       rowLabel={({ name, node_id }) => name ?? node_id}

@@ -32,9 +32,11 @@ const tones: Record<Outcome, Tone> = {
   cancelled: 'warn',
 };
 
-/** Shows a run's changes, grouped by agents with the same changes. */
-export function RunChanges({ run }: { readonly run: Run }) {
-  const { results, kind } = run;
+/**
+ * Shows the changes of a run, grouped by agents with the same changes.
+ * @param results the agents must stay the same
+ */
+export function RunChanges({ results, kind }: { readonly results: readonly RunResult[]; readonly kind: Run['kind'] }) {
   const [maxCompared, setMaxCompared] = useState(initiallyCompared);
   const compared = useStableList(useMemo(() => firstToCompare(results, maxCompared), [results, maxCompared]));
   const names = useStableNames(results);

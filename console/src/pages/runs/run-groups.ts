@@ -84,7 +84,16 @@ export function firstToCompare(results: readonly RunResult[], max: number): stri
   return chosen;
 }
 
-const order: readonly Outcome[] = ['failed', 'changed', 'cancelled', 'untried', 'same', 'running', 'waiting'];
+/** Outcomes in the order in which operators need them. */
+export const outcomeOrder: readonly Outcome[] = [
+  'failed',
+  'changed',
+  'cancelled',
+  'untried',
+  'same',
+  'running',
+  'waiting',
+];
 
 /** Groups finished agents. Failed groups come first, then changed ones; within an outcome, larger groups come first. */
 export function groupResults(
@@ -148,17 +157,21 @@ export function groupResults(
   }
   return [...groups.values()].toSorted(
     (one, other) =>
-      order.indexOf(one.outcome) - order.indexOf(other.outcome) || other.results.length - one.results.length,
+      outcomeOrder.indexOf(one.outcome) - outcomeOrder.indexOf(other.outcome) ||
+      other.results.length - one.results.length,
   );
 }
 
 const notTried = /^not tried: the run was halted, because (.+)$/s;
 
+/** Returns why the run was halted if this is the error of a skipped agent; otherwise null. */
+export const reasonOfHalt = (error: string): string | null => notTried.exec(error)?.[1] ?? null;
+
 /** Returns why a run was halted, as reported by its skipped agents, or null if none was skipped. */
 export function haltReason(results: readonly RunResult[]): string | null {
   for (const { error } of results) {
-    const reason = error === null ? null : notTried.exec(error)?.[1];
-    if (reason) return reason;
+    const reason = error === null ? null : reasonOfHalt(error);
+    if (reason !== null) return reason;
   }
   return null;
 }

@@ -4,6 +4,7 @@ import { useNavigate, useParams } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { type RunTerms, runQuery, runTermsQuery } from '../../api/runs.ts';
 import { Callout } from '../../parts/callout.tsx';
+import { classNames } from '../../parts/class-names.ts';
 import { Id } from '../../parts/copy.tsx';
 import { Facts } from '../../parts/facts.tsx';
 import { sentence } from '../../parts/form/fan-out.ts';
@@ -16,7 +17,7 @@ import { Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { hasEnded, StatusBadge } from '../../parts/work-status.tsx';
-import { AssignmentLink, ModuleLinks, OperatorName, RunLink } from '../links.tsx';
+import { AgentLink, AssignmentLink, ListLink, ModuleLinks, OperatorName, RunLink } from '../links.tsx';
 import { RunActions } from './run-actions.tsx';
 import { RunAgents } from './run-agents.tsx';
 import { RunChanges } from './run-changes.tsx';
@@ -56,6 +57,11 @@ function RunDetails({ run }: { readonly run: Run }) {
   return (
     <Page
       name={`${verb} of ${assignment ?? `${results.length} agents`}`}
+      crumbs={[
+        <ListLink key="runs" to="/runs">
+          Runs
+        </ListLink>,
+      ]}
       title={
         <span className="flex min-w-0 flex-wrap items-center gap-x-2.5 gap-y-1">
           <span className="flex min-w-0 gap-1.5">
@@ -124,7 +130,7 @@ function RunDetails({ run }: { readonly run: Run }) {
             {
               value: 'changes',
               label: kind === 'plan' ? 'What would change' : 'Changes',
-              content: () => <RunChanges run={run} />,
+              content: () => <RunChanges results={results} kind={kind} />,
             },
             {
               value: 'agents',
@@ -141,11 +147,17 @@ function RunDetails({ run }: { readonly run: Run }) {
 function Halted({ run: { results } }: { readonly run: Run }) {
   const { untried } = countsOf(results);
   const reason = haltReason(results);
+  const failed = results.find((result) => outcomeOfResult(result) === 'failed');
   return (
     <Callout
       tone="bad"
       title={reason === null ? 'Run halted because of failures' : <Text text={`Run halted: ${reason}`} />}
     >
+      {failed !== undefined && (
+        <p>
+          <AgentLink id={failed.node_id} name={failed.name} />: <Text text={failed.error ?? 'failed'} maxLength={400} />
+        </p>
+      )}
       {untried > 0 && <>{untried === 1 ? '1 agent was' : `${untried} agents were`} skipped. </>}
       Fix the failures, then retry.
     </Callout>
@@ -184,6 +196,7 @@ function Waves({
         <ol className="grid gap-2 sm:grid-cols-2" aria-label="Waves">
           {waves.map(({ name, of, total, note }) => {
             const ended = Math.min(total, done(of));
+            const hasFailed = of.some((result) => outcomeOfResult(result) === 'failed');
             return (
               <li key={name} className="rounded-md bg-raised px-3 py-2 text-sm">
                 <div className="flex flex-wrap items-baseline gap-x-2">
@@ -194,7 +207,10 @@ function Waves({
                   {note !== null && <span className="ml-auto text-muted text-xs">{note}</span>}
                 </div>
                 <div className="mt-1.5 h-1 overflow-hidden rounded-full bg-line" aria-hidden="true">
-                  <div className="h-full bg-info" style={{ width: `${(ended / total) * 100}%` }} />
+                  <div
+                    className={classNames('h-full', hasFailed ? 'bg-bad' : 'bg-info')}
+                    style={{ width: `${(ended / total) * 100}%` }}
+                  />
                 </div>
               </li>
             );

@@ -4,7 +4,7 @@ export interface FanOut {
   /** A number of agents, or a percentage such as `25%`. */
   readonly batch?: number | string;
   readonly max_failures?: number;
-  readonly offline?: 'report' | 'queue';
+  readonly offline?: 'report' | 'queue' | undefined;
   /** Seconds. */
   readonly ttl?: number;
 }
@@ -43,9 +43,11 @@ const wholeNumber = (text: string, min: number): number | null => {
   return number >= min && number <= maxNumber ? number : null;
 };
 
+export const waitFault = 'Enter a time such as 30m, 24h, or 7d, up to 365d.';
+
 /** Converts a duration such as `30m` to seconds. Returns null if it is invalid or out of range. */
-function secondsOf(text: string): number | null {
-  const found = /^(\d{1,8})\s*([smhd])$/.exec(text);
+export function readWait(text: string): number | null {
+  const found = /^(\d{1,8})\s*([smhd])$/.exec(text.trim());
   if (found === null) return null;
   const seconds = Number(found[1]) * (units[found[2] as string] as number);
   return seconds >= 1 && seconds <= maxWaitSeconds ? seconds : null;
@@ -62,8 +64,8 @@ export function readFanOut(draft: FanOutDraft): { options: FanOut } | { faults: 
   if (batch !== '' && share === null && wholeNumber(batch, 1) === null)
     faults.batch = 'Enter a number of agents, or a share such as 25%.';
   if (failures !== '' && wholeNumber(failures, 0) === null) faults.maxFailures = 'Enter a number, 0 or more.';
-  const ttl = secondsOf(draft.wait.trim());
-  if (draft.offline === 'queue' && ttl === null) faults.wait = 'Enter a time such as 30m, 24h, or 7d, up to 365d.';
+  const ttl = readWait(draft.wait);
+  if (draft.offline === 'queue' && ttl === null) faults.wait = waitFault;
   if (Object.keys(faults).length > 0) return { faults };
   return {
     options: {
@@ -80,20 +82,14 @@ const agents = (count: number): string => (count === 1 ? '1 agent' : `${count} a
 
 /**
  * Describes the rollout in one to three sentences.
- * @param count number of agents; null while unknown
+ * @param count number of agents
  */
-export function sentence({ canary, batch, max_failures, offline }: FanOut, count: number | null): string {
-  const size =
-    typeof batch === 'string'
-      ? count === null
-        ? `${batch} of them`
-        : Math.max(1, Math.floor((count * Number.parseInt(batch, 10)) / 100))
-      : batch;
-  const first = canary === undefined || (count !== null && canary >= count) ? null : canary;
-  const rest = first === null || count === null ? count : count - first;
-  const whom =
-    first !== null ? `the ${rest === null ? 'others' : `other ${rest}`}` : rest === null ? 'all' : agents(rest);
-  const coversAll = size === undefined || (typeof size === 'number' && rest !== null && size >= rest);
+export function sentence({ canary, batch, max_failures, offline }: FanOut, count: number): string {
+  const size = typeof batch === 'string' ? Math.max(1, Math.floor((count * Number.parseInt(batch, 10)) / 100)) : batch;
+  const first = canary === undefined || canary >= count ? null : canary;
+  const rest = first === null ? count : count - first;
+  const whom = first === null ? agents(rest) : `the other ${rest}`;
+  const coversAll = size === undefined || size >= rest;
   const how = coversAll ? `${whom} at once` : `${whom}, at most ${size} at a time`;
   const parts = [
     first === null
@@ -103,10 +99,11 @@ export function sentence({ canary, batch, max_failures, offline }: FanOut, count
   if (max_failures === 0) parts.push('Halts at the first failure.');
   else if (max_failures !== undefined)
     parts.push(`Halts after more than ${max_failures} ${max_failures === 1 ? 'failure' : 'failures'}.`);
-  parts.push(
-    offline === 'queue'
-      ? 'Agents that are not connected run when they reconnect.'
-      : 'Agents that are not connected count as failed.',
-  );
+  if (offline !== undefined)
+    parts.push(
+      offline === 'queue'
+        ? 'Agents that are not connected run when they reconnect.'
+        : 'Agents that are not connected count as failed.',
+    );
   return parts.join(' ');
 }

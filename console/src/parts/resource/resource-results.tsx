@@ -77,9 +77,9 @@ export function ResourceResults({ results, resultKind, output, running = false, 
 }
 
 /** Tracks which results are expanded. By default, important results and the one in the URL fragment are expanded. */
-function useOpenResults(keyed: readonly KeyedResult[], named: KeyedResult | null) {
+function useOpenResults(keyed: readonly KeyedResult[], named: KeyedResult | null, folded: boolean) {
   const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
-  const openedFirst = useMemo(() => openAtFirst(keyed), [keyed]);
+  const openedFirst = useMemo(() => (folded ? new Set<string>() : openAtFirst(keyed)), [keyed, folded]);
   const isOpen = (key: string) => toggled.get(key) ?? (openedFirst.has(key) || key === named?.key);
   const openable = keyed.filter(({ result }) => hasDetail(result));
   const allOpen = openable.length > 0 && openable.every(({ key }) => isOpen(key));
@@ -105,17 +105,20 @@ export function ResultList({
   onAnchor,
   show = 'all',
   search = '',
+  folded = false,
   tools,
 }: ResultListProps & {
   readonly anchor?: Anchor | null;
   readonly onAnchor: (anchor: Anchor) => void;
   readonly show?: Show;
   readonly search?: string;
+  /** Whether all results are collapsed at first. */
+  readonly folded?: boolean;
   readonly tools?: ReactNode;
 }) {
   const keyed = useMemo(() => keyedResults(results), [results]);
   const named = anchor === null ? null : resultAt(keyed, anchor.resource);
-  const { isOpen, allOpen, toggle, toggleAll } = useOpenResults(keyed, named);
+  const { isOpen, allOpen, toggle, toggleAll } = useOpenResults(keyed, named, folded);
   const shown = useMemo(() => {
     const matching = shownResults(keyed, show, search);
     // The result in the URL fragment is shown even if it does not match the filter.

@@ -1,0 +1,183 @@
+import { ApiError } from '@muster/protocol/client';
+import type { Agent, Operation } from '@muster/protocol/http';
+import { useMutation } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { startApply } from '../../api/operations.ts';
+import { Button } from '../../parts/button.tsx';
+import { Callout } from '../../parts/callout.tsx';
+import { Dialog } from '../../parts/dialog/dialog.tsx';
+import { Checkbox } from '../../parts/form/field.tsx';
+import { messageOf, Problem, Skeleton } from '../../parts/states.tsx';
+import { hasEnded } from '../../parts/work-status.tsx';
+import { applyLabel } from './plan-words.ts';
+import { PlannedChanges } from './planned-changes.tsx';
+import { QueueApplyDialog } from './queue-apply-dialog.tsx';
+import { RemovalCheck } from './removal-check.tsx';
+import { useAgentPlan } from './use-agent-plan.ts';
+
+export type ApplyTarget = Pick<Agent, 'node_id' | 'connected'>;
+
+interface ApplyAgentProps {
+  readonly agent: ApplyTarget;
+  readonly title: string;
+  /** Returns the modules to apply in addition to those of assignments; none by default. */
+  readonly loadModules?: () => Promise<readonly string[]>;
+  /** A plan to apply. By default, the dialog plans when it opens. */
+  readonly given?: Operation;
+  readonly onClose: () => void;
+}
+
+const noModules = async (): Promise<readonly string[]> => [];
+
+/**
+ * Applies to one agent: plans at once, shows the changes, and applies exactly these after a confirmation. For an agent
+ * that is not connected, offers to queue the apply instead.
+ */
+export function ApplyAgentDialog(props: ApplyAgentProps) {
+  const { agent, title, loadModules = noModules, onClose } = props;
+  const [plans, setPlans] = useState(agent.connected);
+  // Stays true after the agent disconnects, so that its plan remains visible.
+  if (agent.connected && !plans) setPlans(true);
+  return plans || props.given !== undefined ? (
+    <PlanDialog {...props} loadModules={loadModules} />
+  ) : (
+    <QueueApplyDialog {...{ agent, title, loadModules, onClose }} />
+  );
+}
+
+function PlanDialog({
+  agent,
+  title,
+  loadModules,
+  given,
+  onClose,
+}: ApplyAgentProps & { loadModules: () => Promise<readonly string[]> }) {
+  const { node_id } = agent;
+  const navigate = useNavigate();
+  const { plan, modules, error, again, abandon } = useAgentPlan(node_id, loadModules, given ?? null);
+  const [isExact, setExact] = useState(true);
+  const [isConfirmed, setConfirmed] = useState(false);
+  const planned = plan !== null && hasEnded(plan.status) ? plan : null;
+  const isUsable = planned?.status === 'succeeded';
+  const apply = useMutation({
+    mutationFn: () =>
+      startApply({ node_id, modules, ...(isExact && planned !== null ? { plan_id: planned.operation_id } : {}) }),
+    onSuccess: ({ operation_id }) => {
+      onClose();
+      void navigate({ to: '/operations/$operation', params: { operation: operation_id } });
+    },
+  });
+  const isStale = apply.error instanceof ApiError && apply.error.problem.code === 'plan_stale';
+  const planAgain = () => {
+    apply.reset();
+    setConfirmed(false);
+    setExact(true);
+    again();
+  };
+  const close = () => {
+    abandon();
+    onClose();
+  };
+  const canApply = planned !== null && (isUsable ? planned.summary.removed === 0 || isConfirmed : !isExact);
+  return (
+    <Dialog
+      open
+      wide
+      onOpenChange={(open) => !open && close()}
+      title={title}
+      footer={
+        <>
+          <Button onClick={close}>Cancel</Button>
+          {(error !== null || isStale || (planned !== null && !isUsable)) && (
+            <Button look={isExact ? 'primary' : 'plain'} onClick={planAgain}>
+              Plan again
+            </Button>
+          )}
+          {error === null && !(isStale && isExact) && (isUsable || planned === null || !isExact) && (
+            <Button look="primary" busy={apply.isPending} disabled={!canApply} onClick={() => apply.mutate()}>
+              {planned === null ? 'Apply' : isUsable ? applyLabel(planned.summary) : 'Apply without a plan'}
+            </Button>
+          )}
+        </>
+      }
+    >
+      <div className="space-y-4">
+        {error !== null ? (
+          <Problem error={error} />
+        ) : planned === null ? (
+          <Planning plan={plan} />
+        ) : (
+          <>
+            {isStale ? (
+              <Callout tone="warn" title="The plan is stale. Nothing was applied">
+                {messageOf(apply.error)}
+              </Callout>
+            ) : (
+              <Problem error={apply.error} />
+            )}
+            {!isUsable && <Problem error={new Error(planned.error ?? `The plan has ${planned.status}.`)} />}
+            <PlannedChanges plan={planned} />
+            {isUsable && (
+              <RemovalCheck
+                count={planned.summary.removed}
+                resources={planned.resources.filter(
+                  ({ action, status }) => action === 'remove' && status === 'would_change',
+                )}
+                checked={isConfirmed}
+                onChange={setConfirmed}
+              />
+            )}
+            {given === undefined && <ExactChoice {...{ isUsable, isExact }} onChange={setExact} />}
+          </>
+        )}
+      </div>
+    </Dialog>
+  );
+}
+
+function Planning({ plan }: { readonly plan: Operation | null }) {
+  return (
+    <div role="status" className="space-y-3 text-sm">
+      <p>
+        Planning. Nothing is changed yet.
+        {plan !== null && plan.resources.length > 0 && (
+          <span className="tabular text-muted"> {plan.resources.length} resources compared.</span>
+        )}
+      </p>
+      <Skeleton className="h-9 w-full rounded-md" />
+      <Skeleton className="h-9 w-full rounded-md" />
+    </div>
+  );
+}
+
+/** Asks whether the apply is bound to the plan. An apply without a usable plan is not. */
+function ExactChoice({
+  isUsable,
+  isExact,
+  onChange,
+}: {
+  readonly isUsable: boolean;
+  readonly isExact: boolean;
+  readonly onChange: (isExact: boolean) => void;
+}) {
+  return isUsable ? (
+    <Checkbox
+      label="Apply exactly this plan"
+      hint={
+        isExact
+          ? 'If anything has changed since the plan, nothing is applied.'
+          : 'The agent computes its changes again. They may differ from this plan, removals included.'
+      }
+      checked={isExact}
+      onChange={(event) => onChange(event.target.checked)}
+    />
+  ) : (
+    <Checkbox
+      label="Apply although there is no plan"
+      hint="The changes are unknown. They may include removals."
+      checked={!isExact}
+      onChange={(event) => onChange(!event.target.checked)}
+    />
+  );
+}

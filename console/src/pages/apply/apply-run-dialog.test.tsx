@@ -1,0 +1,133 @@
+import { cancelRun, getRun, type Run, startRun } from '@muster/protocol/http';
+import { screen, waitFor } from '@testing-library/react';
+import { expect, test, vi } from 'vitest';
+import { fakeApi } from '../../../test/fake-api.ts';
+import { renderPart } from '../../../test/render.tsx';
+import { ApplyRunDialog } from './apply-run-dialog.tsx';
+
+const example = startRun.example.answer as never as Run;
+const [result] = example.results as [Run['results'][number]];
+const none = { total: 3, unchanged: 3, changed: 0, removed: 0, failed: 0, skipped: 0 };
+
+interface Planned {
+  readonly status?: Run['results'][number]['status'];
+  readonly changed?: number;
+  readonly removed?: number;
+}
+const planRun = (agents: readonly Planned[], part: Partial<Run> = {}): Run => ({
+  ...{ ...example, kind: 'plan', run_id: 'PLAN' },
+  results: agents.map(({ status = 'succeeded', changed = 0, removed = 0 }, index) => ({
+    ...{ ...result, status, node_id: `${index}`.repeat(32), name: `web-${index}` },
+    summary: { ...none, changed, removed },
+  })),
+  ...part,
+});
+
+async function open(plan: Run) {
+  const api = fakeApi();
+  api.answer(startRun, (({ body }: { body: { kind: string } }) =>
+    body.kind === 'plan' ? plan : { ...example, run_id: 'APPLY' }) as never);
+  api.answer(getRun, plan as never);
+  const onClose = vi.fn();
+  const node_ids = plan.results.map(({ node_id }) => node_id);
+  const rendered = await renderPart(
+    <ApplyRunDialog
+      title="Apply to agents"
+      loadSubjects={async () => [{ kind: 'agents', node_ids, modules: [] }]}
+      onClose={onClose}
+    />,
+  );
+  return { api, onClose, ...rendered };
+}
+const button = (name: string) => screen.getByRole('button', { name }) as HTMLButtonElement;
+const field = (name: string) => screen.getByRole('textbox', { name });
+const applied = (api: ReturnType<typeof fakeApi>) =>
+  api.received(startRun).filter(({ body }) => (body as { kind: string }).kind === 'apply');
+
+test('plans at once and starts a careful run that applies exactly the plan', async () => {
+  const { api, user, address } = await open(planRun([{ changed: 2 }, { changed: 1 }, {}]));
+  expect(await screen.findByText('3 to change, 0 to remove')).toBeTruthy();
+  expect(screen.getByText(/on 2 agents/).textContent).toContain('1 already match');
+  expect(screen.getByText(/^Runs on 1 agent first/)).toBeTruthy();
+  await user.click(button('Apply 3 changes'));
+  await waitFor(() => expect(address()).toBe('/runs/APPLY'));
+  expect(applied(api)).toMatchObject([
+    { body: { plan_run_id: 'PLAN', canary: 1, batch: '25%', max_failures: 0, offline: 'report' } },
+  ]);
+});
+
+test('shows the progress of the plan, and cancels it if the dialog closes', async () => {
+  const plan = planRun([{ changed: 1 }, { status: 'running' }], { status: 'running', finished_at: null });
+  const { api, user, onClose } = await open(plan);
+  api.answer(cancelRun, plan as never);
+  expect(await screen.findByText(/1 of 2 agents planned/)).toBeTruthy();
+  expect(button('Apply').disabled).toBe(true);
+  await user.click(button('Cancel'));
+  expect(onClose).toHaveBeenCalled();
+  await waitFor(() => expect(api.received(cancelRun)).toHaveLength(1));
+});
+
+test('removes resources only after a separate confirmation', async () => {
+  const { user } = await open(planRun([{ changed: 2, removed: 1 }, { removed: 3 }]));
+  const apply = await screen.findByRole('button', { name: 'Apply 2 changes, remove 4' });
+  expect((apply as HTMLButtonElement).disabled).toBe(true);
+  await user.click(screen.getByRole('checkbox', { name: 'Remove 4 resources from 2 agents' }));
+  expect((apply as HTMLButtonElement).disabled).toBe(false);
+});
+
+test('skips agents without a plan, and includes them if the plan is not binding', async () => {
+  const { api, user } = await open(planRun([{ changed: 1 }, { changed: 1 }, { status: 'failed' }]));
+  expect(await screen.findByText(/^1 agent has no plan/)).toBeTruthy();
+  await user.click(button('Apply 2 changes'));
+  await waitFor(() => expect(applied(api)).toHaveLength(1));
+  expect(applied(api)[0]?.body).toMatchObject({ node_ids: [expect.anything(), expect.anything()] });
+});
+
+test('asks how long to wait only if the run waits for disconnected agents', async () => {
+  const { api, user } = await open(planRun([{ changed: 1 }, { changed: 1 }, { status: 'failed' }]));
+  expect(await screen.findByText(/^1 agent has no plan/)).toBeTruthy();
+  expect(screen.queryByRole('combobox')).toBeNull();
+  await user.click(screen.getByRole('checkbox', { name: 'Apply exactly this plan' }));
+  expect(screen.queryByRole('textbox', { name: 'Wait up to' })).toBeNull();
+  await user.selectOptions(screen.getByRole('combobox'), 'queue');
+  expect(field('Wait up to')).toBeTruthy();
+  await user.click(button('Apply 2 changes'));
+  await waitFor(() => expect(applied(api)).toHaveLength(1));
+  const body = applied(api)[0]?.body as { node_ids: string[] };
+  expect(body).toMatchObject({ offline: 'queue', ttl: 86_400 });
+  expect(body).not.toHaveProperty('plan_run_id');
+  expect(body.node_ids).toHaveLength(3);
+});
+
+test('shows the error for an invalid option only after an attempt to start', async () => {
+  const { api, user } = await open(planRun([{ changed: 1 }, { changed: 1 }]));
+  await screen.findByText('2 to change, 0 to remove');
+  await user.clear(field('At a time'));
+  await user.type(field('At a time'), 'half');
+  expect(screen.getByText('Correct the options above.')).toBeTruthy();
+  expect(screen.queryByText(/^Enter a number of agents/)).toBeNull();
+  await user.click(button('Apply 2 changes'));
+  expect(screen.getByText(/^Enter a number of agents/)).toBeTruthy();
+  expect(applied(api)).toEqual([]);
+});
+
+test('asks for no canary and no batches for a single agent', async () => {
+  const { api, user } = await open(planRun([{ changed: 1 }]));
+  await screen.findByText('1 to change, 0 to remove');
+  expect(screen.queryByRole('textbox', { name: 'Canary' })).toBeNull();
+  await user.click(button('Apply 1 change'));
+  await waitFor(() => expect(applied(api)).toHaveLength(1));
+  expect(applied(api)[0]?.body).not.toHaveProperty('canary');
+});
+
+test('offers to plan again if the plan is stale', async () => {
+  const plan = planRun([{ changed: 1 }]);
+  const { api, user } = await open(plan);
+  await screen.findByText('1 to change, 0 to remove');
+  api.refuse(startRun, 'plan_stale', 'the desired state has changed');
+  await user.click(button('Apply 1 change'));
+  expect(await screen.findByText('The plan is stale. Nothing was applied')).toBeTruthy();
+  api.answer(startRun, plan as never);
+  await user.click(button('Plan again'));
+  expect(await screen.findByRole('button', { name: 'Apply 1 change' })).toBeTruthy();
+});

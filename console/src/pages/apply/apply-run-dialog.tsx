@@ -1,0 +1,226 @@
+import { ApiError } from '@muster/protocol/client';
+import type { Run } from '@muster/protocol/http';
+import { useMutation } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { Button } from '../../parts/button.tsx';
+import { Callout } from '../../parts/callout.tsx';
+import { countedText } from '../../parts/count.ts';
+import { Dialog } from '../../parts/dialog/dialog.tsx';
+import { atOnce, careful, type FanOutDraft, readFanOut, sentence } from '../../parts/form/fan-out.ts';
+import { FanOutForm } from '../../parts/form/fan-out-form.tsx';
+import { Checkbox } from '../../parts/form/field.tsx';
+import { messageOf, Problem } from '../../parts/states.tsx';
+import type { RunResult } from '../runs/run-groups.ts';
+import { applyLabel } from './plan-words.ts';
+import { PlannedAgents } from './planned-agents.tsx';
+import { totalsOf } from './planned-totals.ts';
+import { RemovalCheck } from './removal-check.tsx';
+import { limitedTo, type RunSubject, startRunOf } from './run-subject.ts';
+import { useRunPlans } from './use-run-plans.ts';
+
+/** The agents on which to apply, out of those that are planned. */
+export interface AgentChoice {
+  readonly field: ReactNode;
+  readonly includes: (result: RunResult) => boolean;
+}
+
+interface ApplyRunProps {
+  readonly title: string;
+  readonly description?: ReactNode;
+  readonly loadSubjects: () => Promise<readonly RunSubject[]>;
+  /** A plan to apply. By default, the dialog plans when it opens. */
+  readonly given?: { readonly subject: RunSubject; readonly run: Run } | null;
+  readonly choice?: AgentChoice;
+  readonly onClose: () => void;
+}
+
+/** Plans the agents, and returns the plan with functions to apply it. */
+function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunProps) {
+  const navigate = useNavigate();
+  const { plans, isPlanned, error, again, abandon } = useRunPlans(loadSubjects, given);
+  const [isExact, setExact] = useState(true);
+  const [isConfirmed, setConfirmed] = useState(false);
+  const results = plans.flatMap(({ run }) => run?.results ?? []).filter(choice?.includes ?? (() => true));
+  const totals = totalsOf(results);
+  const coversAll = !isExact || plans.some(({ subject }) => subject.kind === 'assignment');
+  /** Number of agents on which to apply. */
+  const count = coversAll ? results.length : totals.changedAgents + totals.sameAgents;
+  const options = useFanOutDraft(count);
+  const apply = useMutation({
+    mutationFn: async () => {
+      if ('faults' in options.read) throw new Error('Correct the options above.');
+      const usable = new Set(
+        results.filter(({ status }) => !isExact || status === 'succeeded').map(({ node_id }) => node_id),
+      );
+      const started: Run[] = [];
+      for (const { subject, run } of plans) {
+        const limited = limitedTo(subject, usable);
+        if (limited === null || run === null) continue;
+        const bound = isExact ? { offline: 'report' as const, ttl: undefined, plan_run_id: run.run_id } : {};
+        started.push(await startRunOf(limited, 'apply', { ...options.read.options, ...bound }));
+      }
+      return started;
+    },
+    onSuccess: ([first, ...others]) => {
+      onClose();
+      if (first === undefined) return;
+      void (others.length === 0
+        ? navigate({ to: '/runs/$run', params: { run: first.run_id } })
+        : navigate({ to: '/runs' }));
+    },
+  });
+  const isStale = apply.error instanceof ApiError && apply.error.problem.code === 'plan_stale';
+  const needsPlan = error !== null || (isPlanned && isExact && (isStale || count === 0));
+  return {
+    ...{ results, totals, count, coversAll, isPlanned, error, apply, isStale, needsPlan, options },
+    ...{ isExact, setExact, isConfirmed, setConfirmed },
+    isReady: isPlanned && !needsPlan && (totals.removed === 0 || isConfirmed),
+    planAgain: () => {
+      apply.reset();
+      setConfirmed(false);
+      setExact(true);
+      again();
+    },
+    close: () => {
+      abandon();
+      onClose();
+    },
+  };
+}
+
+/**
+ * Applies to several agents: plans at once, shows the changes, and starts a run that applies exactly these after a
+ * confirmation.
+ */
+export function ApplyRunDialog(props: ApplyRunProps) {
+  const { title, description, given = null, choice } = props;
+  const state = useApplyRun(props);
+  const { results, totals, isPlanned, error, apply, isStale, close } = state;
+  return (
+    <Dialog
+      open
+      wide
+      onOpenChange={(open) => !open && close()}
+      title={title}
+      {...(description === undefined ? {} : { description })}
+      footer={
+        <>
+          <Button onClick={close}>Cancel</Button>
+          {state.needsPlan ? (
+            <Button look="primary" onClick={state.planAgain}>
+              Plan again
+            </Button>
+          ) : (
+            <Button
+              look="primary"
+              busy={apply.isPending}
+              disabled={!state.isReady}
+              onClick={state.options.checked(apply.mutate)}
+            >
+              {!isPlanned ? 'Apply' : totals.unplanned === results.length ? 'Apply without a plan' : applyLabel(totals)}
+            </Button>
+          )}
+        </>
+      }
+    >
+      <div className="space-y-4">
+        {choice?.field}
+        {isStale && (
+          <Callout tone="warn" title="The plan is stale. Nothing was applied">
+            {messageOf(apply.error)}
+          </Callout>
+        )}
+        {error === null && <PlannedAgents {...{ results, totals, isPlanned }} />}
+        {isPlanned && <Choices state={state} hasExact={given === null} />}
+        <Problem error={error ?? (isStale ? null : apply.error)} />
+      </div>
+    </Dialog>
+  );
+}
+
+/** Asks to confirm removals, whether the run is bound to the plan, and how it proceeds. */
+function Choices({
+  state: { totals, count, coversAll, options, isExact, setExact, isConfirmed, setConfirmed },
+  hasExact,
+}: {
+  readonly state: ReturnType<typeof useApplyRun>;
+  readonly hasExact: boolean;
+}) {
+  return (
+    <>
+      {totals.unplanned > 0 && <Unplanned count={totals.unplanned} isSkipped={!coversAll} />}
+      <RemovalCheck
+        count={totals.removed}
+        agents={totals.removedAgents}
+        checked={isConfirmed}
+        onChange={setConfirmed}
+      />
+      {hasExact && (
+        <Checkbox
+          label="Apply exactly this plan"
+          hint={
+            isExact
+              ? 'On an agent where anything has changed since the plan, nothing is applied.'
+              : 'Each agent computes its changes again. They may differ from this plan, removals included.'
+          }
+          checked={isExact}
+          onChange={(event) => setExact(event.target.checked)}
+        />
+      )}
+      {count > 0 && <RunOptions {...{ options, count, isExact }} />}
+    </>
+  );
+}
+
+/** Keeps the rollout options. A run on one agent has none. */
+function useFanOutDraft(count: number) {
+  const [edited, setDraft] = useState<FanOutDraft | null>(null);
+  const [isTried, setTried] = useState(false);
+  const draft = edited ?? (count > 1 ? careful : atOnce);
+  const read = readFanOut(draft);
+  return {
+    ...{ draft, setDraft, read },
+    faults: 'faults' in read && isTried ? read.faults : {},
+    /** Returns a function that calls `act` if the options are valid, and otherwise shows the faults. */
+    checked: (act: () => void) => () => {
+      setTried(true);
+      if ('options' in read) act();
+    },
+  };
+}
+
+function RunOptions({
+  options: { draft, setDraft, read, faults },
+  count,
+  isExact,
+}: {
+  readonly options: ReturnType<typeof useFanOutDraft>;
+  readonly count: number;
+  readonly isExact: boolean;
+}) {
+  return (
+    <>
+      <FanOutForm draft={draft} onChange={setDraft} faults={faults} hasPace={count > 1} hasOffline={!isExact} />
+      {count > 1 && (
+        <p aria-live="polite" className="rounded-md bg-raised px-3 py-2 text-sm">
+          {'options' in read
+            ? sentence(isExact ? { ...read.options, offline: undefined } : read.options, count)
+            : 'Correct the options above.'}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Unplanned({ count, isSkipped }: { readonly count: number; readonly isSkipped: boolean }) {
+  return (
+    <p className="text-sm text-warn">
+      {countedText(count, 'agent')} {count === 1 ? 'has' : 'have'} no plan, for example because{' '}
+      {count === 1 ? 'it is' : 'they are'} not connected.{' '}
+      {isSkipped
+        ? `${count === 1 ? 'It is' : 'They are'} skipped. To include ${count === 1 ? 'it' : 'them'}, clear “Apply exactly this plan”.`
+        : `${count === 1 ? 'It counts' : 'They count'} as failed unless ${count === 1 ? 'it is' : 'they are'} queued.`}
+    </p>
+  );
+}

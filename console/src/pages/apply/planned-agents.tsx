@@ -1,0 +1,67 @@
+import { ChevronRight } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '../../parts/button.tsx';
+import { classNames } from '../../parts/class-names.ts';
+import { countedText } from '../../parts/count.ts';
+import { RunChanges } from '../runs/run-changes.tsx';
+import type { RunResult } from '../runs/run-groups.ts';
+import { planText } from './plan-words.ts';
+import type { PlannedTotals } from './planned-totals.ts';
+
+/** The changes of a plan of several agents: the progress, the totals, and the changes, which load when they open. */
+export function PlannedAgents({
+  results,
+  totals,
+  isPlanned,
+}: {
+  readonly results: readonly RunResult[];
+  readonly totals: PlannedTotals;
+  readonly isPlanned: boolean;
+}) {
+  const [isOpen, setOpen] = useState(false);
+  if (!isPlanned)
+    return (
+      <div role="status" className="space-y-1.5 text-sm">
+        <p className="tabular">
+          Planning. {results.length > 0 && `${totals.ended} of ${countedText(results.length, 'agent')} planned. `}
+          Nothing is changed yet.
+        </p>
+        {results.length > 0 && (
+          <progress
+            aria-label="Planned agents"
+            max={results.length}
+            value={totals.ended}
+            className="block h-1.5 w-full overflow-hidden rounded-full accent-[var(--accent)]"
+          />
+        )}
+      </div>
+    );
+  return (
+    <div className="space-y-3">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm">
+        <p className="tabular min-w-0 flex-1">
+          <strong className="font-medium">{planText({ ...totals, unchanged: 0 })}</strong> on{' '}
+          {countedText(totals.changedAgents, 'agent')}
+          {totals.sameAgents > 0 && <span className="text-muted">, {totals.sameAgents} already match</span>}
+        </p>
+        {totals.ended > 0 && (
+          <Button
+            small
+            look="quiet"
+            aria-expanded={isOpen}
+            icon={
+              <ChevronRight
+                aria-hidden="true"
+                className={classNames('size-4 transition-transform duration-100', isOpen && 'rotate-90')}
+              />
+            }
+            onClick={() => setOpen(!isOpen)}
+          >
+            {isOpen ? 'Hide changes' : 'Show changes'}
+          </Button>
+        )}
+      </div>
+      {isOpen && <RunChanges results={results} kind="plan" />}
+    </div>
+  );
+}

@@ -1,0 +1,33 @@
+import { outcomeOfResult, type RunResult } from '../runs/run-groups.ts';
+
+/** Sums of the plans of several agents. */
+export interface PlannedTotals {
+  /** Resources that change. */
+  readonly changed: number;
+  readonly removed: number;
+  /** Agents on which resources change or are removed. */
+  readonly changedAgents: number;
+  readonly removedAgents: number;
+  readonly sameAgents: number;
+  /** Agents without a usable plan, for example because they are not connected. */
+  readonly unplanned: number;
+  /** Agents that have ended planning. */
+  readonly ended: number;
+}
+
+export function totalsOf(results: readonly RunResult[]): PlannedTotals {
+  const totals = { changed: 0, removed: 0, changedAgents: 0, removedAgents: 0, sameAgents: 0, unplanned: 0, ended: 0 };
+  for (const result of results) {
+    const outcome = outcomeOfResult(result);
+    if (outcome === 'waiting' || outcome === 'running') continue;
+    totals.ended++;
+    if (outcome === 'changed') {
+      totals.changedAgents++;
+      totals.changed += result.summary?.changed ?? 0;
+      totals.removed += result.summary?.removed ?? 0;
+      if ((result.summary?.removed ?? 0) > 0) totals.removedAgents++;
+    } else if (outcome === 'same') totals.sameAgents++;
+    else totals.unplanned++;
+  }
+  return totals;
+}
