@@ -3,6 +3,7 @@ import {
   checkDrift,
   type DriftRecord,
   getDrift,
+  latestDrift,
   listDrift,
   listLatestDrift,
   unacceptDrift,
@@ -45,6 +46,13 @@ export const agentDriftQuery = (node_id: string) =>
   queryOptions({
     queryKey: [...keys.drift, 'agent', node_id],
     queryFn: ({ signal }) => call(listDrift, { params: { node_id }, query: { limit: '50' } as never, signal }),
+  });
+
+/** The newest check of an agent; null if there is none. */
+export const latestCheckQuery = (node_id: string) =>
+  queryOptions({
+    queryKey: [...keys.drift, 'newest', node_id],
+    queryFn: ({ signal }) => call(latestDrift, { params: { node_id }, signal }),
   });
 
 export const driftRecordQuery = (id: string) =>

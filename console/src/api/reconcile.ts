@@ -10,6 +10,16 @@ export interface ReconcileFilter {
   readonly accepted?: boolean;
 }
 
+/** The reasons why an agent is out of sync, including accepted drift; null if there are none. */
+export const offAgentQuery = (node_id: string) =>
+  queryOptions({
+    queryKey: [...keys.reconcile, 'agent', node_id],
+    queryFn: async ({ signal }) => {
+      const [agent] = await call(listReconcile, { query: { agent: node_id, include_accepted: 'true' }, signal });
+      return agent ?? null;
+    },
+  });
+
 /** All agents that are out of sync, the most urgent first. */
 export const reconcileQuery = ({ reason = '', filter = '', accepted = false }: ReconcileFilter = {}) =>
   queryOptions({

@@ -1,5 +1,4 @@
 import {
-  Activity,
   Bell,
   Boxes,
   CalendarClock,
@@ -35,7 +34,7 @@ export const sections: readonly { readonly label: string; readonly destinations:
     destinations: [
       { path: '/', label: 'Overview', icon: LayoutDashboard, key: 'h' },
       { path: '/agents', label: 'Agents', icon: Server, key: 'a' },
-      { path: '/reconcile', label: 'Reconcile', icon: GitCompareArrows, key: 'c' },
+      { path: '/out-of-sync', label: 'Out of sync', icon: GitCompareArrows, key: 'd' },
     ],
   },
   {
@@ -46,7 +45,6 @@ export const sections: readonly { readonly label: string; readonly destinations:
       { path: '/assignments', label: 'Assignments', icon: Target, key: 's' },
       { path: '/runs', label: 'Runs', icon: PlaySquare, key: 'r' },
       { path: '/operations', label: 'Operations', icon: ListChecks, key: 'o' },
-      { path: '/drift', label: 'Drift', icon: Activity, key: 'd' },
     ],
   },
   {

@@ -1,4 +1,4 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router';
 import { SkeletonRows } from '../parts/states.tsx';
 import { parseSearch, stringifySearch } from '../parts/url-state.ts';
 import { CrashPage } from './crash-page.tsx';
@@ -24,13 +24,24 @@ const page = <const Path extends string>(path: Path, load: () => Promise<Record<
     component: lazyRouteComponent(load as () => Promise<Record<string, () => React.ReactNode>>, name),
   });
 
+/** Redirects an address of an earlier release to the page of agents that are out of sync. */
+const moved = <const Path extends string>(path: Path, searchOf: (search: Search) => Search) =>
+  createRoute({
+    getParentRoute: () => root,
+    path,
+    validateSearch: textOnly,
+    beforeLoad: ({ search }) => {
+      throw redirect({ to: '/out-of-sync', search: searchOf(search as Search) as never, replace: true });
+    },
+  });
+
 const routeTree = root.addChildren([
   page('/', () => import('../pages/overview/overview-page.tsx'), 'OverviewPage'),
   // The gate redirects signed-in operators. Until then, the page is empty and sends no queries.
   page('/login', async () => ({ EmptyPage: () => null }), 'EmptyPage'),
   page('/agents', () => import('../pages/agents/agents-page.tsx'), 'AgentsPage'),
   page('/agents/$agent', () => import('../pages/agents/agent-page.tsx'), 'AgentPage'),
-  page('/reconcile', () => import('../pages/reconcile/reconcile-page.tsx'), 'ReconcilePage'),
+  page('/out-of-sync', () => import('../pages/reconcile/out-of-sync-page.tsx'), 'OutOfSyncPage'),
   page('/modules', () => import('../pages/modules/modules-page.tsx'), 'ModulesPage'),
   page('/modules/new', () => import('../pages/modules/new-module-page.tsx'), 'NewModulePage'),
   page('/modules/$module', () => import('../pages/modules/module-page.tsx'), 'ModulePage'),
@@ -41,7 +52,6 @@ const routeTree = root.addChildren([
   page('/runs/$run', () => import('../pages/runs/run-page.tsx'), 'RunPage'),
   page('/operations', () => import('../pages/operations/operations-page.tsx'), 'OperationsPage'),
   page('/operations/$operation', () => import('../pages/operations/operation-page.tsx'), 'OperationPage'),
-  page('/drift', () => import('../pages/drift/drift-page.tsx'), 'DriftPage'),
   page('/drift/$record', () => import('../pages/drift/drift-record-page.tsx'), 'DriftRecordPage'),
   page('/terminals', () => import('../pages/terminals/terminals-page.tsx'), 'TerminalsPage'),
   page('/terminals/new/$agent', () => import('../pages/terminals/terminal-page.tsx'), 'NewTerminalPage'),
@@ -56,6 +66,8 @@ const routeTree = root.addChildren([
   page('/operators', () => import('../pages/operators/operators-page.tsx'), 'OperatorsPage'),
   page('/sessions', () => import('../pages/sessions/sessions-page.tsx'), 'SessionsPage'),
   page('/enrolment', () => import('../pages/enrollment/enrollment-page.tsx'), 'EnrollmentPage'),
+  moved('/reconcile', ({ accepted, ...search }) => (accepted === 'yes' ? { ...search, tab: 'accepted' } : search)),
+  moved('/drift', (search) => ({ ...search, tab: 'checks' })),
   page('/settings', () => import('../pages/settings/settings-page.tsx'), 'SettingsPage'),
 ]);
 

@@ -30,14 +30,14 @@ import { AgentsPage } from './agents/agents-page.tsx';
 import { AssignmentsPage } from './assignments/assignments-page.tsx';
 import { AuditPage } from './audit/audit-page.tsx';
 import { ChannelsPage } from './channels/channels-page.tsx';
-import { DriftPage } from './drift/drift-page.tsx';
+import { DriftChecks } from './drift/drift-checks.tsx';
 import { EnrollmentPage } from './enrollment/enrollment-page.tsx';
 import { KindsPage } from './kinds/kinds-page.tsx';
 import { ModulesPage } from './modules/modules-page.tsx';
 import { NotificationsPage } from './notifications/notifications-page.tsx';
 import { OperationsPage } from './operations/operations-page.tsx';
 import { OperatorsPage } from './operators/operators-page.tsx';
-import { ReconcilePage } from './reconcile/reconcile-page.tsx';
+import { OutOfSyncPage } from './reconcile/out-of-sync-page.tsx';
 import { RunsPage } from './runs/runs-page.tsx';
 import { SecretsPage } from './secrets/secrets-page.tsx';
 import { SessionsPage } from './sessions/sessions-page.tsx';
@@ -77,7 +77,7 @@ const cases: readonly Case[] = [
     ...{ list: ['grid', 'Runs'], noMatch: ['?assignment=x', 'No matching runs'] },
   },
   {
-    ...{ name: 'drift', Page: DriftPage, route: listLatestDrift, none: [], empty: 'No checks yet', full: 'drifted' },
+    ...{ name: 'drift', Page: DriftChecks, route: listLatestDrift, none: [], empty: 'No checks yet', full: 'drifted' },
     ...{ list: ['grid', 'Drift of each agent'], noMatch: ['?filter=role%3Dx', 'No matching agents'] },
   },
   {
@@ -127,8 +127,18 @@ const cases: readonly Case[] = [
     ...{ none: { notifications: [], unread_count: 0 }, full: 'agent web-1 is lost', list: ['list', 'Notifications'] },
   },
   {
-    ...{ name: 'reconcile', Page: ReconcilePage, route: listReconcile, none: [], empty: 'Everything is in sync' },
-    ...{ full: 'web-1', list: ['list', 'Out of sync'], noMatch: ['?reason=drifted', 'No matching agents'] },
+    ...{
+      name: 'agents out of sync',
+      Page: OutOfSyncPage,
+      route: listReconcile,
+      none: [],
+      empty: 'Everything is in sync',
+    },
+    ...{
+      full: '/etc/motd: mode 0666, expected 0644',
+      list: ['list', 'Out of sync'],
+      noMatch: ['?reason=drifted', 'No matching agents'],
+    },
   },
   {
     ...{ name: 'channels', Page: ChannelsPage, route: listChannels, none: [], empty: 'No channels yet' },

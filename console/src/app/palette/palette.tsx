@@ -32,9 +32,6 @@ const groupClasses =
 /** Maximum number of results in a group. */
 const maxResults = 8;
 
-/** Maximum number of agents that are offered before the operator types. */
-const maxRecent = 4;
-
 interface Group {
   readonly heading: string;
   readonly entries: readonly Entry[];
@@ -70,16 +67,7 @@ function useGroups(text: string, go: Go, onHelp: () => void): readonly Group[] {
     const isTyped = query !== '';
     const groups = [
       group('Actions on agents', ofAgents.entries, ofAgents.query),
-      ...(isTyped
-        ? [group('Agents', all.agents), group('Modules', all.modules)]
-        : [
-            group(
-              'Recent agents',
-              all.agents.filter(({ id }) => usesOf(id) > 0),
-              '',
-              maxRecent,
-            ),
-          ]),
+      ...(isTyped ? [group('Agents', all.agents), group('Modules', all.modules)] : []),
       group('Go to', all.pages, query, all.pages.length),
       group('Actions', all.actions, query, all.actions.length),
     ].filter(({ entries }) => entries.length > 0);

@@ -11,7 +11,7 @@ import { ResourceResults } from '../../parts/resource/resource-results.tsx';
 import { Empty, Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import { Time } from '../../parts/time.tsx';
-import { AgentLink, OperationLink } from '../links.tsx';
+import { AgentLink, ListLink, OperationLink } from '../links.tsx';
 import { DriftActions } from './drift-actions.tsx';
 import { DriftNotices } from './drift-notices.tsx';
 import { DriftStatus, triggerWords } from './drift-status.tsx';
@@ -42,6 +42,12 @@ function DriftDetails({ record }: { readonly record: DriftRecord }) {
   return (
     <Page
       name="Drift"
+      crumbs={[
+        <ListLink key="list" to="/out-of-sync">
+          Out of sync
+        </ListLink>,
+        <AgentLink key="agent" id={node_id} />,
+      ]}
       title={
         <span className="flex min-w-0 items-center gap-2.5">
           <span className="flex min-w-0 gap-1.5">

@@ -1,5 +1,5 @@
 import type { OffAgent } from '@muster/protocol/http';
-import { Check, ChevronRight, Wrench } from 'lucide-react';
+import { ChevronRight } from 'lucide-react';
 import { useState } from 'react';
 import { reasonWords } from '../../../../client/src/reason-words.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
@@ -8,8 +8,16 @@ import { classNames } from '../../parts/class-names.ts';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { AgentLink } from '../links.tsx';
+import { issuesOf } from './issues.ts';
 import { acceptable, canRepair, type OffGroup, reasonTones } from './off.ts';
 import { OffDetails } from './off-details.tsx';
+
+/** Columns of the list: a checkbox, the agent, its worst reason, the resources, the time, and buttons. */
+export const offColumns =
+  'grid grid-cols-[1rem_minmax(0,1fr)_auto] items-start gap-x-3 gap-y-1 px-3 md:grid-cols-[1rem_minmax(8rem,14rem)_7rem_minmax(0,1fr)_4.5rem_9rem]';
+
+/** Number of resources that a row names. */
+const maxIssues = 3;
 
 /**
  * A row for an agent that is out of sync, or for a group of agents with the same reasons. Expands to show the details.
@@ -33,25 +41,24 @@ export function OffRow({
   const [first] = agents as [OffAgent, ...OffAgent[]];
   const alone = agents.length === 1;
   const label = alone ? (first.name ?? first.node_id) : `${agents.length} agents`;
-  const repairable = agents.some(canRepair);
-  const canAccept = agents.some((agent) => acceptable(agent).length > 0);
+  const [worst] = first.reasons;
   const since = first.drift.find(({ accepted }) => accepted === null)?.since ?? first.failed_operation?.finished_at;
   return (
     <li className={classNames(chosen && 'bg-accent-soft/40')}>
-      <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5 px-3 py-2">
+      <div className={classNames(offColumns, 'py-2 text-sm')}>
         <input
           type="checkbox"
           aria-label={`Select ${label}`}
-          className="size-4 shrink-0 accent-[var(--accent)]"
+          className="mt-1 size-4 accent-[var(--accent)]"
           checked={chosen}
           onChange={(event) => onChoose(event.target.checked)}
         />
-        <h2 className="flex min-w-0 flex-1 basis-56">
+        <h2 className="min-w-0">
           <button
             type="button"
             aria-expanded={open}
             onClick={() => setOpen(!open)}
-            className="flex min-w-0 flex-1 flex-wrap items-center gap-x-2.5 gap-y-1 rounded text-left text-sm"
+            className="flex min-h-6 min-w-0 max-w-full items-center gap-1.5 rounded text-left font-medium"
           >
             <ChevronRight
               aria-hidden="true"
@@ -60,44 +67,39 @@ export function OffRow({
                 open && 'rotate-90',
               )}
             />
-            <span className="flex min-w-0 font-medium">
-              <Line text={label} maxLength={64} />
-            </span>
-            {alone && !first.connected && (
-              <span className="text-muted text-xs">
-                <Dot tone="neutral">
-                  not connected since <Time at={first.last_seen_at} />
-                </Dot>
-              </span>
-            )}
-            <span className="flex flex-wrap gap-1">
-              {first.reasons.length === 0 && <Badge>accepted</Badge>}
-              {first.reasons.map((reason) => (
-                <Badge key={reason} tone={reasonTones[reason]}>
-                  {reasonWords[reason]}
-                </Badge>
-              ))}
-            </span>
-            <span className="min-w-0 text-muted text-xs">{factsOf(first)}</span>
-            {since !== null && since !== undefined && (
-              <span className="text-muted text-xs">
-                <Time at={since} />
-              </span>
-            )}
+            <Line text={label} maxLength={64} />
           </button>
+          {alone && !first.connected && (
+            <span className="block pl-5.5 text-muted text-xs">
+              <Dot tone="neutral">
+                away, last seen <Time at={first.last_seen_at} />
+              </Dot>
+            </span>
+          )}
         </h2>
-        <div className="ml-auto flex gap-1.5">
-          {canAccept && (
-            <Button small look="quiet" icon={<Check className="size-3.5" />} onClick={onAccept}>
-              Accept<span className="sr-only"> {label}</span>
+        <span className="flex min-h-6 items-center justify-end md:justify-start">
+          {worst === undefined ? (
+            <Badge>accepted</Badge>
+          ) : (
+            <Badge tone={reasonTones[worst]}>{reasonWords[worst]}</Badge>
+          )}
+        </span>
+        <Issues agent={first} />
+        <span className="flex min-h-6 items-center text-muted text-xs max-md:hidden">
+          {since !== null && since !== undefined && <Time at={since} />}
+        </span>
+        <span className="col-start-2 flex justify-end gap-1.5 max-md:col-span-2 md:col-start-auto">
+          {agents.some((agent) => acceptable(agent).length > 0) && (
+            <Button small look="quiet" onClick={onAccept}>
+              Accept…<span className="sr-only"> {label}</span>
             </Button>
           )}
-          {repairable && (
-            <Button small icon={<Wrench className="size-3.5" />} onClick={onRepair}>
-              Repair<span className="sr-only"> {label}</span>
+          {agents.some(canRepair) && (
+            <Button small onClick={onRepair}>
+              Fix…<span className="sr-only"> {label}</span>
             </Button>
           )}
-        </div>
+        </span>
       </div>
       {open && (
         <div className="space-y-3 border-t bg-canvas px-4 py-4 sm:pl-12">
@@ -112,6 +114,21 @@ export function OffRow({
         </div>
       )}
     </li>
+  );
+}
+
+function Issues({ agent }: { readonly agent: OffAgent }) {
+  const { issues, more } = issuesOf(agent);
+  const hidden = more + Math.max(0, issues.length - maxIssues);
+  return (
+    <ul aria-label="Issues" className="col-start-2 min-w-0 max-md:col-span-2 md:col-start-auto">
+      {issues.slice(0, maxIssues).map(({ text }) => (
+        <li key={text} className="flex min-h-6 min-w-0 items-center font-mono text-xs">
+          <Line text={text} maxLength={300} />
+        </li>
+      ))}
+      {hidden > 0 && <li className="text-muted text-xs">and {hidden} more</li>}
+    </ul>
   );
 }
 
@@ -130,19 +147,9 @@ function Members({ agents }: { readonly agents: readonly OffAgent[] }) {
         {agents.length > maxNames && <li className="text-muted text-xs">and {agents.length - maxNames} more</li>}
       </ul>
       <p className="text-muted text-xs">
-        These agents have the same number of drifted resources. The resources themselves were not compared. Shown:{' '}
+        These agents have the same first issues, and the same number of them. Shown:{' '}
         <Line text={first.name ?? first.node_id} maxLength={64} />.
       </p>
     </div>
   );
-}
-
-function factsOf({ drift, unapplied, pending_removals }: OffAgent): string {
-  const drifted = drift.reduce((sum, { resources, accepted }) => sum + (accepted === null ? resources : 0), 0);
-  const resources = (count: number, what: string) => `${count} ${count === 1 ? 'resource' : 'resources'} ${what}`;
-  return [
-    ...(drifted > 0 ? [resources(drifted, 'drifted')] : []),
-    ...(unapplied > 0 ? [`${unapplied} not applied`] : []),
-    ...(pending_removals > 0 ? [`${pending_removals} to remove`] : []),
-  ].join(' · ');
 }

@@ -4,19 +4,26 @@ import { acceptable, canRepair, groupOff } from './off.ts';
 
 const summary = { total: 3, unchanged: 2, changed: 1, removed: 0, failed: 0, skipped: 0 };
 const drift = (over: Partial<OffAgent['drift'][number]> = {}): OffAgent['drift'][number] => ({
-  ...{ drift_id: 'd', assignment: null, since: 1, checked_at: 2, summary, resources: 1, accepted: null },
+  ...{ drift_id: 'd', assignment: null, since: 1, checked_at: 2, summary, resources: 1, accepted: null, examples: [] },
   ...over,
 });
 const agent = (name: string, over: Partial<OffAgent> = {}): OffAgent => ({
   ...{ node_id: `id-${name}`, name, connected: true, last_seen_at: 1, reasons: ['drifted'], drift: [drift()] },
-  ...{ failed_check: null, failed_operation: null, unapplied: 0, pending_removals: 0, modules: ['base'] },
+  ...{
+    failed_check: null,
+    failed_operation: null,
+    unapplied: 0,
+    pending_removals: 0,
+    unfinished: [],
+    modules: ['base'],
+  },
   ...(over as object),
 });
 
 test('lists a few agents one by one, and groups many agents with the same reasons', () => {
   const many = Array.from({ length: 40 }, (_, at) => agent(`web-${at}`));
   expect(groupOff(many.slice(0, 3)).map(({ agents }) => agents.length)).toEqual([1, 1, 1]);
-  const odd = agent('odd', { drift: [drift({ summary: { ...summary, changed: 2 } })] });
+  const odd = agent('odd', { drift: [drift({ resources: 2 })] });
   expect(groupOff([...many, odd]).map(({ agents }) => agents.length)).toEqual([40, 1]);
 });
 

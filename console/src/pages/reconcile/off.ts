@@ -1,6 +1,6 @@
-import type { Summary } from '@muster/protocol';
 import type { OffAgent, OffReason } from '@muster/protocol/http';
 import type { Tone } from '../../parts/badge.tsx';
+import { issuesOf } from './issues.ts';
 
 /** Labels and groups agents that are out of sync. */
 
@@ -25,28 +25,11 @@ export const canRepair = (agent: OffAgent): boolean =>
   agent.pending_removals > 0 ||
   agent.drift.some(({ assignment, accepted }) => assignment === null && accepted === null);
 
-const counts = ({ changed, removed, failed, skipped }: Summary): readonly number[] => [
-  changed,
-  removed,
-  failed,
-  skipped,
-];
-
-/**
- * Returns a key made from the reasons, the counts, and the error without the agent's name. Agents with the same key
- * form a group.
- */
-const groupKey = (agent: OffAgent, name: string): string =>
-  JSON.stringify([
-    agent.reasons,
-    agent.drift.map(({ assignment, summary, accepted }) => [assignment, counts(summary), accepted !== null]),
-    agent.failed_operation === null
-      ? null
-      : [agent.failed_operation.status, agent.failed_operation.error?.replaceAll(name, '') ?? null],
-    agent.unapplied,
-    agent.pending_removals,
-    agent.modules,
-  ]);
+/** Returns a key made from the reasons and the issues without the agent's name. Agents with the same key form a group. */
+function groupKey(agent: OffAgent, name: string): string {
+  const { issues, more } = issuesOf(agent);
+  return JSON.stringify([agent.reasons, issues.map(({ text }) => text.replaceAll(name, '')), more, agent.modules]);
+}
 
 export interface OffGroup {
   readonly key: string;

@@ -1,7 +1,7 @@
 import type { OffAgent } from '@muster/protocol/http';
 
-/** The open dialog of the reconcile page, with the agents or drift records that it concerns. */
-export type ReconcileDialog =
+/** The open dialog of the page of agents that are out of sync, with the agents or drift records that it concerns. */
+export type OffDialog =
   | { readonly kind: 'repair'; readonly agents: readonly OffAgent[] }
   | { readonly kind: 'accept'; readonly driftIds: readonly string[] }
   | { readonly kind: 'withdraw'; readonly driftId: string };

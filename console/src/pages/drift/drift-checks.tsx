@@ -3,15 +3,15 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { latestDriftQuery } from '../../api/drift.ts';
-import { buttonClasses } from '../../parts/button.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { useFilterValues } from '../../parts/table/filters.tsx';
-import { ListPage } from '../../parts/table/list-page.tsx';
+import { ListTable } from '../../parts/table/list-table.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { AgentLink } from '../links.tsx';
+import { driftText } from '../reconcile/issues.ts';
 import { DriftStatus, triggerWords } from './drift-status.tsx';
 
 const columns: readonly Column<DriftRecord>[] = [
@@ -29,8 +29,7 @@ const columns: readonly Column<DriftRecord>[] = [
   {
     id: 'what',
     header: 'Resources',
-    width: 'minmax(10rem,4fr)',
-    from: 'sm',
+    width: 'minmax(8rem,4fr)',
     cell: ({ resources, summary, error, status }) =>
       error !== null ? (
         <span className="flex min-w-0 text-bad">
@@ -38,7 +37,7 @@ const columns: readonly Column<DriftRecord>[] = [
         </span>
       ) : status === 'drifted' ? (
         <span className="flex min-w-0 font-mono text-xs">
-          <Line text={resources.map(({ identity }) => identity).join(', ')} />
+          <Line text={resources.map(driftText).join('; ')} />
         </span>
       ) : (
         <SummaryLine summary={summary} resultKind="drift" />
@@ -47,7 +46,7 @@ const columns: readonly Column<DriftRecord>[] = [
   {
     id: 'trigger',
     header: 'Trigger',
-    width: 'minmax(8rem,1fr)',
+    width: '9rem',
     from: 'lg',
     cell: ({ trigger }) => <span className="text-muted">{triggerWords[trigger]}</span>,
   },
@@ -56,6 +55,7 @@ const columns: readonly Column<DriftRecord>[] = [
     header: 'Checked',
     width: '5rem',
     align: 'right',
+    from: 'sm',
     cell: ({ checked_at }) => (
       <span className="text-muted">
         <Time at={checked_at} />
@@ -72,19 +72,13 @@ const filters = [
   },
 ] as const;
 
-export function DriftPage() {
+/** Lists the latest check of each agent. */
+export function DriftChecks() {
   const query = useInfiniteQuery(latestDriftQuery(useFilterValues(filters)));
   const navigate = useNavigate();
   const rows = useMemo(() => query.data?.pages.flat(), [query.data]);
   return (
-    <ListPage
-      title="Drift"
-      subtitle="The latest check of each agent, compared with its last apply."
-      actions={
-        <Link to="/reconcile" className={buttonClasses('plain')}>
-          Reconcile
-        </Link>
-      }
+    <ListTable
       label="Drift of each agent"
       query={query}
       rows={rows}

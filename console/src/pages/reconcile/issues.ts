@@ -1,0 +1,78 @@
+import type { OffAgent, OffReason } from '@muster/protocol/http';
+
+/** Describes why an agent is out of sync, by resource. */
+
+type Example = OffAgent['drift'][number]['examples'][number];
+type Change = Example['changes'][number];
+
+export interface Issue {
+  readonly reason: OffReason;
+  readonly text: string;
+}
+
+/** Maximum length of a value in an issue, in characters. */
+const maxValue = 48;
+
+const nameOf = ({ type, identity }: { readonly type: string; readonly identity: string }): string =>
+  identity.startsWith('/') || type === '' ? identity : `${type} ${identity}`;
+
+/** Describes a changed field, for example `mode 0666, expected 0644`. */
+function changeText({ field, from, to }: Change): string {
+  const isLong = (from?.length ?? 0) > maxValue || (to?.length ?? 0) > maxValue;
+  // The hash of a content tells nothing.
+  if (field === 'content' || isLong || (from === null && to === null)) return `${field} differs`;
+  if (from === null) return `${field} missing, expected ${to}`;
+  return to === null ? `${field} ${from}, expected none` : `${field} ${from}, expected ${to}`;
+}
+
+/** Describes a drifted resource, for example `/etc/motd: mode 0666, expected 0644`. */
+export function driftText(example: Example): string {
+  const name = nameOf(example);
+  switch (example.action) {
+    case 'create':
+      return `${name}: missing`;
+    case 'remove':
+      return `${name}: unexpected`;
+    case 'run':
+    case 'reload':
+    case 'restart':
+      return `${name}: would ${example.action}`;
+    default:
+      return `${name}: ${example.changes.map(changeText).join('; ') || 'differs'}`;
+  }
+}
+
+/**
+ * Returns the issues of an agent, worst first, and how many more there are.
+ * @param accepted whether to return drift that was accepted, in place of drift that was not
+ */
+export function issuesOf(
+  { drift, unfinished, unapplied, pending_removals, failed_operation, failed_check, reasons }: OffAgent,
+  accepted = reasons.length === 0,
+): { readonly issues: readonly Issue[]; readonly more: number } {
+  const drifts = drift.filter((entry) => (entry.accepted !== null) === accepted);
+  const drifted = drifts.flatMap(({ examples, assignment }) =>
+    examples.map((example): Issue => {
+      const by = assignment === null ? '' : ` (audit assignment ${assignment})`;
+      return { reason: 'drifted', text: `${driftText(example)}${by}` };
+    }),
+  );
+  const driftedCount = drifts.reduce((sum, { resources }) => sum + resources, 0);
+  if (accepted) return { issues: drifted, more: driftedCount - drifted.length };
+  const failed: Issue[] =
+    failed_operation === null || unapplied > 0
+      ? []
+      : [{ reason: 'apply_failed', text: withError(`Apply ${failed_operation.status}`, failed_operation.error) }];
+  const left = unfinished.map(
+    (entry): Issue =>
+      entry.state === 'unapplied'
+        ? { reason: 'unapplied', text: withError(`${nameOf(entry)}: not applied`, entry.reason) }
+        : { reason: 'pending_removals', text: `${nameOf(entry)}: to be removed` },
+  );
+  const checks: Issue[] =
+    failed_check === null ? [] : [{ reason: 'drift_failed', text: withError('Check failed', failed_check.error) }];
+  const issues = [...failed, ...drifted, ...left, ...checks];
+  return { issues, more: driftedCount - drifted.length + unapplied + pending_removals - left.length };
+}
+
+const withError = (text: string, error: string | null): string => (error === null ? text : `${text}: ${error}`);
