@@ -2,6 +2,7 @@ import {
   type AnswerOf,
   createEnrolmentToken,
   discover,
+  listAudit,
   listEnrolmentTokens,
   revokeEnrolmentToken,
 } from '@muster/protocol/http';
@@ -31,3 +32,20 @@ export const revokeToken = (id: string) => call(revokeEnrolmentToken, { params: 
 
 /** @param target `host:port`; if absent, all of the orchestrator's networks */
 export const discoverAgents = (target?: string) => call(discover, { body: target === undefined ? {} : { target } });
+
+/**
+ * The node ids of the agents that enrolled with a token, the earliest first. Agents have no reference to their token, but
+ * their events do.
+ */
+export const arrivalsQuery = ({ id, created_at }: Pick<EnrolmentToken, 'id' | 'created_at'>) =>
+  queryOptions({
+    queryKey: [...keys.audit, 'arrivals', id],
+    queryFn: async ({ signal }) => {
+      const after = new Date((created_at - 1) * 1_000).toISOString();
+      const { events } = await call(listAudit, { query: { category: 'agent', after, limit: '500' }, signal });
+      const arrived = events
+        .filter(({ metadata }) => metadata.enrolment_token_id === id)
+        .map(({ target }) => target.id);
+      return [...new Set(arrived.reverse())];
+    },
+  });

@@ -7,6 +7,7 @@ import { startPlan } from '../../api/operations.ts';
 import { Button, buttonClasses, IconButton } from '../../parts/button.tsx';
 import { Menu, MenuItem, MenuLine } from '../../parts/dialog/menu.tsx';
 import { notify, notifyError } from '../../parts/dialog/toast.tsx';
+import { opensTerminal } from '../terminals/opens-terminal.ts';
 import { type AgentDialog, AgentDialogs } from './agent-dialogs.tsx';
 import { agentParam, displayName } from './agent-state.ts';
 
@@ -39,6 +40,7 @@ export function AgentActions({ agent, dialog, onDialog }: AgentActionsProps) {
             <Link
               to="/terminals/new/$agent"
               params={{ agent: agentParam(agent) }}
+              state={opensTerminal}
               className={buttonClasses('plain')}
               preload={false}
             >
@@ -46,24 +48,24 @@ export function AgentActions({ agent, dialog, onDialog }: AgentActionsProps) {
               Terminal
             </Link>
           )}
-          <Button
-            icon={<ListChecks aria-hidden="true" className="size-4" />}
-            busy={plan.isPending}
-            disabled={!connected}
-            title={connected ? undefined : 'The agent is not connected'}
-            onClick={() => plan.mutate()}
-          >
-            Plan
-          </Button>
-          <Button
-            look="primary"
-            icon={<Play aria-hidden="true" className="size-4" />}
-            disabled={!connected}
-            title={connected ? undefined : 'The agent is not connected'}
-            onClick={() => onDialog('apply')}
-          >
-            Apply…
-          </Button>
+          {connected && (
+            <Button
+              icon={<ListChecks aria-hidden="true" className="size-4" />}
+              busy={plan.isPending}
+              onClick={() => plan.mutate()}
+            >
+              Plan
+            </Button>
+          )}
+          {connected && (
+            <Button
+              look="primary"
+              icon={<Play aria-hidden="true" className="size-4" />}
+              onClick={() => onDialog('apply')}
+            >
+              Apply…
+            </Button>
+          )}
         </>
       )}
       <AgentMenu agent={agent} onDialog={onDialog} />

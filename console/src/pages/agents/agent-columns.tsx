@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { createContext, useContext } from 'react';
 import { reasonWords } from '../../../../client/src/reason-words.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
 import { Meter } from '../../parts/meter.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { TagChip } from '../../parts/tag-chip.tsx';
@@ -48,12 +49,15 @@ const recordColumns: Record<
     header: 'State',
     width: '8.5rem',
     sort: (agent) => order[stateOf(agent)] * 1e12 - stateSince(agent),
+    // The age of a link says nothing about the last contact, so only other states have a time.
     cell: (agent) => (
       <span className="flex min-w-0 items-baseline gap-1.5">
         <span>{stateOf(agent)}</span>
-        <span className="text-muted text-xs">
-          <Time at={stateSince(agent)} />
-        </span>
+        {!agent.connected && (
+          <span className="text-muted text-xs">
+            <Time at={stateSince(agent)} />
+          </span>
+        )}
       </span>
     ),
   },
@@ -121,14 +125,21 @@ const recordColumns: Record<
   },
 };
 
-/** A column with the first reason why an agent is out of sync and the number of other reasons. */
-const offColumn = (off: ReadonlyMap<string, OffAgent>): Column<Agent> => ({
+/** A column with the first reason why an agent is out of sync and the number of others, or a button that approves it. */
+const offColumn = (off: ReadonlyMap<string, OffAgent>, onApprove: (agent: Agent) => void): Column<Agent> => ({
   id: 'off',
   header: 'Out of sync',
   width: '7rem',
   from: 'sm',
   sort: ({ node_id }) => off.get(node_id)?.reasons.length ?? null,
-  cell: ({ node_id }) => {
+  cell: (agent) => {
+    const { node_id, status } = agent;
+    if (status === 'pending')
+      return (
+        <Button small onClick={() => onApprove(agent)}>
+          Approve…
+        </Button>
+      );
     const [first, ...others] = off.get(node_id)?.reasons ?? [];
     if (first === undefined) return null;
     return (
@@ -170,15 +181,17 @@ function Tags({ tags }: { readonly tags: Agent['tags'] }) {
 export function agentColumns({
   samples,
   off,
+  onApprove,
 }: {
   readonly samples: Readonly<Record<string, Sample>>;
   readonly off: ReadonlyMap<string, OffAgent>;
+  readonly onApprove: (agent: Agent) => void;
 }): readonly Column<Agent>[] {
   const cpu = ({ node_id }: Agent) => share(samples[node_id]?.cpu_usage, 100);
   const memory = ({ node_id }: Agent) => share(samples[node_id]?.memory_used, samples[node_id]?.memory_total);
   const { agent, state, tags, system, hostname, ip, version, seen } = recordColumns;
   return [
-    ...[agent, state, offColumn(off), tags, system, hostname, ip, version],
+    ...[agent, state, offColumn(off, onApprove), tags, system, hostname, ip, version],
     { id: 'cpu', header: 'CPU', width: '6.5rem', from: 'lg', sort: cpu, cell: (agent) => <Meter share={cpu(agent)} /> },
     {
       id: 'memory',

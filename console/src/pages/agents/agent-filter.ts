@@ -68,7 +68,7 @@ type AgentCounts = Readonly<Record<AgentTab, number>>;
  * Counts the agents on each tab.
  * @param off ids of the agents that are out of sync
  */
-export function countAgents(agents: readonly Agent[], off: ReadonlySet<string>): AgentCounts {
+function countAgents(agents: readonly Agent[], off: ReadonlySet<string>): AgentCounts {
   const counts = { all: agents.length, approved: 0, connected: 0, away: 0, off: 0, pending: 0, rejected: 0 };
   for (const agent of agents) {
     counts[stateOf(agent)] += 1;

@@ -6,7 +6,8 @@ import { TriangleAlert } from 'lucide-react';
 import { useState } from 'react';
 import { agentQuery } from '../../api/agents.ts';
 import { Badge } from '../../parts/badge.tsx';
-import { buttonClasses } from '../../parts/button.tsx';
+import { Button, buttonClasses } from '../../parts/button.tsx';
+import { Callout } from '../../parts/callout.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
@@ -16,11 +17,11 @@ import { useUrlState } from '../../parts/url-state.ts';
 import { AgentActions } from './agent-actions.tsx';
 import type { AgentDialog } from './agent-dialogs.tsx';
 import { DriftList, HistoryList, OperationsList, TerminalsList } from './agent-lists.tsx';
-import { AgentOverview } from './agent-overview.tsx';
 import { displayName, stateOf, stateSince, systemText, tones } from './agent-state.ts';
 import { ApprovalCheck } from './approval-check.tsx';
 import { AttributesTab } from './attributes-tab.tsx';
 import { MetricsTab } from './metrics-tab.tsx';
+import { AgentOverview } from './overview/agent-overview.tsx';
 import { StateTab } from './state-tab.tsx';
 
 export function AgentPage() {
@@ -85,7 +86,7 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
       subtitle={
         <span className="flex flex-wrap items-center gap-x-2">
           <span>
-            {agent.connected ? 'since ' : approved ? 'last seen ' : 'last connected '}
+            {agent.connected ? 'connected ' : approved ? 'last seen ' : 'last connected '}
             <Time at={stateSince(agent)} />
           </span>
           <span aria-hidden="true">·</span>
@@ -105,6 +106,7 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
       }
       actions={<AgentActions agent={agent} dialog={dialog} onDialog={setDialog} />}
     >
+      {state === 'away' && <Away agent={agent} onQueue={() => setDialog('apply')} />}
       {agent.status === 'pending' && (
         <div className="mb-4">
           <ApprovalCheck agent={agent} onApprove={() => setDialog('approve')} />
@@ -112,5 +114,25 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
       )}
       <Tabs label="Agent" value={tab} onChange={(next) => setTab(next, true)} tabs={tabs} />
     </Page>
+  );
+}
+
+/** Says why an agent that is not connected cannot be planned, and offers to queue an apply. */
+function Away({ agent, onQueue }: { readonly agent: Agent; readonly onQueue: () => void }) {
+  return (
+    <div className="mb-4">
+      <Callout
+        tone="neutral"
+        title={
+          <>
+            Not connected. Last seen <Time at={agent.last_seen_at} />
+          </>
+        }
+        action={<Button onClick={onQueue}>Queue an apply…</Button>}
+      >
+        Plans, drift checks, and terminals need a connection. Check that the machine runs and that its service
+        muster-agent is active.
+      </Callout>
+    </div>
   );
 }

@@ -6,6 +6,7 @@ import {
   listAgents,
   listReconcile,
   listTags,
+  setAgentStatus,
 } from '@muster/protocol/http';
 import { screen, waitFor, within } from '@testing-library/react';
 import { expect, onTestFinished, test } from 'vitest';
@@ -50,7 +51,7 @@ test('shows the first agents, and that the others are loading, until all agents 
   expect(table.getAttribute('aria-rowcount')).toBe('-1');
   expect([tab(/^All/), tab(/^Away/)]).toEqual(['All', 'Away']);
   release();
-  expect(await screen.findByText('149 connected · 1 away')).toBeTruthy();
+  expect(await screen.findByRole('button', { name: 'Away 1' })).toBeTruthy();
   expect(table.getAttribute('aria-rowcount')).toBe('151');
   expect([tab(/^All/), tab(/^Away/)]).toEqual(['All150', 'Away1']);
 });
@@ -65,7 +66,7 @@ test('shows the first agents before the event stream is open, and requests all a
   expect(api.received(listAgents).map(({ query }) => query)).toEqual([{ sort: 'name', limit: '100' }]);
   opening.resolve();
   release();
-  expect(await screen.findByText('149 connected · 1 away')).toBeTruthy();
+  expect(await screen.findByRole('button', { name: 'Away 1' })).toBeTruthy();
   expect(api.received(listAgents).map(({ query }) => query)).toEqual([{ sort: 'name', limit: '100' }, {}]);
 });
 
@@ -79,7 +80,7 @@ test('keeps the focus on a row when all agents have loaded', async () => {
   await user.keyboard('{ArrowDown} ');
   await waitFor(() => expect(document.activeElement?.textContent).toContain('web-001'));
   release();
-  await screen.findByText('149 connected · 1 away');
+  await screen.findByRole('button', { name: 'Away 1' });
   expect(document.activeElement?.textContent).toContain('web-001');
   expect(screen.getByText('1 selected')).toBeTruthy();
 });
@@ -121,6 +122,27 @@ test('shows a change that arrives while all agents load', async () => {
   expect(api.received(getAgent)).toEqual([]);
   // The orchestrator read the list before the change.
   release();
-  await screen.findByText('149 connected · 1 away');
+  await screen.findByRole('button', { name: 'Away 1' });
   expect(await screen.findByTitle('site=paris')).toBeTruthy();
+});
+
+test('approves a pending agent from its row', async () => {
+  const { api, release } = orchestrator();
+  const [first] = agents as [Agent];
+  const pending: Agent = {
+    ...first,
+    node_id: 'f'.repeat(32),
+    name: null,
+    status: 'pending',
+    initial_hostname: 'new-1',
+  };
+  api.answer(setAgentStatus, { ...pending, status: 'approved', name: 'new-1' });
+  const { user } = await renderPage(AgentsPage, { at: '/?status=pending' });
+  release([...agents, pending]);
+  await user.click(within(await grid()).getByRole('button', { name: 'Approve…' }));
+  const dialog = within(await screen.findByRole('dialog', { name: 'Approve this agent' }));
+  await user.click(dialog.getByRole('button', { name: 'Approve' }));
+  await waitFor(() =>
+    expect(api.received(setAgentStatus)).toMatchObject([{ body: { status: 'approved', name: 'new-1' } }]),
+  );
 });

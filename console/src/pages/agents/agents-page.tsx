@@ -1,15 +1,14 @@
 import type { Agent, OffAgent } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { Plus, Search } from 'lucide-react';
-import { useCallback, useMemo, useRef } from 'react';
+import { lazy, Suspense, useCallback, useMemo, useRef, useState } from 'react';
 import { defaultAgentOrder, firstAgentsSort } from '../../api/agent-list.ts';
 import { latestSamplesQuery, useAgentList } from '../../api/agents.ts';
 import { reconcileQuery } from '../../api/reconcile.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { useSelectorVocabulary } from '../../api/tags.ts';
-import { buttonClasses } from '../../parts/button.tsx';
-import { countText } from '../../parts/count.ts';
+import { Button } from '../../parts/button.tsx';
 import { Input } from '../../parts/form/field.tsx';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { Page } from '../../parts/page.tsx';
@@ -19,12 +18,18 @@ import { useColumnWidth } from '../../parts/table/column-width.ts';
 import { ColumnsMenu } from '../../parts/table/columns-menu.tsx';
 import { DataTable } from '../../parts/table/data-table.tsx';
 import { agentColumns, TagWidth } from './agent-columns.tsx';
-import { type AgentTab, countAgents } from './agent-filter.ts';
+import type { AgentTab } from './agent-filter.ts';
 import { agentParam, displayName } from './agent-state.ts';
 import { BulkBar } from './bulk-bar.tsx';
 import { StateTabs } from './state-tabs.tsx';
 import { useAgentFilter, useAgentSelection, useStableSorting } from './use-agent-view.ts';
 import { ViewsMenu } from './views-menu.tsx';
+
+// Dialogs load on demand, so that the first rows appear sooner.
+const AddMachineDialog = lazy(async () => ({
+  default: (await import('../enrollment/add-machine-dialog.tsx')).AddMachineDialog,
+}));
+const ApproveDialog = lazy(async () => ({ default: (await import('./approve-dialog.tsx')).ApproveDialog }));
 
 const noAgents: readonly Agent[] = [];
 const noSamples = {};
@@ -49,12 +54,13 @@ export function AgentsPage() {
   const { data: off = noOff } = useQuery({ ...reconcileQuery(), select: byId });
   const { search, selector, tab, setTab, rows, counts, isFiltered } = useAgentFilter(agents, off);
   const { chosen, setChosen, chosenAgents, hidden } = useAgentSelection(agents, rows);
-  const fleet = useMemo(() => fleetText(agents), [agents]);
   // The rows that match a filter may be among the agents that are still loading.
   const isListed = isComplete || rows.length > 0;
   const table = useRef<HTMLDivElement>(null);
   const tagWidth = useColumnWidth(table, 'tags', isListed && isShown('tags'));
-  const columns = useMemo(() => agentColumns({ samples, off }), [samples, off]);
+  const [dialog, setDialog] = useState<AgentsDialog | null>(null);
+  const approve = useCallback((agent: Agent) => setDialog({ kind: 'approve', agent }), []);
+  const columns = useMemo(() => agentColumns({ samples, off, onApprove: approve }), [samples, off, approve]);
   const open = useCallback(
     (agent: Agent) => void navigate({ to: '/agents/$agent', params: { agent: agentParam(agent) } }),
     [navigate],
@@ -63,16 +69,19 @@ export function AgentsPage() {
     <Page
       fill
       title="Agents"
-      subtitle={isComplete ? fleet : isListed ? <span role="status">Loading all agents…</span> : undefined}
+      subtitle={!isComplete && isListed ? <span role="status">Loading all agents…</span> : undefined}
       actions={
         <>
           <ViewsMenu />
           <ColumnsMenu columns={columns} preference={preference} onChange={setPreference} />
           {isAdmin && (
-            <Link to="/enrolment" className={buttonClasses('primary')}>
-              <Plus aria-hidden="true" className="size-4" />
-              Add agents
-            </Link>
+            <Button
+              look="primary"
+              icon={<Plus aria-hidden="true" className="size-4" />}
+              onClick={() => setDialog({ kind: 'add' })}
+            >
+              Add a machine
+            </Button>
           )}
         </>
       }
@@ -112,13 +121,39 @@ export function AgentsPage() {
                 preference={preference}
                 onPreference={setPreference}
                 isPartial={!isComplete}
-                empty={<NoAgents isFiltered={isFiltered} tab={tab} isAdmin={isAdmin} />}
+                empty={
+                  <NoAgents
+                    isFiltered={isFiltered}
+                    tab={tab}
+                    onAdd={isAdmin ? () => setDialog({ kind: 'add' }) : null}
+                  />
+                }
               />
             </TagWidth>
           )}
         </div>
       </div>
+      <Dialogs dialog={dialog} all={agents} onClose={() => setDialog(null)} />
     </Page>
+  );
+}
+
+type AgentsDialog = { readonly kind: 'add' } | { readonly kind: 'approve'; readonly agent: Agent };
+
+function Dialogs({
+  dialog,
+  all,
+  onClose,
+}: {
+  readonly dialog: AgentsDialog | null;
+  readonly all: readonly Agent[];
+  readonly onClose: () => void;
+}) {
+  return (
+    <Suspense>
+      {dialog?.kind === 'add' && <AddMachineDialog onClose={onClose} />}
+      {dialog?.kind === 'approve' && <ApproveDialog agents={[dialog.agent]} all={all} onClose={onClose} />}
+    </Suspense>
   );
 }
 
@@ -160,11 +195,12 @@ function AgentFilters({ search, selector }: { readonly search: TypedText; readon
 function NoAgents({
   isFiltered,
   tab,
-  isAdmin,
+  onAdd,
 }: {
   readonly isFiltered: boolean;
   readonly tab: AgentTab;
-  readonly isAdmin: boolean;
+  /** Null if the operator may not add machines. */
+  readonly onAdd: (() => void) | null;
 }) {
   return isFiltered ? (
     <Empty title="No matching agents">
@@ -174,25 +210,14 @@ function NoAgents({
     <Empty
       title="No agents yet"
       action={
-        isAdmin && (
-          <Link to="/enrolment" className={buttonClasses('primary')}>
-            Create an enrollment token
-          </Link>
+        onAdd !== null && (
+          <Button look="primary" onClick={onAdd}>
+            Add a machine
+          </Button>
         )
       }
     >
-      Create a token and run its command on a machine. The machine then appears here.
+      Run one command on a machine, and it appears here.
     </Empty>
   );
 }
-
-/** Counts all agents in the fleet, regardless of filters. */
-function fleetText(agents: readonly Agent[]): string {
-  const { connected, away, pending } = countAgents(agents, noIds);
-  return [
-    `${countText(connected)} connected`,
-    ...(away > 0 ? [`${countText(away)} away`] : []),
-    ...(pending > 0 ? [pending === 1 ? '1 awaits approval' : `${countText(pending)} await approval`] : []),
-  ].join(' · ');
-}
-const noIds: ReadonlySet<string> = new Set();

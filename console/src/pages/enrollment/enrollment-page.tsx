@@ -5,8 +5,8 @@ import { Button } from '../../parts/button.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty } from '../../parts/states.tsx';
+import { AddMachineDialog } from './add-machine-dialog.tsx';
 import { DiscoverForm } from './discover-form.tsx';
-import { TokenForm } from './token-form.tsx';
 import { TokensTable } from './tokens-table.tsx';
 
 /** Enrolls machines by token or by network discovery. */
@@ -39,7 +39,7 @@ export function EnrollmentPage() {
           <Empty title="Only admins can see tokens">Ask an admin for the command to run on a new machine.</Empty>
         </Panel>
       )}
-      {making && <TokenForm onClose={() => setMaking(false)} />}
+      {making && <AddMachineDialog asks onClose={() => setMaking(false)} />}
       {discovering && <DiscoverForm onClose={() => setDiscovering(false)} />}
     </Page>
   );

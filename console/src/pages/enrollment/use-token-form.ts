@@ -1,5 +1,6 @@
 import { useMutation } from '@tanstack/react-query';
-import { makeEnrolmentToken } from '../../api/enrollment.ts';
+import { useCallback, useRef } from 'react';
+import { makeEnrolmentToken, revokeToken } from '../../api/enrollment.ts';
 import { useFields } from '../../parts/form/use-fields.ts';
 import { tagsOf } from './token-state.ts';
 
@@ -19,6 +20,8 @@ export function useTokenForm() {
   const { uses, name, tags, lifetime, approve } = fields;
   // The orchestrator accepts a name only for a single-use token with automatic approval.
   const canName = uses === '1' && approve;
+  /** The token that the dialog showed before. Another token replaces it. */
+  const former = useRef<string | null>(null);
   const create = useMutation({
     // Async, so that an invalid tag becomes the mutation's error.
     mutationFn: async () =>
@@ -29,8 +32,17 @@ export function useTokenForm() {
         tags: tagsOf(tags),
         ...(canName && name.trim() !== '' ? { name: name.trim() } : {}),
       }),
+    onSuccess: ({ id }) => {
+      const unused = former.current;
+      former.current = id;
+      if (unused !== null)
+        void revokeToken(unused).catch(() => {
+          // The token was used up or revoked in the meantime.
+        });
+    },
   });
-  return { fields, change, canName, create };
+  const { mutate } = create;
+  return { fields, change, canName, create, createDefault: useCallback(() => mutate(), [mutate]) };
 }
 
 export type TokenFormState = ReturnType<typeof useTokenForm>;

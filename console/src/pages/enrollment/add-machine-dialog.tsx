@@ -1,23 +1,44 @@
+import { useEffect, useRef, useState } from 'react';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog/dialog.tsx';
 import { Checkbox, Input, Select } from '../../parts/form/field.tsx';
-import { Problem } from '../../parts/states.tsx';
+import { Problem, Skeleton } from '../../parts/states.tsx';
+import { Arrivals } from './arrivals.tsx';
 import { TokenCommands } from './token-commands.tsx';
 import { lifetimes, type TokenFormState, useTokenForm } from './use-token-form.ts';
 
-/** Creates an enrollment token and shows the command that uses it. The token is shown only once. */
-export function TokenForm({ onClose }: { readonly onClose: () => void }) {
+/**
+ * Adds machines: creates an enrollment token, shows the command that uses it, and waits for the machines. The token is
+ * shown only once.
+ */
+export function AddMachineDialog({
+  asks = false,
+  onClose,
+}: {
+  /** Whether to ask for the options of the token first. By default, it is for one machine, for an hour. */
+  readonly asks?: boolean;
+  readonly onClose: () => void;
+}) {
   const form = useTokenForm();
-  const { create } = form;
+  const [isAsking, setAsking] = useState(asks);
+  const { create, createDefault } = form;
+  const isStarted = useRef(asks);
+  useEffect(() => {
+    // React runs effects twice in development.
+    if (isStarted.current) return;
+    isStarted.current = true;
+    createDefault();
+  }, [createDefault]);
   const token = create.data;
+  const asksNow = isAsking || create.isError;
   return (
     <Dialog
       open
       onOpenChange={(open) => !open && onClose()}
-      wide={token !== undefined}
-      title={token === undefined ? 'New enrollment token' : 'Run this on the machine'}
+      wide={!asksNow}
+      title={asksNow ? 'New enrollment token' : 'Add a machine'}
       footer={
-        token === undefined ? (
+        asksNow ? (
           <>
             <Button onClick={onClose}>Cancel</Button>
             <Button look="primary" type="submit" form="token" busy={create.isPending}>
@@ -25,26 +46,32 @@ export function TokenForm({ onClose }: { readonly onClose: () => void }) {
             </Button>
           </>
         ) : (
-          <Button look="primary" onClick={onClose}>
-            Done
-          </Button>
+          <>
+            <Button onClick={() => setAsking(true)}>Options…</Button>
+            <Button onClick={onClose}>Done</Button>
+          </>
         )
       }
     >
-      {token === undefined ? (
+      {asksNow ? (
         <form
           id="token"
           className="space-y-4"
           onSubmit={(event) => {
             event.preventDefault();
-            create.mutate();
+            create.mutate(undefined, { onSuccess: () => setAsking(false) });
           }}
         >
           <Problem error={create.error} />
           <Fields {...form} />
         </form>
+      ) : token === undefined ? (
+        <Skeleton className="h-16 w-full rounded-md" />
       ) : (
-        <TokenCommands token={token} />
+        <div className="space-y-5">
+          <TokenCommands token={token} />
+          <Arrivals key={token.id} token={token} />
+        </div>
       )}
     </Dialog>
   );

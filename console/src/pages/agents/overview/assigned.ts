@@ -1,0 +1,30 @@
+import type { Agent, Assignment, Window } from '@muster/protocol/http';
+import { isEmpty, matchesSelector, parseSelector } from '@muster/protocol/selector';
+
+type Labels = Pick<Agent, 'tags' | 'attributes'>;
+
+/** Reports whether a selector matches an agent. An empty or invalid selector matches none. */
+function matches(selector: string, agent: Labels): boolean {
+  const parsed = parseSelector(selector);
+  return parsed.ok && !isEmpty(parsed.selector) && matchesSelector(parsed.selector, agent);
+}
+
+/** Returns the assignments that an agent gets, in the order of precedence. */
+export const assignmentsOf = (agent: Labels, assignments: readonly Assignment[]): readonly Assignment[] =>
+  assignments.filter(({ selector }) => matches(selector, agent));
+
+/** Returns the modules that assignments give an agent, in execution order, each once. Audit assignments give none. */
+export const modulesOf = (assignments: readonly Assignment[]): readonly string[] => [
+  ...new Set(assignments.filter(({ mode }) => mode === 'enforce').flatMap(({ modules }) => modules)),
+];
+
+/**
+ * Returns the maintenance window of the agent that is open or begins next, or null.
+ * @param now Unix seconds
+ */
+export function nextWindow(agent: Labels, windows: readonly Window[], now: number): Window | null {
+  const left = windows.filter(
+    ({ selector, ends_at }) => ends_at > now && (selector === null || matches(selector, agent)),
+  );
+  return left.toSorted((one, other) => one.starts_at - other.starts_at)[0] ?? null;
+}

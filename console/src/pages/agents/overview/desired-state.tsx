@@ -1,0 +1,167 @@
+import type { Agent, Assignment, OffAgent, OperationEntry } from '@muster/protocol/http';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { assignmentsQuery } from '../../../api/assignments.ts';
+import { latestCheckQuery } from '../../../api/drift.ts';
+import { lastApplyQuery } from '../../../api/operations.ts';
+import { windowsQuery } from '../../../api/windows.ts';
+import { Badge, Dot } from '../../../parts/badge.tsx';
+import { Panel } from '../../../parts/panel.tsx';
+import { Failure, SkeletonRows } from '../../../parts/states.tsx';
+import { SummaryLine } from '../../../parts/summary.tsx';
+import { Text } from '../../../parts/text.tsx';
+import { Time, useNow } from '../../../parts/time.tsx';
+import { StatusDot } from '../../../parts/work-status.tsx';
+import { AssignmentLink, ModuleLinks, OperationLink } from '../../links.tsx';
+import { assignmentsOf, modulesOf, nextWindow } from './assigned.ts';
+
+/** The modules that the agent should run, whether it does, and its last apply. */
+export function DesiredState({
+  agent,
+  off,
+}: {
+  readonly agent: Agent;
+  /** Undefined while loading; null if the agent is in sync. */
+  readonly off: OffAgent | null | undefined;
+}) {
+  const assignments = useQuery(assignmentsQuery);
+  const lastApply = useQuery(lastApplyQuery(agent.node_id));
+  const { data: check } = useQuery(latestCheckQuery(agent.node_id));
+  const { data: windows } = useQuery(windowsQuery);
+  const now = useNow() / 1000;
+  const error = assignments.error ?? lastApply.error;
+  if (error !== null)
+    return (
+      <Panel title="Desired state">
+        <Failure
+          error={error}
+          retry={() => {
+            void assignments.refetch();
+            void lastApply.refetch();
+          }}
+        />
+      </Panel>
+    );
+  if (assignments.data === undefined || lastApply.data === undefined || off === undefined)
+    return (
+      <Panel title="Desired state" flush>
+        <SkeletonRows rows={4} label="Loading the desired state" />
+      </Panel>
+    );
+  const given = assignmentsOf(agent, assignments.data);
+  const modules = modulesOf(given);
+  const window = windows === undefined ? null : nextWindow(agent, windows, now);
+  return (
+    <Panel title="Desired state" flush>
+      <dl className="divide-y">
+        <Row name="Status">
+          <SyncStatus {...{ off, modules }} applied={lastApply.data} />
+          {check && (
+            <span className="text-muted text-xs">
+              <Link to="/drift/$record" params={{ record: check.drift_id }} className="rounded hover:underline">
+                checked
+              </Link>{' '}
+              <Time at={check.checked_at} />
+            </span>
+          )}
+        </Row>
+        <Row name="Assignments">
+          {given.length === 0 ? (
+            <span className="text-muted">None matches the tags and attributes of this agent</span>
+          ) : (
+            given.map((assignment) => <AssignmentEntry key={assignment.name} assignment={assignment} />)
+          )}
+        </Row>
+        {modules.length > 0 && (
+          <Row name="Modules, in order">
+            <ModuleLinks modules={modules} />
+          </Row>
+        )}
+        <Row name="Last apply">
+          <LastApply operation={lastApply.data} />
+        </Row>
+        {(window !== null || given.some(({ window_only }) => window_only)) && (
+          <Row name="Maintenance window">
+            {window === null ? (
+              <span className="text-warn">None is planned. Assignments with “windows only” are not applied.</span>
+            ) : (
+              <>
+                <span>
+                  {window.starts_at <= now ? 'open, ends ' : 'next begins '}
+                  <Time at={window.starts_at <= now ? window.ends_at : window.starts_at} />
+                </span>
+                <span className="text-muted">
+                  <Text text={window.reason} maxLength={100} />
+                </span>
+              </>
+            )}
+          </Row>
+        )}
+      </dl>
+    </Panel>
+  );
+}
+
+function Row({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+  return (
+    <div className="grid gap-x-4 gap-y-0.5 px-4 py-2 text-sm sm:grid-cols-[9rem_minmax(0,1fr)]">
+      <dt className="text-muted">{name}</dt>
+      <dd className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1">{children}</dd>
+    </div>
+  );
+}
+
+function AssignmentEntry({ assignment: { name, mode, window_only } }: { readonly assignment: Assignment }) {
+  return (
+    <span className="inline-flex min-w-0 items-center gap-1.5">
+      <AssignmentLink name={name} />
+      {mode === 'audit' && <Badge tone="info">audit</Badge>}
+      {window_only && <Badge>windows only</Badge>}
+    </span>
+  );
+}
+
+function SyncStatus({
+  off,
+  modules,
+  applied,
+}: {
+  readonly off: OffAgent | null;
+  readonly modules: readonly string[];
+  readonly applied: OperationEntry | null;
+}) {
+  if (off !== null && off.reasons.length > 0)
+    return (
+      <Dot tone={off.reasons.some((reason) => reason === 'apply_failed' || reason === 'drift_failed') ? 'bad' : 'warn'}>
+        out of sync
+      </Dot>
+    );
+  if (applied === null) return <Dot tone="neutral">{modules.length === 0 ? 'nothing assigned' : 'never applied'}</Dot>;
+  const missing = modules.filter((module) => !applied.modules.includes(module)).length;
+  if (missing > 0)
+    return <Dot tone="warn">{missing === 1 ? '1 module' : `${missing} modules`} assigned since the last apply</Dot>;
+  return <Dot tone="good">{off === null ? 'in sync' : 'in sync, with accepted drift'}</Dot>;
+}
+
+function LastApply({ operation }: { readonly operation: OperationEntry | null }) {
+  if (operation === null) return <span className="text-muted">never</span>;
+  const { operation_id, status, summary, error, created_at } = operation;
+  return (
+    <>
+      <OperationLink id={operation_id}>
+        <StatusDot status={status} />
+      </OperationLink>
+      {error !== null && summary.total === 0 ? (
+        <span className="text-bad">
+          <Text text={error} maxLength={200} />
+        </span>
+      ) : (
+        <SummaryLine wrap summary={summary} resultKind="apply" />
+      )}
+      <span className="text-muted text-xs">
+        <Time at={created_at} />
+      </span>
+    </>
+  );
+}

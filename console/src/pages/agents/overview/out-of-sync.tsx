@@ -1,0 +1,39 @@
+import type { OffAgent } from '@muster/protocol/http';
+import { Link } from '@tanstack/react-router';
+import { Button, buttonClasses } from '../../../parts/button.tsx';
+import { Callout } from '../../../parts/callout.tsx';
+import { Line } from '../../../parts/text.tsx';
+import { issuesOf } from '../../reconcile/issues.ts';
+import { canRepair } from '../../reconcile/off.ts';
+
+/** States which resources are out of sync, and offers to fix them. Shows nothing if all drift was accepted. */
+export function OutOfSync({ off, onFix }: { readonly off: OffAgent; readonly onFix: () => void }) {
+  if (off.reasons.length === 0) return null;
+  const { issues, more } = issuesOf(off);
+  const [drift] = off.drift.filter(({ accepted }) => accepted === null);
+  return (
+    <Callout
+      tone={off.reasons.some((reason) => reason === 'apply_failed' || reason === 'drift_failed') ? 'bad' : 'warn'}
+      title="Out of sync"
+      action={
+        <>
+          {drift !== undefined && (
+            <Link to="/drift/$record" params={{ record: drift.drift_id }} className={buttonClasses('plain')}>
+              Show drift
+            </Link>
+          )}
+          {canRepair(off) && <Button onClick={onFix}>Fix…</Button>}
+        </>
+      }
+    >
+      <ul aria-label="Issues">
+        {issues.map(({ text }) => (
+          <li key={text} className="flex min-w-0 font-mono text-xs leading-5">
+            <Line text={text} maxLength={300} />
+          </li>
+        ))}
+      </ul>
+      {more > 0 && <p className="text-xs">and {more} more</p>}
+    </Callout>
+  );
+}

@@ -1,0 +1,120 @@
+import {
+  type Agent,
+  type AuditEvent,
+  createEnrolmentToken,
+  getAgent,
+  listAgents,
+  listAssignments,
+  listAudit,
+  listTags,
+  revokeEnrolmentToken,
+  setAgentStatus,
+} from '@muster/protocol/http';
+import { screen, waitFor, within } from '@testing-library/react';
+import { expect, test, vi } from 'vitest';
+import { fakeApi } from '../../../test/fake-api.ts';
+import { renderPart } from '../../../test/render.tsx';
+import { queryClient } from '../../api/query-client.ts';
+import { AddMachineDialog } from './add-machine-dialog.tsx';
+
+const token = createEnrolmentToken.example.answer as never as { id: string; connect_command: string };
+const agent = getAgent.example.answer as never as Agent;
+const [event] = (listAudit.example.answer as never as { events: [AuditEvent] }).events;
+const arrived = (event_type: string): AuditEvent => ({
+  ...event,
+  event_type,
+  target: { type: 'agent', id: agent.node_id, name: '' },
+  metadata: { enrolment_token_id: token.id },
+});
+
+async function open({ asks = true, events = [] }: { asks?: boolean; events?: readonly AuditEvent[] } = {}) {
+  const api = fakeApi();
+  api.answerExamples(createEnrolmentToken, listAgents, listAssignments, listTags, setAgentStatus);
+  api.answer(listAudit, { events: [...events], has_more: false, next_cursor: null } as never);
+  const onClose = vi.fn();
+  return { api, onClose, ...(await renderPart(<AddMachineDialog asks={asks} onClose={onClose} />)) };
+}
+const name = () => screen.queryByLabelText('Name (optional)') as HTMLInputElement | null;
+
+test('creates a token for one named machine and shows its commands', async () => {
+  const { api, user, onClose } = await open();
+  await user.type(name() as HTMLElement, ' web-2 ');
+  await user.type(screen.getByLabelText('Tags (optional)'), 'role=web');
+  await user.click(screen.getByRole('button', { name: 'Create token' }));
+  expect(await screen.findByText('The token is shown only once.', { exact: false })).toBeTruthy();
+  expect(screen.getByText('If the agent is already installed:')).toBeTruthy();
+  expect(api.received(createEnrolmentToken)).toMatchObject([
+    { body: { expires_in: 3_600, uses: 1, approve: true, name: 'web-2', tags: { role: 'web' } } },
+  ]);
+  await user.click(screen.getByRole('button', { name: 'Done' }));
+  expect(onClose).toHaveBeenCalled();
+});
+
+test('sends no name unless the token enrolls one machine with automatic approval', async () => {
+  const { api, user } = await open();
+  await user.type(name() as HTMLElement, 'web-2');
+  await user.click(screen.getByLabelText('Approve automatically'));
+  expect(name()?.disabled).toBe(true);
+  expect(name()?.value).toBe('');
+  await user.type(screen.getByLabelText('Number of machines'), '0');
+  expect(name()).toBeNull();
+  await user.click(screen.getByRole('button', { name: 'Create token' }));
+  await screen.findByText(/Waiting for the machine/);
+  const [{ body }] = api.received(createEnrolmentToken) as unknown as [{ body: object }];
+  expect(body).toMatchObject({ uses: 10, approve: false });
+  expect(body).not.toHaveProperty('name');
+});
+
+test('explains that no installation command is available', async () => {
+  const { api, user } = await open();
+  api.answer(createEnrolmentToken, { ...token, command: token.connect_command, note: 'no agent program' } as never);
+  await user.click(screen.getByRole('button', { name: 'Create token' }));
+  expect(await screen.findByText('The agent must already be installed')).toBeTruthy();
+  expect(screen.queryByText('If the agent is already installed:')).toBeNull();
+});
+
+test('shows an error for an invalid tag', async () => {
+  const { api, user } = await open();
+  await user.type(screen.getByLabelText('Tags (optional)'), 'role');
+  await user.click(screen.getByRole('button', { name: 'Create token' }));
+  expect((await screen.findByRole('alert')).textContent).not.toBe('');
+  expect(api.received(createEnrolmentToken)).toEqual([]);
+});
+
+test('creates a token at once and waits for the machine', async () => {
+  const { api } = await open({ asks: false });
+  expect(await screen.findByText('Waiting for the machine to connect…')).toBeTruthy();
+  expect(api.received(createEnrolmentToken)).toMatchObject([{ body: { uses: 1, approve: true, tags: {} } }]);
+});
+
+test('shows a machine that arrives, with its modules and a link to its page', async () => {
+  const { api } = await open({ asks: false });
+  await screen.findByText('Waiting for the machine to connect…');
+  api.answer(getAgent, agent);
+  api.answer(listAudit, { events: [arrived('agent.approved')], has_more: false, next_cursor: null } as never);
+  await queryClient.invalidateQueries({ queryKey: ['audit'] });
+  expect(await screen.findByText('connected')).toBeTruthy();
+  expect(screen.queryByText(/^Waiting/)).toBeNull();
+  expect(screen.getByRole('link', { name: 'Open' }).getAttribute('href')).toBe('/agents/web-1');
+  expect(await screen.findByText(/Its assignments give it 1 module/)).toBeTruthy();
+});
+
+test('approves a machine that arrives pending', async () => {
+  const { api, user } = await open({ asks: false, events: [arrived('agent.pending')] });
+  api.answer(getAgent, { ...agent, node_id: agent.node_id, name: null, status: 'pending' });
+  await user.click(await screen.findByRole('button', { name: 'Approve…' }));
+  const dialog = within(await screen.findByRole('dialog', { name: 'Approve this agent' }));
+  await user.click(dialog.getByRole('button', { name: 'Approve' }));
+  expect(await screen.findByText(/Its assignments give it/)).toBeTruthy();
+  expect(api.received(setAgentStatus)).toHaveLength(1);
+});
+
+test('revokes the first token when another one is created with options', async () => {
+  const { api, user } = await open({ asks: false });
+  api.answer(revokeEnrolmentToken, undefined as never);
+  await screen.findByText('Waiting for the machine to connect…');
+  await user.click(screen.getByRole('button', { name: 'Options…' }));
+  await user.click(screen.getByRole('button', { name: 'Create token' }));
+  await waitFor(() => expect(api.received(revokeEnrolmentToken)).toMatchObject([{ params: { id: token.id } }]));
+  expect(api.received(createEnrolmentToken)).toHaveLength(2);
+});
