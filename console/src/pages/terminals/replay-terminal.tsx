@@ -1,5 +1,5 @@
 import type { TerminalSessionDetail } from '@muster/protocol/http';
-import type { KeyboardEvent } from 'react';
+import { type KeyboardEvent, useState } from 'react';
 import { Input } from '../../parts/form/field.tsx';
 import { Failure, Skeleton } from '../../parts/states.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
@@ -22,7 +22,9 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
   const state = useRecording(session.session_id, Number.parseFloat(start) || null);
   const { container, player, loading, position, seeking, seek, at } = state;
   const skipIdle = idle === 'skip';
-  const [playing, setPlaying] = usePlayback(state, Number(speed), skipIdle);
+  // A link to a position or a search shows that place.
+  const [startsPlaying] = useState(start === '' && search === '');
+  const [playing, setPlaying] = usePlayback(state, { speed: Number(speed), skipIdle, startsPlaying });
 
   const keepPosition = (seconds: number) => setStart(seconds <= 0 ? '' : seconds.toFixed(1));
   const toggle = () => {

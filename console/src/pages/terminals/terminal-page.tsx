@@ -1,7 +1,7 @@
 import { ApiError } from '@muster/protocol/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { useAgentNames } from '../../api/agents.ts';
 import { useOperatorNames } from '../../api/operators.ts';
 import { usePerson } from '../../api/sign-in/use-session.ts';
@@ -15,7 +15,9 @@ import { Failure, Problem, Skeleton } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { shortDuration, Time, useNow } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
+import { ListLink } from '../links.tsx';
 import { wasInControl } from './control-mark.ts';
+import { useOpensTerminal } from './opens-terminal.ts';
 import { modeOf, secondsOf, statusTones } from './session-text.ts';
 
 const LiveTerminal = lazy(async () => ({ default: (await import('./live-terminal.tsx')).LiveTerminal }));
@@ -90,11 +92,11 @@ function Session({ session_id }: { readonly session_id: string }) {
         )
       }
       subtitle={session === undefined ? undefined : <Facts session={session} />}
-      actions={
-        <Link to="/terminals" className={buttonClasses('quiet', true)}>
-          All sessions
-        </Link>
-      }
+      crumbs={[
+        <ListLink key="list" to="/terminals">
+          Terminals
+        </ListLink>,
+      ]}
     >
       <Suspense fallback={<Waiting />}>{content()}</Suspense>
     </Page>
@@ -136,13 +138,12 @@ function Facts({ session }: { readonly session: Parameters<typeof secondsOf>[0] 
 
 const shells = ['', '/bin/bash', '/bin/sh', '/bin/zsh'];
 
-/** Advice by error code. */
+/** Advice by error code. The error `terminal_disabled` names the one reason itself. */
 const remedies: Readonly<Record<string, string>> = {
   agent_not_found: 'Choose another agent.',
   agent_not_approved: 'Approve the agent first.',
   agent_offline: 'Wait until the agent is connected, then try again.',
   agent_timeout: 'The agent may be busy or its connection slow. Try again.',
-  terminal_disabled: 'On the machine, set “remote_terminal: enabled: true” in the agent’s configuration.',
   terminal_limit: 'End a session that is no longer needed, then try again.',
   terminal_shell_refused: 'Choose the default shell.',
 };
@@ -173,6 +174,15 @@ export function NewTerminalPage() {
       setBusy(false);
     }
   };
+  const opensAtOnce = useOpensTerminal();
+  const isOpened = useRef(false);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: opens once
+  useEffect(() => {
+    // React runs effects twice in development.
+    if (!opensAtOnce || isOpened.current) return;
+    isOpened.current = true;
+    void open();
+  }, [opensAtOnce]);
   const code = error instanceof ApiError ? error.problem.code : '';
   return (
     <Page

@@ -1,19 +1,20 @@
 import type { TerminalSession } from '@muster/protocol/http';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { SquareTerminal } from 'lucide-react';
 import { useCallback, useMemo, useState } from 'react';
 import { useAgentNames } from '../../api/agents.ts';
 import { useOperatorNames } from '../../api/operators.ts';
 import { usePerson } from '../../api/sign-in/use-session.ts';
 import { closeTerminal, terminalsQuery } from '../../api/terminals/terminals.ts';
-import { buttonClasses } from '../../parts/button.tsx';
+import { Button } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { containsText, type FilterTexts, useFilterValues } from '../../parts/table/filters.tsx';
 import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { useNow } from '../../parts/time.tsx';
+import { OpenTerminalDialog } from './open-terminal-dialog.tsx';
 import { terminalColumns } from './terminal-columns.tsx';
 
 const statuses = [
@@ -41,11 +42,21 @@ export function TerminalsPage() {
       containsText(q, agents.get(node_id), operators.get(operator_id), session_id, node_id),
     [agents, operators],
   );
+  const [isOpening, setOpening] = useState(false);
   const [ending, setEnding] = useState<TerminalSession | null>(null);
   return (
     <ListPage
       title="Terminals"
       subtitle="Shell sessions on machines. Join open sessions, replay ended ones."
+      actions={
+        <Button
+          look="primary"
+          icon={<SquareTerminal aria-hidden="true" className="size-4" />}
+          onClick={() => setOpening(true)}
+        >
+          Open terminal…
+        </Button>
+      }
       label="Terminal sessions"
       query={query}
       rows={rows}
@@ -65,15 +76,16 @@ export function TerminalsPage() {
           title="No terminal sessions yet"
           icon={<SquareTerminal className="size-7" strokeWidth={1.4} />}
           action={
-            <Link to="/agents" className={buttonClasses('primary')}>
-              Choose an agent
-            </Link>
+            <Button look="primary" onClick={() => setOpening(true)}>
+              Open terminal…
+            </Button>
           }
         >
-          Open one from the page of an agent. The agent’s configuration must contain “remote_terminal: enabled: true”.
+          The agent’s configuration must contain “remote_terminal: enabled: true”.
         </Empty>
       }
     >
+      {isOpening && <OpenTerminalDialog onClose={() => setOpening(false)} />}
       <Confirm
         open={ending !== null}
         onOpenChange={(open) => !open && setEnding(null)}

@@ -4,11 +4,11 @@ import type { RecordingState } from './use-recording.ts';
 
 /** Returns whether a recording is playing, and a function that starts or pauses it. Playback stops at the end. */
 export function usePlayback(
-  { player, at, setPosition }: Pick<RecordingState, 'player' | 'at' | 'setPosition'>,
-  speed: number,
-  skipIdle: boolean,
+  { player, at, setPosition, loading }: Pick<RecordingState, 'player' | 'at' | 'setPosition' | 'loading'>,
+  { speed, skipIdle, startsPlaying }: { speed: number; skipIdle: boolean; startsPlaying: boolean },
 ): [boolean, (playing: boolean) => void] {
-  const [playing, setPlaying] = useState(false);
+  const [playing, setPlaying] = useState(startsPlaying);
+  const isWhole = loading.state === 'whole';
   useEffect(() => {
     if (!playing) return;
     let last = performance.now();
@@ -30,10 +30,10 @@ export function usePlayback(
         busy = false;
       });
       setPosition(at.current);
-      if (at.current >= recording.duration) setPlaying(false);
+      if (isWhole && at.current >= recording.duration) setPlaying(false);
     };
     frame = requestAnimationFrame(tick);
     return () => cancelAnimationFrame(frame);
-  }, [playing, speed, skipIdle, player, at, setPosition]);
+  }, [playing, speed, skipIdle, isWhole, player, at, setPosition]);
   return [playing, setPlaying];
 }
