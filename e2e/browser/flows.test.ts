@@ -75,7 +75,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await tab.press('Tab', dialog.getByRole('button', { name: 'Approve' }));
     await page.keyboard.press('Enter');
     await dialog.waitFor({ state: 'hidden' });
-    await page.getByText('1 connected').waitFor();
+    await page.getByRole('button', { name: 'Connected 1' }).waitFor();
     expect(await orchestrator.call(listAgents, { query: { status: 'approved' } })).toMatchObject([
       { node_id: web.nodeId, name: 'web-1' },
     ]);
@@ -114,7 +114,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     expect(await web.machine.sh('ls /srv')).toBe('');
     await page.keyboard.press('Enter');
     const approval = page.getByRole('dialog', { name: 'Approve this plan and apply it' });
-    await tab.press('Tab', approval.getByRole('button', { name: 'Apply to 1 agent' }));
+    await tab.press('Tab', approval.getByRole('button', { name: 'Apply 1 change' }));
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Apply of web' }).waitFor();
     await page.getByText('succeeded').first().waitFor();
@@ -123,30 +123,32 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
 
   test('the console shows a manual change without a reload, and repairs it', async ({ tab, web }) => {
     const { page } = tab;
-    await tab.signIn('/reconcile');
+    await tab.signIn('/out-of-sync');
     await page.getByText('Everything is in sync').waitFor();
     await web.machine.sh('echo kilroy was here >> /srv/greeting');
     const off = page.getByRole('list', { name: 'Out of sync' });
-    await off.getByText('drifted', { exact: true }).waitFor();
-    await off.getByRole('button', { name: /^web-1/ }).click();
+    await off.getByText('/srv/greeting: content differs').waitFor();
+    await off.getByRole('button', { name: 'web-1', exact: true }).click();
     await off.getByText('kilroy was here').waitFor();
-    await off.getByRole('button', { name: 'Repair web-1' }).click();
-    await page.getByRole('dialog', { name: 'Repair web-1' }).getByRole('button', { name: 'Apply' }).click();
+    await off.getByRole('button', { name: 'Fix… web-1' }).click();
+    const fixing = page.getByRole('dialog', { name: 'Fix web-1' });
+    await fixing.getByText('1 to change, 0 to remove').waitFor();
+    await fixing.getByRole('button', { name: 'Apply 1 change' }).click();
     await page.waitForURL(/\/operations\//);
     await page.getByText('succeeded').first().waitFor();
     expect(await web.machine.sh('cat /srv/greeting')).toBe('hello\n');
-    await tab.go('/reconcile');
+    await tab.go('/out-of-sync');
     await page.getByText('Everything is in sync').waitFor();
 
     // An agent whose drift was accepted is in sync.
     await web.machine.sh('chmod 600 /srv/greeting');
-    await page.getByRole('button', { name: 'Accept web-1' }).click();
+    await page.getByRole('button', { name: 'Accept… web-1' }).click();
     const accepting = page.getByRole('dialog');
     await accepting.getByRole('textbox').first().fill('until monday');
     await accepting.getByRole('button', { name: /^Accept/ }).click();
     await page.getByText('Everything is in sync').waitFor();
-    await page.getByRole('checkbox', { name: 'Show accepted' }).click();
-    await page.getByText('accepted', { exact: true }).waitFor();
+    await page.getByRole('tab', { name: 'Accepted' }).click();
+    await off.getByText('/srv/greeting: mode 0600, expected 0644').waitFor();
   });
 
   test('the console opens a terminal by keyboard, rejoins it after a reload, lets others watch, and replays it', async ({
@@ -260,7 +262,10 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await tab.signIn('/assignments/databases');
     await page.getByRole('button', { name: 'Apply…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Apply databases' });
-    await dialog.getByRole('button', { name: 'Apply to 6 agents' }).click();
+    await dialog.getByText('6 to change, 0 to remove').waitFor();
+    await dialog.getByRole('button', { name: 'Show changes' }).click();
+    await dialog.getByRole('heading', { name: /^6 agents/ }).waitFor();
+    await dialog.getByRole('button', { name: 'Apply 6 changes' }).click();
     await page.getByText('Run halted').waitFor();
     await page.getByText('no space left on device').first().waitFor();
     const [run] = await call(listRuns, { query: { assignment: 'databases' } });
@@ -269,7 +274,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await page.getByRole('button', { name: 'Retry failed agents' }).click();
     const retry = page.getByRole('dialog', { name: 'Retry failed agents' });
     await retry.getByRole('checkbox', { name: 'Include the 5' }).check();
-    await retry.getByRole('button', { name: 'Apply to 6 agents' }).click();
+    await retry.getByRole('button', { name: 'Apply 6 changes' }).click();
     await eventually('the second run has succeeded', async () => {
       const runs = await call(listRuns, {});
       return runs[0]?.run_id !== run?.run_id && runs[0]?.status === 'succeeded' ? true : null;
@@ -339,8 +344,8 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
       '/agents/evil',
       `/operations/${failed.operation_id}`,
       '/operations',
-      '/reconcile',
-      '/drift',
+      '/out-of-sync',
+      '/out-of-sync?tab=checks',
       '/audit',
       '/notifications',
       '/',

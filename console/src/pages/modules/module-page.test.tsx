@@ -80,17 +80,30 @@ test('saves a change after Ctrl-S and a confirmation', async () => {
   expect(api.received(uploadModule)).toMatchObject([{ body: { name: 'motd', content: first.content } }]);
 });
 
-test('removes a module after a confirmation that lists the assignments that use it', async () => {
+test('removes a module after a confirmation', async () => {
   const api = orchestrator();
+  api.answer(listAssignments, []);
   api.answer(removeModule, undefined as never);
   const { user, address } = await renderPage(ModulePage, page);
-  await screen.findByRole('tab', { name: 'Used by 1' });
-  await user.click(button('Remove…'));
+  await screen.findByRole('tab', { name: /Used by/ });
+  await user.click(button('More'));
+  await user.click(screen.getByRole('menuitem', { name: 'Remove…' }));
   const dialog = screen.getByRole('alertdialog');
-  expect(within(dialog).getByRole('link', { name: 'base' })).toBeTruthy();
   await user.click(within(dialog).getByRole('button', { name: 'Remove' }));
   await waitFor(() => expect(address()).toBe('/modules'));
   expect(api.received(removeModule)).toMatchObject([{ params: { name: 'motd' } }]);
+});
+
+test('offers no removal of a module that assignments use, and lists them', async () => {
+  const api = orchestrator();
+  const { user } = await renderPage(ModulePage, page);
+  await screen.findByRole('tab', { name: 'Used by 1' });
+  await user.click(button('More'));
+  await user.click(screen.getByRole('menuitem', { name: 'Remove…' }));
+  const dialog = within(screen.getByRole('alertdialog'));
+  expect(dialog.getByRole('link', { name: 'base' })).toBeTruthy();
+  expect((dialog.getByRole('button', { name: 'Remove' }) as HTMLButtonElement).disabled).toBe(true);
+  expect(api.received(removeModule)).toEqual([]);
 });
 
 test('refuses to save until a conflict with a newer revision is resolved', async () => {
@@ -114,6 +127,6 @@ test('keeps the text of a module that another operator removes', async () => {
   api.refuse(getModule, 'module_not_found');
   await queryClient.invalidateQueries({ queryKey: ['module', 'motd'] });
   expect(await screen.findByText('This module was removed')).toBeTruthy();
-  expect(screen.queryByRole('button', { name: 'Remove…' })).toBeNull();
+  expect(screen.queryByRole('button', { name: 'More' })).toBeNull();
   expect(button('Save…').disabled).toBe(false);
 });

@@ -85,14 +85,6 @@ function ModuleDetails({
       subtitle={<Subtitle latest={latest} note={isRemoved ? 'removed' : isEdited ? 'unsaved changes' : null} />}
       actions={
         <>
-          <RemoveModule
-            name={name}
-            isRemoved={isRemoved}
-            onRemoved={() => {
-              allow();
-              void navigate({ to: '/modules' });
-            }}
-          />
           {unsaved && !isRemoved && (
             <Button onClick={() => state.reset(latest)} disabled={hasConflict}>
               Discard changes
@@ -101,6 +93,14 @@ function ModuleDetails({
           <Button look="primary" onClick={() => dialog.save()} disabled={!unsaved}>
             Save…
           </Button>
+          <RemoveModule
+            name={name}
+            isRemoved={isRemoved}
+            onRemoved={() => {
+              allow();
+              void navigate({ to: '/modules' });
+            }}
+          />
         </>
       }
     >

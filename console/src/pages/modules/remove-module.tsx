@@ -1,9 +1,10 @@
-import { Trash2 } from 'lucide-react';
+import { Ellipsis, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { removeModule } from '../../api/modules/modules.ts';
-import { Button } from '../../parts/button.tsx';
+import { IconButton } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
+import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import { visibleText } from '../../parts/text.tsx';
 import { AssignmentLink } from '../links.tsx';
 import { useAssignmentsOf } from './use-assignments-of.ts';
@@ -23,15 +24,20 @@ export function RemoveModule({
   return (
     <>
       {!isRemoved && (
-        <Button look="danger" icon={<Trash2 className="size-4" />} onClick={() => setRemoving(true)}>
-          Remove…
-        </Button>
+        <Menu
+          trigger={<IconButton look="plain" label="More" icon={<Ellipsis aria-hidden="true" className="size-4" />} />}
+        >
+          <MenuItem danger icon={<Trash2 aria-hidden="true" className="size-4" />} onSelect={() => setRemoving(true)}>
+            Remove…
+          </MenuItem>
+        </Menu>
       )}
       <Confirm
         open={removing}
         onOpenChange={setRemoving}
         title={`Remove the module ${visibleText(name)}?`}
         action="Remove"
+        ready={users.length === 0}
         onConfirm={async () => {
           await removeModule(name);
           onRemoved();
@@ -41,7 +47,7 @@ export function RemoveModule({
         {users.length > 0 && (
           <div className="mt-2">
             <Callout tone="warn" title="Assignments use this module">
-              First remove the module from the assignments listed here; otherwise the removal is refused:
+              Remove the module from these assignments first:
               <span className="flex flex-wrap gap-x-3">
                 {users.map((assignment) => (
                   <AssignmentLink key={assignment.name} name={assignment.name} />

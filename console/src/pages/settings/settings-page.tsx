@@ -37,8 +37,7 @@ const columns: Column<Setting>[] = [
     header: 'Source',
     width: '7rem',
     from: 'sm',
-    cell: ({ source }) =>
-      source === 'default' ? <span className="text-muted">{source}</span> : <Badge>{source}</Badge>,
+    cell: ({ source }) => <Badge tone={source === 'default' ? 'neutral' : 'info'}>{source}</Badge>,
   },
 ];
 

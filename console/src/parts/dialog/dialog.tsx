@@ -104,6 +104,7 @@ export function Confirm({
   children,
   action,
   danger = true,
+  ready = true,
   onConfirm,
 }: {
   readonly open: boolean;
@@ -113,6 +114,8 @@ export function Confirm({
   /** The confirmation button's label: a verb, not “OK”. */
   readonly action: string;
   readonly danger?: boolean;
+  /** Whether the action is possible; true by default. If not, `children` say why. */
+  readonly ready?: boolean;
   readonly onConfirm: () => Promise<unknown>;
 }) {
   const [busy, setBusy] = useState(false);
@@ -157,7 +160,7 @@ export function Confirm({
             <RadixAlert.Cancel asChild>
               <Button>Cancel</Button>
             </RadixAlert.Cancel>
-            <Button look={danger ? 'danger' : 'primary'} busy={busy} onClick={confirm}>
+            <Button look={danger ? 'danger' : 'primary'} busy={busy} disabled={!ready} onClick={confirm}>
               {action}
             </Button>
           </div>
