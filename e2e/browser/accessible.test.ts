@@ -44,6 +44,38 @@ async function signedIn(tab: Tab): Promise<void> {
   await tab.signIn();
 }
 
+/** Returns what a screen reader announces of a part of the page, and requires that everything it can use has a name. */
+async function announced(page: Page, part: string): Promise<string> {
+  const tree = await page.locator(part).first().ariaSnapshot();
+  expect(tree).not.toMatch(/- (button|link|textbox|checkbox|combobox|tab|menuitem)(:| \[|$)/m);
+  return tree;
+}
+
+/** Computes the contrast of the border of a field, and of the focus ring, with their backgrounds. */
+const contrasts = `(() => {
+  const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  const luminance = (color) => {
+    context.fillStyle = color;
+    context.fillRect(0, 0, 1, 1);
+    const [r, g, b] = [...context.getImageData(0, 0, 1, 1).data].map((value) => {
+      const share = value / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ratio = (one, other) => {
+    const [light, dark] = [luminance(one), luminance(other)].sort((a, b) => b - a);
+    return (light + 0.05) / (dark + 0.05);
+  };
+  const style = getComputedStyle(document.querySelector('#content input[type=search]'));
+  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  return [
+    ratio(style.borderTopColor, style.backgroundColor),
+    ratio(style.borderTopColor, color('--canvas')),
+    ...['--canvas', '--surface', '--raised'].map((background) => ratio(color('--accent'), color(background))),
+  ];
+})()`;
+
 const staticPages = async (tab: Tab): Promise<string[]> =>
   (await tab.addresses()).filter((address) => !address.includes('$') && address !== '/login');
 
@@ -67,6 +99,52 @@ describe.skipIf(reason !== null)(`the console for everyone${reason === null ? ''
       if (found.length > 0) faults[name] = found;
     }
     expect(faults).toEqual({});
+  });
+
+  test('a screen reader can sign in, approve an agent, and apply', async ({ tab }) => {
+    await tab.untraced();
+    const { page } = tab;
+    await page.goto(tab.url);
+    await page.getByRole('button', { name: 'Open key file' }).waitFor();
+    const signIn = await announced(page, 'main');
+    expect(signIn).toContain('- heading "Sign in to Muster" [level=1]');
+    expect(signIn).toContain('- button "Open key file"');
+    await fixApi(page);
+    await tab.signIn();
+
+    await tab.go('/agents');
+    await tab.settled();
+    await page.getByRole('checkbox', { name: 'Select new-machine' }).click();
+    const selected = page.getByRole('region', { name: 'Selected agents' });
+    expect(await announced(page, '[aria-label="Selected agents"]')).toContain('- status: 1 selected');
+    await selected.getByRole('button', { name: 'Approve 1' }).click();
+    await page.getByRole('dialog', { name: 'Approve this agent' }).waitFor();
+    const approve = await announced(page, '[role=dialog]');
+    expect(approve).toContain('- heading "Approve this agent"');
+    expect(approve).toContain('- textbox');
+    expect(approve).toContain('- button "Approve"');
+    await page.keyboard.press('Escape');
+
+    await tab.go('/agents/web-paris-1');
+    await tab.settled();
+    await page.getByRole('button', { name: /^Apply/ }).click();
+    const dialog = page.locator(shown).first();
+    await dialog.waitFor();
+    expect(await announced(page, shown)).toMatch(/- heading "Apply[^"]*web-paris-1/);
+    await dialog.getByRole('button', { name: 'Cancel' }).waitFor();
+  });
+
+  test('fields and focus rings have a contrast of 3 to 1', async ({ tab }) => {
+    await signedIn(tab);
+    const { page } = tab;
+    await tab.go('/secrets');
+    await tab.settled();
+    for (const theme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme: theme });
+      await page.evaluate('new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown)))');
+      const ratios = (await page.evaluate(contrasts)) as number[];
+      expect(Math.min(...ratios)).toBeGreaterThanOrEqual(3);
+    }
   });
 
   test('no page scrolls sideways at 200 % zoom', async ({ tab }) => {

@@ -11,7 +11,7 @@ import { classNames } from '../class-names.ts';
 /** Form fields with a label, a hint, and an error message. */
 
 export const fieldClasses =
-  'w-full min-w-0 rounded-md border border-line-strong/60 bg-surface px-2.5 text-sm placeholder:text-muted hover:border-line-strong aria-invalid:border-bad disabled:opacity-60';
+  'w-full min-w-0 rounded-md border border-line-strong bg-surface px-2.5 text-sm placeholder:text-muted hover:border-muted aria-invalid:border-bad disabled:opacity-60';
 
 export interface FieldProps {
   readonly label: ReactNode;
