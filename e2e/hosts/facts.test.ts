@@ -30,6 +30,12 @@ describe.skipIf(reason !== null)(`facts of a real machine${reason === null ? '' 
       memory_bytes: String(kib * 1024),
       virtualization: await said('systemd-detect-virt || true'),
       timezone: await said('timedatectl show --property=Timezone --value'),
+      family: 'debian',
+      major: await said('. /etc/os-release; echo "${VERSION_ID%%.*}"'),
+      codename: await said('. /etc/os-release; echo "$VERSION_CODENAME"'),
+      systemd_version: (await said('systemctl --version')).split(' ')[1],
+      addresses: await said(`hostname -I | tr ' ' '\\n' | grep -v : | grep . | paste -sd,`),
+      container: 'true',
     });
 
     const of = (key: string) => async () => (await now()).attributes[key];

@@ -19,9 +19,15 @@ const writeFact = (path: string, text: string, mode = 0o644): void => {
 
 test('reads os-release with quoted values, from /usr/lib if /etc has none', () => {
   writeFact('/usr/lib/os-release', "NAME='x'\nID=fedora\nVERSION_ID=41\n");
-  expect(osRelease(root)).toEqual({ distro: 'fedora', version: '41' });
-  writeFact('/etc/os-release', 'PRETTY_NAME="Debian"\nID=debian\nVERSION_ID="13"\n');
-  expect(osRelease(root)).toEqual({ distro: 'debian', version: '13' });
+  expect(osRelease(root)).toEqual({ distro: 'fedora', version: '41', like: [], codename: null });
+  writeFact('/etc/os-release', 'ID=rocky\nVERSION_ID="9.4"\nID_LIKE="rhel centos fedora"\nVERSION_CODENAME=blue\n');
+  expect(osRelease(root)).toEqual({
+    distro: 'rocky',
+    version: '9.4',
+    like: ['rhel', 'centos', 'fedora'],
+    codename: 'blue',
+  });
+  expect(builtInFacts(root)).toMatchObject({ family: 'redhat', major: '9', codename: 'blue', container: 'false' });
 });
 
 test('prefers the running init system to the installed one', () => {
@@ -61,6 +67,15 @@ test('returns a value for each built-in attribute by which modules choose varian
   const facts = builtInFacts('');
   for (const key of ['platform', 'distro', 'arch', 'init_system', 'hostname', 'kernel', 'cpus', 'memory_bytes'])
     expect(facts[key], key).toMatch(/./);
+});
+
+test('lets custom attributes replace those that version 0.1 did not report', async () => {
+  writeFact('/facts.d/10-site.yaml', 'container: crate\nfqdn: web-1.example.com\n');
+  const warned: string[] = [];
+  const warn = (_file: string, problem: string) => warned.push(problem);
+  const facts = await gatherFacts({ factsDir: `${root}/facts.d`, clock: systemClock, warn, root });
+  expect(facts).toMatchObject({ container: 'crate', fqdn: 'web-1.example.com' });
+  expect(warned).toEqual([]);
 });
 
 test('adds flattened attributes of facts.d, and skips only faulty files', async () => {
@@ -140,9 +155,9 @@ test('keeps all built-in attributes, and warns about custom attributes that do n
 
   const long = await facts(many.map((line) => line + 'x'.repeat(100)));
   const sent = fitAttributes(long.gathered);
-  expect(sent).toMatchObject({ ...builtInFacts(''), hostname: 'web-1' });
+  expect(sent).toMatchObject({ ...builtInFacts('', 'web-1'), hostname: 'web-1' });
   expect(sent).toEqual(long.gathered);
-  const omitted = 480 + Object.keys(builtInFacts('')).length - Object.keys(sent).length;
+  const omitted = 480 + Object.keys(builtInFacts('', 'web-1')).length - Object.keys(sent).length;
   expect(omitted).toBeGreaterThan(0);
   expect(long.warned).toEqual([expect.stringMatching(new RegExp(`^${omitted} attributes were omitted.*24 KiB.*, …$`))]);
 });

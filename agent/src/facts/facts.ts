@@ -1,8 +1,10 @@
-import { arch, cpus, hostname, release, totalmem } from 'node:os';
+import { arch, cpus, hostname, networkInterfaces, release, totalmem } from 'node:os';
 import { limits } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import { exists, linkTarget, readText } from '../host/read-system.ts';
 import { customFacts } from './custom-facts.ts';
+import { addressesOf, defaultAddress, fullyQualifiedName } from './network-facts.ts';
+import { familyOf, selinuxMode, systemdVersion } from './system-facts.ts';
 
 /** Collects the attributes of the machine. All values are strings. */
 
@@ -25,13 +27,21 @@ const maxKey = 128;
 const maxNamed = 5;
 
 /**
- * Collects the attributes. Files in `factsDir` can neither replace nor displace built-in attributes, because modules
- * choose variants by them.
+ * Built-in attributes that custom ones replace: version 0.1 did not report them, so machines may have custom attributes
+ * with these names.
+ */
+const replaceable: ReadonlySet<string> = new Set([
+  ...['family', 'major', 'codename', 'fqdn', 'addresses', 'default_address'],
+  ...['selinux', 'systemd_version', 'efi', 'container'],
+]);
+
+/**
+ * Collects the attributes. Files in `factsDir` can neither replace nor displace the other built-in attributes, because
+ * modules choose variants by them.
  */
 export async function gatherFacts(options: FactOptions): Promise<Record<string, string>> {
   const { root = '', factsDir } = options;
-  const facts = builtInFacts(root);
-  if (options.hostname) facts.hostname = options.hostname.slice(0, maxValue);
+  const facts = builtInFacts(root, options.hostname ?? hostname());
   if (factsDir === undefined) return facts;
   const sizeOf = (key: string, value: string) => Buffer.byteLength(JSON.stringify([key, value]));
   let count = Object.keys(facts).length;
@@ -39,7 +49,8 @@ export async function gatherFacts(options: FactOptions): Promise<Record<string, 
   const omitted: string[] = [];
   const custom = await customFacts(factsDir, options.clock, options.warn);
   for (const [key, value] of Object.entries(custom)) {
-    if (Object.hasOwn(facts, key)) options.warn(factsDir, `${key} is a built-in attribute; rename the custom one`);
+    if (replaceable.has(key) && Object.hasOwn(facts, key)) facts[key] = value.slice(0, maxValue);
+    else if (Object.hasOwn(facts, key)) options.warn(factsDir, `${key} is a built-in attribute; rename the custom one`);
     else if (key === '' || key.length > maxKey)
       options.warn(factsDir, `the name "${key.slice(0, 40)}…" must have 1 to ${maxKey} characters`);
     else {
@@ -66,17 +77,30 @@ export async function gatherFacts(options: FactOptions): Promise<Record<string, 
  * Collects the built-in attributes.
  * @param root directory to use instead of /, for tests
  */
-export function builtInFacts(root: string): Record<string, string> {
+export function builtInFacts(root: string, name = hostname()): Record<string, string> {
+  const { distro, version, like, codename } = osRelease(root);
+  const interfaces = networkInterfaces();
   const facts: Record<string, string | null> = {
     platform: process.platform === 'darwin' ? 'macos' : process.platform === 'win32' ? 'windows' : process.platform,
-    ...osRelease(root),
+    distro,
+    version,
+    family: familyOf(distro, like),
+    major: version?.split('.')[0] ?? null,
+    codename,
     arch: architectureOf(arch()),
     init_system: initSystem(root),
-    hostname: hostname(),
+    systemd_version: systemdVersion(root),
+    hostname: name,
+    fqdn: fullyQualifiedName(root, name),
+    addresses: addressesOf(interfaces),
+    default_address: defaultAddress(root, interfaces),
     kernel: release(),
     cpus: String(cpus().length),
     memory_bytes: String(totalmem()),
     virtualization: virtualization(root),
+    container: String(containerKind(root) !== null),
+    selinux: selinuxMode(root),
+    efi: String(exists(`${root}/sys/firmware/efi`)),
     timezone: timezone(root),
   };
   return Object.fromEntries(
@@ -92,15 +116,28 @@ export function architectureOf(node: string): string {
   return names[node] ?? node;
 }
 
-/** Reads ID and VERSION_ID from os-release(5), whose values may be quoted as in a shell. */
-export function osRelease(root: string): { distro: string | null; version: string | null } {
+interface OsRelease {
+  distro: string | null;
+  version: string | null;
+  /** Names of the distributions that this one derives from, closest first. */
+  like: string[];
+  codename: string | null;
+}
+
+/** Reads os-release(5), whose values may be quoted as in a shell. */
+export function osRelease(root: string): OsRelease {
   const text = readText(`${root}/etc/os-release`) ?? readText(`${root}/usr/lib/os-release`) ?? '';
   const field = (name: string): string | null => {
     const value = new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1]?.trim();
     if (value === undefined) return null;
     return value.replace(/^(["'])(.*)\1$/, '$2').replace(/\\(.)/g, '$1');
   };
-  return { distro: field('ID')?.toLowerCase() ?? null, version: field('VERSION_ID') };
+  return {
+    distro: field('ID')?.toLowerCase() ?? null,
+    version: field('VERSION_ID'),
+    like: (field('ID_LIKE') ?? '').toLowerCase().split(/\s+/).filter(Boolean),
+    codename: field('VERSION_CODENAME'),
+  };
 }
 
 /** Detects the running init system or, if none runs, the installed one. */
@@ -119,12 +156,17 @@ export function initSystem(root: string): string | null {
   return null;
 }
 
-/** Returns the type of the hypervisor or container, as far as the system reveals it; `none` on hardware. */
-export function virtualization(root: string): string {
+/** Returns the type of the container, as far as the system reveals it; null outside of a container. */
+function containerKind(root: string): string | null {
   if (exists(`${root}/.dockerenv`)) return 'docker';
   if (exists(`${root}/run/.containerenv`)) return 'podman';
-  const container = readText(`${root}/run/systemd/container`)?.trim();
-  if (container) return container;
+  return readText(`${root}/run/systemd/container`)?.trim() || null;
+}
+
+/** Returns the type of the container or hypervisor, as far as the system reveals it; `none` on hardware. */
+export function virtualization(root: string): string {
+  const container = containerKind(root);
+  if (container !== null) return container;
   const maker = `${readText(`${root}/sys/class/dmi/id/sys_vendor`) ?? ''} ${readText(`${root}/sys/class/dmi/id/product_name`) ?? ''}`;
   const makers: readonly (readonly [RegExp, string])[] = [
     [/KVM/i, 'kvm'],

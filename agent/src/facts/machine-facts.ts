@@ -19,7 +19,14 @@ const minPauseMs = 500;
 const recheckMs = 1000;
 
 /** Sources of built-in attributes that may change while an agent runs. */
-const watched = ['/etc/hostname', '/etc/localtime', '/etc/timezone', '/etc/os-release', '/usr/lib/os-release'];
+const watched = [
+  '/etc/hostname',
+  '/etc/hosts',
+  '/etc/localtime',
+  '/etc/timezone',
+  '/etc/os-release',
+  '/usr/lib/os-release',
+];
 
 export interface MachineFactsOptions {
   factsDir: string;

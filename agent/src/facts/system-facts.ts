@@ -1,0 +1,42 @@
+import { namesIn, readText } from '../host/read-system.ts';
+
+/** Facts about the operating system that follow from other facts, or from files of the kernel and the init system. */
+
+/** Families by the names in ID and ID_LIKE of os-release(5). */
+const families: Readonly<Record<string, string>> = {
+  ...{ debian: 'debian', ubuntu: 'debian' },
+  ...{ rhel: 'redhat', fedora: 'redhat', centos: 'redhat' },
+  ...{ suse: 'suse', opensuse: 'suse', sles: 'suse' },
+  ...{ arch: 'arch', alpine: 'alpine' },
+};
+
+/**
+ * Returns the family of a distribution: `debian`, `redhat`, `suse`, `arch`, or `alpine`; its own name if it belongs to
+ * none of them.
+ * @param like names of the distributions that it derives from, closest first
+ */
+export function familyOf(distro: string | null, like: readonly string[]): string | null {
+  for (const name of [distro ?? '', ...like]) if (Object.hasOwn(families, name)) return families[name] as string;
+  return distro;
+}
+
+/** Returns `enforcing` or `permissive`; `disabled` if the kernel does not use SELinux. */
+export function selinuxMode(root: string): string {
+  const enforce = readText(`${root}/sys/fs/selinux/enforce`)?.trim();
+  return enforce === '1' ? 'enforcing' : enforce === '0' ? 'permissive' : 'disabled';
+}
+
+/**
+ * Returns the major version of the installed systemd, from the name of its shared library, because running a program
+ * for each collection would cost more; null if systemd is not installed.
+ */
+export function systemdVersion(root: string): string | null {
+  const usrLib = `${root}/usr/lib`;
+  const ofArchitectures = namesIn(usrLib).filter((name) => name.includes('-linux-gnu'));
+  for (const directory of ['', ...ofArchitectures].map((name) => `${usrLib}/${name}/systemd`))
+    for (const name of namesIn(directory)) {
+      const version = /^libsystemd-shared-(\d{1,5})\b.*\.so$/.exec(name)?.[1];
+      if (version !== undefined) return version;
+    }
+  return null;
+}
