@@ -16,6 +16,7 @@ import {
 import type { SessionsTable } from '../../store/schema.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
+import { stillSignedIn } from '../shared/acting.ts';
 import { type Actor, type Context, seconds, systemActor } from '../shared/context.ts';
 
 /** Opens, finds, renews, lists, and ends sign-in sessions. */
@@ -323,11 +324,14 @@ export class Sessions {
 
   /**
    * Ends one of the operator's sessions.
-   * @throws MusterError session_not_found
+   * @throws MusterError session_not_found, unauthenticated
    */
   async end(actor: Actor, id: string): Promise<void> {
     const row = id === '' ? undefined : (await this.#liveOf(actor.id)).find(({ session_id }) => session_id === id);
-    if (!row) throw new MusterError('session_not_found');
+    if (!row) {
+      await stillSignedIn(this.#context, actor);
+      throw new MusterError('session_not_found');
+    }
     await this.#context.db.write({
       name: 'auth/end session',
       statements: [
