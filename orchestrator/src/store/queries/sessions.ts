@@ -65,14 +65,15 @@ export const otherSessionOf = defineQuery(
       .limit(1),
 );
 
-/** Records that a session is in use. Changes nothing if the session has ended. */
+/** Records that a session is in use. Changes nothing if the session has ended, or a later use is recorded. */
 export const useSession = defineQuery(
   'sessions/use',
   (db, p: { token_hash: string; last_used_at: number; expires_at: number }) =>
     db
       .updateTable('sessions')
       .set({ last_used_at: p.last_used_at, expires_at: p.expires_at })
-      .where('token_hash', '=', p.token_hash),
+      .where('token_hash', '=', p.token_hash)
+      .where((w) => w.or([w('last_used_at', 'is', null), w('last_used_at', '<', p.last_used_at)])),
 );
 
 export const deleteSession = defineQuery('sessions/delete', (db, p: { token_hash: string }) =>
