@@ -1,10 +1,12 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
+import { useEffect } from 'react';
 import { serverClock } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { useSession } from '../api/sign-in/use-session.ts';
 import { Toaster } from '../parts/dialog/toast.tsx';
 import { setClock } from '../parts/time.tsx';
+import { preloadPages } from './lazy-page.tsx';
 import { router } from './routes.tsx';
 import { SignInPage } from './sign-in-page.tsx';
 import { useShownTheme } from './theme.ts';
@@ -13,9 +15,21 @@ setClock(serverClock.now);
 // Loads the page's code while the operator signs in.
 void router.load();
 
+/** Time after the sign-in or a reload, when the shown page has its data. */
+const preloadDelayMs = 4_000;
+
 /** Shows the sign-in page until an operator signs in. It does not wait for the page's code. */
 export function App() {
   const { status } = useSession();
+  useEffect(() => {
+    if (status !== 'live') return;
+    const abort = new AbortController();
+    const timer = window.setTimeout(() => void preloadPages(abort.signal), preloadDelayMs);
+    return () => {
+      window.clearTimeout(timer);
+      abort.abort();
+    };
+  }, [status]);
   return (
     <QueryClientProvider client={queryClient}>
       {status === 'signed_out' ? <SignInPage /> : <RouterProvider router={router} />}

@@ -1,8 +1,9 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router';
+import { createRootRoute, createRoute, createRouter, redirect } from '@tanstack/react-router';
 import { SkeletonRows } from '../parts/states.tsx';
 import { parseSearch, stringifySearch } from '../parts/url-state.ts';
 import { CrashPage } from './crash-page.tsx';
 import { Gate } from './gate.tsx';
+import { lazyPage } from './lazy-page.tsx';
 import { NotFoundPage } from './not-found-page.tsx';
 
 /**
@@ -21,7 +22,7 @@ const page = <const Path extends string>(path: Path, load: () => Promise<Record<
     getParentRoute: () => root,
     path,
     validateSearch: textOnly,
-    component: lazyRouteComponent(load as () => Promise<Record<string, () => React.ReactNode>>, name),
+    component: lazyPage(load, name),
   });
 
 /** Redirects an address of an earlier release to the page of agents that are out of sync. */

@@ -3,6 +3,7 @@ import { CircleHelp, LogOut, Menu as MenuIcon, Monitor, MonitorSmartphone, Moon,
 import { Dialog as Radix } from 'radix-ui';
 import { lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { session } from '../api/client.ts';
+import { loadCode } from '../api/live/load-code.ts';
 import { useLiveState } from '../api/live/use-live-state.ts';
 import { usePerson } from '../api/sign-in/use-session.ts';
 import { Dot } from '../parts/badge.tsx';
@@ -16,8 +17,8 @@ import { sections } from './navigation.ts';
 import { useShortcuts } from './shortcuts.ts';
 import { setTheme, useTheme } from './theme.ts';
 
-const Palette = lazy(() => import('./palette/palette.tsx'));
-const Help = lazy(() => import('./help.tsx'));
+const Palette = lazy(() => loadCode(() => import('./palette/palette.tsx')));
+const Help = lazy(() => loadCode(() => import('./help.tsx')));
 
 /** The layout around every page: navigation, command palette, and connection state. */
 export function Shell() {

@@ -3,6 +3,7 @@ import { EventFrameReader } from '../../../../client/src/event-frames.ts';
 import { call, delayReadsUntil, session } from '../client.ts';
 import { markStale, queryClient } from '../query-client.ts';
 import { hasAnswers } from './query-invalidation.ts';
+import { sleep } from './sleep.ts';
 import { categories, type LiveMessage, messageOf, staleAfter } from './stale.ts';
 import { createStaleness } from './staleness.ts';
 
@@ -166,15 +167,3 @@ async function follow(signal: AbortSignal, onOpen: () => void, onFailure: () => 
     backoff = Math.min(backoff * 2, maxBackoffMs);
   }
 }
-
-/** Resolves early if aborted. */
-const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const over = () => {
-      window.clearTimeout(timer);
-      signal.removeEventListener('abort', over);
-      resolve();
-    };
-    const timer = window.setTimeout(over, ms);
-    signal.addEventListener('abort', over);
-  });

@@ -1,6 +1,7 @@
 import type { Agent } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
+import { loadCode } from '../../api/live/load-code.ts';
 import { samplesQuery } from '../../api/metrics.ts';
 import { stepFor } from '../../charts/series.ts';
 import { Button } from '../../parts/button.tsx';
@@ -9,7 +10,7 @@ import { Empty, Failure, Skeleton } from '../../parts/states.tsx';
 import { absoluteTime, momentNow } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 
-const MetricCharts = lazy(() => import('../../charts/metric-charts.tsx'));
+const MetricCharts = lazy(() => loadCode(() => import('../../charts/metric-charts.tsx')));
 
 const ranges = { '1h': 3_600, '6h': 6 * 3_600, '24h': 86_400, '7d': 7 * 86_400, '30d': 30 * 86_400 } as const;
 type RangeName = keyof typeof ranges;

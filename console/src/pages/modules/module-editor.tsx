@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { CircleAlert, CircleCheck, CircleDashed } from 'lucide-react';
 import { lazy, Suspense, useMemo, useRef } from 'react';
 import { agentsQuery } from '../../api/agents.ts';
+import { loadCode } from '../../api/live/load-code.ts';
 import { moduleSchemaQuery } from '../../api/modules/module-schema.ts';
 import { secretsQuery } from '../../api/secrets.ts';
 import type { EditorHandle, EditorMemory } from '../../editor/code-editor.tsx';
@@ -15,7 +16,7 @@ import { messageOf, Skeleton } from '../../parts/states.tsx';
 import { useSettledText } from './use-settled-text.ts';
 import { useVerdict } from './use-verdict.ts';
 
-const CodeEditor = lazy(() => import('../../editor/code-editor.tsx'));
+const CodeEditor = lazy(() => loadCode(() => import('../../editor/code-editor.tsx')));
 
 /** Names that the completion proposes; null until the schema is loaded. */
 function useKnown(): Known | null {

@@ -1,7 +1,8 @@
 import { lazy, Suspense } from 'react';
+import { loadCode } from '../../api/live/load-code.ts';
 import { Skeleton } from '../../parts/states.tsx';
 
-const DiffView = lazy(() => import('../../editor/diff-view.tsx'));
+const DiffView = lazy(() => loadCode(() => import('../../editor/diff-view.tsx')));
 
 /** Shows a diff of two strings. Its code is loaded together with the editor's. */
 export function TextDiff(texts: {

@@ -1,0 +1,118 @@
+import { type ComponentType, useEffect, useState } from 'react';
+import { backoffs, isReachable } from '../api/live/load-code.ts';
+import { sleep } from '../api/live/sleep.ts';
+import { useLiveState } from '../api/live/use-live-state.ts';
+import { Button } from '../parts/button.tsx';
+import { Callout } from '../parts/callout.tsx';
+import { SkeletonRows } from '../parts/states.tsx';
+
+/**
+ * Pages whose code is loaded on the first visit. A page that cannot be loaded, because the orchestrator is restarting,
+ * is tried again in its place. The console never reloads by itself: that would discard unsaved input on a page that the
+ * operator returns to, and the browser would show its own error.
+ */
+
+type Load = () => Promise<Record<string, unknown>>;
+
+/** Preloads of all pages, in the order of the routes. */
+const pagePreloads: (() => Promise<void>)[] = [];
+/** Large parts that pages load later. */
+const partPreloads: readonly (() => Promise<unknown>)[] = [
+  () => import('./palette/palette.tsx'),
+  () => import('../editor/code-editor.tsx'),
+  () => import('../editor/diff-view.tsx'),
+  () => import('../charts/metric-charts.tsx'),
+];
+
+/**
+ * Returns a route component.
+ * @param load imports the module of the page
+ * @param name the page's export
+ */
+export function lazyPage(load: Load, name: string) {
+  let Loaded: ComponentType | null = null;
+  let pending: Promise<void> | null = null;
+  const attempt = (): Promise<void> => {
+    pending ??= load()
+      .then((module) => {
+        Loaded = module[name] as ComponentType;
+      })
+      .finally(() => {
+        pending = null;
+      });
+    return pending;
+  };
+  function LazyPage() {
+    const [, setLoaded] = useState(false);
+    return Loaded === null ? <PageLoader attempt={attempt} onLoaded={() => setLoaded(true)} /> : <Loaded />;
+  }
+  // The router waits for this before it shows the page. After a failure, the page loader continues.
+  LazyPage.preload = async () => {
+    if (Loaded === null) await attempt().catch(() => {});
+  };
+  pagePreloads.push(LazyPage.preload);
+  return LazyPage;
+}
+
+/** Loads the code of all pages, one at a time while the browser is idle, so that a restart does not prevent a visit. */
+export async function preloadPages(signal: AbortSignal): Promise<void> {
+  for (const preload of [...pagePreloads, ...partPreloads]) {
+    await new Promise((resolve) => whenIdle(() => resolve(null)));
+    if (signal.aborted) return;
+    await preload().catch(() => {});
+  }
+}
+
+/** Safari has no `requestIdleCallback`. */
+const whenIdle = (act: () => void): void => {
+  if ('requestIdleCallback' in window) window.requestIdleCallback(act);
+  else setTimeout(act, 100);
+};
+
+/** Why a page is not loaded: no server answers, or the server has no such file, because it has another version. */
+type Trouble = 'unreachable' | 'missing';
+
+/** Loads a page, again with increasing delays after each failure, and immediately when the event stream is open again. */
+function PageLoader({ attempt, onLoaded }: { readonly attempt: () => Promise<void>; readonly onLoaded: () => void }) {
+  const isLive = useLiveState() === 'live';
+  const [trouble, setTrouble] = useState<Trouble | null>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a change of the connection starts an attempt
+  useEffect(() => {
+    const abort = new AbortController();
+    const { signal } = abort;
+    const load = async () => {
+      for (const delay of backoffs()) {
+        if (signal.aborted) return;
+        try {
+          await attempt();
+          if (!signal.aborted) onLoaded();
+          return;
+        } catch {
+          const next: Trouble = (await isReachable()) ? 'missing' : 'unreachable';
+          if (!signal.aborted) setTrouble(next);
+          await sleep(delay, signal);
+        }
+      }
+    };
+    void load();
+    return () => abort.abort();
+  }, [isLive]);
+  if (trouble === null) return <SkeletonRows />;
+  return (
+    <div className="p-4 sm:p-6" role="status">
+      {trouble === 'missing' ? (
+        <Callout
+          tone="warn"
+          title="The console was updated"
+          action={<Button onClick={() => window.location.reload()}>Reload</Button>}
+        >
+          This page needs the new version. Reload the console to open it. You stay signed in, and drafts are kept.
+        </Callout>
+      ) : (
+        <Callout tone="warn" title="This page is not loaded yet">
+          The orchestrator does not answer. The page opens as soon as it does.
+        </Callout>
+      )}
+    </div>
+  );
+}

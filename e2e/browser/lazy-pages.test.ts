@@ -1,0 +1,44 @@
+import { describe, expect } from 'vitest';
+import { noBrowser, test } from './test.ts';
+
+const reason = noBrowser();
+
+describe.skipIf(reason !== null)(`a page whose code is not loaded${reason === null ? '' : ` (${reason})`}`, () => {
+  test('opens as soon as the orchestrator answers, without a reload', async ({ tab }) => {
+    const { page } = tab;
+    tab.watch.expects(/settings-page|healthz|ERR_FAILED/);
+    // The orchestrator restarts, as far as this page is concerned.
+    await page.route('**/settings-page*', (route) => route.abort());
+    await page.route('**/healthz', (route) => route.abort());
+    await tab.signIn('/modules/new');
+    await page.evaluate("document.body.dataset.loaded = 'once'");
+    await tab.go('/settings');
+    await page.getByText('This page is not loaded yet').waitFor();
+    await page.getByRole('navigation', { name: 'Main' }).waitFor();
+    await page.unroute('**/settings-page*');
+    await page.unroute('**/healthz');
+    await page.getByRole('heading', { level: 1, name: 'Settings' }).waitFor();
+    expect(await page.evaluate('document.body.dataset.loaded')).toBe('once');
+  });
+
+  test('asks before it reloads if the orchestrator has another version', async ({ tab }) => {
+    const { page } = tab;
+    tab.watch.expects(/settings-page|404/);
+    await page.route('**/settings-page*', (route) => route.fulfill({ status: 404, body: '' }));
+    await tab.signIn('/modules/new');
+    await page.evaluate("document.body.dataset.loaded = 'once'");
+    await tab.go('/settings');
+    await page.getByText('The console was updated').waitFor();
+    expect(await page.evaluate('document.body.dataset.loaded')).toBe('once');
+    await page.unroute('**/settings-page*');
+    await page.getByRole('button', { name: 'Reload' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Settings' }).waitFor();
+  });
+
+  test('loads before its first visit, while the browser is idle', async ({ tab }) => {
+    const { page } = tab;
+    const loaded = page.waitForResponse((answer) => /settings-page/.test(answer.url()));
+    await tab.signIn('/modules');
+    expect((await loaded).status()).toBe(200);
+  });
+});
