@@ -160,7 +160,7 @@ describe('npm start', () => {
     const name = nameIn(said);
     // The copy contains the console, which the test run has built.
     expect(said).not.toContain('Building the console');
-    const url = /console +(https:\S+)\/,/.exec(said)?.[1] as string;
+    const url = /console +(https:\S+)\/$/m.exec(said)?.[1] as string;
     const opened = shell(`${direct} web-login --json`);
     expect(JSON.parse(opened.said)).toMatchObject({ url: expect.stringContaining(`${url}/login#code=`) });
 
