@@ -206,8 +206,8 @@ export const errorKinds = {
   enrolment_token_not_found: kind(
     404,
     false,
-    'No such enrolment token',
-    'List the enrolment tokens with `muster enrollment-tokens list`.',
+    'No such enrollment token',
+    'List the enrollment tokens with `muster enrollment-tokens list`.',
   ),
   channel_not_found: kind(404, false, 'No such channel', 'List the channels with `muster channels list`.'),
   notification_not_found: kind(

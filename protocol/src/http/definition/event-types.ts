@@ -25,7 +25,7 @@ export const eventTypes = {
   },
   'agent.approved': {
     severity: ['info'],
-    when: 'an operator or an enrolment token approved an agent',
+    when: 'an operator or an enrollment token approved an agent',
     target: 'agent',
     metadata: ['from', 'hostname', 'ip', 'pin_source', 'enrolment_token_id'],
   },
@@ -238,13 +238,13 @@ export const eventTypes = {
   },
   'enrolment.created': {
     severity: ['info'],
-    when: 'an enrolment token was created',
+    when: 'an enrollment token was created',
     target: 'enrolment_token',
     metadata: ['approve', 'tags', 'expires_at'],
   },
   'enrolment.revoked': {
     severity: ['info'],
-    when: 'an enrolment token was revoked',
+    when: 'an enrollment token was revoked',
     target: 'enrolment_token',
     metadata: [],
   },
@@ -361,7 +361,7 @@ export const eventTypes = {
   },
   'system.restored': {
     severity: ['warning'],
-    when: 'the orchestrator started from a backup; operations that were open in the backup have ended, and its enrolment tokens are revoked',
+    when: 'the orchestrator started from a backup; operations that were open in the backup have ended, and its enrollment tokens are revoked',
     target: '',
     metadata: ['backup_id', 'backup_created_at'],
   },
