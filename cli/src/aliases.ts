@@ -26,6 +26,8 @@ const nouns: Readonly<Record<string, string>> = {
   states: 'state',
   tag: 'tags',
   terminals: 'terminal',
+  token: 'enrollment-tokens',
+  tokens: 'enrollment-tokens',
   window: 'maintenance',
   windows: 'maintenance',
 };

@@ -84,15 +84,12 @@ export async function printError(
   error: unknown,
   { stderr, json, verbose, env }: { stderr: Sink; json: boolean; verbose: boolean; env: Environment },
 ): Promise<Exit> {
-  const [{ explain, explanationData, renderExplanation }, { toJson }, { colorsFor, hasColor }] = await Promise.all([
-    import('../transport/explain.ts'),
-    import('../text/sanitize.ts'),
-    import('../text/style.ts'),
-  ]);
+  const [{ explain, explanationData, renderExplanation }, { toJson }, { colorsFor, columnsOf, hasColor }] =
+    await Promise.all([import('../transport/explain.ts'), import('../text/sanitize.ts'), import('../text/style.ts')]);
   const explanation = explain(error);
   const color = colorsFor(hasColor(stderr.isTTY === true, env));
   stderr.write(
-    `${json ? toJson(explanationData(explanation), 'line') : renderExplanation(explanation, color, verbose)}\n`,
+    `${json ? toJson(explanationData(explanation), 'line') : renderExplanation(explanation, color, verbose, columnsOf(stderr, env))}\n`,
   );
   return explanation.exit;
 }

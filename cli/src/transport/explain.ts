@@ -3,6 +3,7 @@ import { ApiError } from '@muster/protocol/client';
 import { CliError, type Exit, exits } from '../exit.ts';
 import { sanitise, sanitiseLine, sanitiseParagraph } from '../text/sanitize.ts';
 import type { Colors } from '../text/style.ts';
+import { wrapWords } from '../text/width.ts';
 
 /** An error for operators and scripts, with its cause and remedy. */
 export interface Explanation {
@@ -112,7 +113,13 @@ export function explain(error: unknown): Explanation {
   };
 }
 
-export function renderExplanation(explanation: Explanation, color: Colors, verbose: boolean): string {
+/** @param width columns of the terminal, to wrap the text; null does not wrap it */
+export function renderExplanation(
+  explanation: Explanation,
+  color: Colors,
+  verbose: boolean,
+  width: number | null = null,
+): string {
   const lines = [`${color.red('error:')} ${sanitiseParagraph(explanation.message)}`];
   for (const { path, message, line, column } of explanation.errors) {
     // Some messages repeat the fault.
@@ -127,7 +134,11 @@ export function renderExplanation(explanation: Explanation, color: Colors, verbo
     lines.push(color.dim(`code: ${sanitiseLine(explanation.code)}${status}${instance}, exit ${explanation.exit}`));
     if (explanation.stack !== null) lines.push(color.dim(sanitise(explanation.stack)));
   }
-  return lines.join('\n');
+  if (width === null) return lines.join('\n');
+  return lines
+    .flatMap((text) => text.split('\n'))
+    .map((line) => (line.startsWith('  ') ? line : wrapWords(line, width, '  ')))
+    .join('\n');
 }
 
 /** Returns the error as JSON, for the last line of standard error. */

@@ -166,7 +166,7 @@ async function list(context: Context, options: Filters & { limit: string; cursor
         text: ({ event_type }) => event_type,
         paint: (text, { severity }, { color }) => severityPaint(severity, color)(text),
       },
-      { heading: 'WHAT', text: ({ summary }) => summary, flexible: true, wants: 28 },
+      { heading: 'EVENT', text: ({ summary }) => summary, flexible: true, wants: 28 },
       { heading: 'BY', text: (event) => actorOf(event) ?? 'muster', flexible: true, extra: true },
     ],
     found,

@@ -57,7 +57,7 @@ async function list(context: Context, options: { unread?: boolean; limit: string
       },
       { heading: 'WHEN', text: ({ timestamp_ms }) => when(Math.floor(timestamp_ms / 1000), out.style) },
       {
-        heading: 'WHAT',
+        heading: 'SUMMARY',
         text: ({ summary, suppressed }) => (suppressed ? `${summary} (in a maintenance window)` : summary),
         flexible: true,
         wants: 24,
@@ -67,7 +67,13 @@ async function list(context: Context, options: { unread?: boolean; limit: string
     page.notifications,
   );
   const { unread_count: unread } = page;
-  out.note(unread >= maxUnreadCounted ? `${unread} or more are unread.` : `${counted(unread, 'notification')} unread.`);
+  out.note(
+    unread >= maxUnreadCounted
+      ? `${unread} or more are unread.`
+      : unread === 0
+        ? 'None are unread.'
+        : `${counted(unread, 'notification')} unread.`,
+  );
   return undefined;
 }
 

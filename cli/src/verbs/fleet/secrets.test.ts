@@ -127,7 +127,7 @@ test('lists all pages, and suggests the nearest name for a typo', async () => {
     return { body: Array.from({ length: count }, (_, i) => ({ ...example, name: `s${offset + i}` })) };
   };
   expect(JSON.parse((await muster(['list', '--json'])).stdout)).toHaveLength(1005);
-  expect((await muster(['list'])).stdout).toMatch(/^NAME +EXPIRES +MAY GO TO +CHANGED +DESCRIPTION\n/);
+  expect((await muster(['list'])).stdout).toMatch(/^NAME +EXPIRES +ALLOWED FOR +CHANGED +DESCRIPTION\n/);
   answers.getSecret = absent;
   const ran = await muster(['get', 's1004x']);
   expect(ran.exit).toBe(1);

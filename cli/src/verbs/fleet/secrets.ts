@@ -141,7 +141,7 @@ async function list(context: Context): Promise<undefined> {
     [
       { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },
       { heading: 'EXPIRES', text: (secret) => expiry(secret, out.style) },
-      { heading: 'MAY GO TO', text: holders, flexible: true },
+      { heading: 'ALLOWED FOR', text: holders, flexible: true },
       { heading: 'CHANGED', extra: true, text: ({ updated_at }) => when(Date.parse(updated_at) / 1000, out.style) },
       { heading: 'DESCRIPTION', extra: true, text: ({ description }) => description, flexible: true },
     ],

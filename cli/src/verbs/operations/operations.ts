@@ -50,7 +50,7 @@ export const register: Register = (command, act) => {
     .action(act(show));
   command
     .command('output')
-    .description('Show the output of an operation’s scripts, also of running ones')
+    .description('Show the output of scripts, also of running ones')
     .argument('<operation>', naming)
     .option('-f, --follow', 'Show output as it is printed, until the operation has ended')
     .addHelpText('after', '\nExample:\n  $ muster operations output 01KAGZ4D3E5F6G7H8J9K0M1N2P --follow')

@@ -15,7 +15,7 @@ export const register: Register = (command, act) => {
     .action(act(list));
   command
     .command('end')
-    .description('End sign-in sessions, with their streams and terminal connections')
+    .description('End sign-in sessions and their connections')
     .argument('[ids...]', 'Session ids, or the beginning or end of an id if only one matches')
     .option('--all', 'End all your sessions, including this one')
     .addHelpText(

@@ -90,7 +90,8 @@ function refusedBy(agent: Agent, error: unknown): unknown {
       : remedies[code];
   if (remedy === undefined) return error;
   // For an agent from an older release, which has no terminals, the message already states the reason.
-  if (code === 'terminal_disabled' && /\brelease\b/.test(message)) return error;
+  if (code === 'terminal_disabled' && /\brelease\b/.test(message))
+    return new CliError(exit, code, message, null, { cause: error });
   return new CliError(exit, code, message, remedy, { cause: error });
 }
 
