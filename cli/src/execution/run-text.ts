@@ -9,12 +9,9 @@ import { ago, type Colors, counted, duration } from '../text/style.ts';
 export const paintedBy = (status: string, color: Colors): ((text: string) => string) =>
   status === 'succeeded' ? color.green : status === 'running' || status === 'queued' ? (text) => text : color.red;
 
-/** Returns the status of an agent in a run. A run that ends early cancels agents that it has not started. */
-export const outcomeWord = ({
-  status,
-  operation_id,
-}: Pick<Run['results'][number], 'status' | 'operation_id'>): string =>
-  status === 'cancelled' && operation_id === null ? 'skipped' : status;
+/** Returns the status of an agent in a run, or `skipped` if the run ended before the agent started. */
+export const outcomeWord = (result: Run['results'][number]): string =>
+  runOutcomeOf(result) === 'skipped' ? 'skipped' : result.status;
 
 /** Counts the resources that a run removes. */
 export const removedIn = ({ results }: Pick<Run, 'results'>): number =>
@@ -50,7 +47,7 @@ export function printRun(run: Run, out: Output): void {
       { heading: 'AGENT', text: ({ name, node_id }) => name ?? node_id.slice(0, 12), flexible: true },
       {
         heading: 'STATUS',
-        text: (row) => (runOutcomeOf(row) === 'skipped' ? 'skipped' : row.status),
+        text: outcomeWord,
         paint: (text, row) => paintedBy(row.status, color)(text),
       },
       { heading: 'OPERATION', text: ({ operation_id }) => operation_id },
