@@ -38,7 +38,7 @@ const settled = ({ call }: Orchestrator, agent: AgentProcess) =>
   });
 
 describe('key rotation of an agent', () => {
-  test('a key rotation takes effect immediately, keeps the identity of the agent, and invalidates copies of the former key', async ({
+  test('a key rotation takes effect immediately, keeps the identity of the agent, and invalidates copies of the previous key', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();

@@ -177,7 +177,7 @@ async function checkSteps(steps: readonly Step[]): Promise<void> {
         const copy = stolen.at(-1 - each.back);
         if (copy !== undefined && (await intrude(copy, each.withoutStatements))) return;
       }
-      // The orchestrator accepts the agent at the latest on its second hello: a refused first hello may make the agent
+      // The orchestrator accepts the agent on its second hello at the latest: a refused first hello may make the agent
       // drop a key.
       const verdicts = [await hello('lost')];
       if ('refusal' in verdicts[0]!) {
@@ -217,12 +217,12 @@ const check = (seed: number, numRuns: number) =>
   });
 
 for (const seed of seeds)
-  test(`an agent keeps its identity after any lost message or restore, and a copy of a former key gains nothing: seed ${seed}`, () =>
+  test(`an agent keeps its identity after any lost message or restore, and a copy of a previous key gains nothing: seed ${seed}`, () =>
     check(seed, 40));
 
 // A failure prints the seed. MUSTER_KEY_RUNS sets the number of sequences, for a longer search.
 test(
-  'an agent keeps its identity after any lost message or restore, and a copy of a former key gains nothing: a random seed',
+  'an agent keeps its identity after any lost message or restore, and a copy of a previous key gains nothing: a random seed',
   () => check(Date.now() | 0, Number(process.env.MUSTER_KEY_RUNS ?? 60)),
   3_600_000,
 );

@@ -22,7 +22,7 @@ resources: [{ id: motd, resource: { file-unix: { path: /etc/motd, content: hi } 
 `;
 
 describe('kill -9 of the orchestrator during a run', () => {
-  test('a run survives kills of the orchestrator with one result per agent, its limits, and no repeated operation', async ({
+  test('a run yields one result per agent, respects its limits, and repeats no operation when the orchestrator is killed', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();

@@ -44,7 +44,7 @@ describe('the command line', () => {
     });
   });
 
-  test('accepts rotate-key with the time for which the former key stays valid', () => {
+  test('accepts rotate-key with a grace period for the previous key', () => {
     const parse = (...more: string[]) => parseArguments(['rotate-key', ...more]);
     expect(parse()).toMatchObject({ connect: null, rotateKey: { graceSecs: 86_400, json: false } });
     expect(parse('--at-once', '--json')).toMatchObject({ rotateKey: { graceSecs: 0, json: true } });

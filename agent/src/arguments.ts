@@ -21,8 +21,8 @@ Without a saved address, it listens on UDP port 4747 for the announcement of an 
   rotate-key                create a new key for this agent, signed by the former one; the agent keeps its identity.
                             Waits until the orchestrator has accepted it. Exit codes: 0: in force; 1: refused, nothing
                             has changed; 5: waiting for the agent to run or to connect
-  --at-once                 the former key and all keys before it become invalid once the new key is in force
-  --former-good-for TIME    how long the former key stays valid, such as 90m, 24h, or 7d; at most 30d (default 24h)
+  --at-once                 the previous key and all keys before it become invalid once the new key is in force
+  --former-good-for TIME    how long the previous key stays valid, such as 90m, 24h, or 7d; at most 30d (default 24h)
   --json                    print the result as JSON
 
   --config FILE             YAML with remote_terminal, metrics, discovery; read again when it changes
@@ -53,7 +53,7 @@ export interface AgentArguments {
   save?: true;
   /** If set, the program rotates the key and exits. */
   rotateKey?: {
-    /** Seconds for which the former key stays valid. */
+    /** Seconds for which the previous key stays valid. */
     graceSecs: number;
     json: boolean;
   };

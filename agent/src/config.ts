@@ -36,7 +36,7 @@ export function parseConfig(text: string): AgentConfig {
 }
 
 /**
- * Returns all faults of a configuration, with line numbers where known.
+ * Returns all errors in a configuration, with line numbers where known.
  * @param file name of the file, for the messages
  */
 export function faultsOfFile(text: string, file: string): string[] {

@@ -20,7 +20,7 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
  * Measures a day of samples, one a minute for each agent: their disk space, and the latency of reads over HTTPS from a real
- * orchestrator while samples arrive from as many agents. The figures have no bar; they help to size a machine.
+ * orchestrator while samples arrive from as many agents. The results have no limit; use them to size a machine.
  *
  *     node bench/src/metrics-day.ts [--agents 1000] [--hours 24] [--requests 300] [--database sqlite|postgres] [--json]
  */

@@ -93,7 +93,7 @@ try {
   );
   console.log(
     ratioLine(
-      'elapsed time of muster --help, launcher, against node -e 0',
+      'elapsed time: muster --help (launcher) compared with node -e 0',
       of('muster --help, launcher of a clone', 'wall'),
       of('node -e 0', 'wall'),
       'ms',

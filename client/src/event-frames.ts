@@ -36,7 +36,7 @@ export class EventFrameReader {
   }
 
   /**
-   * The id of the last complete event, after which the stream can resume; null before the first event. An event without
+   * The id of the last complete event, after which the stream can resume; null until the first event. An event without
    * data counts.
    */
   get lastId(): string | null {

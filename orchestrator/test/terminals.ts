@@ -53,7 +53,7 @@ export class MemoryShell implements Shell {
   }
 }
 
-/** Agents that all offer terminals. */
+/** In-memory shells. Every agent offers terminals. */
 export class MemoryShells implements Shells {
   readonly opened: MemoryShell[] = [];
   /** Runs while a shell is being started. */

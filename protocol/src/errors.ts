@@ -35,7 +35,7 @@ export const errorKinds = {
     400,
     false,
     'The body is not the expected JSON',
-    'Send one JSON object without repeated keys, at most 32 levels deep and with at most 20,000 fields.',
+    'Send one JSON object without duplicate keys, at most 32 levels deep and with at most 20,000 fields.',
   ),
   module_invalid: kind(
     400,
@@ -109,7 +109,7 @@ export const errorKinds = {
     'The ticket was used, has expired, or is for another terminal session',
     'Attach to the terminal session again to get a new ticket. A ticket is valid for one connection within 30 seconds.',
   ),
-  forbidden: kind(403, false, 'The request requires the role admin', 'Ask an admin to send the request.'),
+  forbidden: kind(403, false, 'The request requires the admin role', 'Ask an admin to send the request.'),
   terminal_of_another: kind(
     403,
     false,

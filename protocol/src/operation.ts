@@ -11,7 +11,7 @@ export type ResourceAction = (typeof resourceActions)[number];
 export const resourceStatuses = ['unchanged', 'changed', 'would_change', 'failed', 'skipped', 'unknown'] as const;
 export type ResourceStatus = (typeof resourceStatuses)[number];
 
-/** Maximum length of a diff, in characters. A longer diff is cut and ends with a line that states this. */
+/** Maximum length of a diff, in characters. A longer diff is truncated and ends with a line that states this. */
 export const maxDiffLength = 64 * 1024;
 
 /** Returns the schema for a name. Every database stores such a text unchanged, so the text can identify an object. */
@@ -25,7 +25,7 @@ const name = (length: number) =>
 export const nameLengths = { module: 128, id: 256, type: 64, identity: 4096 } as const;
 
 /**
- * Converts a name for a result or an output: makes it well-formed, replaces U+0000, and cuts it to `length`. Agent and
+ * Converts a name for a result or an output: makes it well-formed, replaces U+0000, and truncates it to `length`. Agent and
  * orchestrator both use this function, so that names in reports and in operations can be compared.
  */
 export function boundedName(text: string, length: number): string {

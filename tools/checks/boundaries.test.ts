@@ -193,7 +193,7 @@ describe('refuses the import', () => {
     );
   });
 
-  test('refuses HTML from strings in the console, and allows reads and methods with the same names', () => {
+  test('rejects console code that sets HTML from strings, but allows reading innerHTML and calling methods with the same names', () => {
     write(
       'console/src/api/x.tsx',
       'a.innerHTML = b;\nconst c = <p dangerouslySetInnerHTML={d} />;\na.insertAdjacentHTML("x", b);\neval(b);',

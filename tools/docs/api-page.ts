@@ -133,7 +133,7 @@ function operationSection(route: Route, document: Document): string[] {
   const traits = [
     `\`${route.id}\`, ${who[route.access]}`,
     ...(route.respondAsync ? ['takes `Prefer: respond-async`'] : []),
-    ...(route.paged ? ['pages by `Link`'] : []),
+    ...(route.paged ? ['paginated with `Link`'] : []),
   ];
   return [
     `### ${route.method} ${route.path}`,

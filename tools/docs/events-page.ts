@@ -45,7 +45,7 @@ export function eventsPage(sources: readonly string[]): string {
     '`auth.refused`, `auth.forbidden`, `auth.plaintext_refused` and `agent.refused` are written at the first refusal, and then',
     'once an hour while refusals continue, with their number since then (`count`, `since`). Refusals count together if these are equal:',
     '',
-    '- the operator or agent that the sender is or claims to be; none for unknown keys,',
+    '- the sender’s authenticated or claimed identity (an operator or agent); none for unknown keys,',
     '- the network that it came from (an IPv4 address, or the first 64 bits of an IPv6 one),',
     '- the reason (`code`) and the route.',
     '',

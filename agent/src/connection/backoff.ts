@@ -23,7 +23,7 @@ export interface Waits {
 
 export const noWaits: Waits = { attempts: 0, shortLinks: 0, linkedAt: null };
 
-/** Refusals that do not depend on this agent, because the orchestrator, this machine, or the network is slow. */
+/** Refusals that this agent does not cause: the orchestrator, this machine, or the network is slow. */
 const busyRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'hello_timeout', 'unavailable']);
 
 /**

@@ -275,7 +275,7 @@ describe('samples', () => {
 });
 
 describe('connecting', () => {
-  test('proves its key, reports its open operations, and announces that the link is up', async () => {
+  test('proves possession of its key, reports its open operations, and announces that the link is up', async () => {
     engine.open = [{ operation_id: operation.operation_id, state: 'running' }];
     connect({ token: 'enrol-me' });
     const link = await orchestrator.nextLink();
@@ -388,7 +388,7 @@ describe('connecting', () => {
     expect(entry('not connected')?.fields.reason).toContain('silent');
   });
 
-  test('cuts attributes to the limits of a frame', async () => {
+  test('truncates attributes to the frame limits', async () => {
     attributes = Object.fromEntries(Array.from({ length: 600 }, (_, i) => [`k${i}`, 'v'.repeat(2_000)]));
     engine.open = Array.from({ length: 64 }, () => ({ operation_id: operation.operation_id, state: 'finished' }));
     connect();
@@ -741,7 +741,7 @@ describe('a new key', () => {
     expect(hello.key_statement).toBeUndefined();
   });
 
-  test('omits the key statement after an orchestrator of an earlier release refused it', async () => {
+  test('omits the key statement after an older orchestrator rejected it', async () => {
     makeNextKey(dir, identity.current, 60, seconds);
     identity.welcomed(identity.toShow([5, 4], hex(orchestrator)), undefined);
     connect();

@@ -137,7 +137,7 @@ export class Connection {
       return;
     }
     this.isRenewing = true;
-    // Asks the orchestrator to reserve the agent's slot. Otherwise, someone who stole the former key could present a
+    // Asks the orchestrator to reserve the agent's slot. Otherwise, someone who stole the previous key could present a
     // different key while the agent reconnects.
     void this.session.leave('to present a new key', true);
   }
@@ -297,7 +297,7 @@ export class Connection {
     // Without the statement, the agent would enroll as a new agent and lose its name, tags, and secrets.
     log.error(
       {},
-      'the orchestrator knows this agent but refuses its key; the agent keeps its identity and retries every minute. If this machine is the right one, remove the agent on the orchestrator; this machine then enrolls as a new agent',
+      'the orchestrator knows this agent but rejects its key; the agent keeps its identity and retries every minute. If this machine is the legitimate one, remove the agent on the orchestrator; this machine then enrolls as a new agent',
     );
     return true;
   }

@@ -143,7 +143,7 @@ function tlsFault(error: Error): Error {
  */
 export function provenKey(socket: TLSSocket): Buffer {
   // A resumed session has no certificate. Session data is never passed in, so this cannot happen.
-  if (socket.isSessionReused()) throw new Error('TLS resumed a session, which does not prove a key');
+  if (socket.isSessionReused()) throw new Error('TLS resumed a session, which does not prove possession of a key');
   const key = socket.getPeerX509Certificate()?.publicKey;
   const raw = key ? rawEd25519Key(key) : null;
   if (raw === null) throw new Error(`the peer has no Ed25519 key; ${wrongPort}`);

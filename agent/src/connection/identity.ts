@@ -47,7 +47,7 @@ export interface AgentIdentity {
    */
   refused(shown: ShownKey): boolean;
   /**
-   * Records that the orchestrator knows none of the former keys. Until this process exits, that orchestrator gets the
+   * Records that the orchestrator knows none of the previous keys. Until this process exits, that orchestrator gets the
    * current key without statements. The statements stay on disk, because the orchestrator may be restored from a later
    * backup.
    * @param orchestratorKey in hexadecimal
@@ -58,7 +58,7 @@ export interface AgentIdentity {
 /** Record of key changes. Valid while one of its keys is the current key. */
 interface History {
   node_id: string;
-  /** The former key and its successor, in hexadecimal. */
+  /** The previous key and its successor, in hexadecimal. */
   keys: string[];
   statement: Statement | null;
   /** Statements of earlier changes, newest first. Absent in files from earlier releases. */
@@ -67,7 +67,7 @@ interface History {
 
 /**
  * The keys of a data directory. `agent.key` is the current key. `agent.key.next` is a new key that waits for the next
- * hello, with the former key's statement about it. `agent-keys.json` contains the agent's id if it does not follow from
+ * hello, with the previous key's statement about it. `agent-keys.json` contains the agent's id if it does not follow from
  * the key. Replacing `agent.key` with a single rename activates a new key; until then, both exist.
  */
 export class AgentKeys implements AgentIdentity {

@@ -3,7 +3,7 @@ import { type Hello, keyStatementBytes, keyStatementLimits, keyStatementSchema }
 import { readPrivateFile, writePrivateFile } from '../../../lib/src/private-file.ts';
 import { type AgentKey, hexOf, keyOfPem, newKeyPem } from './agent-key.ts';
 
-/** The former key's signed statement about its successor. */
+/** The previous key's signed statement about its successor. */
 export type Statement = NonNullable<Hello['key_statement']>;
 
 /** A new key that the orchestrator has not accepted yet. */
@@ -22,7 +22,7 @@ export const nextKeyPath = (dataDir: string): string => join(dataDir, 'agent.key
  */
 export function makeNextKey(dataDir: string, current: AgentKey, graceSecs: number, now: number): NextKey {
   if (!Number.isInteger(graceSecs) || graceSecs < 0 || graceSecs > keyStatementLimits.longestGraceSecs)
-    throw new RangeError(`${graceSecs} s is not a valid grace period for the former key`);
+    throw new RangeError(`${graceSecs} s is not a valid grace period for the previous key`);
   const path = nextKeyPath(dataDir);
   const key = keyOfPem(newKeyPem(), path);
   const formerUntil = now + graceSecs;

@@ -6,7 +6,7 @@ import { readPrivateFile, writePrivateFile } from '../../../lib/src/private-file
 export interface KnownOrchestrator {
   host: string;
   port: number;
-  /** The pinned key in hexadecimal; null before the first link. */
+  /** The pinned key in hexadecimal; null until the first link. */
   orchestrator_key: string | null;
   /** The enrollment token, until it is used. */
   token: string | null;

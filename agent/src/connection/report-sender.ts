@@ -55,7 +55,7 @@ export class ReportSender {
         return true;
       }
     }
-    // Splits the report only when the first chunk fits, so that a waiting report needs no memory.
+    // Splits the report only once its first chunk fits in the window, so that a waiting report is not kept as text too.
     if (!this.fits(limits.unacknowledgedBytes / 2)) return false;
     this.sentSeq = seq;
     const text = JSON.stringify(reports);

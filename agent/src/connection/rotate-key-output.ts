@@ -30,7 +30,7 @@ export function textOf(rotation: Rotation, now: number): string {
   const until =
     former_until > now ? `is valid until ${new Date(former_until * 1000).toISOString()}` : 'is no longer valid';
   const made = was_waiting ? 'A new key was already waiting, so no other key was created.\n' : '';
-  if (state === 'in_force') return `${made}Agent ${node_id} has a new key: ${key}\nThe former key ${until}.\n`;
+  if (state === 'in_force') return `${made}Agent ${node_id} has a new key: ${key}\nThe previous key ${until}.\n`;
   if (state === 'refused')
     return `${made}The orchestrator refused the new key; agent ${node_id} keeps its current key. The agent's log says why.\n`;
   const why = agent_runs

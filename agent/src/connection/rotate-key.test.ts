@@ -65,9 +65,9 @@ describe('muster agent rotate-key', () => {
     expect(done).toMatchObject({ state: 'in_force', nudged: [process.pid], key: hex(identity.current) });
     expect(polls).toBe(3);
     expect(textOf(done, now)).toBe(
-      `Agent ${identity.nodeId} has a new key: ${done.key}\nThe former key is valid until 2023-11-14T23:13:20.000Z.\n`,
+      `Agent ${identity.nodeId} has a new key: ${done.key}\nThe previous key is valid until 2023-11-14T23:13:20.000Z.\n`,
     );
-    expect(textOf(done, now + 3600)).toContain('The former key is no longer valid.');
+    expect(textOf(done, now + 3600)).toContain('The previous key is no longer valid.');
   });
 
   test('reports a refusal and a timeout', async () => {

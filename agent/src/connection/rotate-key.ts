@@ -39,7 +39,7 @@ const pollMs = 100;
 /**
  * Creates a new key for the agent of this directory, and waits until it is the current key. A key that is already
  * pending is not replaced, because the orchestrator may have accepted it.
- * @param graceSecs how long the former key stays valid after the change
+ * @param graceSecs how long the previous key stays valid after the change
  * @param waitMs maximum time to wait for a running agent
  * @throws Error if the directory has no agent or belongs to another user
  */

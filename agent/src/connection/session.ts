@@ -64,11 +64,11 @@ export class Session {
   private readonly options: SessionOptions;
   private readonly ws: WebSocket;
   private sender: ReportSender | null = null;
-  /** Null before the link is up, or if the orchestrator does not support live output. */
+  /** Null until the link is up, or if the orchestrator does not support live output. */
   private outputSender: OutputSender | null = null;
-  /** Null before the link is up, or if the orchestrator does not support terminals. */
+  /** Null until the link is up, or if the orchestrator does not support terminals. */
   private terminals: TerminalLink | null = null;
-  /** Null before the link is up, or if the orchestrator does not want samples. */
+  /** Null until the link is up, or if the orchestrator does not want samples. */
   private metricsSender: MetricsSender | null = null;
   private phase: 'challenge' | 'welcome' | 'open' | 'over' = 'challenge';
   private receivedAt: number;

@@ -155,7 +155,7 @@ class ConvergeEngine implements Engine {
   #observing: { id: string; process: ProcessIdentity } | null = null;
   /** Whether the grace period of the stop has passed. Observing processes are then killed as soon as they start. */
   #overdue = false;
-  /** Functions that end a wait before a retry. */
+  /** Callbacks that cut short the wait before a retry. */
   readonly #wakes = new Set<() => void>();
   /** Whether a write failed, so that the journal must be rewritten before the retry. */
   #needsRewrite = false;

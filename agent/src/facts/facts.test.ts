@@ -124,7 +124,7 @@ test('ignores a facts directory that other users can write to', async () => {
   expect((await gather()).rack).toBe('4');
 });
 
-test('cuts values that are too long', async () => {
+test('truncates values that are too long', async () => {
   writeFact('/facts.d/a.yaml', `${Array.from({ length: 600 }, (_, i) => `k${i}: v`).join('\n')}\n`);
   writeFact('/facts.d/0.yaml', `long: ${'x'.repeat(5000)}\n`);
   const facts = await gatherFacts({ factsDir: `${root}/facts.d`, clock: systemClock, warn: () => {} });

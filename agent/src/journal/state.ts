@@ -14,7 +14,7 @@ export interface OperationRecord {
   /** Whether the acceptance was reported, or its report is in the spool. */
   acceptedReported: boolean;
   cancelled: boolean;
-  /** Unix seconds; null before the operation began. */
+  /** Unix seconds; null until the operation began. */
   startedAt: number | null;
   /** Keys to remove, in order, fixed when the operation begins. */
   removals: string[];

@@ -225,7 +225,7 @@ describe('samples', () => {
     expect(times()).toEqual([1, 2, 3, 4, 5]);
   });
 
-  test('waits for a clock that was set back a little, because that time already has samples', async () => {
+  test('waits for the clock to catch up after a small step back, because that period already has samples', async () => {
     start();
     await pass(5_000);
     await pass(30_000);

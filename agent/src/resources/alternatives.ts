@@ -14,7 +14,7 @@ const isGroupName = (name: string): boolean => /^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,2
 // A group without a valid name has no files; `check` refuses it.
 const filesOf = ({ body }: Declared): string[] => (isGroupName(body.name) ? groupFiles(body.name) : []);
 
-/** The choice in a link group of update-alternatives. The record for removal is the earlier choice. */
+/** The choice in a link group of update-alternatives. Records the previous choice, to restore it on removal. */
 export const alternatives = defineProvider<'alternatives', SeenAlternatives, Choice>({
   type: 'alternatives',
   fields: { name: 'text', path: 'text', ensure: 'text?' },

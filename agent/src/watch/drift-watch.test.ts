@@ -150,7 +150,7 @@ describe('the drift watch', () => {
 });
 
 describe('a hint', () => {
-  test('cuts long keys, so that the orchestrator accepts the hint', async () => {
+  test('truncates long keys, so that the orchestrator accepts the hint', async () => {
     const home = temporaryDirectory();
     const clock = new ManualClock();
     const hints: string[][] = [];
@@ -197,7 +197,7 @@ describe('a path that changes all the time', () => {
     const watch = new DriftWatch({
       engine: {
         applied: () => ({ applies: 1, watched: new Map([['path:/f', [path]]]) }),
-        // The state differs at each observation.
+        // The state differs on each observation.
         observe: async (keys) => new Map([...keys].map((key) => [key, `${++observations}`])),
       },
       clock,

@@ -183,7 +183,7 @@ export class DriftWatch {
     for (const path of due) {
       path.observations++;
       path.observedAt = observedAt;
-      // An event during the observation waits as long as any other.
+      // Events that arrive during the observation are delayed like all others.
       if (path.dueAt !== null) path.dueAt = Math.max(path.dueAt, observedAt + waitAfter(path.observations));
     }
     const changed: string[] = [];

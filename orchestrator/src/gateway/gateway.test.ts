@@ -107,7 +107,7 @@ afterEach(async () => {
 });
 
 describe('agent admission', () => {
-  test('welcomes an agent that proves its key, once it is recorded', async () => {
+  test('welcomes an agent that proves possession of its key, once it is recorded', async () => {
     await start();
     let commit = () => {};
     links.gate = new Promise((resolve) => {
@@ -828,7 +828,7 @@ describe('reports', () => {
   }
 
   /**
-   * Returns four results with 100 kB of output each, many times the window. Chunks are cut at quotes and wide
+   * Returns four results with 100 kB of output each, many times the window. Chunks are split at quotes and wide
    * characters.
    */
   const large = (operation_id: string): Report[] =>
@@ -1248,7 +1248,7 @@ describe('agent presence', () => {
     await former.closed;
     expect(gateway.presence.isConnected(key.nodeId)).toBe(true);
     expect(links.calls).toEqual(expect.arrayContaining(['closed: replaced by a newer link']));
-    // If the former link's disconnect were recorded after the new link, the agent would be marked as disconnected.
+    // If the previous link's disconnect were recorded after the new link, the agent would be marked as disconnected.
     expect(links.calls.indexOf('closed: replaced by a newer link')).toBeLessThan(links.calls.lastIndexOf('admit host'));
   });
 
@@ -1268,7 +1268,7 @@ describe('agent presence', () => {
 
   describe('agents with replaced keys', () => {
     const instance_id = 'cd'.repeat(16);
-    /** Creates a former key, which is valid for one more minute, and the current key of one agent. */
+    /** Creates a previous key, which is valid for one more minute, and the current key of one agent. */
     async function twoKeys() {
       await start();
       const [former, current] = [await newAgentKey(), await newAgentKey()];
@@ -1307,7 +1307,7 @@ describe('agent presence', () => {
       expect(codes).toEqual(['key_unknown', 'key_refused', 'rejected']);
     });
 
-    test('closes a link when its former key expires, and refuses new links with this key', async () => {
+    test('closes a link when its previous key expires, and refuses new links with this key', async () => {
       const { former, node_id, refuseFormer } = await twoKeys();
       const agent = await dial(former);
       await agent.join({ versions: [4] });
@@ -1330,7 +1330,7 @@ describe('agent presence', () => {
       expect(await older.next('refused')).toMatchObject({ code: 'rejected' });
     });
 
-    test('replaces a link with a former key by a link with the current key, but never the reverse', async () => {
+    test('replaces a link that uses a previous key with one that uses the current key, but never the reverse', async () => {
       const { former, current, node_id } = await twoKeys();
       const copy = await dial(former);
       await copy.join({ versions: [4] });
@@ -1407,7 +1407,7 @@ describe('agent presence', () => {
     });
   });
 
-  test('admits a restarted agent after its former link did not respond for five seconds', async () => {
+  test('admits a restarted agent after its previous link did not respond for five seconds', async () => {
     await start();
     const key = await newAgentKey();
     const former = await dial(key);
@@ -1426,7 +1426,7 @@ describe('agent presence', () => {
     expect(links.calls).not.toContain('cloned');
   });
 
-  test('commits the former link’s reports before it sends the last acknowledged report number', async () => {
+  test('commits the previous link’s reports before it sends the last acknowledged report number', async () => {
     await start();
     const key = await newAgentKey();
     const instance_id = 'cd'.repeat(16);

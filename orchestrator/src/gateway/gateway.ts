@@ -363,7 +363,7 @@ class AgentGateway implements Gateway, LinkOwner {
     }
     const unlogged = this.unlogged;
     this.unlogged = 0;
-    // Null before the agent has proved its key.
+    // Null until the agent has proved possession of its key.
     const nodeId = link.nodeId;
     this.log.warn(
       { node_id: nodeId, remote_ip: link.remoteIp, code, reason: message, ...(unlogged > 0 && { unlogged }) },

@@ -23,7 +23,7 @@ export function checkHello(
     return refusal('signature_invalid', 'the public key is of small order or not canonical');
   const bytes = handshakeBytes({ ...connection, agentKey, versions: hello.versions });
   if (!isSignedBy(agentKey, bytes, Buffer.from(hello.signature, 'hex')))
-    return refusal('signature_invalid', 'the signature does not prove the key on this connection');
+    return refusal('signature_invalid', 'the signature does not prove possession of the key on this connection');
   const version = negotiateVersion(hello.versions);
   const agentName = hello.agent_version === null ? 'the agent' : `agent ${hello.agent_version}`;
   if (version === null)

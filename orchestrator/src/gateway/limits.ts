@@ -12,7 +12,7 @@ export const defaultGatewayLimits = {
   handshakesInFlight: 128,
   /** Maximum number of handshakes started per event-loop turn. The API is served between turns. */
   handshakesPerTurn: 8,
-  /** Time after which a connection without a hello loses its slot to the next one. It stays open. */
+  /** Time after which a connection without a hello loses its slot to the next connection. The connection itself stays open. */
   handshakeSlotMs: 1_000,
   /** Maximum connections per network before their welcome. */
   unfinishedOfNetwork: 128,
@@ -75,7 +75,7 @@ export const defaultGatewayLimits = {
   refusedHellosPerSecond: 20,
   refusedHelloBurst: 100,
   /**
-   * Cost of refusing an agent that proved its key, relative to other refusals. Low, because a site with an invalid
+   * Cost of refusing an agent that proved possession of its key, relative to other refusals. Low, because a site with an invalid
    * token is not an attacker.
    */
   provenRefusalCost: 0.1,

@@ -77,7 +77,7 @@ export class Link {
   /** The challenge nonce; null after the hello was checked. */
   nonce: Buffer | null = null;
   nodeId: string | null = null;
-  /** Unix seconds at which a former key expires; null for the agent's current key. */
+  /** Unix seconds at which a previous key expires; null for the agent's current key. */
   keyUntil: number | null = null;
   /** Negotiated protocol version. */
   version = 1;

@@ -14,7 +14,7 @@ export interface Assembly {
   /** Called when a waiting report may continue. */
   resume: () => void;
   /**
-   * Time (monotonic milliseconds) and length at the last check; null before the first check, and while the report
+   * Time (monotonic milliseconds) and length at the last check; null until the first check, and while the report
    * waits.
    */
   looked: { at: number; length: number } | null;

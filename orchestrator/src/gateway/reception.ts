@@ -63,7 +63,7 @@ export class Reception {
     return this.claims.get(nodeId);
   }
 
-  /** Reserves the slot of an agent that reconnects immediately. Does nothing for a link with a former key. */
+  /** Reserves the slot of an agent that reconnects immediately. Does nothing for a link with a previous key. */
   reserveSlot({ nodeId, instanceId, keyUntil }: Link): void {
     if (nodeId !== null && keyUntil === null)
       this.reservations.keep(nodeId, instanceId, this.options.clock.monotonic());
@@ -116,7 +116,7 @@ export class Reception {
         bucket.giveBack();
         return;
       }
-      // Checked after the probe, because the former link may reserve the slot during the probe.
+      // Checked after the probe, because the previous link may reserve the slot during the probe.
       if (this.reservations.isReservedForOther(nodeId, link.instanceId, this.options.clock.monotonic())) {
         const message = 'the agent is about to reconnect with a new key';
         return link.refuse({ code: 'unavailable', message, retry_after_secs: 5 });
@@ -168,13 +168,13 @@ export class Reception {
   }
 
   /**
-   * Replaces the agent's former link, or refuses the newer link.
+   * Replaces the agent's previous link, or refuses the newer link.
    * @returns false if the newer link was refused
    */
   private async replaceFormer(link: Link, nodeId: string): Promise<boolean> {
     const former = this.options.registry.get(nodeId);
     if (!former) return true;
-    // A link with the current key replaces a link with a former key without a probe.
+    // A link with the current key replaces a link with a previous key without a probe.
     const outranks = link.keyUntil === null && former.keyUntil !== null;
     const isOther = former.instanceId !== link.instanceId && !outranks;
     if (isOther && (await this.options.registry.probe(former)) === 'answered') {

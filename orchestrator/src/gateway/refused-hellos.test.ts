@@ -18,7 +18,7 @@ test('never delays a network whose hellos are not refused', () => {
   for (let at = 0; at < 10_000; at++) expect(hellos.mayBegin('A', 0)).toBe(true);
 });
 
-test('charges a fraction of a token for refusing an agent that proved its key', () => {
+test('charges a fraction of a token for refusing an agent that proved possession of its key', () => {
   const hellos = new RefusedHellos({ perSecond: 20, burst: 100 });
   for (let at = 0; at < 990; at++) hellos.charge('A', 0.1, 0);
   expect(hellos.mayBegin('A', 0)).toBe(true);

@@ -29,7 +29,7 @@ import { isTerminalUpgrade, registerTerminalSockets } from './terminal/terminal-
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The sign-in session; null before the lookup, and on public routes. */
+    /** The sign-in session; null until the lookup, and on public routes. */
     session: Session | null;
   }
   interface FastifyInstance {

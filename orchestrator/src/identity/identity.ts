@@ -29,7 +29,7 @@ export async function loadIdentity(dataDir: string): Promise<Identity> {
   const privateKey = createPrivateKey(pem);
   const publicKey = rawPublicKey(privateKey);
   if (publicKey === null) throw new Error(`${path} does not contain an Ed25519 key; restore the original file`);
-  // Agents ignore names and dates, so a new certificate with a long lifetime can be created at each startup.
+  // Agents ignore names and dates, so a new certificate with a long lifetime can be created on each startup.
   const certificatePem = await selfSigned(privateKey, { commonName: 'muster orchestrator', hosts: [], days: 36_500 });
   return { publicKey, privateKeyPem: pem, certificatePem };
 }

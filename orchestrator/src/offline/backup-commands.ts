@@ -54,7 +54,7 @@ function openersOf(given: Given, env: NodeJS.ProcessEnv): Openers {
   return {
     identities: list(given.identity).flatMap(identitiesOf),
     passphrase: async () =>
-      file !== null ? passphraseOf(file) : variable ? variable : askPassphrase('Passphrase of the backup: '),
+      file !== null ? passphraseOf(file) : variable ? variable : askPassphrase('Passphrase for the backup: '),
   };
 }
 

@@ -39,7 +39,7 @@ export interface SessionsTable {
   session_id: string | null;
   /** `console`: the session of a browser, which has a cookie. */
   kind: 'token' | 'console';
-  /** Written at most every few minutes; null before the first write. */
+  /** Written at most every few minutes; null until the first write. */
   last_used_at: number | null;
   /** From the sign-in: untrusted, at most 256 characters. */
   user_agent: string | null;
@@ -200,7 +200,7 @@ export interface AgentStateTable {
   snapshot_operation_id: string | null;
   updated_at: number;
   /**
-   * Time at which the next drift check is due; null before the first apply, and from a missed check until the agent
+   * Time at which the next drift check is due; null until the first apply, and from a missed check until the agent
    * connects.
    */
   drift_due_at: number | null;

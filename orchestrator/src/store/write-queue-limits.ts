@@ -6,7 +6,7 @@ export interface WriteQueueLimits {
   readonly maxUnits: number;
   /** Maximum bytes of waiting writes. If the queue is empty, a write that no agent caused may exceed it. */
   readonly maxBytes: number;
-  /** Maximum bytes per write that an agent caused. */
+  /** Maximum size of a write on behalf of an agent, in bytes. */
   readonly maxAgentUnitBytes: number;
   /** Maximum bytes of waiting writes that agents caused. The rest of `maxBytes` is for API requests. */
   readonly maxAgentBytes: number;

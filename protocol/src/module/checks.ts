@@ -185,7 +185,7 @@ function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, 
   const given = template === undefined ? body : { ...body, template: template.id };
   for (const group of kinds[type].exclusive) {
     const [first, ...rest] = group.filter((name) => Object.hasOwn(given, name));
-    for (const other of rest) fault([...path, other], `cannot be given together with ${first}: keep one`, 'key');
+    for (const other of rest) fault([...path, other], `cannot be combined with ${first}; keep only one`, 'key');
   }
   for (const [name, other] of Object.entries(kinds[type].needs))
     if (isGiven(given[name]) && !isGiven(given[other])) fault([...path, name], `requires ${other}: add it`, 'key');

@@ -2,7 +2,7 @@ import type { Conditions } from './document.ts';
 
 /** The properties of the agent for which modules are resolved. */
 export interface AgentFacts {
-  /** Null before the first approval. */
+  /** Null until the first approval. */
   readonly name: string | null;
   readonly node_id: string;
   readonly attributes: Readonly<Record<string, string>>;

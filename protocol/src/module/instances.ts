@@ -136,7 +136,7 @@ function choose(
   return undefined;
 }
 
-/** Returns a resource's ids and elements: one, or with `for_each` one for each list element. */
+/** Returns a resource's `[id, element]` pairs: a single pair, or with `for_each` one pair per list element. */
 function elements(
   { id, for_each }: ResourceDeclaration,
   scope: Scope,

@@ -18,5 +18,5 @@ export function suggestion(name: string, known: readonly string[]): string {
   return known.length <= 12 ? `: use one of ${known.join(', ')}` : '';
 }
 
-/** Quotes a name for a message, escapes its line breaks, and cuts it after 100 characters. */
+/** Quotes a name for a message, escapes its line breaks, and truncates it to 100 characters. */
 export const quoted = (name: string): string => JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name);

@@ -201,7 +201,7 @@ describe('parseModule reports the path, line, and column of', () => {
     [
       'content with template',
       `name: m\ntemplates: [{ id: t, content: c }]\nresources:\n  - { resource: { file-unix: { path: /a, content: b, template: t } } }\n`,
-      ['4:54 /resources/0/resource/file-unix/template cannot be given together with content: keep one'],
+      ['4:54 /resources/0/resource/file-unix/template cannot be combined with content; keep only one'],
     ],
     [
       'a cycle, named',

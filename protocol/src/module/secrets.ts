@@ -129,7 +129,7 @@ function fillBody(
   if (deferred.length > 0 && !missing) {
     for (const { path } of check(body)) {
       // The message of the check is omitted, because it may quote the value.
-      fault(path, 'is not valid for this field with the values of its secrets');
+      fault(path, 'is not valid for this field once its secrets are filled in');
     }
   }
   return body;

@@ -1,7 +1,7 @@
 import { signedContexts } from '../signed-contexts.ts';
 
 /**
- * An agent's statement that a new key replaces its former key. The former key signs it, and the holder of the new key
+ * An agent's statement that a new key replaces its previous key. The previous key signs it, and the holder of the new key
  * presents it.
  */
 
@@ -12,25 +12,25 @@ export interface KeyStatement {
   key: Uint8Array;
   /** Unix seconds on the agent's clock. */
   madeAt: number;
-  /** When the former key expires, Unix seconds. */
+  /** When the previous key expires, Unix seconds. */
   formerUntil: number;
 }
 
 export const keyStatementLimits = {
   /**
-   * Validity in seconds from `madeAt`. Unlimited at an orchestrator that has not seen the former key since `madeAt`.
+   * Validity in seconds from `madeAt`. Unlimited at an orchestrator that has not seen the previous key since `madeAt`.
    */
   takenSecs: 30 * 86_400,
   /** Maximum number of earlier statements in a hello. They fit in its frame together with the largest attributes. */
   mostEarlier: 8,
-  /** Maximum remaining validity of the former key, in seconds. */
+  /** Maximum remaining validity of the previous key, in seconds. */
   longestGraceSecs: 30 * 86_400,
   /** Maximum clock skew in seconds. */
   clockSkewSecs: 600,
 } as const;
 
 /**
- * Returns the bytes that the former key signs: tag, former key, key, and both times as 64 bits. Every part has a fixed
+ * Returns the bytes that the previous key signs: tag, previous key, key, and both times as 64 bits. Every part has a fixed
  * length.
  * @throws RangeError if a part is invalid
  */
@@ -51,7 +51,7 @@ export function keyStatementBytes({ formerKey, key, madeAt, formerUntil }: KeySt
 
 /**
  * Checks the times in a statement.
- * @param formerSeenAt Unix seconds at which the orchestrator last saw the former key. The statement does not expire if
+ * @param formerSeenAt Unix seconds at which the orchestrator last saw the previous key. The statement does not expire if
  *   this is before `madeAt`. By default, the statement always expires
  * @returns a description of the fault; null if the times are valid
  */
@@ -64,6 +64,6 @@ export function keyStatementFault(
   if (madeAt > now + clockSkewSecs) return 'its time is in the future: check the clock of the machine';
   if (madeAt + takenSecs < now && madeAt + clockSkewSecs < formerSeenAt) return 'it is too old';
   if (formerUntil < madeAt || formerUntil - madeAt > longestGraceSecs)
-    return 'the remaining validity of the former key is out of bounds';
+    return 'the remaining validity of the previous key is out of bounds';
   return null;
 }

@@ -12,7 +12,7 @@
  *     welcome names the agent (`node_id`). Refusals of an expired key and of an unacceptable one (`key_replaced`,
  *     `key_refused`).
  * 5 — Statements of earlier rotations in the hello (`earlier_statements`), for an orchestrator that was restored from a
- *     backup, and the refusal of a key whose former keys are all unknown (`key_unknown`).
+ *     backup, and the refusal of a key whose previous keys are all unknown (`key_unknown`).
  * 6 — Resource conditions that are evaluated on the machine (`only_if`).
  *
  * Every message has a strict schema, so neither side may send fields that are newer than the version of the link. The

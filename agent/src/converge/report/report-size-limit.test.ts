@@ -10,7 +10,7 @@ const id = '01TEST00000000000000000000';
 const refused = () =>
   [...h.agent.engine.spool.pending(0)].flatMap(({ reports }) => reportsSchema.safeParse(reports).error ?? []);
 
-test('cuts reports with hundreds of triggers and names of any length to the limits', async () => {
+test('truncates reports to the limits, even with hundreds of triggers and very long names', async () => {
   const files = Array.from({ length: 300 }, (_, i) =>
     file(`${h.root}/f${i}`, {}, i === 0 ? {} : { id: `${i}-${'x'.repeat(400)}` }),
   );
@@ -26,7 +26,7 @@ test('cuts reports with hundreds of triggers and names of any length to the limi
   expect(outcome.results.at(-1)).toMatchObject({ status: 'changed', triggered_by: { length: 256 } });
 });
 
-test('cuts the reason of an abandoned operation to the limit', async () => {
+test('truncates the reason of an abandoned operation to the limit', async () => {
   await h.restart({
     log: { debug() {}, info() {}, warn() {}, error() {} },
     clock: {

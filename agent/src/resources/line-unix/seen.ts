@@ -83,7 +83,7 @@ export function expectedLine(resource: ResolvedResource, text: string | null, am
   const again = once === null ? null : expanded(resource, once);
   if (again !== null && again !== once)
     throw new HostFailure(
-      '`match` also matches the resulting line and would change it again at each apply; write a narrower `match`, or a `line` that stays the same',
+      '`match` also matches the resulting line and would change it again on each apply; write a narrower `match`, or a `line` that stays the same',
     );
   // The next apply would change the previous match, because the resulting line no longer matches.
   if (once !== null && again === null && among > 1)

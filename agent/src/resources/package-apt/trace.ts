@@ -283,7 +283,7 @@ function nearestTraced(path: string, traced: ReadonlyMap<string, TracedPath>): T
   return null;
 }
 
-/** Returns the unchanged paths that came with the given packages alone and that their removal left, innermost first. */
+/** Returns the unchanged paths that only the given packages installed and that remain after their removal, innermost first. */
 export function leftovers(group: readonly string[], trace: Trace, now: Footprint): TracedPath[] {
   const positions = new Set(group.map((key) => trace.packages.indexOf(key)));
   return (

@@ -120,7 +120,7 @@ describe('captures', () => {
   });
 
   test.each([
-    ['\\1x', '^(.*)$', 'would change it again at each apply'],
+    ['\\1x', '^(.*)$', 'would change it again on each apply'],
     ['\\2', '^(a)$', 'refers to \\2, but `match` has no such group'],
     ['\\g<b>', '^(?<a>a)$', 'no such group'],
   ])('refuses the line %s for the match %s, and changes nothing', async (text, match, reason) => {

@@ -24,7 +24,7 @@ import { type Succession, successionStatements, unlessKeyChanged } from './agent
 import type { Admission, AgentLinks, Caller } from './agent-link.ts';
 import type { Refusal } from './refusal.ts';
 
-/** Admits an agent that proved its key. Determines its record, its approval, and its open operations. */
+/** Admits an agent that proved possession of its key. Determines its record, its approval, and its open operations. */
 
 const retrySecs = 60;
 const refuse = (code: Refusal['code'], message: string, retry_after_secs: number): Admission => ({

@@ -44,7 +44,7 @@ async function open(fixture: DatabaseFixture) {
 }
 
 describeDatabases('agent keys', (fixture) => {
-  test('accepts the former key until the stated time after a key change', async () => {
+  test('accepts the previous key until the stated time after a key change', async () => {
     const { domain, first, said, hello, rotations } = await open(fixture);
     const second = await newKey();
     const statement = said(first, second);
@@ -81,7 +81,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(await rotations()).toHaveLength(1);
   });
 
-  test('invalidates all former keys immediately when the statement grants no grace period', async () => {
+  test('invalidates all previous keys immediately when the statement grants no grace period', async () => {
     const { first, said, hello } = await open(fixture);
     const [second, third] = [await newKey(), await newKey()];
     await hello(second, said(first, second, 20 * day));
@@ -216,7 +216,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(await hello(latest, ...statements)).toBe(first.id);
     expect(await hello(latest)).toBe(first.id);
     expect(await rotations()).toMatchObject([{ metadata: { key: latest.hex, former_key: first.hex } }]);
-    // Only the newest former key is still valid.
+    // Only the newest previous key is still valid.
     expect(await hello(keys[2]!)).toBe(first.id);
     expect(await hello(keys[1]!)).toBe('key_replaced');
     expect(await hello(first)).toBe('key_replaced');
@@ -229,7 +229,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(await rotations()).toHaveLength(1);
   });
 
-  test('follows key statements past a former key that someone enrolled after the restore', async () => {
+  test('follows key statements past a previous key that someone enrolled after the restore', async () => {
     const { domain, actor, first, said, hello } = await open(fixture);
     const [second, third] = [await newKey(), await newKey()];
     const statements = [said(second, third), said(first, second)];
@@ -258,7 +258,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(await hello(third, last, before)).toBe(first.id);
   });
 
-  test('refuses a key statement over a month old if the former key was used since', async () => {
+  test('refuses a key statement over a month old if the previous key was used since', async () => {
     const { domain, first, said, hello } = await open(fixture);
     const abandoned = await newKey();
     const early = said(first, abandoned);

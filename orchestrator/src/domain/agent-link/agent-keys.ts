@@ -35,11 +35,11 @@ export interface KeyOf {
 }
 
 export interface Succession {
-  /** Recorded current key, which becomes the former key; hex. */
+  /** Recorded current key, which becomes the previous key; hex. */
   former_key: string;
-  /** When the former key expires, Unix seconds. */
+  /** When the previous key expires, Unix seconds. */
   former_until: number;
-  /** Unrecorded keys between the former key and the new one. The new key replaces them too. */
+  /** Unrecorded keys between the previous key and the new one. The new key replaces them too. */
   between: readonly { public_key: string; valid_until: number }[];
 }
 
@@ -104,7 +104,7 @@ export function judgeKey(
   const statements = statementsOf(shown);
   if (statements.length === 0) return { node_id: firstId, valid_until: null, succession: null };
   const followed = follow(public_key, statements, formers);
-  if (followed === 'unsigned') return refused(firstId, 'the former key did not sign the key statement');
+  if (followed === 'unsigned') return refused(firstId, 'the key statement is not signed by the previous key');
   // The signing key belongs to another orchestrator, or to a removed agent. On `key_unknown`, the agent tries its
   // other keys, or enrolls as a new agent.
   if (followed === 'unknown')
@@ -215,7 +215,7 @@ export async function keyOf(context: Context, hello: Shown): Promise<ReturnType<
   return judgeKey(hello, { own, formers, idTaken }, now);
 }
 
-/** Maximum number of keys per agent over its lifetime. Former keys are never deleted. */
+/** Maximum number of keys per agent over its lifetime. Previous keys are never deleted. */
 const maxKeys = 1024;
 
 /** Returns a statement that fails the transaction if the key's owner or validity changed after it was read. */

@@ -251,7 +251,7 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
     expect(await transitions(domain)).toHaveLength(3);
   });
 
-  test('records trust on first use even after the agent pins the key', async () => {
+  test('still reports trust on first use after the agent pins the key', async () => {
     const { domain } = await open(fixture);
     const key = await newKey();
     await connect(domain, key, { pin_source: 'first_use' });

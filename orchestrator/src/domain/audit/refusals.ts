@@ -12,7 +12,7 @@ type RefusalType = 'auth.refused' | 'auth.forbidden' | 'auth.plaintext_refused' 
 export interface Refusal extends Pick<Happening, 'target' | 'summary'> {
   type: RefusalType;
   who: Refused;
-  /** The refused party, or the party that it claims to be; none by default. */
+  /** The refused party, by authenticated or claimed identity. None by default. */
   actor?: Happening['actor'];
   code: ErrorCode | RefusalCode;
   ip: string;

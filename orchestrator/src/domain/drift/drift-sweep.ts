@@ -130,7 +130,7 @@ export async function queueDue(context: Context, rules: SweepRules, fence: Fence
     const ids = await Promise.all(checks.map((check) => queueOne(context, fence, check)));
     queuedIds.push(...ids.filter((id) => id !== null));
     if (moved.length + checks.length < rows.length || rows.length < Math.min(limit, maxAtOnce)) break;
-    // Many machines must be rescheduled, for example after a downtime of the orchestrator.
+    // Many machines must be rescheduled, for example after orchestrator downtime.
     limit = maxAtOnce;
     await new Promise((resolve) => setImmediate(resolve));
   }

@@ -19,7 +19,7 @@ test('lists every kind that modules may use', async () => {
   });
 });
 
-test('lists kinds in pages', async () => {
+test('paginates the list of kinds', async () => {
   const { items } = await listKinds(whole);
   expect(await listKinds({ limit: 2, offset: 1 })).toEqual({ items: items.slice(1, 3), more: true });
 });

@@ -108,7 +108,7 @@ describeDatabases('maintenance windows', (fixture) => {
     expect(covers(await openWindows(context), db)).toBe(true);
   });
 
-  test('lists windows in pages, latest start first', async () => {
+  test('paginates the list of windows, latest start first', async () => {
     const { context, actor, now } = await open();
     for (let i = 0; i < 5; i++)
       await createWindow(context, actor, { starts_at: now + (i % 3), ends_at: now + 60, reason: `${i}` });

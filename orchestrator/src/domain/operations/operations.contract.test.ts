@@ -409,7 +409,7 @@ describeDatabases('operations', (fixture) => {
     expect((await getOperation(context, taken)).status).toBe('interrupted');
   });
 
-  test('lists operations newest first, in pages', async () => {
+  test('paginates the list of operations, newest first', async () => {
     const all = await open(fixture);
     const { domain, context, actor, submit } = all;
     await newAgent(domain, actor, 'web-2');
@@ -594,7 +594,7 @@ describeDatabases('runs', (fixture) => {
     expect(events.map(({ event_type }) => event_type)).toEqual(['run.ended', 'run.started']);
   });
 
-  test('queues operations for disconnected agents on request, and ends the run as succeeded if none fails', async () => {
+  test('queues operations for disconnected agents on request, and marks the run as succeeded if none fails', async () => {
     const all = await open(fixture);
     const { domain, context, actor, agent } = all;
     await putOneTag(context, actor, 'web-1', 'role', 'web');

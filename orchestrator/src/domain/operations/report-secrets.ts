@@ -63,7 +63,7 @@ export function createOperationScrub(
   async function lookUp(operationId: string): Promise<readonly SentSecret[]> {
     const names = await namesIn(context, payloads, operationId);
     if (names.length === 0) return [];
-    // Reads former values last, so that a value that is replaced between the reads appears in both rather than in
+    // Reads previous values last, so that a value that is replaced between the reads appears in both rather than in
     // neither.
     const present = await context.db.all(sealedSecrets, { names });
     return [...present, ...(await context.db.all(formerSecretsNamed, { names }))];

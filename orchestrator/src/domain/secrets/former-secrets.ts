@@ -17,13 +17,13 @@ import { openValue, sealValue } from './secret-seal.ts';
  */
 
 /**
- * Returns the statement that stores the former value. It precedes the change in the transaction that changes or
+ * Returns the statement that stores the previous value. It precedes the change in the transaction that changes or
  * removes a secret.
  */
 export const keepFormer = ({ now }: Pick<Context, 'now'>, name: string): Statement =>
   statement(keepFormerSecret, { name, now: seconds(now()) });
 
-/** Deletes former values that were replaced before the oldest open operation was dispatched. */
+/** Deletes previous values that were replaced before the oldest open operation was dispatched. */
 export async function dropFormerSecrets({ db, now }: Context): Promise<void> {
   // The time precedes the query, so operations dispatched after the query have a later time.
   const present = seconds(now());
@@ -36,7 +36,7 @@ export async function dropFormerSecrets({ db, now }: Context): Promise<void> {
 const atOnce = 200;
 
 /**
- * Encrypts all readable former values with one key, as part of a key rotation. Skips unreadable values, which cannot
+ * Encrypts all readable previous values with one key, as part of a key rotation. Skips unreadable values, which cannot
  * be removed from reports anyway.
  */
 export async function resealFormerSecrets(

@@ -75,7 +75,7 @@ async function rotate(context: Context, actor: Actor): Promise<Rotation> {
   const channels = await resealChannels(context, active);
   reencrypted += channels.resealed;
   unreadable.push(...channels.unreadable.map((name) => `channel ${name}`));
-  // Former values come last, because values that were replaced during the rotation are stored under the former key.
+  // Previous values come last, because values that were replaced during the rotation are stored under the previous key.
   await resealFormerSecrets(context, active);
   const inUse = async (key_id: string) =>
     (await db.get(secretUnderKey, { key_id })) ??

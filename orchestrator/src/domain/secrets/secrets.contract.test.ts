@@ -390,7 +390,7 @@ describeDatabases('secrets', (fixture) => {
           expect(await context.db.all(everyFormer, {})).toEqual([]);
         });
 
-    test('stores former values encrypted, and deletes them as soon as possible', async () => {
+    test('stores previous values encrypted, and deletes them as soon as possible', async () => {
       const { domain, context, actor, agent, submit } = await open(fixture);
       await createSecret(context, actor, { name: 'x', value: 'the first' });
       await changeSecret(context, actor, 'x', { value: 'the second' });

@@ -115,7 +115,7 @@ function operationOf(route: Route, errors: Record<string, ErrorResponse>): ZodOp
     operationId: route.id,
     tags: [route.tag],
     summary: route.summary,
-    description: [route.description, route.access === 'admin' ? 'Requires the role admin.' : undefined]
+    description: [route.description, route.access === 'admin' ? 'Requires the admin role.' : undefined]
       .filter((text) => text !== undefined)
       .join(' '),
     security: route.access === 'anyone' ? [] : [{ session: [] }],

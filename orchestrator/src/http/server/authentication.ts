@@ -114,5 +114,5 @@ function live(session: Session | null): Session {
 /** @throws MusterError forbidden, if the session lacks the role that the route requires */
 export function authorize(access: Route['access'], session: Session | null): void {
   if (access === 'admin' && session?.role !== 'admin')
-    throw new MusterError('forbidden', 'This request requires the role admin; yours is operator.');
+    throw new MusterError('forbidden', 'This request requires the admin role; your role is operator.');
 }

@@ -46,7 +46,7 @@ describe('readJson', () => {
     expect(refusal('{"\\"": [], "\\\\": 0, "\\"": 1}').errors?.[0]).toMatchObject({ path: '/"', column: 21 });
   });
 
-  test('refuses a repeated key, and reports its location', () => {
+  test('refuses a duplicate key, and reports its location', () => {
     expect(refusal('{"a": 1,\n "b": {"c": 1, "c": 2}}').errors).toEqual([
       { path: '/b/c', message: 'the key "c" is repeated', line: 2, column: 16 },
     ]);

@@ -39,9 +39,9 @@ const scanFaults: Readonly<Record<number, string>> = {
 };
 
 /**
- * Locates and explains the faults in a refused JSON text. Does not use recursion, so that nesting cannot exhaust the
+ * Locates and explains the errors in invalid JSON. Does not use recursion, so that nesting cannot exhaust the
  * stack.
- * @returns repeated and forbidden keys up to the first syntax error, and this error; empty if there are no faults
+ * @returns duplicate and forbidden keys before the first syntax error, and that error; empty if there are none
  */
 export function findFaults(text: string, maxDepth: number): Fault[] {
   const faults: Fault[] = [];

@@ -14,7 +14,7 @@ export const drift: Migration = {
       .where('trigger', '!=', 'audit')
       .groupBy('node_id');
     return [
-      // Null before the first apply, and from a missed check until the agent connects.
+      // Null until the first apply, and from a missed check until the agent connects.
       db.schema.alterTable('agent_state').addColumn('drift_due_at', dialect.columns.integer),
       createIndex(build, 'agent_state_drift_due', 'agent_state', ['drift_due_at', 'node_id']).where(
         'drift_due_at',

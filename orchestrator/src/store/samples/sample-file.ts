@@ -32,7 +32,7 @@ async function identityOf(file: string): Promise<string | null | undefined> {
   }
 }
 
-/** Resolves after the file was opened or the first attempt has failed. Further attempts run in the background. */
+/** Resolves once the file is open or the first attempt has failed. Further attempts run in the background. */
 export async function openSampleFile(options: SampleFileOptions): Promise<SampleStore> {
   const file = new SampleFile(options);
   await file.look();
@@ -106,7 +106,7 @@ class SampleFile implements SampleStore {
     this.#trouble = reason;
     this.#options.log.error(
       { file: this.#options.file, reason },
-      'failed to open the sample store, will retry; agents keep their samples',
+      'failed to open the sample store; will retry. Agents keep their samples',
     );
   }
 

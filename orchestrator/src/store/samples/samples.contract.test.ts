@@ -116,7 +116,7 @@ describeDatabases('samples', (fixture) => {
     expect(await store.averages(node(1), 0, step, 1)).toEqual([sampleAt(first + step, { uptime: 100 })]);
   });
 
-  test('returns all buckets in chunks with many samples', async () => {
+  test('returns every bucket even when a chunk holds many samples', async () => {
     const store = await stores.open({ retentionSecs: 300 * 86_400 });
     const samples = Array.from({ length: 9000 }, (_, n) => sampleAt(t0 + n * 60, { load1: n, uptime: n }));
     await store.add(node(1), samples);

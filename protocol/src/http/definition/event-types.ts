@@ -68,7 +68,7 @@ export const eventTypes = {
   },
   'agent.key_rotated': {
     severity: ['warning'],
-    when: 'an agent has replaced its key; the former key is valid until `former_until`',
+    when: 'an agent has replaced its key; the previous key is valid until `former_until`',
     target: 'agent',
     metadata: ['key', 'former_key', 'former_until', 'ip'],
   },

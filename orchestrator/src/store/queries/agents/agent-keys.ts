@@ -1,7 +1,7 @@
 import { defineQuery } from '../../query.ts';
 
 /**
- * Agent keys. Each agent has one current key, whose `valid_until` is null. A former key is valid until `valid_until`.
+ * Agent keys. Each agent has one current key, whose `valid_until` is null. A previous key is valid until `valid_until`.
  */
 
 export const agentKey = defineQuery('agent keys/by key', (db, p: { public_key: string }) =>
@@ -44,7 +44,7 @@ export const insertAgentKey = defineQuery('agent keys/insert', (db, p: { public_
   db.insertInto('agent_keys').values({ public_key: p.public_key, node_id: p.node_id, valid_until: null }),
 );
 
-/** Records a former key that was replaced before it was recorded. Changes nothing if the key exists. */
+/** Records a previous key that was replaced before it was recorded. Changes nothing if the key exists. */
 export const insertFormerAgentKey = defineQuery(
   'agent keys/insert former',
   (db, p: { public_key: string; node_id: string; valid_until: number }) =>
@@ -54,7 +54,7 @@ export const insertFormerAgentKey = defineQuery(
       .onConflict((conflict) => conflict.column('public_key').doNothing()),
 );
 
-/** Converts the agent's current key to a former key. Changes nothing if the agent has a different current key. */
+/** Converts the agent's current key to a previous key. Changes nothing if the agent has a different current key. */
 export const endAgentKey = defineQuery(
   'agent keys/end',
   (db, p: { public_key: string; node_id: string; valid_until: number }) =>
@@ -66,7 +66,7 @@ export const endAgentKey = defineQuery(
       .where('valid_until', 'is', null),
 );
 
-/** Shortens the validity of the agent's former keys to `valid_until`. */
+/** Shortens the validity of the agent's previous keys to `valid_until`. */
 export const shortenAgentKeys = defineQuery('agent keys/shorten', (db, p: { node_id: string; valid_until: number }) =>
   db
     .updateTable('agent_keys')
