@@ -6,6 +6,9 @@ import { root } from '../tools/suite/cli.ts';
 /** Debian's Chromium, because it needs no separate download and is updated with the system. */
 export const browserProgram = '/usr/bin/chromium';
 
+/** The program of Debian's package that loads completion scripts of bash on demand. */
+export const bashCompletion = '/usr/share/bash-completion/bash_completion';
+
 /**
  * Test requirements in addition to Node.js and this repository. Each function returns true, or the reason why the
  * requirement is not met.
@@ -20,6 +23,9 @@ const needs = {
     ['debootstrap', 'systemd-nspawn', 'nsenter', 'setpriv', 'flock'].every((tool) => works('which', [tool])) ||
     'needs debootstrap, systemd-nspawn, and util-linux',
   tmux: () => ['tmux', 'vi', 'top'].every((tool) => works('which', [tool])) || 'needs tmux, vim-tiny, and procps',
+  zsh: () => works('which', ['zsh']) || 'needs zsh',
+  fish: () => works('which', ['fish']) || 'needs fish',
+  'bash-completion': () => existsSync(bashCompletion) || 'needs bash-completion',
   git: () =>
     (existsSync(join(root, '.git')) && works('git', ['--version'])) || 'needs git and a clone of the repository',
   browser: () =>
