@@ -174,6 +174,21 @@ describe.skipIf(reason !== null)(`the console for everyone${reason === null ? ''
     expect(moving).toEqual([]);
   });
 
+  test('a tab shows a focus ring for the keyboard, and none for a pointer', async ({ tab }) => {
+    await signedIn(tab);
+    const { page } = tab;
+    await tab.go('/modules/motd');
+    await tab.settled();
+    const tabNamed = (name: string) => page.getByRole('tab', { name });
+    const showsRing = (name: string) => tabNamed(name).evaluate((element) => element.matches(':focus-visible'));
+    await tabNamed('Try it').click();
+    await tab.settled();
+    expect(await tabNamed('Try it').getAttribute('aria-selected')).toBe('true');
+    expect(await showsRing('Try it')).toBe(false);
+    await page.keyboard.press('ArrowRight');
+    await expect.poll(() => showsRing('Revisions')).toBe(true);
+  });
+
   test('the keyboard goes from the search to the rows and back', async ({ tab }) => {
     await signedIn(tab);
     const { page } = tab;

@@ -23,13 +23,11 @@ export function CopyButton({ text, label = 'Copy' }: { readonly text: string; re
 /** The last characters of an id, with the whole id as tooltip and a copy button. */
 export function Id({ id, length = 8 }: { readonly id: string; readonly length?: number }) {
   return (
-    <span className="inline-flex items-baseline">
+    <span className="inline-flex items-center">
       <code className="font-mono text-xs" title={id}>
         {visibleText(id.length > length ? `…${id.slice(-length)}` : id)}
       </code>
-      <span className="self-center">
-        <CopyButton text={id} label={`Copy ${id}`} />
-      </span>
+      <CopyButton text={id} label={`Copy ${id}`} />
     </span>
   );
 }

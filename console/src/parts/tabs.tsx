@@ -20,6 +20,13 @@ export function Tabs<T extends string>({
           <Radix.Trigger
             key={tab.value}
             value={tab.value}
+            // Radix would focus the tab by script, and the browser would show a focus ring. Without it, the browser
+            // itself focuses the tab.
+            onMouseDownCapture={(event) => {
+              if (event.button !== 0 || event.ctrlKey) return;
+              event.stopPropagation();
+              onChange(tab.value);
+            }}
             className="-mb-px h-9 shrink-0 border-transparent border-b-2 px-3 text-muted text-sm outline-offset-[-3px] hover:text-text data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-text"
           >
             {tab.label}

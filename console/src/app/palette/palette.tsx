@@ -32,6 +32,9 @@ const groupClasses =
 /** Maximum number of results in a group. */
 const maxResults = 8;
 
+/** Maximum number of agents that are offered before the operator types. */
+const maxRecent = 4;
+
 interface Group {
   readonly heading: string;
   readonly entries: readonly Entry[];
@@ -67,7 +70,16 @@ function useGroups(text: string, go: Go, onHelp: () => void): readonly Group[] {
     const isTyped = query !== '';
     const groups = [
       group('Actions on agents', ofAgents.entries, ofAgents.query),
-      ...(isTyped ? [group('Agents', all.agents), group('Modules', all.modules)] : []),
+      ...(isTyped
+        ? [group('Agents', all.agents), group('Modules', all.modules)]
+        : [
+            group(
+              'Recent agents',
+              all.agents.filter(({ id }) => usesOf(id) > 0),
+              '',
+              maxRecent,
+            ),
+          ]),
       group('Go to', all.pages, query, all.pages.length),
       group('Actions', all.actions, query, all.actions.length),
     ].filter(({ entries }) => entries.length > 0);

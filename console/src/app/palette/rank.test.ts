@@ -31,6 +31,14 @@ test('lists entries that were chosen more often before others that match as well
   ]);
 });
 
+test('keeps the order of items without a query', () => {
+  expect(namesOf(bestMatches(named('overview', 'agents', 'audit'), '', unused))).toEqual([
+    'overview',
+    'agents',
+    'audit',
+  ]);
+});
+
 test('keeps the best matches and counts all', () => {
   const agents = named(...Array.from({ length: 30 }, (_, at) => `web-${30 - at}`));
   const { found, count } = bestMatches(agents, 'web', { limit: 3, usesOf: () => 0 });

@@ -64,7 +64,8 @@ export function bestMatches<Item extends Findable>(
   const compare = (one: Found<Item>, other: Found<Item>): number =>
     one.rank - other.rank ||
     usesOf(other.item.id) - usesOf(one.item.id) ||
-    compareNames(one.item.name, other.item.name);
+    // Without a query, the order of the items is kept.
+    (query === '' ? 0 : compareNames(one.item.name, other.item.name));
   const found: Found<Item>[] = [];
   let count = 0;
   // Keeps only the best, because sorting ten thousand matches would delay the next keystroke.

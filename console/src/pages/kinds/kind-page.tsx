@@ -81,7 +81,7 @@ function FieldEntry({ field }: { readonly field: KindField }) {
     <li className="grid gap-x-6 gap-y-1 px-4 py-2.5 text-sm md:grid-cols-[14rem_16rem_minmax(0,1fr)]">
       <span className="flex min-w-0 flex-wrap items-center gap-1.5 self-start">
         <code className="break-all font-medium font-mono text-xs">{name}</code>
-        {required && <Badge tone="info">required</Badge>}
+        {required && <Badge>required</Badge>}
         {identity && <Badge>identity</Badge>}
       </span>
       <span className="min-w-0 break-words text-muted text-xs leading-5">

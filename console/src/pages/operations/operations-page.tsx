@@ -29,7 +29,7 @@ const columns: readonly Column<OperationEntry>[] = [
   {
     id: 'operation',
     header: 'Kind',
-    width: '4.5rem',
+    width: '4rem',
     cell: ({ operation_id, kind }) => (
       <Link
         to="/operations/$operation"
@@ -41,12 +41,12 @@ const columns: readonly Column<OperationEntry>[] = [
       </Link>
     ),
   },
-  { id: 'agent', header: 'Agent', width: 'minmax(6rem,2fr)', cell: ({ node_id }) => <AgentLink id={node_id} /> },
-  { id: 'status', header: 'Status', width: '6.5rem', cell: ({ status }) => <StatusDot status={status} /> },
+  { id: 'agent', header: 'Agent', width: 'minmax(5.5rem,2fr)', cell: ({ node_id }) => <AgentLink id={node_id} /> },
+  { id: 'status', header: 'Status', width: '6.25rem', cell: ({ status }) => <StatusDot status={status} /> },
   {
     id: 'summary',
     header: 'Result',
-    width: 'minmax(10rem,3fr)',
+    width: 'minmax(12rem,3fr)',
     from: 'sm',
     cell: ({ summary, kind, error }) =>
       error !== null && summary.total === 0 ? (
@@ -72,7 +72,7 @@ const columns: readonly Column<OperationEntry>[] = [
     id: 'id',
     header: 'Id',
     width: '6rem',
-    from: 'xl',
+    from: '2xl',
     cell: ({ operation_id }) => (
       <code className="font-mono text-muted text-xs" title={operation_id}>
         …{operation_id.slice(-8)}
@@ -82,7 +82,7 @@ const columns: readonly Column<OperationEntry>[] = [
   {
     id: 'by',
     header: 'Requested by',
-    width: '8rem',
+    width: '7rem',
     from: 'xl',
     cell: ({ requested_by }) => <OperatorName id={requested_by} />,
   },

@@ -25,7 +25,7 @@ export function operatorColumns(
       cell: (operator) => (
         <span className="flex min-w-0 items-center gap-2">
           <Line text={operator.username} />
-          {operator.operator_id === me && <Badge tone="info">you</Badge>}
+          {operator.operator_id === me && <Badge>you</Badge>}
           {operator.removed_at !== null && <Badge>removed</Badge>}
         </span>
       ),
@@ -34,7 +34,7 @@ export function operatorColumns(
       id: 'role',
       header: 'Role',
       width: '6rem',
-      cell: ({ role }) => <Badge tone={role === 'admin' ? 'warn' : 'neutral'}>{role}</Badge>,
+      cell: ({ role }) => <Badge>{role}</Badge>,
     },
     {
       id: 'added',

@@ -27,7 +27,7 @@ export function secretColumns({
     {
       id: 'name',
       header: 'Name',
-      width: 'minmax(9rem,2fr)',
+      width: 'minmax(8rem,2fr)',
       sort: ({ name }) => name,
       cell: ({ name }) => (
         <button
@@ -61,7 +61,7 @@ export function secretColumns({
     {
       id: 'expires',
       header: 'Expires',
-      width: '7.5rem',
+      width: '6.5rem',
       sort: ({ expires_at }) => (expires_at === null ? null : Date.parse(expires_at)),
       cell: ({ expires_at }) => <Expiry at={expires_at} now={now} />,
     },

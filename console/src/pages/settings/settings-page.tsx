@@ -37,7 +37,8 @@ const columns: Column<Setting>[] = [
     header: 'Source',
     width: '7rem',
     from: 'sm',
-    cell: ({ source }) => <Badge tone={source === 'default' ? 'neutral' : 'info'}>{source}</Badge>,
+    cell: ({ source }) =>
+      source === 'default' ? <span className="text-muted">{source}</span> : <Badge>{source}</Badge>,
   },
 ];
 

@@ -25,11 +25,12 @@ export default function Toaster({
       position="bottom-right"
       closeButton
       // Above the last line of the page, such as the key hints of the editor.
-      offset={{ bottom: 56, right: 24 }}
+      offset={{ bottom: 88, right: 24 }}
       style={closeButtonInside}
       toastOptions={{
         style: {
           background: 'var(--surface)',
+          fontFamily: 'inherit',
           color: 'var(--text)',
           borderColor: 'var(--line)',
           boxShadow: 'var(--shadow)',
