@@ -36,6 +36,8 @@ Without a saved address, it listens on UDP port 4747 for the announcement of an 
   -h, --help                print this text
   --version                 print the version
 
+To manage agents from an operator's machine: muster agents --help
+
 Examples:
   MUSTER_TOKEN=mt_… muster agent connect muster.example:4747 --orchestrator-key 3f…c1
   muster agent rotate-key --at-once

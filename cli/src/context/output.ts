@@ -2,6 +2,7 @@ import type { Environment } from '../directories.ts';
 import { toJson } from '../text/sanitize.ts';
 import { type Colors, colorsFor, columnsOf, duration, hasColor, type Style } from '../text/style.ts';
 import { type Column, renderTable } from '../text/table.ts';
+import { wrapMessage } from '../text/width.ts';
 import { createLiveBlock, type LiveBlock } from './live-block.ts';
 import type { Sink } from './sink.ts';
 
@@ -81,9 +82,9 @@ export function createOutput({ stdout, stderr, env, json, verbose, quiet = false
     raw: (text) => void stdout.write(text),
     data: (value) => void line(stdout, toJson(value)),
     note: (text) => {
-      if (!json && !quiet) line(stderr, text);
+      if (!json && !quiet) line(stderr, wrapMessage(text, columnsOf(stderr, env)));
     },
-    warn: (text) => void line(stderr, `${noteColor.yellow('warning:')} ${text}`),
+    warn: (text) => void line(stderr, wrapMessage(`${noteColor.yellow('warning:')} ${text}`, columnsOf(stderr, env))),
     table: (columns, rows) => void line(stdout, renderTable(columns, rows, style)),
     progress: (text) => {
       const progress = startProgress(stderr, noteColor, env, json || quiet, text, () => pauseCount > 0);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import stringWidth from 'string-width';
 import { expect, test } from 'vitest';
-import { cutTo, wrapWords } from './width.ts';
+import { cutTo, wrapMessage, wrapWords } from './width.ts';
 
 test.each([
   ['text that fits', 'web-1', 5, 'web-1'],
@@ -23,4 +23,16 @@ test('cutTo never returns wider text than requested', () => {
 test('wrapWords wraps at spaces, and keeps long words whole', () => {
   expect(wrapWords('Plan: 2 to create, 1 to update', 16, '  ')).toBe('Plan: 2 to\n  create, 1 to\n  update');
   expect(wrapWords('a verylongwordindeed b', 8, ' ')).toBe('a\n verylongwordindeed\n b');
+});
+
+test('wrapMessage wraps prose, and keeps indented lines and a command at the end', () => {
+  const text =
+    'hint: Compare the two fingerprints, then: muster login --fingerprint 9F:86\n  an indented line that is long';
+  expect(wrapMessage(text, 30)).toBe(
+    'hint: Compare the two\n  fingerprints, then:\n  muster login --fingerprint 9F:86\n  an indented line that is long',
+  );
+  expect(wrapMessage('To see it: muster agents show web-1. Or add --queue.', 30)).toBe(
+    'To see it: muster agents show\n  web-1. Or add --queue.',
+  );
+  expect(wrapMessage(text, null)).toBe(text);
 });

@@ -34,6 +34,23 @@ export function cutTo(text: string, width: number): string {
 }
 
 /**
+ * Wraps messages at spaces. Indented lines stay as they are. A command at the end of a long line gets its own line,
+ * uncut, so that it can be copied.
+ * @param width columns of the terminal; null wraps nothing
+ */
+export function wrapMessage(text: string, width: number | null): string {
+  if (width === null) return text;
+  return text
+    .split('\n')
+    .map((line) => {
+      if (line.startsWith(' ') || stringWidth(line) <= width) return line;
+      const [, prose, command] = /^(.*:) (muster (?!.*\. \p{Lu}).*)$/u.exec(line) ?? [];
+      return prose === undefined ? wrapWords(line, width, '  ') : `${wrapWords(prose, width, '  ')}\n  ${command}`;
+    })
+    .join('\n');
+}
+
+/**
  * Wraps text at spaces.
  * @param indent prefix of each line after the first
  */

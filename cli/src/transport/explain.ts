@@ -3,7 +3,7 @@ import { ApiError } from '@muster/protocol/client';
 import { CliError, type Exit, exits } from '../exit.ts';
 import { sanitise, sanitiseLine, sanitiseParagraph } from '../text/sanitize.ts';
 import type { Colors } from '../text/style.ts';
-import { wrapWords } from '../text/width.ts';
+import { wrapMessage } from '../text/width.ts';
 
 /** An error for operators and scripts, with its cause and remedy. */
 export interface Explanation {
@@ -134,11 +134,7 @@ export function renderExplanation(
     lines.push(color.dim(`code: ${sanitiseLine(explanation.code)}${status}${instance}, exit ${explanation.exit}`));
     if (explanation.stack !== null) lines.push(color.dim(sanitise(explanation.stack)));
   }
-  if (width === null) return lines.join('\n');
-  return lines
-    .flatMap((text) => text.split('\n'))
-    .map((line) => (line.startsWith('  ') ? line : wrapWords(line, width, '  ')))
-    .join('\n');
+  return wrapMessage(lines.join('\n'), width);
 }
 
 /** Returns the error as JSON, for the last line of standard error. */
