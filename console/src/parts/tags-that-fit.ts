@@ -1,7 +1,7 @@
 /** Estimates from text lengths which tags fit into one line. All sizes are in pixels. */
 
 /** Estimated character width: slightly more than the average at the chip's font size. */
-const perCharacter = 6.6;
+const perCharacter = 6.3;
 const padding = 12;
 const gap = 4;
 /** Maximum chip width: `max-w-40` in tag-chip.tsx. */

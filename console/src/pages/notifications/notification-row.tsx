@@ -20,7 +20,7 @@ const tones: Record<Notification['severity'], Tone> = { info: 'neutral', warning
 /** Pages by event category, for events without a page of their own. */
 const categoryPaths: Readonly<Record<string, string>> = {
   agent: '/agents',
-  drift: '/reconcile',
+  drift: '/out-of-sync',
   state: '/operations',
   run: '/runs',
   secret: '/secrets',

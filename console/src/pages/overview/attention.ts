@@ -24,7 +24,7 @@ export function needsOf({ agents, off, drift, secrets_expiring }: Overview, now:
     {
       ...{ id: 'apply_failed', tone: 'bad', count: off.apply_failed, action: 'See why' },
       title: counted(off.apply_failed, 'agent whose last apply failed', 'agents whose last apply failed'),
-      ...{ to: '/reconcile', search: { reason: 'apply_failed' } },
+      ...{ to: '/out-of-sync', search: { reason: 'apply_failed' } },
     },
     {
       ...{ id: 'lost', tone: 'bad', count: agents.lost, action: 'See which' },
@@ -49,12 +49,12 @@ export function needsOf({ agents, off, drift, secrets_expiring }: Overview, now:
     {
       ...{ id: 'drifted', tone: 'warn', count: off.drifted, action: 'Repair' },
       title: counted(off.drifted, 'agent has drifted', 'agents have drifted'),
-      ...{ to: '/reconcile', search: { reason: 'drifted' } },
+      ...{ to: '/out-of-sync', search: { reason: 'drifted' } },
     },
     {
       ...{ id: 'drift_failed', tone: 'warn', count: drift.failed, action: 'See why' },
       title: counted(drift.failed, 'agent could not be checked', 'agents could not be checked'),
-      ...{ to: '/reconcile', search: { reason: 'drift_failed' } },
+      ...{ to: '/out-of-sync', search: { reason: 'drift_failed' } },
     },
     {
       ...{ id: 'expiring', tone: 'warn', count: soon.length, action: 'Renew' },

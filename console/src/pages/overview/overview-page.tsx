@@ -2,23 +2,28 @@ import type { Overview } from '@muster/protocol/http';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ChevronRight, ShieldCheck } from 'lucide-react';
+import { lazy, Suspense } from 'react';
 import { assignmentsQuery } from '../../api/assignments.ts';
+import { loadCode } from '../../api/live/load-code.ts';
 import { useLiveState } from '../../api/live/use-live-state.ts';
 import { modulesQuery } from '../../api/modules/modules.ts';
 import { overviewQuery } from '../../api/overview.ts';
 import { runsQuery } from '../../api/runs.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
-import { Badge, Dot } from '../../parts/badge.tsx';
+import { Dot } from '../../parts/badge.tsx';
 import { countedText, countText } from '../../parts/count.ts';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time, useNow } from '../../parts/time.tsx';
+import { KindBadge } from '../../parts/work-status.tsx';
 import { agentCount, agentShares, driftShares, type Need, needsOf } from './attention.ts';
-import { FirstSteps } from './first-steps.tsx';
 import { RecentEvents } from './recent-events.tsx';
 import { Shares } from './shares.tsx';
+
+// Only new fleets need them.
+const FirstSteps = lazy(() => loadCode(async () => ({ default: (await import('./first-steps.tsx')).FirstSteps })));
 
 export function OverviewPage() {
   const query = useQuery(overviewQuery);
@@ -64,13 +69,15 @@ export function OverviewPage() {
       <div className="grid items-start gap-4 xl:grid-cols-[3fr_2fr]">
         <div className="min-w-0 space-y-4">
           {isNew && (
-            <FirstSteps
-              isAdmin={isAdmin}
-              pending={agents.pending}
-              approved={agents.approved}
-              modules={modules?.length ?? 0}
-              assignments={assignments?.length ?? 0}
-            />
+            <Suspense>
+              <FirstSteps
+                isAdmin={isAdmin}
+                pending={agents.pending}
+                approved={agents.approved}
+                modules={modules?.length ?? 0}
+                assignments={assignments?.length ?? 0}
+              />
+            </Suspense>
           )}
           {(needs.length > 0 || !isNew) && <Attention needs={needs} />}
           {agentCount(overview) > 0 && <Fleet overview={overview} />}
@@ -101,8 +108,8 @@ function Fleet({ overview }: { readonly overview: Overview }) {
               id === 'unchecked'
                 ? { to: '/agents' }
                 : id === 'accepted'
-                  ? { to: '/reconcile', search: { accepted: 'yes' } }
-                  : { to: '/drift', search: { status: id } }
+                  ? { to: '/out-of-sync', search: { tab: 'accepted' } }
+                  : { to: '/out-of-sync', search: { tab: 'checks', status: id } }
             }
           />
         )}
@@ -170,7 +177,7 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
                 className="flex min-h-11 items-center gap-3 px-4 py-2 text-sm hover:bg-hover"
               >
                 <Dot tone="info" live />
-                <Badge>{kind}</Badge>
+                <KindBadge kind={kind} />
                 <span className="flex min-w-0 flex-1 font-medium">
                   <Line text={assignment ?? 'selected agents'} />
                 </span>

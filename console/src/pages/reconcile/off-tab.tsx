@@ -52,8 +52,8 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
     setChosen(next);
   };
   return (
-    <div className="rounded-lg border bg-surface">
-      <div className="flex flex-wrap items-center gap-2 border-b p-2.5">
+    <div className="space-y-2.5">
+      <div className="flex flex-wrap items-center gap-2">
         <FilterFields filters={filters} instant={false} />
         {clear !== undefined && (
           <Button look="quiet" onClick={clear}>
@@ -62,21 +62,23 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
         )}
         {picked.length > 0 && <PickedActions picked={picked} onDialog={setDialog} />}
       </div>
-      {query.isPending ? (
-        <SkeletonRows />
-      ) : query.isError ? (
-        <Failure error={query.error} retry={() => void query.refetch()} />
-      ) : agents.length > 0 ? (
-        <OffList {...{ agents, chosen }} onChoose={choose} onDialog={setDialog} />
-      ) : clear !== undefined ? (
-        <Empty title="No matching agents" action={<Button onClick={clear}>Clear filters</Button>} />
-      ) : shows === 'accepted' ? (
-        <Empty title="No accepted drift">Drift that you accept with a reason is listed here.</Empty>
-      ) : (
-        <Empty title="Everything is in sync" icon={<ShieldCheck className="size-9 text-good" strokeWidth={1.4} />}>
-          No machine has drifted, and nothing remains to be applied. New drift appears here automatically.
-        </Empty>
-      )}
+      <div className="overflow-hidden rounded-lg border bg-surface">
+        {query.isPending ? (
+          <SkeletonRows />
+        ) : query.isError ? (
+          <Failure error={query.error} retry={() => void query.refetch()} />
+        ) : agents.length > 0 ? (
+          <OffList {...{ agents, chosen }} onChoose={choose} onDialog={setDialog} />
+        ) : clear !== undefined ? (
+          <Empty title="No matching agents" action={<Button onClick={clear}>Clear filters</Button>} />
+        ) : shows === 'accepted' ? (
+          <Empty title="No accepted drift">Drift that you accept with a reason is listed here.</Empty>
+        ) : (
+          <Empty title="Everything is in sync" icon={<ShieldCheck className="size-9 text-good" strokeWidth={1.4} />}>
+            No machine has drifted, and nothing remains to be applied. New drift appears here automatically.
+          </Empty>
+        )}
+      </div>
       {dialog?.kind === 'repair' && <RepairDialog agents={dialog.agents} onClose={() => setDialog(null)} />}
       {dialog?.kind === 'accept' && (
         <AcceptDialog

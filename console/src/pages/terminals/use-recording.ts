@@ -8,7 +8,7 @@ import { Screen } from '../../terminal/screen.ts';
 const readBatchBytes = 128 * 1024;
 const maxBusyMs = 25;
 const progressMs = 100;
-const fontSizes = { min: 9, max: 16 };
+const fontSizes = { min: 11, max: 16 };
 /** Character width, as a fraction of the font size. */
 const characterWidth = 0.605;
 
