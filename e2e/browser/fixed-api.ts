@@ -19,6 +19,7 @@ import {
   listSecrets,
   type Notification,
   type Operation,
+  planAgent,
   type Route,
   type Run,
   routes,
@@ -193,8 +194,9 @@ function moved(value: unknown, by: number): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, moved(each, by)]));
 }
 
+/** The reads, and plans, which change nothing. */
 const reads = routes
-  .filter(({ method, media }) => method === 'GET' && media === undefined)
+  .filter(({ method, media, id }) => (method === 'GET' || id === planAgent.id) && media === undefined)
   // Paths without parameters come first, so that they are not read as the name of something.
   .toSorted((one, other) => one.path.split('{').length - other.path.split('{').length)
   .map((route) => ({ route, pattern: new RegExp(`^${apiPrefix}${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }));
@@ -209,7 +211,7 @@ export async function fixApi(page: Page): Promise<void> {
   await page.route(`**${apiPrefix}/**`, async (intercepted) => {
     const request = intercepted.request();
     const { pathname } = new URL(request.url());
-    const found = request.method() === 'GET' ? reads.find(({ pattern }) => pattern.test(pathname)) : undefined;
+    const found = reads.find(({ route, pattern }) => route.method === request.method() && pattern.test(pathname));
     if (found === undefined || isReal(found.route.id, pathname)) return intercepted.continue();
     const answer = Object.hasOwn(answers, found.route.id) ? answers[found.route.id] : found.route.example.answer;
     await intercepted.fulfill({ json: moved(answer, Math.floor(Date.now() / 1000) - now) });

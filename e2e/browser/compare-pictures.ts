@@ -1,0 +1,49 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pixelmatch from 'pixelmatch';
+import { PNG } from 'pngjs';
+import { root } from '../../tools/suite/cli.ts';
+
+/** Folder of the approved pictures. */
+const approved = join(import.meta.dirname, 'approved');
+/** Folder of the pictures that differ. */
+const differing = join(root, '.cache/picture-differences');
+
+/**
+ * Maximum number of differing pixels. Text may be smoothed differently in a few places; a button that moves by a pixel
+ * changes more.
+ */
+export const maxDifferingPixels = 60;
+
+/** Returns the number of pixels that differ, and a picture that marks them. Pictures of different sizes differ wholly. */
+export function differenceOf(one: Buffer, other: Buffer): { readonly pixels: number; readonly picture: Buffer | null } {
+  const [a, b] = [PNG.sync.read(one), PNG.sync.read(other)];
+  if (a.width !== b.width || a.height !== b.height) return { pixels: b.width * b.height, picture: null };
+  const marked = new PNG({ width: a.width, height: a.height });
+  const pixels = pixelmatch(a.data, b.data, marked.data, a.width, a.height, { threshold: 0.15 });
+  return { pixels, picture: PNG.sync.write(marked) };
+}
+
+/** Whether new pictures replace the approved ones: `npm run console:approve`. */
+const approves = process.env.MUSTER_APPROVE_PICTURES !== undefined;
+
+/**
+ * Compares a picture with the approved one.
+ * @returns what differs, with the folder of both pictures; null if nothing does
+ */
+export function faultOf(name: string, picture: Buffer): string | null {
+  const file = join(approved, `${name}.png`);
+  if (approves) {
+    mkdirSync(approved, { recursive: true });
+    // Smaller than the picture of the browser: filters do not help with flat areas.
+    const options = { colorType: 2, filterType: 0, deflateLevel: 9, deflateStrategy: 0 } as const;
+    writeFileSync(file, PNG.sync.write(PNG.sync.read(picture), options));
+    return null;
+  }
+  const { pixels, picture: marked } = differenceOf(readFileSync(file), picture);
+  if (pixels <= maxDifferingPixels) return null;
+  mkdirSync(differing, { recursive: true });
+  writeFileSync(join(differing, `${name}.png`), picture);
+  if (marked !== null) writeFileSync(join(differing, `${name}.difference.png`), marked);
+  return `${name}: ${pixels} pixels differ; see ${differing}. If this is how it should look: npm run console:approve`;
+}
