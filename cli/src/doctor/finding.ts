@@ -1,3 +1,4 @@
+import { bytesText } from '../../../client/src/byte-text.ts';
 /** The result of a check. */
 export interface Finding {
   area: 'here' | 'orchestrator' | 'fleet' | 'machine';
@@ -84,7 +85,7 @@ export interface Disk {
 export function judgeDisk(area: Area, { path, size, free }: Disk): Finding {
   const { ok, warning, problem } = findingsOf(area);
   const mib = Math.floor(free / 1024 ** 2);
-  const message = `${mib} MiB of ${Math.floor(size / 1024 ** 2)} MiB are free on the disk of ${path}`;
+  const message = `${bytesText(free)} of ${bytesText(size)} are free on the disk of ${path}`;
   const remedy = `To see what uses the space: du -xh ${path} | sort -h | tail`;
   const why = 'On a full disk, all writes fail, including those of other programs.';
   if (mib < 64) return problem('disk', message, why, remedy);

@@ -10,6 +10,7 @@ import { isTrusted, judgeFleet, judgeReach } from '../../doctor/orchestrator.ts'
 import { type Exit, exits, usageError } from '../../exit.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { counted } from '../../text/style.ts';
+import { wrapWords } from '../../text/width.ts';
 import { unreachable } from '../../transport/client.ts';
 import { explain } from '../../transport/explain.ts';
 
@@ -94,23 +95,26 @@ async function askOrchestrator(context: Context, options: Options, findings: Fin
 }
 
 const headings: Readonly<Record<Finding['area'], string>> = {
-  here: 'Here',
-  orchestrator: 'The orchestrator',
-  fleet: 'Its agents',
+  here: 'Your files',
+  orchestrator: 'Orchestrator',
+  fleet: 'Agents',
   machine: 'This machine',
 };
 
 function show({ out }: Context, findings: readonly Finding[], problems: number): void {
-  const { color } = out.style;
+  const { color, width } = out.style;
+  const margin = ' '.repeat(11);
+  const wrapped = (text: string) =>
+    width === null ? text : wrapWords(text, width - margin.length, '').replaceAll('\n', `\n${margin}`);
   const marks = { ok: color.green('ok     '), warning: color.yellow('warning'), problem: color.red('problem') };
   for (const [area, heading] of Object.entries(headings)) {
     const inside = findings.filter((finding) => finding.area === area);
     if (inside.length === 0) continue;
     out.print(color.bold(heading));
     for (const { verdict, what, why, remedy } of inside) {
-      out.print(`  ${marks[verdict]}  ${sanitiseLine(what)}`);
-      if (why !== null) out.print(color.dim(`           ${sanitiseLine(why)}`));
-      if (remedy !== null) out.print(`           ${color.cyan('hint:')} ${sanitiseLine(remedy)}`);
+      out.print(`  ${marks[verdict]}  ${wrapped(sanitiseLine(what))}`);
+      if (why !== null) out.print(color.dim(`${margin}${wrapped(sanitiseLine(why))}`));
+      if (remedy !== null) out.print(`${margin}${wrapped(`${color.cyan('hint:')} ${sanitiseLine(remedy)}`)}`);
     }
   }
   const warnings = findings.filter(({ verdict }) => verdict === 'warning').length;
