@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { agentVerbs, withNoun, withVerb } from './aliases.ts';
+import { agentVerbs, withNoun, withoutNoun, withVerb } from './aliases.ts';
 import { describeProgram, launched } from './program/program.ts';
 
 const program = await describeProgram();
@@ -67,4 +67,14 @@ test('every noun that lists, creates, or removes accepts the other words for it'
 
 test('help shows no aliases', () => {
   expect(noun('agents').helpInformation()).not.toMatch(/\bls\b|\brm\b|enrol\b|\|/);
+});
+
+test('suggests only existing commands for a subcommand without its noun', () => {
+  for (const words of Object.values(withoutNoun)) {
+    const [name = '', verb] = words.split(' ');
+    expect(
+      noun(name).commands.map((command) => command.name()),
+      words,
+    ).toContain(verb);
+  }
 });

@@ -53,6 +53,21 @@ export const otherVerbs: Readonly<Record<string, readonly string[]>> = {
   enroll: ['enrol'],
 };
 
+/** Commands to suggest for a subcommand that was typed without its noun. */
+export const withoutNoun: Readonly<Record<string, string>> = {
+  approve: 'agents approve',
+  check: 'modules check',
+  enroll: 'agents enroll',
+  list: 'agents list',
+  ls: 'agents list',
+  open: 'terminal open',
+  reject: 'agents reject',
+  replay: 'terminal replay',
+  upload: 'modules upload',
+  validate: 'modules validate',
+  whoami: 'operator whoami',
+};
+
 /**
  * Subcommands of `muster agents`, which `muster agent` accepts too. All other words after `muster agent` belong to the
  * program that runs an agent. cli/bin/muster and packaging/executable/roles.ts have the same list.

@@ -152,6 +152,7 @@ test.each([
   [['agnets'], "unknown command 'agnets'", 'Did you mean `muster agents`?'],
   [['audit', 'retention', 'st'], "unknown command 'st'", 'Did you mean `muster audit retention set`?'],
   [['agents', 'zzzzzzzz'], "unknown command 'zzzzzzzz'", 'Run `muster agents --help`.'],
+  [['upload', 'x.yml'], "unknown command 'upload'", 'Did you mean `muster modules upload`?'],
   [['plan', '--exitcode'], "unknown option '--exitcode'", 'Did you mean --exit-code?'],
   [['metrics', 'show'], "missing required argument 'agent'", 'Run `muster metrics show --help`.'],
 ])('muster %j fails with one error and one hint', async (args, message, hint) => {

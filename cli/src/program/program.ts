@@ -1,7 +1,7 @@
 import { executable } from '@muster/protocol/executable';
 import { Command, CommanderError, Option } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { operandAt, otherVerbs, withNoun, withVerb } from '../aliases.ts';
+import { operandAt, otherVerbs, withNoun, withoutNoun, withVerb } from '../aliases.ts';
 import type { Context } from '../context/context.ts';
 import type { Act, Register } from '../context/verb.ts';
 import { capital, inBrief, wrapProse } from './help-text.ts';
@@ -456,20 +456,20 @@ async function printUsageError(
     if (below === undefined) break;
     command = below;
   }
-  const [said = '', option] = error.message.replace(/^error: /, '').split('\n');
-  const [, unknown] = /^unknown command '(.*)'$/s.exec(said) ?? [];
-  const near =
-    unknown === undefined
-      ? null
-      : nearest(
-          unknown,
-          command.commands.map((each) => each.name()),
-        );
+  const [said = '', suggestion] = error.message.replace(/^error: /, '').split('\n');
   const message = error.code === 'commander.help' ? 'the command is missing' : said;
-  const hint =
-    near === null
-      ? (option?.replace(/^\((.*)\)$/, '$1') ?? `Run \`${wordsOf(command)} --help\`.`)
-      : `Did you mean \`${wordsOf(command)} ${near}\`?`;
+  const [, unknown] = /^unknown command '(.*)'$/s.exec(said) ?? [];
+  let hint = suggestion?.replace(/^\((.*)\)$/, '$1') ?? `Run \`${wordsOf(command)} --help\`.`;
+  if (unknown !== undefined) {
+    const elsewhere = command === program && Object.hasOwn(withoutNoun, unknown) ? withoutNoun[unknown] : null;
+    const near =
+      elsewhere ??
+      nearest(
+        unknown,
+        command.commands.map((each) => each.name()),
+      );
+    hint = near === null ? `Run \`${wordsOf(command)} --help\`.` : `Did you mean \`${wordsOf(command)} ${near}\`?`;
+  }
   return await printError(usageError(message, hint), how);
 }
 
