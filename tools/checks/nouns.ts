@@ -32,7 +32,7 @@ export const layers: readonly Layer[] = [
   { folder: queries, nested: true },
   { folder: verbs, nested: true },
   { folder: api, nested: true },
-  { folder: pages, nested: false, others: ['apply', 'links', 'use-leave-guard', 'use-match-hint'] },
+  { folder: pages, nested: false, others: ['apply', 'links', 'use-leave-guard', 'use-match-hint', 'use-stored-draft'] },
 ];
 
 /** Reasons why a noun has no file in a layer, by noun and folder. */

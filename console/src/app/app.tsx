@@ -2,6 +2,7 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import { serverClock } from '../api/client.ts';
+import { clearDrafts } from '../api/drafts/draft-store.ts';
 import { queryClient } from '../api/query-client.ts';
 import { useSession } from '../api/sign-in/use-session.ts';
 import { Toaster } from '../parts/dialog/toast.tsx';
@@ -20,8 +21,11 @@ const preloadDelayMs = 4_000;
 
 /** Shows the sign-in page until an operator signs in. It does not wait for the page's code. */
 export function App() {
-  const { status } = useSession();
+  const state = useSession();
+  const { status } = state;
+  const hasLeft = state.status === 'signed_out' && state.why === 'left';
   useEffect(() => {
+    if (hasLeft) void clearDrafts();
     if (status !== 'live') return;
     const abort = new AbortController();
     const timer = window.setTimeout(() => void preloadPages(abort.signal), preloadDelayMs);
@@ -29,7 +33,7 @@ export function App() {
       window.clearTimeout(timer);
       abort.abort();
     };
-  }, [status]);
+  }, [status, hasLeft]);
   return (
     <QueryClientProvider client={queryClient}>
       {status === 'signed_out' ? <SignInPage /> : <RouterProvider router={router} />}

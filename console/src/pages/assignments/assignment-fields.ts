@@ -19,6 +19,15 @@ export const emptyFields: AssignmentFields = {
   ...{ name: '', description: '', modules: [], selector: '', mode: 'enforce', windowOnly: false, texts: {} },
 };
 
+/** Reports whether a value from the browser's storage has the fields of the form. */
+export const isFields = (value: unknown): value is AssignmentFields =>
+  typeof value === 'object' &&
+  value !== null &&
+  Object.entries(emptyFields).every(([name, empty]) => {
+    const field = (value as Record<string, unknown>)[name];
+    return typeof field === typeof empty && field !== null && Array.isArray(field) === Array.isArray(empty);
+  });
+
 export const fieldsFrom = (assignment: Assignment): AssignmentFields => ({
   name: assignment.name,
   description: assignment.description ?? '',

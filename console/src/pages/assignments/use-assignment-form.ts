@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { createAssignment, updateAssignment } from '../../api/assignments.ts';
 import { useFields } from '../../parts/form/use-fields.ts';
 import { useLeaveGuard } from '../use-leave-guard.tsx';
+import { useStoredDraft } from '../use-stored-draft.ts';
 import {
   type AssignmentFields,
   changesOf,
@@ -11,6 +12,7 @@ import {
   type FieldFaults,
   faultsOf,
   fieldsFrom,
+  isFields,
   newAssignmentOf,
   type Parameters,
 } from './assignment-fields.ts';
@@ -33,7 +35,8 @@ const pickDescription = ({ description }: FieldFaults): FieldFaults =>
  */
 export function useAssignmentForm(base: Assignment | null, onDone: (assignment: Assignment) => void) {
   const [start] = useState(base);
-  const [fields, change] = useFields<AssignmentFields>(() => (base === null ? emptyFields : fieldsFrom(base)));
+  const [initial] = useState(() => (base === null ? emptyFields : fieldsFrom(base)));
+  const [fields, change] = useFields<AssignmentFields>(initial);
   const [submitted, setSubmitted] = useState(false);
   const declared = useParameterFields(fields.modules, start?.parameters ?? noParameters);
   // Omit parameters whose module the operator removed from the list.
@@ -44,6 +47,12 @@ export function useAssignmentForm(base: Assignment | null, onDone: (assignment: 
     start === null
       ? JSON.stringify(fields) !== JSON.stringify(emptyFields)
       : 'faults' in read || changesOf(start, fields, read.parameters) !== null;
+  useStoredDraft({
+    name: start === null ? 'new assignment' : `assignment ${start.name}`,
+    draft: JSON.stringify(fields) === JSON.stringify(initial) ? null : fields,
+    isDraft: isFields,
+    restore: change,
+  });
   const { guard, allow } = useLeaveGuard(changed, 'Your changes are not saved.', true);
   const save = useMutation({
     mutationFn: async (parameters: Parameters) => {

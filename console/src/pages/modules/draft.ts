@@ -35,4 +35,10 @@ export const fastForward = (draft: Draft, latest: Stored | null): Draft =>
 /** Bases the draft on the stored revision and keeps its text. */
 export const rebase = (draft: Draft, latest: Stored): Draft => ({ base: latest, text: draft.text });
 
+/** Reports whether a value from the browser's storage is a draft of a stored module. */
+export function isDraft(value: unknown): value is Draft {
+  const { base, text } = (value ?? {}) as Partial<Draft>;
+  return typeof text === 'string' && typeof base?.content === 'string' && typeof base.revision === 'number';
+}
+
 export const draftOf = (latest: Stored): Draft => ({ base: latest, text: latest.content });

@@ -8,6 +8,7 @@ import { notify } from '../../parts/dialog/toast.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { useLeaveGuard } from '../use-leave-guard.tsx';
+import { useStoredDraft } from '../use-stored-draft.ts';
 import { ModuleEditor, useModuleCheck } from './module-editor.tsx';
 import { SaveDialog } from './save-dialog.tsx';
 import { starters } from './starters.ts';
@@ -22,6 +23,7 @@ export function NewModulePage() {
   const taken = name !== null && (modules.data?.some((module) => module.name === name) ?? false);
   const unsaved = text.trim() !== '' && !starters.some(({ content }) => content === text);
   const { guard, allow } = useLeaveGuard(unsaved, 'Your module is not saved.');
+  useStoredDraft({ name: 'new module', draft: unsaved ? text : null, isDraft: isText, restore: setText });
   const dialog = useSaveDialog(
     text.trim() === ''
       ? 'Enter a module first, or start from an example.'
@@ -85,6 +87,8 @@ export function NewModulePage() {
     </Page>
   );
 }
+
+const isText = (value: unknown): value is string => typeof value === 'string';
 
 /** Examples to load into the editor. Disabled while the editor contains changes. */
 function Starters({

@@ -1,16 +1,20 @@
 import { useState } from 'react';
-import { type Draft, draftOf, draftStatus, fastForward, rebase, type Stored } from './draft.ts';
+import { useStoredDraft } from '../use-stored-draft.ts';
+import { type Draft, draftOf, draftStatus, fastForward, isDraft, rebase, type Stored } from './draft.ts';
 
-/** Returns a stored module's draft. Follows newer revisions as long as no changes are lost. */
+/**
+ * Returns a stored module's draft, which survives a reload. Follows newer revisions as long as no changes are lost.
+ */
 export function useModuleDraft(latest: Stored) {
   const [stored, setDraft] = useState<Draft>(() => draftOf(latest));
   const draft = fastForward(stored, latest);
   if (draft !== stored) setDraft(draft);
   const status = draftStatus(draft, latest);
+  const isEdited = status === 'edited' || status === 'conflict';
+  useStoredDraft({ name: `module ${latest.name}`, draft: isEdited ? draft : null, isDraft, restore: setDraft });
   return {
-    draft,
+    ...{ draft, isEdited },
     hasConflict: status === 'conflict',
-    isEdited: status === 'edited' || status === 'conflict',
     edit: (text: string) => setDraft((before) => ({ ...before, text })),
     /** Replaces the draft with a stored revision. */
     reset: (to: Stored) => setDraft(draftOf(to)),
