@@ -14,7 +14,8 @@ export function Tabs<T extends string>({
   readonly tabs: readonly { readonly value: T; readonly label: ReactNode; readonly content: () => ReactNode }[];
 }) {
   return (
-    <Radix.Root value={value} onValueChange={(next) => onChange(next as T)}>
+    // With automatic activation, a tab that gets the focus back after a dialog would be selected again.
+    <Radix.Root activationMode="manual" value={value} onValueChange={(next) => onChange(next as T)}>
       <Radix.List aria-label={label} className="mb-4 flex gap-1 overflow-x-auto border-b">
         {tabs.map((tab) => (
           <Radix.Trigger
