@@ -18,3 +18,13 @@ describe.each([
     expect(stdout).toMatch(says);
   });
 });
+
+test.each(['orchestrator', 'orchestrator init', 'agent', 'migrate', 'export', 'import', 'backup', 'restore'])(
+  'the help of muster %s fits 80 columns, and describes each option with a capital',
+  (words) => {
+    const { stdout } = spawnSync(muster, [...words.split(' '), '--help'], { encoding: 'utf8' });
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    for (const line of lines.filter((each) => /^ {2}-/.test(each))) expect(line).toMatch(/^ {2}\S.* {2,}\p{Lu}/u);
+  },
+);

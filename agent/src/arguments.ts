@@ -2,45 +2,60 @@ import { parseArgs } from 'node:util';
 import { keyStatementLimits } from '@muster/protocol/wire';
 import type { LogFormat } from './log.ts';
 
-export const help = `Usage: muster agent [options] [connect HOST:PORT [--orchestrator-key HEX] [--token T]]
-       muster agent rotate-key [--at-once | --former-good-for TIME] [--json] [--data-dir D]
+export const help = `Usage: muster agent [options]
+       muster agent connect HOST:PORT [options]
+       muster agent rotate-key [options]
 
-Keeps this machine in the state that its orchestrator declares. The first "connect" saves the
-address; later starts need no arguments.
+Keeps this machine in the state that its orchestrator declares. The first
+"connect" saves the address; later starts need no arguments.
 
-Without a saved address, it listens on UDP port 4747 for the announcement of an orchestrator
-(muster discover), trusts the first one, and waits for approval. To prevent that, set
-"discovery: { enabled: false }" in its configuration.
-
-  connect HOST:PORT         the orchestrator's port for agents, usually 4747
-  --orchestrator-key HEX    its public key, 64 hex digits; without it, the first key seen is trusted
-  --token T                 enrollment token, from "muster agents enroll"; - reads it from standard input.
-                            Prefer the variable MUSTER_TOKEN, because other users can see arguments
-  --save                    only save these settings for the service that runs the agent
-
-  rotate-key                create a new key for this agent, signed by the former one; the agent keeps its identity.
-                            Waits until the orchestrator has accepted it. Exit codes: 0: in force; 1: refused, nothing
-                            has changed; 5: waiting for the agent to run or to connect
-  --at-once                 the previous key and all keys before it become invalid once the new key is in force
-  --former-good-for TIME    how long the previous key stays valid, such as 90m, 24h, or 7d; at most 30d (default 24h)
-  --json                    print the result as JSON
-
-  --config FILE             YAML with remote_terminal, metrics, discovery; read again when it changes
-  --data-dir D              the agent's key, journal, and snapshots (default /var/lib/muster-agent)
-  --hostname H              name to report to the orchestrator (default: this machine's)
-  --facts-dir D             YAML files and programs that add attributes (default facts.d in the data directory)
-  --log-format json|text    (default text)
-  --log-level LEVEL         debug, info, warn, or error (default info)
-  --check-config FILE       print the faults of a configuration file and exit (2: it has faults)
-  --print-schema            print its JSON Schema, for editors
-  -h, --help                print this text
-  --version                 print the version
+Without a saved address, it listens on UDP port 4747 for the announcement of an
+orchestrator (muster discover), trusts the first one, and waits for approval. To
+prevent that, set "discovery: { enabled: false }" in its configuration.
 
 To manage agents from an operator's machine: muster agents --help
 
+Commands:
+  connect HOST:PORT       Connect to the orchestrator's port for agents (4747)
+  rotate-key              Replace the key of this agent; its identity stays
+
+Options of connect:
+  --orchestrator-key HEX  Its public key; without it, the first key is trusted
+  --token T               Enrollment token; - reads it from standard input
+  --save                  Only save these settings for the service
+
+Prefer the variable MUSTER_TOKEN to --token, because other users can see
+arguments. "muster agents enroll" prints the token.
+
+Options of rotate-key:
+  --at-once               Make all former keys invalid with the new one
+  --former-good-for TIME  Validity of the former key, such as 24h; at most 30d
+  --json                  Print the result as JSON
+
+It waits until the orchestrator has accepted the key. The former key stays valid
+for 24h by default. Exit codes: 0: in force; 1: refused, nothing has changed;
+5: waiting for the agent to run or to connect.
+
+Options:
+  --config FILE           YAML file; read again when it changes
+  --data-dir D            Key, journal, and snapshots (/var/lib/muster-agent)
+  --hostname H            Name to report (default: this machine's)
+  --facts-dir D           Files and programs that add attributes
+  --log-format FORMAT     Format of the log: text (default) or json
+  --log-level LEVEL       Level of the log: debug, info, warn, or error
+  --check-config FILE     Print the faults of a configuration file and exit
+  --print-schema          Print its JSON Schema, for editors
+  -h, --help              Print this text
+  --version               Print the version
+
+The configuration has remote_terminal, metrics, and discovery. --check-config
+exits with 2 if the file has faults. Facts are in facts.d of the data directory
+by default.
+
 Examples:
-  MUSTER_TOKEN=mt_… muster agent connect muster.example:4747 --orchestrator-key 3f…c1
-  muster agent rotate-key --at-once
+  $ MUSTER_TOKEN=mt_… muster agent connect muster.example:4747 \\
+      --orchestrator-key 3f…c1
+  $ muster agent rotate-key --at-once
 `;
 
 export interface AgentArguments {

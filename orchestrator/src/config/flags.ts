@@ -27,29 +27,34 @@ const flags = {
 export const usage = `Usage: muster orchestrator [options]
 
 Runs the orchestrator: the API for operators and the port that agents dial.
-Where it is installed as a service, "muster orchestrator init" makes you its first admin.
+Where it is installed as a service, "muster orchestrator init" makes you its
+first admin.
 
-  --config FILE               YAML file with the settings in docs/operations.md
-  --data-dir DIR              directory of the keys and the database
-  --api-host HOST             address of the API (127.0.0.1)
-  --api-port PORT             port of the API (4748; 0 picks a free one)
-  --agent-host HOST           address of the agents' port (all)
-  --agent-port PORT           port of the agents (4747; 0 picks a free one)
-  --advertised-host HOST      name or address at which agents and operators reach it
-  --bootstrap-key HEX         public key of the first admin (see: muster operator init)
-  --bootstrap-username NAME   name of the first admin; both are ignored once an operator exists
-  --no-tls                    plain HTTP for the API, behind a proxy that speaks TLS
-  --tls-cert FILE --tls-key FILE   certificate of the API instead of a generated one
-  --database-url-file FILE    file with the URL of a PostgreSQL database to use instead of SQLite
-  --database-url URL          the URL itself; other users see its password in the list of processes
-  --log-format text|json      json: only JSON lines on stdout
-  --log-level debug|info|warn|error
-  --check-config FILE         print the faults of a configuration file and exit (2: it has faults)
-  --print-schema              print its JSON Schema, for editors
+  --config FILE              YAML file with the settings in docs/operations.md
+  --data-dir DIR             Directory of the keys and the database
+  --api-host HOST            Address of the API (127.0.0.1)
+  --api-port PORT            Port of the API (4748; 0 picks a free one)
+  --agent-host HOST          Address of the agents' port (all)
+  --agent-port PORT          Port of the agents (4747; 0 picks a free one)
+  --advertised-host HOST     Name or address that agents and operators use
+  --bootstrap-key HEX        Public key of the first admin; ignored later
+  --bootstrap-username NAME  Name of the first admin; ignored later
+  --no-tls                   Plain HTTP for the API, behind a TLS proxy
+  --tls-cert FILE            Certificate of the API; a generated one by default
+  --tls-key FILE             Its private key
+  --database-url-file FILE   File with the URL of a PostgreSQL database
+  --database-url URL         The URL itself; process lists show its password
+  --log-format FORMAT        Format of the log: text or json
+  --log-level LEVEL          Level of the log: debug, info, warn, or error
+  --check-config FILE        Print the faults of a configuration file and exit
+  --print-schema             Print its JSON Schema, for editors
 
-Every option is also a variable: MUSTER_API_PORT, MUSTER_DATA_DIR, MUSTER_DRIFT_INTERVAL …
+Every option is also a variable: MUSTER_API_PORT, MUSTER_DATA_DIR, …
+--check-config exits with 2 if the file has faults.
 
-Example: muster orchestrator --data-dir ./data --bootstrap-key 3f…9a --bootstrap-username ada
+Example:
+  $ muster orchestrator --data-dir ./data --bootstrap-key 3f…9a \\
+      --bootstrap-username ada
 `;
 
 /** Parses the options. @throws ConfigError if an option is unknown, with a suggestion */

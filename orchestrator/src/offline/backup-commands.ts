@@ -16,10 +16,10 @@ import { restoreBackup } from './restore.ts';
 
 /** The commands `muster backup`, `muster backup verify`, and `muster restore`. */
 
-const locationOptions = `  --data-dir DIR              the orchestrator's data directory
-  --config FILE               its configuration, which is part of the backup
-  --database-url-file FILE    file with the URL of a PostgreSQL database
-  --json                      print the result as JSON
+const locationOptions = `  --data-dir DIR             Data directory of the orchestrator
+  --config FILE              Its configuration, which the backup contains
+  --database-url-file FILE   File with the URL of a PostgreSQL database
+  --json                     Print the result as JSON
 `;
 
 const openerOptions = {
@@ -77,23 +77,26 @@ const backup: OfflineCommand = {
   usage: `Usage: muster backup [options] FILE
        muster backup verify [options] FILE
 
-Backs up a whole orchestrator to a file, or to standard output for \`-\`: the database, its identity, secrets keys,
-certificates, the configuration file, terminal transcripts, and metrics, all as of one moment. The orchestrator may
-keep running. Sign-in sessions are not included. If FILE is a directory, the backup is named after the current time.
+Backs up a whole orchestrator to a file, or to standard output for \`-\`: the
+database, its identity, secrets keys, certificates, the configuration file,
+terminal transcripts, and metrics, all as of one moment. The orchestrator may
+keep running. Sign-in sessions are not included. If FILE is a directory, the
+backup is named after the current time.
 
-The file is verified before it gets its final name. Anyone who can read an unencrypted backup has every secret and
-can impersonate the orchestrator: encrypt backups that leave the machine.
+The file is verified before it gets its final name. Anyone who can read an
+unencrypted backup has every secret and can impersonate the orchestrator:
+encrypt backups that leave the machine.
 
-${locationOptions}  --encrypt                   ask for a passphrase
-  --passphrase-file FILE      its first line is the passphrase; or MUSTER_BACKUP_PASSPHRASE
-  --recipient age1…           encrypt for this age recipient (see age-keygen); may be repeated
-  --identity FILE             for \`verify\`: file with the age identity that decrypts it
-  --without PART              leave out metrics or transcripts; may be repeated
-  --keep N                    in a directory: remove all but the newest N backups after this one is verified
+${locationOptions}  --encrypt                  Ask for a passphrase
+  --passphrase-file FILE     Passphrase; or MUSTER_BACKUP_PASSPHRASE
+  --recipient age1…          Encrypt for this age recipient; may be repeated
+  --identity FILE            To verify: file with the age identity
+  --without PART             Leave out metrics or transcripts; may be repeated
+  --keep N                   In a directory: keep only the newest N backups
 
 Examples:
   $ muster backup --data-dir /var/lib/muster-orchestrator muster.backup
-  $ muster backup --config /etc/muster/orchestrator.yml --recipient age1… - | ssh vault 'cat > muster.backup'
+  $ muster backup --data-dir ./data --recipient age1… - > muster.backup
   $ muster backup verify --passphrase-file ./passphrase muster.backup
 `,
   run: async (config, dataDir, [named = ''], terminal) => {
@@ -153,17 +156,20 @@ const restore: OfflineCommand = {
   options: { ...openerOptions, force: { type: 'boolean' } },
   usage: `Usage: muster restore [options] FILE
 
-Restores a backup from a file, or from standard input for \`-\`, into an empty data directory and, with PostgreSQL, an empty
-database. The kind of database may differ from that of the backup. Either everything is restored, or nothing. Stop the
-orchestrator first. The configuration from the backup is stored separately and does not take effect.
+Restores a backup from a file, or from standard input for \`-\`, into an empty
+data directory and, with PostgreSQL, an empty database. The kind of database may
+differ from that of the backup. Either everything is restored, or nothing. Stop
+the orchestrator first. The configuration from the backup is stored separately
+and does not take effect.
 
-After the start, agents reconnect on their own. Operators must sign in again, and enrollment tokens are revoked, because
-some may have been used since. Operations that were open at the time of the backup become \`interrupted\`. Operators,
-agents, and secrets that were removed after the backup exist again.
+After the start, agents reconnect on their own. Operators must sign in again,
+and enrollment tokens are revoked, because some may have been used since.
+Operations that were open at the time of the backup become \`interrupted\`.
+Operators, agents, and secrets that were removed after the backup exist again.
 
-${locationOptions}  --force                     move existing data aside and keep it
-  --passphrase-file FILE      its first line is the passphrase; or MUSTER_BACKUP_PASSPHRASE, or a prompt
-  --identity FILE             file with the AGE-SECRET-KEY-1… that decrypts it
+${locationOptions}  --force                    Move existing data aside and keep it
+  --passphrase-file FILE     Passphrase; or MUSTER_BACKUP_PASSPHRASE
+  --identity FILE            File with the AGE-SECRET-KEY-1… that decrypts it
 
 Examples:
   $ muster restore --data-dir /var/lib/muster-orchestrator muster.backup

@@ -16,11 +16,11 @@ import { replaceable } from './replaceable.ts';
 
 /** Commands for a database that no orchestrator is using: `migrate`, `export`, and `import`. */
 
-const databaseOptions = `  --data-dir DIR              directory of the SQLite database
-  --database-url-file FILE    file with the URL of a PostgreSQL database instead
-  --database-url URL          the URL itself; process lists show its password
-  --config FILE               the orchestrator's configuration, which names the database
-  --json                      print the result as JSON
+const databaseOptions = `  --data-dir DIR             Directory of the SQLite database
+  --database-url-file FILE   File with the URL of a PostgreSQL database instead
+  --database-url URL         The URL itself; process lists show its password
+  --config FILE              Configuration that names the database
+  --json                     Print the result as JSON
 `;
 
 async function withDatabase<T>(
@@ -46,9 +46,10 @@ const migrate: OfflineCommand = {
   words: [],
   usage: `Usage: muster migrate [options]
 
-Migrates the schema of a database to this release, without starting an orchestrator. A SQLite file with data is copied
-first; back up a PostgreSQL database with pg_dump. Refuses a schema of a newer release, and a database in use by an
-orchestrator. Starting an orchestrator migrates its database, too.
+Migrates the schema of a database to this release, without starting an
+orchestrator. A SQLite file with data is copied first; back up a PostgreSQL
+database with pg_dump. Refuses a schema of a newer release, and a database in
+use by an orchestrator. Starting an orchestrator migrates its database, too.
 
 ${databaseOptions}
 Examples:
@@ -85,14 +86,16 @@ const exporting: OfflineCommand = {
   words: ['FILE'],
   usage: `Usage: muster export [options] FILE
 
-Writes all tables of a database to a file, or to standard output for \`-\`, in a format that every supported database can
-import. Only you can read the file. Not included: terminal transcripts, metrics, and the keys in the data directory, without
-which agents refuse the orchestrator and secrets cannot be decrypted. Refuses a database in use by an orchestrator.
+Writes all tables of a database to a file, or to standard output for \`-\`, in a
+format that every supported database can import. Only you can read the file. Not
+included: terminal transcripts, metrics, and the keys in the data directory,
+without which agents refuse the orchestrator and secrets cannot be decrypted.
+Refuses a database in use by an orchestrator.
 
 ${databaseOptions}
 Examples:
   $ muster export --data-dir /var/lib/muster-orchestrator muster.export
-  $ muster export --data-dir ./data - | muster import --database-url-file ./url -
+  $ muster export --data-dir ./data - | muster import --data-dir ./copy -
 `,
   run: async (config, dataDir, [named = ''], terminal) => {
     const file = named === '-' ? named : await replaceable(named);
@@ -150,9 +153,11 @@ const importing: OfflineCommand = {
   words: ['FILE'],
   usage: `Usage: muster import [options] FILE
 
-Imports an export into an empty database, from a file, or from standard input for \`-\`. Everything is imported or nothing: a
-damaged or truncated export is refused. Before the commit every row is read back, and the number and the digest of each
-table's rows are compared with the export. Then the schema is migrated to this release.
+Imports an export into an empty database, from a file, or from standard input
+for \`-\`. Everything is imported or nothing: a damaged or truncated export is
+refused. Before the commit every row is read back, and the number and the digest
+of each table's rows are compared with the export. Then the schema is migrated
+to this release.
 
 ${databaseOptions}
 Examples:

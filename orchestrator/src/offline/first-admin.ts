@@ -12,19 +12,22 @@ import { type Document, parseDocument } from 'yaml';
  * service. Writes the key to the configuration, restarts the service, and reports the result.
  */
 
-const usage = `Usage: sudo muster orchestrator init --operator-key KEY --username NAME [options]
+const usage = `Usage: sudo muster orchestrator init [options]
 
-Makes you the first admin of the orchestrator that is installed on this machine: writes your public key to its
-configuration and restarts it.
+Makes you the first admin of the orchestrator that is installed on this machine:
+writes your public key to its configuration and restarts it. Requires
+--operator-key and --username.
 
-  --operator-key KEY       your public key, as "muster operator init" prints it
-  --username NAME          your name
-  --advertised-host HOST   name or address at which agents and operators reach it
-  --config FILE            configuration file (/etc/muster/orchestrator.yml)
-  --data-dir DIR           data directory (/var/lib/muster-orchestrator)
-  --service NAME           systemd unit (muster-orchestrator)
+  --operator-key KEY      Your public key, as "muster operator init" prints it
+  --username NAME         Your name
+  --advertised-host HOST  Name or address that agents and operators use
+  --config FILE           Configuration file (/etc/muster/orchestrator.yml)
+  --data-dir DIR          Data directory (/var/lib/muster-orchestrator)
+  --service NAME          Unit of systemd (muster-orchestrator)
 
-Example: sudo muster orchestrator init --username ada --operator-key "$(muster operator init)"
+Example:
+  $ sudo muster orchestrator init --username ada \\
+      --operator-key "$(muster operator init)"
 `;
 
 class UsageError extends Error {}
