@@ -5,7 +5,7 @@ import { reasonWords } from '../../../../client/src/reason-words.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
-import { Line } from '../../parts/text.tsx';
+import { Line, Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { AgentLink } from '../links.tsx';
 import { issuesOf } from './issues.ts';
@@ -14,7 +14,7 @@ import { OffDetails } from './off-details.tsx';
 
 /** Columns of the list: a checkbox, the agent, its worst reason, the resources, the time, and buttons. */
 export const offColumns =
-  'grid grid-cols-[1rem_minmax(0,1fr)_auto] items-start gap-x-3 gap-y-1 px-3 md:grid-cols-[1rem_minmax(8rem,14rem)_7rem_minmax(0,1fr)_4.5rem_9rem]';
+  'grid grid-cols-[1rem_minmax(0,1fr)_auto] gap-x-3 gap-y-1 px-3 md:grid-cols-[1rem_minmax(7rem,11rem)_6rem_minmax(0,1fr)_4rem_8rem]';
 
 /** Number of resources that a row names. */
 const maxIssues = 3;
@@ -45,7 +45,7 @@ export function OffRow({
   const since = first.drift.find(({ accepted }) => accepted === null)?.since ?? first.failed_operation?.finished_at;
   return (
     <li className={classNames(chosen && 'bg-accent-soft/40')}>
-      <div className={classNames(offColumns, 'py-2 text-sm')}>
+      <div className={classNames(offColumns, 'items-start py-2 text-sm')}>
         <input
           type="checkbox"
           aria-label={`Select ${label}`}
@@ -88,7 +88,7 @@ export function OffRow({
         <span className="flex min-h-6 items-center text-muted text-xs max-md:hidden">
           {since !== null && since !== undefined && <Time at={since} />}
         </span>
-        <span className="col-start-2 flex justify-end gap-1.5 max-md:col-span-2 md:col-start-auto">
+        <span className="col-[2/-1] flex justify-end gap-1.5 md:col-auto">
           {agents.some((agent) => acceptable(agent).length > 0) && (
             <Button small look="quiet" onClick={onAccept}>
               Accept…<span className="sr-only"> {label}</span>
@@ -121,10 +121,10 @@ function Issues({ agent }: { readonly agent: OffAgent }) {
   const { issues, more } = issuesOf(agent);
   const hidden = more + Math.max(0, issues.length - maxIssues);
   return (
-    <ul aria-label="Issues" className="col-start-2 min-w-0 max-md:col-span-2 md:col-start-auto">
+    <ul aria-label="Issues" className="col-[2/-1] min-w-0 md:col-auto">
       {issues.slice(0, maxIssues).map(({ text }) => (
-        <li key={text} className="flex min-h-6 min-w-0 items-center font-mono text-xs">
-          <Line text={text} maxLength={300} />
+        <li key={text} className="min-w-0 py-1 font-mono text-xs leading-4">
+          <Text text={text} maxLength={160} />
         </li>
       ))}
       {hidden > 0 && <li className="text-muted text-xs">and {hidden} more</li>}

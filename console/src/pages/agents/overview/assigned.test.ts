@@ -1,6 +1,6 @@
 import { type Assignment, listAssignments, listWindows, type Window } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
-import { assignmentsOf, modulesOf, nextWindow } from './assigned.ts';
+import { assignmentsOf, modulesOf, modulesSince, nextWindow } from './assigned.ts';
 
 const [base] = listAssignments.example.answer as never as [Assignment];
 const [open] = listWindows.example.answer as never as [Window];
@@ -33,4 +33,10 @@ test('finds the maintenance window that ends or begins next for the agent', () =
   expect(nextWindow(agent, all, 100)?.id).toBe('200');
   expect(nextWindow(agent, all, 205)?.id).toBe('200');
   expect(nextWindow(agent, all, 400)).toBeNull();
+});
+
+test('finds modules that were assigned or uploaded after the last apply', () => {
+  const applied = { modules: ['a', 'b'], created_at: 100 };
+  const stored = ['a', 'b', 'c'].map((name, index) => ({ name, uploaded_at: index === 1 ? 101 : 99 }));
+  expect(modulesSince(applied, ['a', 'b', 'c'], stored)).toEqual(['b', 'c']);
 });

@@ -1,4 +1,4 @@
-import type { Agent, Assignment, Window } from '@muster/protocol/http';
+import type { Agent, Assignment, Module, OperationEntry, Window } from '@muster/protocol/http';
 import { isEmpty, matchesSelector, parseSelector } from '@muster/protocol/selector';
 
 type Labels = Pick<Agent, 'tags' | 'attributes'>;
@@ -27,4 +27,17 @@ export function nextWindow(agent: Labels, windows: readonly Window[], now: numbe
     ({ selector, ends_at }) => ends_at > now && (selector === null || matches(selector, agent)),
   );
   return left.toSorted((one, other) => one.starts_at - other.starts_at)[0] ?? null;
+}
+
+/**
+ * Returns the assigned modules that the last apply lacks, in whole or in their newest revision.
+ * @param modules names of the assigned modules
+ */
+export function modulesSince(
+  applied: Pick<OperationEntry, 'modules' | 'created_at'>,
+  modules: readonly string[],
+  stored: readonly Pick<Module, 'name' | 'uploaded_at'>[],
+): readonly string[] {
+  const uploaded = new Map(stored.map(({ name, uploaded_at }) => [name, uploaded_at]));
+  return modules.filter((name) => !applied.modules.includes(name) || (uploaded.get(name) ?? 0) > applied.created_at);
 }

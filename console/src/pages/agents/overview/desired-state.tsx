@@ -4,9 +4,11 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { assignmentsQuery } from '../../../api/assignments.ts';
 import { latestCheckQuery } from '../../../api/drift.ts';
+import { modulesQuery } from '../../../api/modules/modules.ts';
 import { lastApplyQuery } from '../../../api/operations.ts';
 import { windowsQuery } from '../../../api/windows.ts';
 import { Badge, Dot } from '../../../parts/badge.tsx';
+import { countedText } from '../../../parts/count.ts';
 import { Panel } from '../../../parts/panel.tsx';
 import { Failure, SkeletonRows } from '../../../parts/states.tsx';
 import { SummaryLine } from '../../../parts/summary.tsx';
@@ -14,7 +16,7 @@ import { Text } from '../../../parts/text.tsx';
 import { Time, useNow } from '../../../parts/time.tsx';
 import { StatusDot } from '../../../parts/work-status.tsx';
 import { AssignmentLink, ModuleLinks, OperationLink } from '../../links.tsx';
-import { assignmentsOf, modulesOf, nextWindow } from './assigned.ts';
+import { assignmentsOf, modulesOf, modulesSince, nextWindow } from './assigned.ts';
 
 /** The modules that the agent should run, whether it does, and its last apply. */
 export function DesiredState({
@@ -28,6 +30,7 @@ export function DesiredState({
   const assignments = useQuery(assignmentsQuery);
   const lastApply = useQuery(lastApplyQuery(agent.node_id));
   const { data: check } = useQuery(latestCheckQuery(agent.node_id));
+  const { data: stored } = useQuery(modulesQuery);
   const { data: windows } = useQuery(windowsQuery);
   const now = useNow() / 1000;
   const error = assignments.error ?? lastApply.error;
@@ -51,12 +54,13 @@ export function DesiredState({
     );
   const given = assignmentsOf(agent, assignments.data);
   const modules = modulesOf(given);
+  const since = lastApply.data === null ? [] : modulesSince(lastApply.data, modules, stored ?? []);
   const window = windows === undefined ? null : nextWindow(agent, windows, now);
   return (
     <Panel title="Desired state" flush>
       <dl className="divide-y">
         <Row name="Status">
-          <SyncStatus {...{ off, modules }} applied={lastApply.data} />
+          <SyncStatus {...{ off, modules, since }} applied={lastApply.data} />
           {check && (
             <span className="text-muted text-xs">
               <Link to="/drift/$record" params={{ record: check.drift_id }} className="rounded hover:underline">
@@ -125,10 +129,13 @@ function AssignmentEntry({ assignment: { name, mode, window_only } }: { readonly
 function SyncStatus({
   off,
   modules,
+  since,
   applied,
 }: {
   readonly off: OffAgent | null;
   readonly modules: readonly string[];
+  /** Modules that the last apply lacks. */
+  readonly since: readonly string[];
   readonly applied: OperationEntry | null;
 }) {
   if (off !== null && off.reasons.length > 0)
@@ -138,9 +145,8 @@ function SyncStatus({
       </Dot>
     );
   if (applied === null) return <Dot tone="neutral">{modules.length === 0 ? 'nothing assigned' : 'never applied'}</Dot>;
-  const missing = modules.filter((module) => !applied.modules.includes(module)).length;
-  if (missing > 0)
-    return <Dot tone="warn">{missing === 1 ? '1 module' : `${missing} modules`} assigned since the last apply</Dot>;
+  if (since.length > 0)
+    return <Dot tone="warn">{countedText(since.length, 'module')} changed or assigned since the last apply</Dot>;
   return <Dot tone="good">{off === null ? 'in sync' : 'in sync, with accepted drift'}</Dot>;
 }
 

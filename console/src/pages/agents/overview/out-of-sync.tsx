@@ -2,7 +2,7 @@ import type { OffAgent } from '@muster/protocol/http';
 import { Link } from '@tanstack/react-router';
 import { Button, buttonClasses } from '../../../parts/button.tsx';
 import { Callout } from '../../../parts/callout.tsx';
-import { Line } from '../../../parts/text.tsx';
+import { Text } from '../../../parts/text.tsx';
 import { issuesOf } from '../../reconcile/issues.ts';
 import { canRepair } from '../../reconcile/off.ts';
 
@@ -28,8 +28,8 @@ export function OutOfSync({ off, onFix }: { readonly off: OffAgent; readonly onF
     >
       <ul aria-label="Issues">
         {issues.map(({ text }) => (
-          <li key={text} className="flex min-w-0 font-mono text-xs leading-5">
-            <Line text={text} maxLength={300} />
+          <li key={text} className="min-w-0 font-mono text-xs leading-5">
+            <Text text={text} maxLength={300} />
           </li>
         ))}
       </ul>
