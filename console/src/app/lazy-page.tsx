@@ -22,6 +22,8 @@ const partPreloads: readonly (() => Promise<unknown>)[] = [
   () => import('../editor/code-editor.tsx'),
   () => import('../editor/diff-view.tsx'),
   () => import('../charts/metric-charts.tsx'),
+  () => import('../pages/terminals/live-terminal.tsx'),
+  () => import('../pages/terminals/replay-terminal.tsx'),
 ];
 
 /**

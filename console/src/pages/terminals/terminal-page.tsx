@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { useAgentNames } from '../../api/agents.ts';
+import { loadCode } from '../../api/live/load-code.ts';
 import { useOperatorNames } from '../../api/operators.ts';
 import { usePerson } from '../../api/sign-in/use-session.ts';
 import { openTerminal, type TerminalAddress, terminalQuery } from '../../api/terminals/terminals.ts';
@@ -11,7 +12,7 @@ import { Button, buttonClasses } from '../../parts/button.tsx';
 import { Select } from '../../parts/form/field.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
-import { Failure, Problem, Skeleton } from '../../parts/states.tsx';
+import { Empty, Failure, Problem, Skeleton } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { shortDuration, Time, useNow } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
@@ -20,8 +21,12 @@ import { wasInControl } from './control-mark.ts';
 import { useOpensTerminal } from './opens-terminal.ts';
 import { modeOf, secondsOf, statusTones } from './session-text.ts';
 
-const LiveTerminal = lazy(async () => ({ default: (await import('./live-terminal.tsx')).LiveTerminal }));
-const ReplayTerminal = lazy(async () => ({ default: (await import('./replay-terminal.tsx')).ReplayTerminal }));
+const LiveTerminal = lazy(async () => ({
+  default: (await loadCode(() => import('./live-terminal.tsx'))).LiveTerminal,
+}));
+const ReplayTerminal = lazy(async () => ({
+  default: (await loadCode(() => import('./replay-terminal.tsx'))).ReplayTerminal,
+}));
 
 /** The terminal session that `NewTerminalPage` just opened. The session page uses its WebSocket URL. */
 let justOpened: TerminalAddress | null = null;
@@ -58,6 +63,12 @@ function Session({ session_id }: { readonly session_id: string }) {
     );
   const content = (): ReactNode => {
     if (mode === null || (mode === 'replay' && session === undefined)) return <Waiting />;
+    if (session !== undefined && session.operator_id !== person.operator_id && person.role !== 'admin')
+      return (
+        <Empty title="You cannot open this session">
+          Only the operator who opened it and admins can watch or replay it.
+        </Empty>
+      );
     if (mode === 'replay' && session !== undefined) {
       if (session.transcript_path === null)
         return (

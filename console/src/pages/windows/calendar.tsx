@@ -32,7 +32,8 @@ export function Calendar({
   /** Unix milliseconds. */
   readonly now: number;
   readonly windows: readonly Window[];
-  readonly onWindow: (window: Window) => void;
+  /** Changes a window. Absent if the operator is not an admin. */
+  readonly onWindow?: (window: Window) => void;
   /** Creates a window on a day. Absent if the operator is not an admin. */
   readonly onDay?: (from: Date) => void;
 }) {
@@ -66,17 +67,7 @@ export function Calendar({
                   <ul className="mt-0.5 space-y-0.5">
                     {shown.slice(0, maxPerDay).map((window) => (
                       <li key={window.id}>
-                        <button
-                          type="button"
-                          onClick={() => onWindow(window)}
-                          title={`${absoluteTime(window.starts_at * 1000)} – ${absoluteTime(window.ends_at * 1000)}`}
-                          className={classNames(
-                            'flex h-5 w-full min-w-0 items-center rounded px-1 text-left text-2xs',
-                            stageClasses[stageOf(window, now)],
-                          )}
-                        >
-                          <Line text={window.reason} />
-                        </button>
+                        <WindowBar window={window} now={now} onWindow={onWindow} />
                       </li>
                     ))}
                   </ul>
@@ -125,5 +116,30 @@ function DayNumber({
     >
       {day.getDate()}
     </button>
+  );
+}
+
+/** A window on one day, as a button if it can be changed. */
+function WindowBar({
+  window,
+  now,
+  onWindow,
+}: {
+  readonly window: Window;
+  readonly now: number;
+  readonly onWindow: ((window: Window) => void) | undefined;
+}) {
+  const shared = {
+    title: `${absoluteTime(window.starts_at * 1000)} – ${absoluteTime(window.ends_at * 1000)}`,
+    className: classNames(
+      'flex h-5 w-full min-w-0 items-center rounded px-1 text-left text-2xs',
+      stageClasses[stageOf(window, now)],
+    ),
+    children: <Line text={window.reason} />,
+  };
+  return onWindow === undefined ? (
+    <span {...shared} />
+  ) : (
+    <button type="button" onClick={() => onWindow(window)} {...shared} />
   );
 }

@@ -37,8 +37,10 @@ export function MonthPanel({
     >
       <Calendar
         {...{ year, month, now, windows }}
-        onWindow={(window) => isAdmin && onAction({ kind: 'edit', window, from: null })}
-        {...(isAdmin ? { onDay: (from: Date) => onAction({ kind: 'edit', window: null, from }) } : {})}
+        {...(isAdmin && {
+          onWindow: (window: Window) => onAction({ kind: 'edit', window, from: null }),
+          onDay: (from: Date) => onAction({ kind: 'edit', window: null, from }),
+        })}
       />
     </Panel>
   );
