@@ -528,6 +528,12 @@ describe('modules', () => {
     );
     expect(sent('uploadModule')?.body).toEqual({ name: 'motd', content: good });
     expect((await muster('modules', 'upload', file('bad.yml'), file('good.yml'))).exit).toBe(6);
+    const prompt = { interactive: true } as Prompter;
+    const seen = await run(['modules', 'upload', file('bad.yml')], { ...env, NO_COLOR: '1' }, '', {
+      columns: 100,
+      prompt,
+    });
+    expect(seen.stderr).toMatch(/bad\.yml:5:\d+ [\s\S]*\n> 5 \| .*\n +\| +\^\n/);
     const json = await muster('modules', 'upload', file('bad.yml'), '--json');
     expect(JSON.parse(json.stderr)).toMatchObject({
       error: { code: 'module_invalid', errors: [{ line: 5 }] },

@@ -6,6 +6,7 @@ import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { eachOf, removeEach } from '../../execution/each.ts';
 import { CliError, type Exit, exits } from '../../exit.ts';
+import { codeFrame } from '../../text/code-frame.ts';
 import { faultLine } from '../../text/fault-text.ts';
 import { operatorNames } from '../../text/operator-names.ts';
 import { sanitise, sanitiseLine } from '../../text/sanitize.ts';
@@ -80,9 +81,9 @@ async function upload(context: Context, files: string[]): Promise<Exit> {
       // Check locally first with the orchestrator's rules, so that a typing error needs no sign-in.
       const parsed = parseModule(bytes);
       for (const warning of parsed.warnings) out.note(faultLine(file, warning, out.noteColor, true));
-      if (!parsed.ok) throw errorOfFaults(context, file, parsed.faults);
-      const { call } = await context.connect();
       const content = new TextDecoder().decode(bytes);
+      if (!parsed.ok) throw errorOfFaults(context, file, content, parsed.faults);
+      const { call } = await context.connect();
       try {
         const module = await call(uploadModule, { body: { name: parsed.module.name, content } });
         uploaded.push(module);
@@ -93,7 +94,7 @@ async function upload(context: Context, files: string[]): Promise<Exit> {
         );
       } catch (error) {
         if (error instanceof ApiError && error.problem.code === 'module_invalid' && error.problem.errors)
-          throw errorOfFaults(context, file, error.problem.errors);
+          throw errorOfFaults(context, file, content, error.problem.errors);
         throw error;
       }
     },
@@ -102,10 +103,18 @@ async function upload(context: Context, files: string[]): Promise<Exit> {
   return exit;
 }
 
-/** Prints the faults in the format of a compiler. With `--json`, only the error contains them. */
-function errorOfFaults({ out }: Context, file: string, faults: readonly Fault[]): CliError {
+/**
+ * Prints the faults in the format of a compiler, on a terminal with the lines around them. With `--json`, only the error
+ * contains them.
+ */
+function errorOfFaults({ out }: Context, file: string, content: string, faults: readonly Fault[]): CliError {
   if (out.json) return new FaultyModule(file, faults);
-  for (const fault of faults) out.note(faultLine(file, fault, out.noteColor));
+  const { width } = out.style;
+  for (const fault of faults) {
+    out.note(faultLine(file, fault, out.noteColor));
+    const frame = width === null ? '' : codeFrame(content, fault, { color: out.noteColor, width });
+    if (frame !== '') out.note(frame);
+  }
   const { exit, code, message, remedy } = new FaultyModule(file, faults);
   return new CliError(exit, code, message, remedy);
 }
