@@ -8,7 +8,7 @@ import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { type Column, DataTable } from '../../parts/table/data-table.tsx';
 import { loadNextPage } from '../../parts/table/list-table.tsx';
 import { Time } from '../../parts/time.tsx';
-import { StatusBadge } from '../../parts/work-status.tsx';
+import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
 import { OperatorName, RunLink } from '../links.tsx';
 import { OutcomeCounts } from '../runs/outcome-counts.tsx';
 
@@ -16,21 +16,19 @@ const columns: readonly Column<RunEntry>[] = [
   {
     id: 'run',
     header: 'Run',
-    width: 'minmax(5rem,1fr)',
+    width: '4.5rem',
     cell: ({ run_id, kind }) => (
       <RunLink id={run_id}>
-        <span className="inline-flex items-baseline gap-2">
-          {kind}
-          <code className="font-mono text-xs leading-none max-sm:hidden">…{run_id.slice(-8)}</code>
-        </span>
+        <KindBadge kind={kind} />
+        <span className="sr-only">…{run_id.slice(-8)}</span>
       </RunLink>
     ),
   },
-  { id: 'status', header: 'Status', width: '7rem', cell: ({ status }) => <StatusBadge status={status} /> },
+  { id: 'status', header: 'Status', width: '6.5rem', cell: ({ status }) => <StatusDot status={status} /> },
   {
     id: 'agents',
     header: 'Agents',
-    width: 'minmax(8rem,3fr)',
+    width: 'minmax(12rem,3fr)',
     from: 'md',
     cell: ({ outcomes }) => <OutcomeCounts outcomes={outcomes} />,
   },
@@ -38,7 +36,7 @@ const columns: readonly Column<RunEntry>[] = [
     id: 'by',
     header: 'Requested by',
     width: 'minmax(7rem,1fr)',
-    from: 'sm',
+    from: '2xl',
     cell: ({ requested_by }) => <OperatorName id={requested_by} />,
   },
   {

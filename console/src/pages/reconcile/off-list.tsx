@@ -25,7 +25,7 @@ export function OffList({
   const step = 5 * initialRows;
   return (
     <>
-      <div className={classNames(offColumns, 'h-8 items-center border-b text-muted text-xs')}>
+      <div className={classNames(offColumns, 'h-9 items-center border-b font-medium text-muted text-xs')}>
         <input
           type="checkbox"
           aria-label={`Select all ${agents.length}`}
