@@ -1,5 +1,6 @@
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { routes as allRoutes, type Route, type Run } from '@muster/protocol/http';
 import stringWidth from 'string-width';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -112,6 +113,36 @@ describe('keys and sign-in sessions', () => {
     const { port } = new URL(server.url);
     await writeFile(path, (await readFile(path, 'utf8')).replace(`:${port}`, `:${new URL(other.url).port}`));
     expect((await run(['login', '--accept-new', '--url', other.url], own)).exit).toBe(5);
+    expect(other.seen).toEqual([]);
+    await other.close();
+  });
+
+  test('login --accept-new refuses a certificate for another name, and a server that an authority vouched for', async () => {
+    const certificate = await makeCertificate();
+    const other = await standIn({ tls: certificate });
+    const { MUSTER_FINGERPRINT: _, ...withoutFingerprint } = env;
+    const own = {
+      ...withoutFingerprint,
+      XDG_CONFIG_HOME: join(home.path, 'known'),
+      XDG_CACHE_HOME: join(home.path, 'known-cache'),
+      MUSTER_KEY_FILE: keyFile(),
+    };
+    const authorities = getCACertificates('default');
+    setDefaultCACertificates([...authorities, certificate.cert]);
+    try {
+      const wrongName = other.url.replace('127.0.0.1', 'localhost');
+      const refused = await run(['login', '--accept-new', '--url', wrongName], own);
+      expect(refused.exit).toBe(5);
+      expect(refused.stderr).toContain('it is for another name');
+      expect(other.seen).toEqual([]);
+      expect((await run(['login', '--url', other.url], own)).exit).toBe(0);
+    } finally {
+      setDefaultCACertificates(authorities);
+    }
+    other.seen.length = 0;
+    const replaced = await run(['login', '--accept-new', '--url', other.url], own);
+    expect(replaced.exit).toBe(5);
+    expect(replaced.stderr).toContain('a certificate authority vouched for the earlier one');
     expect(other.seen).toEqual([]);
     await other.close();
   });

@@ -3,8 +3,15 @@ import { getStatus } from '@muster/protocol/http';
 import { CliError, exits } from '../exit.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
 import { openTransport, TrustDecided, type UnknownCertificate } from '../transport/client.ts';
-import { openSession, tokenFile } from '../transport/session.ts';
-import { choosePolicy, fingerprintSource, showFingerprint, type TrustPolicy, trustName } from '../transport/trust.ts';
+import { lastTrustOf, openSession, tokenFile } from '../transport/session.ts';
+import {
+  choosePolicy,
+  fingerprintSource,
+  isUnknownIssuer,
+  showFingerprint,
+  type TrustPolicy,
+  trustName,
+} from '../transport/trust.ts';
 import type { Connection, Context } from './context.ts';
 import { trustServer } from './profile.ts';
 
@@ -118,6 +125,28 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
+ * Refuses a certificate that is faulty rather than unknown, and a server that a certificate authority vouched for: neither
+ * is new, so someone may be intercepting the connection.
+ */
+async function requireNewServer(context: Context, { origin, reason }: UnknownCertificate): Promise<void> {
+  const { url } = await context.target();
+  const { operatorId } = await context.key();
+  const isUnknown = reason === 'DEPTH_ZERO_SELF_SIGNED_CERT' || isUnknownIssuer(reason);
+  const fault = !isUnknown
+    ? (reasons[reason] ?? reason)
+    : (await lastTrustOf(context.env, url, operatorId)) === trustName({ kind: 'authorities' }, [])
+      ? 'a certificate authority vouched for the earlier one'
+      : null;
+  if (fault !== null)
+    throw new CliError(
+      exits.unreachable,
+      'certificate_refused',
+      `the certificate of ${origin} is not accepted: ${fault}; nothing was sent`,
+      `--accept-new is only for servers that are new. Find out why the certificate changed, or compare it with ${fingerprintSource} and pass --fingerprint.`,
+    );
+}
+
+/**
  * Shows the fingerprint and asks whether to trust it. Without a terminal, throws an error that names the flag to use.
  */
 async function trustAtFirstUse(context: Context, certificate: UnknownCertificate): Promise<void> {
@@ -125,8 +154,9 @@ async function trustAtFirstUse(context: Context, certificate: UnknownCertificate
   const fingerprint = showFingerprint(certificate.fingerprint);
   const { url } = await context.target();
   if (context.options.acceptNew) {
+    await requireNewServer(context, certificate);
     context.out.warn(
-      `trusting the unknown certificate of ${origin} without verification (--accept-new)\n  ${fingerprint}\n  ${sanitiseLine(subject)}`,
+      `trusting the unknown certificate of ${origin} without verification (--accept-new): ${reasons[reason] ?? reason}\n  ${fingerprint}\n  ${sanitiseLine(subject)}`,
     );
     await trustServer(context.env, url, certificate.fingerprint, context.now);
     return;

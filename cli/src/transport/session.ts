@@ -22,6 +22,23 @@ export interface TokenStore {
   drop(): Promise<void>;
 }
 
+function tokenPath(env: Environment, url: string, operatorId: string): string {
+  const name = createHash('sha256').update(`${url}\n${operatorId}`).digest('hex').slice(0, 32);
+  return join(cacheDirectory(env), 'sessions', `${name}.json`);
+}
+
+/** Returns how the server was verified that issued the stored token, as `trustName` returns it; null if none is stored. */
+export async function lastTrustOf(env: Environment, url: string, operatorId: string): Promise<string | null> {
+  try {
+    const { trust } = JSON.parse(await promises.readFile(tokenPath(env, url, operatorId), 'utf8')) as {
+      trust: unknown;
+    };
+    return typeof trust === 'string' ? trust : null;
+  } catch {
+    return null;
+  }
+}
+
 /**
  * Returns a token store in a file of mode 0600, one for each operator and address. An invalid file counts as missing.
  * @param trust names how the server was verified; tokens from a server that was verified differently are ignored
@@ -32,8 +49,7 @@ export function tokenFile(
   operatorId: string,
   trust: () => string | Promise<string>,
 ): TokenStore {
-  const name = createHash('sha256').update(`${url}\n${operatorId}`).digest('hex').slice(0, 32);
-  const path = join(cacheDirectory(env), 'sessions', `${name}.json`);
+  const path = tokenPath(env, url, operatorId);
   return {
     async read() {
       try {
