@@ -91,7 +91,8 @@ export function openTransport(options: TransportOptions): {
         target,
         {
           method,
-          headers: { ...headers, ...length },
+          // Names the program in the list of sign-in sessions.
+          headers: { ...headers, ...length, 'user-agent': 'muster' },
           agent: https ? secure : plain,
           timeout: options.answerTimeout ?? 330_000,
           ...(signal ? { signal } : {}),

@@ -9,7 +9,7 @@ import { Code } from '../parts/copy.tsx';
 import { Dialog } from '../parts/dialog/dialog.tsx';
 import { Input } from '../parts/form/field.tsx';
 import { Problem } from '../parts/states.tsx';
-import { Text } from '../parts/text.tsx';
+import { Text, visibleText } from '../parts/text.tsx';
 import { KeyChoice } from './key-choice.tsx';
 import { Mark } from './mark.tsx';
 import { linkedSignIn } from './sign-in-link.ts';
@@ -41,7 +41,7 @@ export function ExpiredSessionDialog({ person, other }: { readonly person: Perso
       open
       persistent
       onOpenChange={() => {}}
-      title={other === null ? 'Your session has ended' : `${other.username} signed in`}
+      title={other === null ? 'Your session has ended' : `${visibleText(other.username)} signed in`}
       description={
         <>
           {other !== null && 'This happened in another tab, and ended your session. '}
@@ -55,9 +55,7 @@ export function ExpiredSessionDialog({ person, other }: { readonly person: Perso
             Discard and sign out
           </Button>
         ) : (
-          <Button onClick={session.continueAsOther}>
-            Continue as <Text text={other.username} maxLength={40} />
-          </Button>
+          <Button onClick={session.continueAsOther}>{`Continue as ${visibleText(other.username)}`}</Button>
         )
       }
     >

@@ -86,6 +86,7 @@ const columns = (onEnd: (session: SignInSession) => void): readonly Column<SignI
     id: 'used',
     header: 'Last used',
     width: '8rem',
+    from: 'sm',
     sort: ({ last_used_at, signed_in_at }) => last_used_at ?? signed_in_at,
     cell: ({ last_used_at, signed_in_at }) => <Time at={last_used_at ?? signed_in_at} />,
   },
