@@ -39,7 +39,7 @@ test.for(shells)(
       XDG_DATA_HOME: home,
       PATH: `${join(root, 'cli/bin')}:${process.env.PATH}`,
     };
-    const window = await Tmux.start(stage, env, { cols: 100, rows: 30 }, onTestFinished);
+    const window = await Tmux.start(stage, env, { cols: 100, rows: 100 }, onTestFinished);
     await window.seesLine('near>');
     // Completion never signs in.
     await window.enter(`cd '${home}' && ${muster} login && exec ${start}`);
