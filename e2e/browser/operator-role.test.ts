@@ -19,7 +19,7 @@ const explained: readonly (readonly [path: string, text: string])[] = [
 
 /** Names of buttons that send what only admins may send. */
 const adminActions =
-  /^(Add operator|New token|Add agents|Add machine|New window|New channel|Send test|Prune|Change retention|Rotate key|Revoke|Edit window|Remove window)/;
+  /^(Add operator|New token|Add a machine|New window|New channel|Send test|Prune|Change retention|Rotate key|Revoke|Edit window|Remove window)/;
 
 /** Returns the disabled buttons of the page that do not say why, and the buttons for admins. */
 const badButtons = `(() => [...document.querySelectorAll('#content button, #content [role=button]')].flatMap((button) => {
