@@ -8,6 +8,8 @@ import { type PendingSignIn, redeemCode } from '../api/sign-in/sign-in.ts';
 export type LinkedSignIn =
   | { readonly status: 'redeeming' }
   | { readonly status: 'pending'; readonly pending: PendingSignIn }
+  /** The operator accepted; the session has not begun yet. */
+  | { readonly status: 'beginning'; readonly pending: PendingSignIn }
   | { readonly status: 'failed'; readonly error: unknown };
 
 let current: LinkedSignIn | null = null;
@@ -53,7 +55,10 @@ export function followSignInLinks(): void {
   window.addEventListener('hashchange', () => void redeem());
 }
 
-/** The sign-in from the latest link; null if there was none, or after the operator accepted or dismissed it. */
+/**
+ * The sign-in from the latest link; null if there was none, after its session began, or after the operator dismissed
+ * it.
+ */
 export const linkedSignIn = {
   state: (): LinkedSignIn | null => current,
   subscribe(listener: () => void): () => void {
@@ -64,11 +69,14 @@ export const linkedSignIn = {
   async accept(): Promise<void> {
     if (current?.status !== 'pending') return;
     const { pending } = current;
-    setState(null);
+    const beginning = { status: 'beginning', pending } as const;
+    setState(beginning);
     await pending.begin();
+    if (linkedSignIn.state() === beginning) setState(null);
   },
-  /** Refuses the sign-in that waits for confirmation, or clears the error. */
+  /** Refuses the sign-in that waits for confirmation, or clears the error. A session that is beginning continues. */
   dismiss(): void {
+    if (current?.status === 'beginning') return;
     if (current?.status === 'pending') current.pending.refuse();
     if (current !== null) setState(null);
   },

@@ -83,6 +83,7 @@ export function SignInLinkDialog({ person }: { readonly person: Person }) {
       </Dialog>
     );
   const { operator_id, username, role } = linked.pending.person;
+  const isBeginning = linked.status === 'beginning';
   return (
     <Dialog
       open
@@ -100,8 +101,10 @@ export function SignInLinkDialog({ person }: { readonly person: Person }) {
       }
       footer={
         <>
-          <Button onClick={linkedSignIn.dismiss}>Cancel</Button>
-          <Button look="primary" onClick={() => void linkedSignIn.accept()}>
+          <Button disabled={isBeginning} onClick={linkedSignIn.dismiss}>
+            Cancel
+          </Button>
+          <Button look="primary" busy={isBeginning} onClick={() => void linkedSignIn.accept()}>
             Sign in
           </Button>
         </>
@@ -148,7 +151,8 @@ function SignInForm() {
       }
     });
 
-  if (linked?.status === 'pending') return <ConfirmSignIn person={linked.pending.person} />;
+  if (linked?.status === 'pending' || linked?.status === 'beginning')
+    return <ConfirmSignIn person={linked.pending.person} isBeginning={linked.status === 'beginning'} />;
   const shown = linked?.status === 'failed' ? linked.error : error;
   return (
     <div className="space-y-4">
@@ -186,7 +190,13 @@ function SignInForm() {
 }
 
 /** Asks for confirmation, because the link may come from an attacker. */
-function ConfirmSignIn({ person: { username, role } }: { readonly person: Person }) {
+function ConfirmSignIn({
+  person: { username, role },
+  isBeginning,
+}: {
+  readonly person: Person;
+  readonly isBeginning: boolean;
+}) {
   return (
     <section className="rounded-lg border bg-surface p-4" aria-labelledby="confirm-sign-in">
       <h2 id="confirm-sign-in" className="mb-1 font-semibold text-sm">
@@ -197,10 +207,12 @@ function ConfirmSignIn({ person: { username, role } }: { readonly person: Person
       </p>
       <div className="flex gap-2">
         {/* No autofocus: an Enter key that was held down before the page opened must not confirm. */}
-        <Button look="primary" className="flex-1" onClick={() => void linkedSignIn.accept()}>
+        <Button look="primary" className="flex-1" busy={isBeginning} onClick={() => void linkedSignIn.accept()}>
           Sign in
         </Button>
-        <Button onClick={linkedSignIn.dismiss}>Cancel</Button>
+        <Button disabled={isBeginning} onClick={linkedSignIn.dismiss}>
+          Cancel
+        </Button>
       </div>
     </section>
   );

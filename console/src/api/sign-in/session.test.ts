@@ -42,6 +42,8 @@ function underTest(renews = false, browser: ReturnType<typeof createBrowser> | n
   let timers: { at: number; act: () => void }[] = [];
   const renewals: { token: string; resolve: (token: Token) => void; reject: (error: unknown) => void }[] = [];
   const left: string[] = [];
+  /** Exchanges of tokens for console sessions wait for this promise. */
+  const exchange = { ready: Promise.resolve() };
   const refused = new Set<string>();
   const session = new BrowserSession({
     calls: {
@@ -51,7 +53,10 @@ function underTest(renews = false, browser: ReturnType<typeof createBrowser> | n
         return await new Promise((resolve, reject) => renewals.push({ token, resolve, reject }));
       },
       logout: async (credential) => void left.push(secretOf(credential)),
-      openConsole: async (token) => browser && { kind: 'console', page_key: `key of ${token}` },
+      openConsole: async (token) => {
+        await exchange.ready;
+        return browser && { kind: 'console', page_key: `key of ${token}` };
+      },
     },
     storage: (browser ?? createBrowser()).openStorage(),
     now: () => now,
@@ -89,7 +94,7 @@ function underTest(renews = false, browser: ReturnType<typeof createBrowser> | n
   });
   const sent = async () => textOf(await session.credential());
   const sentAfter = async (name: string) => textOf(await session.credentialAfter(credentialOf(name)));
-  return { session, renewals, left, refused, pass, sleep, token, sent, sentAfter };
+  return { session, renewals, left, exchange, refused, pass, sleep, token, sent, sentAfter };
 }
 const textOf = (credential: Credential | null) => credential && secretOf(credential);
 const credentialOf = (name: string): Credential =>
@@ -366,6 +371,23 @@ test('sends no request with a credential that is being replaced', async () => {
   await again;
   expect(left).toEqual(['key of ada-1']);
   expect(await next).toBe('key of ada-2');
+});
+
+test("never sends an operator's request with the session that replaces it", async () => {
+  const { session, sent, token, exchange } = underTest(false, createBrowser());
+  await session.begin(token('ada-1'));
+  const { promise, resolve } = Promise.withResolvers<void>();
+  exchange.ready = promise;
+  const bobs = session.begin(token('bob-1'));
+  await settle();
+  // Ada's page is still open.
+  expect(session.state()).toEqual({ status: 'live', person: ada });
+  const adas = sent();
+  expect(await stateOf(adas)).toBe('waits');
+  resolve();
+  await expect(adas).rejects.toThrow(SessionEnded);
+  await bobs;
+  expect(await sent()).toBe('key of bob-1');
 });
 
 test.each([

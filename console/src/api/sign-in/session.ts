@@ -134,9 +134,14 @@ export class BrowserSession {
   /** Revokes the token from a sign-in that the operator refused. */
   readonly end = (unused: Token): void => void this.#logout({ kind: 'token', ...unused });
 
-  /** Returns the credential to send, or null after a sign-out. If the session has expired, waits for a sign-in. */
+  /**
+   * Returns the credential to send, or null after a sign-out. If the session has expired, waits for a sign-in.
+   * @throws SessionEnded if the operator changes in the meantime
+   */
   async credential(): Promise<Credential | null> {
-    if (this.#replacement !== null) await this.#replacement;
+    const asking = this.#operatorId();
+    while (this.#replacement !== null) await this.#replacement;
+    if (asking !== null && asking !== this.#operatorId()) throw new SessionEnded();
     const current = this.#held();
     if (current !== null || this.#state.status !== 'expired') return current;
     return await new Promise((resolve, reject) => this.#waiting.add({ resolve, reject }));
@@ -185,6 +190,10 @@ export class BrowserSession {
     return this.#parts.calls.logout(credential).catch(() => {});
   }
 
+  #operatorId(): string | null {
+    return this.#state.status === 'signed_out' ? null : this.#state.person.operator_id;
+  }
+
   #held(): Credential | null {
     if (this.#pageKey !== null) return { kind: 'console', page_key: this.#pageKey };
     const token = this.#renewal.current();
@@ -225,8 +234,7 @@ export class BrowserSession {
 
   /** Makes a session the current one, and sends the requests that waited for it. */
   #take({ person, credential }: StoredSession): void {
-    const isSamePerson = this.#state.status !== 'signed_out' && this.#state.person.operator_id === person.operator_id;
-    if (!isSamePerson) this.#forget();
+    if (this.#operatorId() !== person.operator_id) this.#forget();
     this.#drop();
     this.#own.add(secretOf(credential));
     if (credential.kind === 'console') this.#pageKey = credential.page_key;

@@ -1,0 +1,45 @@
+import { openConsoleSession, redeemWebLogin } from '@muster/protocol/http';
+import { screen, waitFor } from '@testing-library/react';
+import { expect, test, vi } from 'vitest';
+import { fakeApi } from '../../test/fake-api.ts';
+import { renderPage } from '../../test/render.tsx';
+import { session } from '../api/client.ts';
+import { useSession } from '../api/sign-in/use-session.ts';
+import { followSignInLinks } from './sign-in-link.ts';
+import { ExpiredSessionDialog, SignInLinkDialog } from './sign-in-page.tsx';
+
+vi.mock('../api/sign-in/session-cookie.ts', () => ({ acceptsCookies: () => true }));
+
+const answer = openConsoleSession.example.answer;
+const bob = { operator_id: 'b'.repeat(32), username: 'bob', role: 'operator' } as const;
+
+/** The dialogs over a page, as in gate.tsx. */
+function Page() {
+  const state = useSession();
+  if (state.status === 'signed_out') return null;
+  if (state.status === 'expired') return <ExpiredSessionDialog {...state} />;
+  return <SignInLinkDialog person={state.person} />;
+}
+
+/** Opens bob's sign-in link in a browser in which ada is signed in. */
+async function openLink() {
+  const api = fakeApi();
+  api.answer(redeemWebLogin, { ...redeemWebLogin.example.answer, operator: bob });
+  const { user } = await renderPage(Page);
+  window.location.hash = '#code=code';
+  followSignInLinks();
+  const signIn = await screen.findByRole('button', { name: 'Sign in' });
+  return { api, accept: () => user.click(signIn) };
+}
+const isDisabled = (name: string) => screen.getByRole<HTMLButtonElement>('button', { name }).disabled;
+
+test('shows the confirmation until the session of the link begins', async () => {
+  const { api, accept } = await openLink();
+  const { promise, resolve } = Promise.withResolvers<typeof answer>();
+  api.answer(openConsoleSession, () => promise);
+  await accept();
+  expect([isDisabled('Sign in'), isDisabled('Cancel')]).toEqual([true, true]);
+  resolve(answer);
+  await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+  expect(session.state()).toEqual({ status: 'live', person: bob });
+});
