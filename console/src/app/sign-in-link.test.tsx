@@ -1,4 +1,4 @@
-import { openConsoleSession, redeemWebLogin } from '@muster/protocol/http';
+import { logout, openConsoleSession, redeemWebLogin } from '@muster/protocol/http';
 import { screen, waitFor } from '@testing-library/react';
 import { expect, test, vi } from 'vitest';
 import { fakeApi } from '../../test/fake-api.ts';
@@ -42,4 +42,13 @@ test('shows the confirmation until the session of the link begins', async () => 
   resolve(answer);
   await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
   expect(session.state()).toEqual({ status: 'live', person: bob });
+});
+
+test('shows why the session of the link did not begin', async () => {
+  const { api, accept } = await openLink();
+  api.refuse(openConsoleSession, 'storage_unavailable', 'the database does not answer');
+  await accept();
+  expect((await screen.findByRole('alert')).textContent).toContain('the database does not answer');
+  expect(session.state()).toMatchObject({ status: 'expired', person: { username: 'ada' } });
+  expect(api.received(logout)).toHaveLength(2);
 });

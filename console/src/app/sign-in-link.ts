@@ -71,8 +71,12 @@ export const linkedSignIn = {
     const { pending } = current;
     const beginning = { status: 'beginning', pending } as const;
     setState(beginning);
-    await pending.begin();
-    if (linkedSignIn.state() === beginning) setState(null);
+    try {
+      await pending.begin();
+      if (linkedSignIn.state() === beginning) setState(null);
+    } catch (error) {
+      if (linkedSignIn.state() === beginning) setState({ status: 'failed', error });
+    }
   },
   /** Refuses the sign-in that waits for confirmation, or clears the error. A session that is beginning continues. */
   dismiss(): void {

@@ -390,6 +390,19 @@ test("never sends an operator's request with the session that replaces it", asyn
   expect(await sent()).toBe('key of bob-1');
 });
 
+test('expires, and revokes the new token, if no console session opens in place of the revoked one', async () => {
+  const { session, sent, left, token, exchange } = underTest(false, createBrowser());
+  await session.begin(token('ada-1'));
+  exchange.ready = Promise.reject(new Error('503'));
+  await expect(session.begin(token('bob-1'))).rejects.toThrow('503');
+  expect(session.state()).toEqual({ status: 'expired', person: ada, other: null });
+  expect(left).toEqual(['key of ada-1', 'bob-1']);
+  const next = sent();
+  exchange.ready = Promise.resolve();
+  await session.begin(token('ada-2'));
+  expect(await next).toBe('key of ada-2');
+});
+
 test.each([
   'null',
   '{',

@@ -98,7 +98,8 @@ export class BrowserSession {
 
   /**
    * Starts a session or resumes an expired one. Revokes the session that it replaces.
-   * @throws SessionEnded if the operator signed out while the sign-in was pending
+   * @throws SessionEnded if the operator signed out while the sign-in was pending; the error of the exchange for a
+   * console session, after which the replaced session has ended
    */
   async begin(signIn: SignedIn | Promise<SignedIn>): Promise<void> {
     const signOutsBefore = this.#signOuts;
@@ -124,7 +125,16 @@ export class BrowserSession {
     const replaced = this.#held() ?? storage.read()?.credential ?? null;
     // The new cookie would replace the one that this request needs.
     if (replaced !== null) await this.#logout(replaced);
-    const credential: Credential = (await calls.openConsole(token.token)) ?? { kind: 'token', ...token };
+    const fresh: Credential = { kind: 'token', ...token };
+    const credential = await calls.openConsole(token.token).then(
+      (opened) => opened ?? fresh,
+      (error: unknown) => {
+        void this.#logout(fresh);
+        const current = this.#held();
+        if (replaced !== null && current !== null && isSameCredential(current, replaced)) this.#expire();
+        throw error;
+      },
+    );
     requireNoSignOut(credential);
     this.#isProvisional = false;
     storage.write({ person, credential });
