@@ -92,6 +92,18 @@ describeDatabases('console sessions', (fixture) => {
     expect(await domain.signIn.find(hash)).toBeNull();
   });
 
+  test('refuses a sign-in that is older than the maximum age, and keeps its token', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const token = await tokenHashOf(domain, key);
+    domain.signInRules.consoleLifeSecs = 1800;
+    domain.clock.advance(hour / 2);
+    const { signIn } = domain;
+    for (const exchange of [signIn.openConsole, signIn.webCode])
+      expect(await code(exchange(token))).toBe('unauthenticated');
+    expect(await live(domain, token)).not.toBeNull();
+  });
+
   test('follows a change of the limits', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
@@ -166,6 +178,25 @@ describeDatabases('console sessions', (fixture) => {
     expect(await domain.signIn.find(mine)).toBeNull();
     // An ended session ends nothing.
     expect(await code(domain.signIn.endAll(me))).toBe('unauthenticated');
+  });
+
+  test('ends a session that is renewed at the same time', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const token = await tokenHashOf(domain, key);
+    const me = actorIn(await live(domain, await consoleHashOf(domain, key)));
+    const id = (await domain.signIn.list(await live(domain, token))).find(({ current }) => current)?.id ?? '';
+    let renewed = '';
+    const all = domain.db.all.bind(domain.db);
+    domain.db.all = (async (...call: Parameters<typeof all>) => {
+      const rows = await all(...call);
+      if (renewed === '' && call[0].name === 'sessions/of operator')
+        renewed = hashOfToken((await domain.signIn.renew(token)).token);
+      return rows;
+    }) as typeof all;
+    await domain.signIn.end(me, id);
+    expect(await domain.signIn.find(renewed)).toBeNull();
+    expect(domain.hints.at(-1)).toEqual({ type: 'session_ended', token_hash: renewed, renewed_as: null });
   });
 
   test('ends all sessions, including one that is opened at the same time', async () => {

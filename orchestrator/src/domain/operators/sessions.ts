@@ -241,6 +241,17 @@ export class Sessions {
   }
 
   /**
+   * Reads the session of a token, to be exchanged for a console session.
+   * @throws MusterError unauthenticated, also if a console session of this sign-in would have ended; session_token_required
+   */
+  async readForConsole(tokenHash: string): Promise<StoredSession> {
+    const session = await this.readToken(tokenHash);
+    if (this.#now() >= session.signed_in_at + this.#rules.consoleLifeSecs)
+      throw new MusterError('unauthenticated', 'the sign-in is too old for a console session; sign in again');
+    return session;
+  }
+
+  /**
    * Renews a session.
    * @throws MusterError unauthenticated if the operator signed in too long ago; session_token_required for a console session
    */
@@ -265,7 +276,7 @@ export class Sessions {
    * @throws MusterError unauthenticated; session_token_required for a console session
    */
   async openConsole(tokenHash: string): Promise<ConsoleSession> {
-    const session = await this.readToken(tokenHash);
+    const session = await this.readForConsole(tokenHash);
     const [cookie, page_key] = [this.#newSecret(), this.#newSecret()];
     const id = session.session_id ?? this.#context.newId();
     const token_hash = hashOfToken(consoleToken(cookie, page_key));
@@ -327,11 +338,24 @@ export class Sessions {
    * @throws MusterError session_not_found, unauthenticated
    */
   async end(actor: Actor, id: string): Promise<void> {
-    const row = id === '' ? undefined : (await this.#liveOf(actor.id)).find(({ session_id }) => session_id === id);
-    if (!row) {
-      await stillSignedIn(this.#context, actor);
-      throw new MusterError('session_not_found');
+    for (;;) {
+      const row = id === '' ? undefined : (await this.#liveOf(actor.id)).find(({ session_id }) => session_id === id);
+      if (!row) {
+        await stillSignedIn(this.#context, actor);
+        throw new MusterError('session_not_found');
+      }
+      try {
+        await this.#endOne(actor, id, row.token_hash);
+      } catch (error) {
+        // If the session was renewed or exchanged after the query, its successor has the same id.
+        if (error instanceof MusterError && error.code === 'session_not_found') continue;
+        throw error;
+      }
+      return;
     }
+  }
+
+  async #endOne(actor: Actor, id: string, tokenHash: string): Promise<void> {
     await this.#context.db.write({
       name: 'auth/end session',
       statements: [
@@ -342,10 +366,10 @@ export class Sessions {
           summary: `${actor.name} ended a sign-in session`,
           metadata: { session_id: id },
         }),
-        statement(deleteSession, { token_hash: row.token_hash }, { expect: 'changed', else: 'session_not_found' }),
+        statement(deleteSession, { token_hash: tokenHash }, { expect: 'changed', else: 'session_not_found' }),
       ],
     });
-    await this.#ended(row.token_hash, null);
+    await this.#ended(tokenHash, null);
   }
 
   /** Ends all of the operator's sessions. @returns the number of ended sessions */

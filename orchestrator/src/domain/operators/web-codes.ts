@@ -16,10 +16,11 @@ const codeSecs = 60;
 
 /**
  * Issues a code for a token's session.
- * @throws MusterError unauthenticated; session_token_required for a console session
+ * @throws MusterError unauthenticated, also if the sign-in is too old for a console session; session_token_required for a
+ * console session
  */
 export async function issueWebCode(context: Context, sessions: Sessions, tokenHash: string): Promise<string> {
-  const session = await sessions.readToken(tokenHash);
+  const session = await sessions.readForConsole(tokenHash);
   const code = context.randomBytes(32).toString('base64url');
   await context.db.write({
     name: 'auth/web code',
