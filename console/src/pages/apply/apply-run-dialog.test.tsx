@@ -23,17 +23,20 @@ const planRun = (agents: readonly Planned[], part: Partial<Run> = {}): Run => ({
   ...part,
 });
 
-async function open(plan: Run) {
+/** Opens the dialog for the agents of one plan, or of several plans that each need their own run. */
+async function open(...plans: readonly [Run, ...Run[]]) {
   const api = fakeApi();
-  api.answer(startRun, (({ body }: { body: { kind: string } }) =>
-    body.kind === 'plan' ? plan : { ...example, run_id: 'APPLY' }) as never);
-  api.answer(getRun, plan as never);
+  const nodeIds = ({ results }: Run) => results.map(({ node_id }) => node_id);
+  const planOf = (asked: readonly string[]) => plans.find((plan) => nodeIds(plan)[0] === asked[0]) ?? plans[0];
+  api.answer(startRun, (({ body }: { body: { kind: string; node_ids: string[] } }) =>
+    body.kind === 'plan' ? planOf(body.node_ids) : { ...example, run_id: 'APPLY' }) as never);
+  api.answer(getRun, (({ params }: { params: { run_id: string } }) =>
+    plans.find(({ run_id }) => run_id === params.run_id)) as never);
   const onClose = vi.fn();
-  const node_ids = plan.results.map(({ node_id }) => node_id);
   const rendered = await renderPart(
     <ApplyRunDialog
       title="Apply to agents"
-      loadSubjects={async () => [{ kind: 'agents', node_ids, modules: [] }]}
+      loadSubjects={async () => plans.map((plan) => ({ kind: 'agents', node_ids: nodeIds(plan), modules: [] }))}
       onClose={onClose}
     />,
   );
@@ -54,6 +57,23 @@ test('plans at once and starts a careful run that applies exactly the plan', asy
   expect(applied(api)).toMatchObject([
     { body: { plan_run_id: 'PLAN', canary: 1, batch: '25%', max_failures: 0, offline: 'report' } },
   ]);
+});
+
+/** A plan for one agent, which changes one resource. */
+const planOfAgent = (run_id: string, node_id: string): Run =>
+  planRun([{}], {
+    run_id,
+    results: [{ ...result, status: 'succeeded', node_id: node_id.repeat(32), summary: { ...none, changed: 1 } }],
+  });
+
+test('describes each run if several start at the same time', async () => {
+  const { api, user, address } = await open(planRun([{ changed: 1 }, { changed: 1 }]), planOfAgent('SECOND', 'a'));
+  expect(await screen.findByText(/^Starts 2 runs at the same time\./)).toBeTruthy();
+  expect(screen.getByText(/^One run with 2 agents: Runs on 1 agent first/)).toBeTruthy();
+  expect(screen.getByText(/^One run with 1 agent: Runs on 1 agent at once/)).toBeTruthy();
+  await user.click(button('Apply 3 changes'));
+  await waitFor(() => expect(address()).toBe('/runs'));
+  expect(applied(api).map(({ body }) => body)).toMatchObject([{ plan_run_id: 'PLAN' }, { plan_run_id: 'SECOND' }]);
 });
 
 test('shows the progress of the plan, and cancels it if the dialog closes', async () => {

@@ -7,7 +7,7 @@ import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { countedText } from '../../parts/count.ts';
 import { Dialog } from '../../parts/dialog/dialog.tsx';
-import { atOnce, careful, type FanOutDraft, readFanOut, sentence } from '../../parts/form/fan-out.ts';
+import { atOnce, careful, type FanOutDraft, readFanOut, sentences } from '../../parts/form/fan-out.ts';
 import { FanOutForm } from '../../parts/form/fan-out-form.tsx';
 import { Checkbox } from '../../parts/form/field.tsx';
 import { messageOf, Problem } from '../../parts/states.tsx';
@@ -17,7 +17,7 @@ import { PlannedAgents } from './planned-agents.tsx';
 import { totalsOf } from './planned-totals.ts';
 import { RemovalCheck } from './removal-check.tsx';
 import { limitedTo, type RunSubject, startRunOf } from './run-subject.ts';
-import { useRunPlans } from './use-run-plans.ts';
+import { type PlannedSubject, useRunPlans } from './use-run-plans.ts';
 
 /** The agents on which to apply, out of those that are planned. */
 export interface AgentChoice {
@@ -35,6 +35,19 @@ interface ApplyRunProps {
   readonly onClose: () => void;
 }
 
+/** Returns the runs to start, each limited to the agents that it can apply to. */
+function targetsOf(plans: readonly PlannedSubject[], results: readonly RunResult[], isExact: boolean) {
+  const usable = new Set(
+    results.filter(({ status }) => !isExact || status === 'succeeded').map(({ node_id }) => node_id),
+  );
+  return plans.flatMap(({ subject, run }) => {
+    const limited = limitedTo(subject, usable);
+    if (limited === null || run === null) return [];
+    const count = limited.kind === 'assignment' ? run.results.length : limited.node_ids.length;
+    return [{ subject: limited, plan_run_id: run.run_id, count }];
+  });
+}
+
 /** Plans the agents, and returns the plan with functions to apply it. */
 function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunProps) {
   const navigate = useNavigate();
@@ -44,21 +57,17 @@ function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunPr
   const results = plans.flatMap(({ run }) => run?.results ?? []).filter(choice?.includes ?? (() => true));
   const totals = totalsOf(results);
   const coversAll = !isExact || plans.some(({ subject }) => subject.kind === 'assignment');
+  const targets = targetsOf(plans, results, isExact);
   /** Number of agents on which to apply. */
-  const count = coversAll ? results.length : totals.changedAgents + totals.sameAgents;
-  const options = useFanOutDraft(count);
+  const count = targets.reduce((sum, target) => sum + target.count, 0);
+  const options = useFanOutDraft(targets.map((target) => target.count));
   const apply = useMutation({
     mutationFn: async () => {
       if ('faults' in options.read) throw new Error('Correct the options above.');
-      const usable = new Set(
-        results.filter(({ status }) => !isExact || status === 'succeeded').map(({ node_id }) => node_id),
-      );
       const started: Run[] = [];
-      for (const { subject, run } of plans) {
-        const limited = limitedTo(subject, usable);
-        if (limited === null || run === null) continue;
-        const bound = isExact ? { offline: 'report' as const, ttl: undefined, plan_run_id: run.run_id } : {};
-        started.push(await startRunOf(limited, 'apply', { ...options.read.options, ...bound }));
+      for (const { subject, plan_run_id } of targets) {
+        const bound = isExact ? { offline: 'report' as const, ttl: undefined, plan_run_id } : {};
+        started.push(await startRunOf(subject, 'apply', { ...options.read.options, ...bound }));
       }
       return started;
     },
@@ -168,19 +177,23 @@ function Choices({
           onChange={(event) => setExact(event.target.checked)}
         />
       )}
-      {count > 0 && <RunOptions {...{ options, count, isExact }} />}
+      {count > 0 && <RunOptions {...{ options, isExact }} />}
     </>
   );
 }
 
-/** Keeps the rollout options. A run on one agent has none. */
-function useFanOutDraft(count: number) {
+/**
+ * Keeps the rollout options. A run on one agent has none.
+ * @param counts number of agents of each run
+ */
+function useFanOutDraft(counts: readonly number[]) {
   const [edited, setDraft] = useState<FanOutDraft | null>(null);
   const [isTried, setTried] = useState(false);
-  const draft = edited ?? (count > 1 ? careful : atOnce);
+  const hasPace = counts.some((count) => count > 1);
+  const draft = edited ?? (hasPace ? careful : atOnce);
   const read = readFanOut(draft);
   return {
-    ...{ draft, setDraft, read },
+    ...{ draft, setDraft, read, counts, hasPace },
     faults: 'faults' in read && isTried ? read.faults : {},
     /** Returns a function that calls `act` if the options are valid, and otherwise shows the faults. */
     checked: (act: () => void) => () => {
@@ -191,23 +204,25 @@ function useFanOutDraft(count: number) {
 }
 
 function RunOptions({
-  options: { draft, setDraft, read, faults },
-  count,
+  options: { draft, setDraft, read, faults, counts, hasPace },
   isExact,
 }: {
   readonly options: ReturnType<typeof useFanOutDraft>;
-  readonly count: number;
   readonly isExact: boolean;
 }) {
+  const lines =
+    'options' in read
+      ? sentences(isExact ? { ...read.options, offline: undefined } : read.options, counts)
+      : ['Correct the options above.'];
   return (
     <>
-      <FanOutForm draft={draft} onChange={setDraft} faults={faults} hasPace={count > 1} hasOffline={!isExact} />
-      {count > 1 && (
-        <p aria-live="polite" className="rounded-md bg-raised px-3 py-2 text-sm">
-          {'options' in read
-            ? sentence(isExact ? { ...read.options, offline: undefined } : read.options, count)
-            : 'Correct the options above.'}
-        </p>
+      <FanOutForm draft={draft} onChange={setDraft} faults={faults} hasPace={hasPace} hasOffline={!isExact} />
+      {(hasPace || counts.length > 1) && (
+        <div aria-live="polite" className="space-y-1 rounded-md bg-raised px-3 py-2 text-sm">
+          {lines.map((line) => (
+            <p key={line}>{line}</p>
+          ))}
+        </div>
       )}
     </>
   );

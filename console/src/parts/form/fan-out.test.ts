@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { atOnce, careful, type FanOutDraft, fanOutPreset, readFanOut, sentence } from './fan-out.ts';
+import { atOnce, careful, type FanOutDraft, fanOutPreset, readFanOut, sentence, sentences } from './fan-out.ts';
 
 const read = (draft: Partial<FanOutDraft>) => readFanOut({ ...atOnce, ...draft });
 
@@ -75,6 +75,16 @@ describe('describing the rollout', () => {
   ])('describes the options %j for %s agents', (options, count, begins) =>
     expect(sentence(options, count)).toContain(begins),
   );
+
+  test('describes each run if several start at the same time', () => {
+    expect(sentences({ canary: 1 }, [5])).toEqual([sentence({ canary: 1 }, 5)]);
+    expect(sentences({ canary: 1 }, [5, 1, 1])).toEqual([
+      'Starts 3 runs at the same time. Each run has its own canary, limit, and allowed failures.',
+      'One run with 5 agents: Runs on 1 agent first and, only if it succeeds, on the other 4 at once.',
+      '2 runs with 1 agent each: Runs on 1 agent at once.',
+    ]);
+    expect(sentences({}, [6, 5, 4, 3, 2, 1]).at(-1)).toBe('Runs of 2 other sizes start in the same way.');
+  });
 
   test('describes when the run halts, and how it treats disconnected agents', () => {
     expect(sentence({ max_failures: 0, offline: 'report' }, 3)).toMatch(

@@ -107,3 +107,26 @@ export function sentence({ canary, batch, max_failures, offline }: FanOut, count
     );
   return parts.join(' ');
 }
+
+/** Maximum number of sizes of runs to describe. */
+const maxSizes = 4;
+
+/**
+ * Describes runs that start at the same time. The canary and the limits count for each run.
+ * @param counts number of agents of each run
+ */
+export function sentences(options: FanOut, counts: readonly number[]): readonly string[] {
+  if (counts.length === 1) return counts.map((count) => sentence(options, count));
+  const sizes = [...Map.groupBy(counts, (count) => count)].map(([count, runs]) => ({ count, runs: runs.length }));
+  return [
+    `Starts ${counts.length} runs at the same time. Each run has its own canary, limit, and allowed failures.`,
+    ...sizes
+      .slice(0, maxSizes)
+      .map(({ count, runs }) =>
+        runs === 1
+          ? `One run with ${agents(count)}: ${sentence(options, count)}`
+          : `${runs} runs with ${agents(count)} each: ${sentence(options, count)}`,
+      ),
+    ...(sizes.length > maxSizes ? [`Runs of ${sizes.length - maxSizes} other sizes start in the same way.`] : []),
+  ];
+}
