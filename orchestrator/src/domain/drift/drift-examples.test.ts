@@ -7,19 +7,25 @@ const schema = offAgentSchema.shape.drift.element.shape.examples;
 
 test('keeps at most three resources with three changes each', () => {
   const changes = ['mode', 'owner', 'group', 'content'].map((field) => ({ field, from: '1', to: '2' }));
-  const examples = examplesOf(Array.from({ length: 5 }, (_, index) => resultOf({ identity: `/f${index}`, changes })));
+  const examples = examplesOf(
+    Array.from({ length: 5 }, (_, index) => resultOf({ identity: `/f${index}`, changes })),
+    null,
+  );
   expect(examples.map(({ identity }) => identity)).toEqual(['/f0', '/f1', '/f2']);
   expect(examples[0]?.changes.map(({ field }) => field)).toEqual(['mode', 'owner', 'group']);
   expect(schema.parse(examples)).toEqual(examples);
 });
 
 test('shortens long texts, and splits no character', () => {
-  const [example] = examplesOf([
-    resultOf({
-      identity: `${'x'.repeat(198)}😀${'y'.repeat(4_000)}`,
-      changes: [{ field: 'a', from: 'z'.repeat(300), to: null }],
-    }),
-  ]);
+  const [example] = examplesOf(
+    [
+      resultOf({
+        identity: `${'x'.repeat(198)}😀${'y'.repeat(4_000)}`,
+        changes: [{ field: 'a', from: 'z'.repeat(300), to: null }],
+      }),
+    ],
+    null,
+  );
   expect(example?.identity).toHaveLength(200);
   expect(example?.identity.isWellFormed()).toBe(true);
   expect(example?.changes).toEqual([{ field: 'a', from: `${'z'.repeat(199)}…`, to: null }]);

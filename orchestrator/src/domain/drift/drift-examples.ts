@@ -1,5 +1,6 @@
 import type { FieldChange, ResourceResult } from '@muster/protocol';
 import { maxExampleChanges, maxExamples, maxExampleText, type OffAgent } from '@muster/protocol/http';
+import { keyOf } from '../operations/applied-state.ts';
 
 type Example = OffAgent['drift'][number]['examples'][number];
 
@@ -13,18 +14,24 @@ const shortenedChange = ({ field, from, to }: FieldChange): FieldChange => ({
   to: to === null ? null : shortened(to),
 });
 
-/** Returns the first resources of a drift record. */
-export const examplesOf = (resources: readonly ResourceResult[]): Example[] =>
-  resources.slice(0, maxExamples).map(({ type, identity, action, changes }) => ({
-    ...{ type: shortened(type), identity: shortened(identity), action },
-    changes: changes.slice(0, maxExampleChanges).map(shortenedChange),
-  }));
+/** The names of drifted fields by resource key, such as `file:/etc/motd`. */
+type Drifted = Readonly<Record<string, readonly string[]>>;
 
 /**
- * Returns examples with the names of fields but without values, for a record that is too large to read.
- * @param drifted fields by resource key, such as `file:/etc/motd`
+ * Returns the first resources of a drift record that are still drifted.
+ * @param drifted null if unknown. An apply removes the corrected resources from it, but not from the record.
  */
-export const examplesOfKeys = (drifted: Readonly<Record<string, readonly string[]>>): Example[] =>
+export const examplesOf = (resources: readonly ResourceResult[], drifted: Drifted | null): Example[] =>
+  resources
+    .filter(({ type, identity }) => drifted === null || Object.hasOwn(drifted, keyOf(type, identity)))
+    .slice(0, maxExamples)
+    .map(({ type, identity, action, changes }) => ({
+      ...{ type: shortened(type), identity: shortened(identity), action },
+      changes: changes.slice(0, maxExampleChanges).map(shortenedChange),
+    }));
+
+/** Returns examples with the names of fields but without values, for a record that is too large to read. */
+export const examplesOfKeys = (drifted: Drifted): Example[] =>
   Object.entries(drifted)
     .slice(0, maxExamples)
     .map(([key, fields]) => {

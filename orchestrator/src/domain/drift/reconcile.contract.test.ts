@@ -176,6 +176,29 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       expect(agent?.unfinished).toHaveLength(3);
     });
 
+    test('names only resources that an apply has not corrected since the check', async () => {
+      const { context, actor, apply, check, listed } = await open('a1');
+      const identities = ['/f', '/b', '/c', '/d'];
+      const files = identities.map((path) => `{ resource: { file-unix: { path: ${path} } } }`).join(', ');
+      await uploadModule(context, actor, 'm', `name: m\nsupports: [{ platform: linux }]\nresources: [${files}]\n`);
+      await apply(
+        'a1',
+        identities.map((identity) => resultOf({ identity })),
+      );
+      await check(
+        'a1',
+        identities.map((identity) => moved('a', { identity })),
+      );
+      await apply(
+        'a1',
+        identities.map((identity) => resultOf({ identity, status: identity === '/d' ? 'failed' : 'changed' })),
+        'failed',
+      );
+      expect((await listed()).all[0]?.drift).toMatchObject([
+        { resources: 1, examples: [{ identity: '/d', changes: [{ field: 'content', from: 'a', to: 'x' }] }] },
+      ]);
+    });
+
     test('lists an apply that was never accepted, but not a cancelled one', async () => {
       const { domain, context, actor, apply, listed } = await open('a1', 'a2');
       await apply('a1', [], 'cancelled');

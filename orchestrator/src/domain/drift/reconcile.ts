@@ -228,7 +228,8 @@ async function driftOf({ db }: Context, node_ids: readonly string[]): Promise<Ma
       states.push({
         ...{ drift_id, assignment: assignmentOfScope(scope), since, checked_at, summary: counts },
         resources: fields === null ? counts.changed + counts.removed : Object.keys(fields).length,
-        examples: record_resources === null ? examplesOfKeys(fields ?? {}) : examplesOf(fromJson(record_resources)),
+        examples:
+          record_resources === null ? examplesOfKeys(fields ?? {}) : examplesOf(fromJson(record_resources), fields),
         accepted: fromJson(accepted),
       });
     }
