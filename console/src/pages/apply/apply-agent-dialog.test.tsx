@@ -56,6 +56,17 @@ test('removes resources only after a separate confirmation', async () => {
   await waitFor(() => expect(api.received(applyAgent)).toHaveLength(1));
 });
 
+test('asks to confirm removals again if the apply is no longer bound to the plan', async () => {
+  const { user } = await open(
+    plan({ summary: summary({ changed: 1, removed: 1, total: 2 }), resources: [resource, removal] }),
+  );
+  await user.click(await screen.findByRole('checkbox', { name: 'Remove 1 resource' }));
+  expect(button('Apply 1 change, remove 1').disabled).toBe(false);
+  await user.click(checkbox('Apply exactly this plan'));
+  expect(checkbox('Remove 1 resource').checked).toBe(false);
+  expect(button('Apply 1 change, remove 1').disabled).toBe(true);
+});
+
 test('applies current changes in place of the plan on request', async () => {
   const { api, user } = await open(plan());
   await user.click(await screen.findByRole('checkbox', { name: 'Apply exactly this plan' }));

@@ -13,7 +13,7 @@ import { hasEnded } from '../../parts/work-status.tsx';
 import { applyLabel } from './plan-words.ts';
 import { PlannedChanges } from './planned-changes.tsx';
 import { QueueApplyDialog } from './queue-apply-dialog.tsx';
-import { RemovalCheck } from './removal-check.tsx';
+import { RemovalCheck, useConfirmedRemovals } from './removal-check.tsx';
 import { useAgentPlan } from './use-agent-plan.ts';
 
 export type ApplyTarget = Pick<Agent, 'node_id' | 'connected'>;
@@ -57,9 +57,11 @@ function PlanDialog({
   const navigate = useNavigate();
   const { plan, modules, error, again, abandon } = useAgentPlan(node_id, loadModules, given ?? null);
   const [isExact, setExact] = useState(true);
-  const [isConfirmed, setConfirmed] = useState(false);
   const planned = plan !== null && hasEnded(plan.status) ? plan : null;
   const isUsable = planned?.status === 'succeeded';
+  const removals =
+    planned === null || planned.summary.removed === 0 ? [] : [`${planned.operation_id} ${isExact ? 'exact' : ''}`];
+  const { isConfirmed, setConfirmed } = useConfirmedRemovals(removals);
   const apply = useMutation({
     mutationFn: () =>
       startApply({ node_id, modules, ...(isExact && planned !== null ? { plan_id: planned.operation_id } : {}) }),
@@ -71,7 +73,6 @@ function PlanDialog({
   const isStale = apply.error instanceof ApiError && apply.error.problem.code === 'plan_stale';
   const planAgain = () => {
     apply.reset();
-    setConfirmed(false);
     setExact(true);
     again();
   };
@@ -79,7 +80,7 @@ function PlanDialog({
     abandon();
     onClose();
   };
-  const canApply = planned !== null && (isUsable ? planned.summary.removed === 0 || isConfirmed : !isExact);
+  const canApply = planned !== null && (isUsable ? isConfirmed : !isExact);
   return (
     <Dialog
       open

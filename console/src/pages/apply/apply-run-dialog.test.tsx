@@ -1,8 +1,10 @@
 import { cancelRun, getRun, type Run, startRun } from '@muster/protocol/http';
 import { screen, waitFor } from '@testing-library/react';
+import { useState } from 'react';
 import { expect, test, vi } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPart } from '../../../test/render.tsx';
+import { Checkbox } from '../../parts/form/field.tsx';
 import { ApplyRunDialog } from './apply-run-dialog.tsx';
 
 const example = startRun.example.answer as never as Run;
@@ -93,6 +95,35 @@ test('removes resources only after a separate confirmation', async () => {
   expect((apply as HTMLButtonElement).disabled).toBe(true);
   await user.click(screen.getByRole('checkbox', { name: 'Remove 4 resources from 2 agents' }));
   expect((apply as HTMLButtonElement).disabled).toBe(false);
+});
+
+test('asks to confirm removals again if agents with removals are added', async () => {
+  const plan = planRun([{ removed: 1 }, { removed: 2 }]);
+  const api = fakeApi();
+  api.answer(startRun, plan as never);
+  api.answer(getRun, plan as never);
+  const node_ids = plan.results.map(({ node_id }) => node_id);
+  function Retry() {
+    const [isAll, setAll] = useState(false);
+    return (
+      <ApplyRunDialog
+        title="Retry failed agents"
+        loadSubjects={async () => [{ kind: 'agents', node_ids, modules: [] }]}
+        choice={{
+          field: <Checkbox label="All" checked={isAll} onChange={() => setAll(!isAll)} />,
+          includes: ({ node_id }) => isAll || node_id === node_ids[0],
+        }}
+        onClose={() => {}}
+      />
+    );
+  }
+  const { user } = await renderPart(<Retry />);
+  await user.click(await screen.findByRole('checkbox', { name: 'Remove 1 resource' }));
+  expect(button('Remove 1 resource').disabled).toBe(false);
+  await user.click(screen.getByRole('checkbox', { name: 'All' }));
+  expect(button('Remove 3 resources').disabled).toBe(true);
+  await user.click(screen.getByRole('checkbox', { name: 'All' }));
+  expect(button('Remove 1 resource').disabled).toBe(false);
 });
 
 test('skips agents without a plan, and includes them if the plan is not binding', async () => {

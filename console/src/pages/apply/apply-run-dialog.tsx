@@ -11,11 +11,11 @@ import { atOnce, careful, type FanOutDraft, readFanOut, sentences } from '../../
 import { FanOutForm } from '../../parts/form/fan-out-form.tsx';
 import { Checkbox } from '../../parts/form/field.tsx';
 import { messageOf, Problem } from '../../parts/states.tsx';
-import type { RunResult } from '../runs/run-groups.ts';
+import { outcomeOfResult, type RunResult } from '../runs/run-groups.ts';
 import { applyLabel } from './plan-words.ts';
 import { PlannedAgents } from './planned-agents.tsx';
 import { totalsOf } from './planned-totals.ts';
-import { RemovalCheck } from './removal-check.tsx';
+import { RemovalCheck, useConfirmedRemovals } from './removal-check.tsx';
 import { limitedTo, type RunSubject, startRunOf } from './run-subject.ts';
 import { type PlannedSubject, useRunPlans } from './use-run-plans.ts';
 
@@ -53,9 +53,12 @@ function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunPr
   const navigate = useNavigate();
   const { plans, isPlanned, error, again, abandon } = useRunPlans(loadSubjects, given);
   const [isExact, setExact] = useState(true);
-  const [isConfirmed, setConfirmed] = useState(false);
   const results = plans.flatMap(({ run }) => run?.results ?? []).filter(choice?.includes ?? (() => true));
   const totals = totalsOf(results);
+  const removals = results
+    .filter((result) => outcomeOfResult(result) === 'changed' && (result.summary?.removed ?? 0) > 0)
+    .map(({ node_id, operation_id }) => `${node_id} ${operation_id} ${isExact ? 'exact' : ''}`);
+  const { isConfirmed, setConfirmed } = useConfirmedRemovals(removals);
   const coversAll = !isExact || plans.some(({ subject }) => subject.kind === 'assignment');
   const targets = targetsOf(plans, results, isExact);
   /** Number of agents on which to apply. */
@@ -84,10 +87,9 @@ function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunPr
   return {
     ...{ results, totals, count, coversAll, isPlanned, error, apply, isStale, needsPlan, options },
     ...{ isExact, setExact, isConfirmed, setConfirmed },
-    isReady: isPlanned && !needsPlan && (totals.removed === 0 || isConfirmed),
+    isReady: isPlanned && !needsPlan && isConfirmed,
     planAgain: () => {
       apply.reset();
-      setConfirmed(false);
       setExact(true);
       again();
     },

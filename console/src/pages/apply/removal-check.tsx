@@ -1,10 +1,23 @@
 import type { ResourceResult } from '@muster/protocol';
+import { useState } from 'react';
 import { countedText } from '../../parts/count.ts';
 import { Checkbox } from '../../parts/form/field.tsx';
 import { Line } from '../../parts/text.tsx';
 
 /** Maximum number of resources to name. */
 const maxNames = 6;
+
+/**
+ * Keeps which removals are confirmed. A confirmation ends when a removal is added.
+ * @param removals a key of each removal, or of each set of removals
+ */
+export function useConfirmedRemovals(removals: readonly string[]) {
+  const [confirmed, setConfirmed] = useState<ReadonlySet<string>>(new Set());
+  return {
+    isConfirmed: removals.every((removal) => confirmed.has(removal)),
+    setConfirmed: (isConfirmed: boolean) => setConfirmed(new Set(isConfirmed ? removals : [])),
+  };
+}
 
 /** Asks for a separate confirmation of removals, because an apply cannot undo them. */
 export function RemovalCheck({
@@ -36,7 +49,9 @@ export function RemovalCheck({
         <ul aria-label="Resources to remove" className="mt-1 pl-6 text-xs">
           {resources.slice(0, maxNames).map(({ module, type, identity }) => (
             <li key={`${module} ${type} ${identity}`} className="flex min-w-0 gap-1.5">
-              <span className="shrink-0 text-muted">{type}</span>
+              <span className="flex min-w-0 shrink-0 text-muted">
+                <Line text={type} maxLength={64} />
+              </span>
               <span className="flex min-w-0 font-mono">
                 <Line text={identity} />
               </span>
