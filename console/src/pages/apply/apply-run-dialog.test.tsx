@@ -78,6 +78,29 @@ test('describes each run if several start at the same time', async () => {
   expect(applied(api).map(({ body }) => body)).toMatchObject([{ plan_run_id: 'PLAN' }, { plan_run_id: 'SECOND' }]);
 });
 
+test('keeps the runs that started if a later one is refused, and does not start them again', async () => {
+  const { api, user, address } = await open(planRun([{ changed: 1 }, { changed: 1 }]), planOfAgent('SECOND', 'a'));
+  await user.click(
+    await screen.findByRole('button', { name: 'Apply 3 changes' }).then((apply) => {
+      api.answer(startRun, (() => {
+        api.refuse(startRun, 'rate_limited');
+        return { ...example, run_id: 'APPLY' };
+      }) as never);
+      return apply;
+    }),
+  );
+  expect(await screen.findByText('Only 1 run started')).toBeTruthy();
+  expect(screen.getByRole('link').getAttribute('href')).toBe('/runs/APPLY');
+  api.answer(startRun, { ...example, run_id: 'APPLY2' } as never);
+  await user.click(button('Apply 1 change'));
+  await waitFor(() => expect(address()).toBe('/runs'));
+  expect(applied(api).map(({ body }) => (body as { plan_run_id: string }).plan_run_id)).toEqual([
+    'PLAN',
+    'SECOND',
+    'SECOND',
+  ]);
+});
+
 test('shows the progress of the plan, and cancels it if the dialog closes', async () => {
   const plan = planRun([{ changed: 1 }, { status: 'running' }], { status: 'running', finished_at: null });
   const { api, user, onClose } = await open(plan);

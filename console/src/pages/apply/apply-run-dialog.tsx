@@ -11,6 +11,7 @@ import { atOnce, careful, type FanOutDraft, readFanOut, sentences } from '../../
 import { FanOutForm } from '../../parts/form/fan-out-form.tsx';
 import { Checkbox } from '../../parts/form/field.tsx';
 import { messageOf, Problem } from '../../parts/states.tsx';
+import { RunLink } from '../links.tsx';
 import { outcomeOfResult, type RunResult } from '../runs/run-groups.ts';
 import { applyLabel } from './plan-words.ts';
 import { PlannedAgents } from './planned-agents.tsx';
@@ -35,6 +36,12 @@ interface ApplyRunProps {
   readonly onClose: () => void;
 }
 
+/** A run that was started before a later one was refused. Another attempt skips its agents. */
+interface StartedRun {
+  readonly run_id: string;
+  readonly node_ids: readonly string[];
+}
+
 /** Returns the runs to start, each limited to the agents that it can apply to. */
 function targetsOf(plans: readonly PlannedSubject[], results: readonly RunResult[], isExact: boolean) {
   const usable = new Set(
@@ -53,7 +60,11 @@ function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunPr
   const navigate = useNavigate();
   const { plans, isPlanned, error, again, abandon } = useRunPlans(loadSubjects, given);
   const [isExact, setExact] = useState(true);
-  const results = plans.flatMap(({ run }) => run?.results ?? []).filter(choice?.includes ?? (() => true));
+  const [started, setStarted] = useState<readonly StartedRun[]>([]);
+  const startedAgents = new Set(started.flatMap(({ node_ids }) => node_ids));
+  const results = plans
+    .flatMap(({ run }) => run?.results ?? [])
+    .filter((result) => !startedAgents.has(result.node_id) && (choice?.includes(result) ?? true));
   const totals = totalsOf(results);
   const removals = results
     .filter((result) => outcomeOfResult(result) === 'changed' && (result.summary?.removed ?? 0) > 0)
@@ -67,12 +78,18 @@ function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunPr
   const apply = useMutation({
     mutationFn: async () => {
       if ('faults' in options.read) throw new Error('Correct the options above.');
-      const started: Run[] = [];
-      for (const { subject, plan_run_id } of targets) {
-        const bound = isExact ? { offline: 'report' as const, ttl: undefined, plan_run_id } : {};
-        started.push(await startRunOf(subject, 'apply', { ...options.read.options, ...bound }));
+      const all = [...started];
+      try {
+        for (const { subject, plan_run_id } of targets) {
+          const bound = isExact ? { offline: 'report' as const, ttl: undefined, plan_run_id } : {};
+          const { run_id } = await startRunOf(subject, 'apply', { ...options.read.options, ...bound });
+          all.push({ run_id, node_ids: subject.kind === 'agents' ? subject.node_ids : [] });
+        }
+      } catch (error) {
+        setStarted(all);
+        throw error;
       }
-      return started;
+      return all;
     },
     onSuccess: ([first, ...others]) => {
       onClose();
@@ -85,7 +102,7 @@ function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunPr
   const isStale = apply.error instanceof ApiError && apply.error.problem.code === 'plan_stale';
   const needsPlan = error !== null || (isPlanned && isExact && (isStale || count === 0));
   return {
-    ...{ results, totals, count, coversAll, isPlanned, error, apply, isStale, needsPlan, options },
+    ...{ started, results, totals, count, coversAll, isPlanned, error, apply, isStale, needsPlan, options },
     ...{ isExact, setExact, isConfirmed, setConfirmed },
     isReady: isPlanned && !needsPlan && isConfirmed,
     planAgain: () => {
@@ -107,7 +124,7 @@ function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunPr
 export function ApplyRunDialog(props: ApplyRunProps) {
   const { title, description, given = null, choice } = props;
   const state = useApplyRun(props);
-  const { results, totals, isPlanned, error, apply, isStale, close } = state;
+  const { started, results, totals, isPlanned, error, apply, isStale, close } = state;
   return (
     <Dialog
       open
@@ -137,8 +154,12 @@ export function ApplyRunDialog(props: ApplyRunProps) {
     >
       <div className="space-y-4">
         {choice?.field}
+        {started.length > 0 && <StartedRuns runs={started} />}
         {isStale && (
-          <Callout tone="warn" title="The plan is stale. Nothing was applied">
+          <Callout
+            tone="warn"
+            title={`The plan is stale. ${started.length === 0 ? 'Nothing' : 'Nothing else'} was applied`}
+          >
             {messageOf(apply.error)}
           </Callout>
         )}
@@ -147,6 +168,19 @@ export function ApplyRunDialog(props: ApplyRunProps) {
         <Problem error={error ?? (isStale ? null : apply.error)} />
       </div>
     </Dialog>
+  );
+}
+
+function StartedRuns({ runs }: { readonly runs: readonly StartedRun[] }) {
+  return (
+    <Callout tone="warn" title={`Only ${countedText(runs.length, 'run')} started`}>
+      <span className="flex flex-wrap gap-x-2">
+        {runs.map(({ run_id }) => (
+          <RunLink key={run_id} id={run_id} />
+        ))}
+      </span>
+      Another attempt does not include their agents.
+    </Callout>
   );
 }
 
