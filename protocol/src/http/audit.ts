@@ -169,7 +169,7 @@ const retentionSchema = z
       .number()
       .int()
       .nullable()
-      .describe('retention in days; 0 keeps all events; null if `audit.retention_days` of the configuration applies'),
+      .describe('retention in days; null if `audit.retention_days` of the configuration applies'),
   })
   .meta({ id: 'AuditRetention' });
 
@@ -191,10 +191,9 @@ export const setAuditRetention = route({
   path: '/audit/retention',
   tag: 'Audit',
   summary: 'Set the retention of events',
-  description:
-    'With 0, no event is removed because of its age. Without a value, `audit.retention_days` of the configuration applies again.',
+  description: 'Without a value, `audit.retention_days` of the configuration applies again.',
   access: 'admin',
-  body: z.strictObject({ retention_days: optional(z.number().int().min(0)) }),
+  body: z.strictObject({ retention_days: optional(z.number().int().min(1)) }),
   bodyOptional: true,
   answers: { 200: retentionSchema },
   errors: [],

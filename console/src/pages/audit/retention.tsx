@@ -23,9 +23,7 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
       notify(
         retention_days === null
           ? 'Retention reset to the configured value'
-          : retention_days === 0
-            ? 'All events are kept'
-            : `Events are kept for ${retention_days} days`,
+          : `Events are kept for ${retention_days} days`,
       );
       setDays(null);
     },
@@ -51,13 +49,13 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
             <Input
               label="Keep events for (days)"
               type="number"
-              min={0}
+              min={1}
               value={shown}
               placeholder={
                 configuredDays === undefined ? '' : configuredDays === 0 ? 'forever' : String(configuredDays)
               }
               onChange={(event) => setDays(event.target.value)}
-              hint={`0 keeps all events. If empty, the configuration applies${configuredDays === undefined ? '' : configuredDays === 0 ? ': events are kept forever' : `: ${configuredDays} days`}.`}
+              hint={`If empty, the configuration applies${configuredDays === undefined ? '' : configuredDays === 0 ? ': events are kept forever' : `: ${configuredDays} days`}.`}
             />
             <Button type="submit" look="primary" busy={save.isPending}>
               Save

@@ -20,7 +20,7 @@ const dayMs = 86_400_000;
 /** Maximum number of events read and removed in one transaction. */
 const atOnce = 500;
 
-/** Returns the retention in days that overrides the configuration; 0 keeps all events; null without an override. */
+/** Returns the retention in days that overrides the configuration; null without an override. */
 export async function auditRetention({ db }: Context): Promise<number | null> {
   const row = await db.get(setting, { key: retentionKey });
   return row ? Number(row.value) : null;
@@ -28,7 +28,7 @@ export async function auditRetention({ db }: Context): Promise<number | null> {
 
 /**
  * Sets the retention.
- * @param days 0 keeps all events; null restores the configured retention
+ * @param days null restores the configured retention
  */
 export async function setAuditRetention(context: Context, actor: Actor, days: number | null): Promise<void> {
   const before = await auditRetention(context);
@@ -43,11 +43,7 @@ export async function setAuditRetention(context: Context, actor: Actor, days: nu
         type: 'audit.retention_changed',
         actor,
         summary:
-          days === null
-            ? 'audit retention reset to the configured value'
-            : days === 0
-              ? 'audit pruning by age turned off'
-              : `audit retention set to ${days} days`,
+          days === null ? 'audit retention reset to the configured value' : `audit retention set to ${days} days`,
         metadata: { from: before, to: days },
       }),
     ],
