@@ -14,6 +14,7 @@ test('a graph has one path for each line, scaled to round maxima from zero', () 
   expect(svg).toContain('>Memory, MB<');
   expect(svg).toContain('>100 min<');
   expect(svg).toContain('viewBox="0 0 760 300"');
+  expect(svg).toContain('<title>Memory; ');
 });
 
 test('values that are not finite are omitted, and names are escaped', () => {

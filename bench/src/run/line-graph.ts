@@ -32,6 +32,7 @@ export function lineGraph(panels: readonly Panel[]): string {
   const drawn = panels.map((panel, at) => panelOf(panel, at * panelHeight, minutes));
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="11">`,
+    `<title>${panels.map(({ title }) => escaped(title)).join('; ')}</title>`,
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
     ...drawn.flat(),
     '</svg>',

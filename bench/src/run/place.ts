@@ -26,7 +26,7 @@ export function placeOfRun(commit: string): Place {
   const [processor] = cpus();
   return {
     commit,
-    machine: `${cpus().length} × ${processor?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Linux ${release()}, Node ${process.version}`,
+    machine: `${cpus().length} × ${processor?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Linux ${release().split('-')[0]}, Node ${process.version}`,
     at: new Date().toISOString(),
     load: loadavg()[0] ?? 0,
   };
