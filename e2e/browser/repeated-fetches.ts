@@ -2,9 +2,10 @@
 const doubleFetchMs = 1_000;
 /**
  * Maximum milliseconds by which news may precede the first of the two requests. The console delays a read until the event
- * stream opens, and the first events of the stream may cause another read.
+ * stream opens, and the first events of the stream may cause another read. It also collects changed agents for up to a
+ * second before it reads them.
  */
-const delayedMs = 500;
+const delayedMs = 1_500;
 
 /**
  * A script that runs in every document before the document's own scripts. It reports a repeated read as an error on the
