@@ -1,8 +1,9 @@
 import type { ResolvedResource } from '@muster/protocol/module';
+import { compareVersions } from '@muster/protocol/version-order';
 import { HostFailure } from '../host/failure.ts';
 import { aptCache } from '../host/packages/apt.ts';
 import { parsePolicy } from '../host/packages/apt-output.ts';
-import { compareVersions, type DpkgDatabase } from '../host/packages/dpkg.ts';
+import type { DpkgDatabase } from '../host/packages/dpkg.ts';
 import { diffPackage, vital } from './package-apt/diff.ts';
 import { installAll, mark, type RequestedPackage, repairInterrupted } from './package-apt/install.ts';
 import { orphansOf, type PackageRemoval, removeAll } from './package-apt/remove.ts';

@@ -1,7 +1,8 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
+import { compareVersions } from '@muster/protocol/version-order';
 import { HostFailure } from '../../host/failure.ts';
-import { compareVersions, isVersion } from '../../host/packages/dpkg.ts';
+import { isVersion } from '../../host/packages/dpkg.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
 import { bodyOf, isThere, type SeenPackage } from './seen.ts';
 
