@@ -56,6 +56,14 @@ describe('keys', () => {
       'version',
       'arch',
       'init_system',
+      'family',
+      'major',
+      'codename',
+      'systemd_version',
+      'virtualization',
+      'container',
+      'selinux',
+      'efi',
     ]));
   test('proposes the keys of a parameter named like a property of Object', () =>
     expect(labels('parameters:\n  constructor:\n    ¦')).toEqual(['type', 'default', 'description']));

@@ -1,5 +1,7 @@
-import { together } from './conditions.ts';
+import { impossibleVersion } from './conditions/distro-versions.ts';
+import { described, parameterPrefix, together } from './conditions.ts';
 import { type Contender, conflictingPairs } from './conflicts.ts';
+import type { Conditions } from './document.ts';
 import { checkExpressions, type ReportExpression } from './expression/expression-check.ts';
 import { isPartOfFile, takesWholeFile, whyNotBoth } from './file-parts.ts';
 import { identify, kinds, resourceTypes } from './kinds.ts';
@@ -32,13 +34,14 @@ export function checkModule(value: unknown, outline: Outline, findings: Findings
   for (const resource of outline.resources) {
     for (const candidate of resource.candidates) checkCandidate(resource, candidate, findings);
     if (resource.universal) continue;
-    const variants = resource.candidates.map(({ when }) => when);
+    const variants = resource.variants.map(({ when }) => when);
     for (const { index, message } of certainVariantFaults(variants, resource.when, clauses)) {
-      const variant = index === null ? undefined : resource.candidates[index];
+      const variant = index === null ? undefined : resource.variants[index];
       if (variant === undefined) findings.fault([...resource.path, 'variants'], message, 'key');
-      else findings.fault(variant.ownerPath, message);
+      else findings.fault(variant.path, message);
     }
   }
+  checkConditions(outline, findings);
   checkIdentities(outline, findings);
   checkFileParts(outline, findings);
   if (outline.supports.length === 0) {
@@ -81,11 +84,18 @@ function checkChoices(value: unknown, { fault }: Findings): void {
 }
 
 function checkTemplates({ templates, resources }: Outline, { fault, warning }: Findings): void {
-  const known = new Set<string>();
-  for (const { id, path } of templates) {
-    if (id === undefined) continue;
-    if (known.has(id)) fault([...path, 'id'], `the template id ${quoted(id)} is used twice: rename one of them`);
-    known.add(id);
+  const byId = Map.groupBy(templates, ({ id }) => id ?? '');
+  byId.delete('');
+  const known = new Set(byId.keys());
+  for (const [id, same] of byId) {
+    const conditions = same.map(({ when }) => when);
+    for (const { index } of certainVariantFaults(conditions, {}, [])) {
+      const path = same[index ?? 0]?.path ?? [];
+      fault(
+        [...path, 'id'],
+        `the template id ${quoted(id)} is used twice: rename one of them, or give each a \`when\``,
+      );
+    }
   }
   const used = new Set<string>();
   let hints = Math.min(100, Math.floor(20_000 / (known.size + 1)));
@@ -208,17 +218,57 @@ function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, 
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null && value !== false;
 
+/** Returns the conditions of a resource's other variants. */
+const rivalsOf = ({ variants }: OutlineResource, candidate: Candidate): Conditions[] =>
+  variants.flatMap((variant) => (variant.candidate === candidate ? [] : [variant.when]));
+
+/** Checks conditions for unknown parameters, and warns about those that no agent satisfies. */
+function checkConditions({ supports, resources, templates, verify, parameters }: Outline, findings: Findings): void {
+  const check = (path: Path, when: Conditions, within: Conditions = {}): void => {
+    for (const key of Object.keys(when)) {
+      if (!key.startsWith(parameterPrefix)) continue;
+      const message = parameterKeyFault(key.slice(parameterPrefix.length), parameters);
+      if (message !== undefined) findings.fault([...path, key], message, 'key');
+    }
+    const both = together(within, when);
+    if (both === undefined) {
+      findings.warning(
+        path,
+        `never holds together with the \`when\` of the resource (${described(within)}): change one of them`,
+      );
+      return;
+    }
+    const impossible = impossibleVersion(both);
+    if (impossible !== undefined && impossibleVersion(within) === undefined) findings.warning(path, impossible);
+  };
+  for (const { path, conditions } of supports) check(path, conditions);
+  for (const { path, when } of [...templates, ...verify]) check([...path, 'when'], when);
+  for (const { path, when, universal, variants } of resources) {
+    check([...path, 'when'], when);
+    if (!universal) for (const variant of variants) check([...variant.path, 'when'], variant.when, when);
+  }
+}
+
+function parameterKeyFault(name: string, parameters: Outline['parameters']): string | undefined {
+  const type = parameters.get(name)?.parameter.type;
+  if (type === undefined)
+    return `there is no parameter ${quoted(name)}${suggestion(name, [...parameters.keys()].slice(0, 100))}`;
+  if (type === 'list' || type === 'map')
+    return `the parameter ${quoted(name)} is a ${type}, which a condition cannot compare: use a parameter of another type`;
+  return undefined;
+}
+
 function checkIdentities({ resources, supports }: Outline, { fault }: Findings): void {
   const contenders: (Contender & { candidate: Candidate; label: string })[] = [];
   for (const [index, resource] of resources.entries()) {
     if (resource.forEach !== undefined) continue;
-    resource.candidates.forEach((candidate, position) => {
+    for (const candidate of resource.candidates) {
       const known = declaredIdentity(resource, candidate);
       const when = together(resource.when, candidate.when);
-      if (known === undefined || when === undefined) return;
-      const rivals = resource.candidates.filter((_, other) => other !== position).map((rival) => rival.when);
+      if (known === undefined || when === undefined) continue;
+      const rivals = rivalsOf(resource, candidate);
       contenders.push({ resource: index, ...known, when, variant: candidate.when, rivals, candidate });
-    });
+    }
   }
   const clauses = supports.map(({ conditions }) => conditions);
   for (const { earlier, later } of conflictingPairs(contenders, clauses)) {
@@ -240,19 +290,19 @@ function checkFileParts({ resources, supports }: Outline, { fault }: Findings): 
   const clauses = supports.map(({ conditions }) => conditions);
   const wholes = new Map<string, (Contender & { candidate: Candidate })[]>();
   const parts: (Contender & { candidate: Candidate })[] = [];
-  for (const [resource, { candidates, when: own, forEach }] of resources.entries()) {
-    if (forEach !== undefined) continue;
-    candidates.forEach((candidate, position) => {
+  for (const [resource, declaration] of resources.entries()) {
+    if (declaration.forEach !== undefined) continue;
+    for (const candidate of declaration.candidates) {
       const { path } = candidate.body;
-      const when = together(own, candidate.when);
-      if (typeof path !== 'string' || when === undefined) return;
-      const rivals = candidates.filter((_, other) => other !== position).map((rival) => rival.when);
+      const when = together(declaration.when, candidate.when);
+      if (typeof path !== 'string' || when === undefined) continue;
+      const rivals = rivalsOf(declaration, candidate);
       const contender = { resource, key: path, when, variant: candidate.when, rivals, candidate };
       if (isPartOfFile(candidate)) parts.push(contender);
       const { type, body, template } = candidate;
       if (takesWholeFile({ type, body: { ...body, template: template?.id } }))
         wholes.set(path, [...(wholes.get(path) ?? []), contender]);
-    });
+    }
   }
   let steps = 10_000;
   for (const part of parts) {

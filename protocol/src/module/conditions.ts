@@ -1,4 +1,5 @@
-import type { Conditions } from './document.ts';
+import { compareVersions } from '../version-order.ts';
+import type { Conditions, Json, ValueSet } from './document.ts';
 
 /** The properties of the agent for which modules are resolved. */
 export interface AgentFacts {
@@ -10,38 +11,113 @@ export interface AgentFacts {
 }
 
 const tagPrefix = 'tag.';
+const attributePrefix = 'attr.';
+export const parameterPrefix = 'param.';
 
 /** Ignores inherited properties, because an agent may report an attribute named `constructor`. */
 export const own = (values: Readonly<Record<string, string>>, key: string): string | undefined =>
   Object.hasOwn(values, key) ? values[key] : undefined;
 
-export const factOf = (agent: AgentFacts, key: string): string | undefined =>
-  key.startsWith(tagPrefix) ? own(agent.tags, key.slice(tagPrefix.length)) : own(agent.attributes, key);
+const noParameters: ReadonlyMap<string, Json> = new Map();
 
-/** Reports whether an agent has all of the values. Empty conditions match every agent. */
-export const matches = (conditions: Conditions, agent: AgentFacts): boolean =>
-  Object.entries(conditions).every(([key, value]) => factOf(agent, key) === value);
+/**
+ * Returns the value of a condition's key as text.
+ * @returns undefined if the agent or the module has no such value, or if a parameter is a list or a mapping
+ */
+export function factOf(agent: AgentFacts, key: string, parameters = noParameters): string | undefined {
+  if (key.startsWith(tagPrefix)) return own(agent.tags, key.slice(tagPrefix.length));
+  if (key.startsWith(attributePrefix)) return own(agent.attributes, key.slice(attributePrefix.length));
+  if (!key.startsWith(parameterPrefix)) return own(agent.attributes, key);
+  const value = parameters.get(key.slice(parameterPrefix.length));
+  return value === undefined || typeof value === 'object' ? undefined : String(value);
+}
 
+/** Reports whether an agent satisfies all of the conditions. Empty conditions match every agent. */
+export const matches = (conditions: Conditions, agent: AgentFacts, parameters = noParameters): boolean =>
+  Object.entries(conditions).every(([key, set]) => accepts(set, factOf(agent, key, parameters)));
+
+/** Reports whether a set contains a value. An absent value satisfies only `not`. */
+function accepts(set: ValueSet, value: string | undefined): boolean {
+  if (value === undefined) return !isPresenceRequired(set);
+  return (set.in?.includes(value) ?? true) && !set.notIn?.includes(value) && isWithin(set, value);
+}
+
+const isPresenceRequired = (set: ValueSet): boolean =>
+  set.in !== undefined || set.from !== undefined || set.below !== undefined;
+
+const isWithin = ({ from, below }: ValueSet, value: string): boolean =>
+  (from === undefined || compareVersions(value, from) >= 0) &&
+  (below === undefined || compareVersions(value, below) < 0);
+
+/** Returns the number of keys. */
 export const size = (conditions: Conditions): number => Object.keys(conditions).length;
 
 /** Combines conditions. Returns undefined if no agent can satisfy all of them. */
 export function together(...all: readonly Conditions[]): Conditions | undefined {
-  const merged: Record<string, string> = {};
+  const merged: Record<string, ValueSet> = {};
   for (const conditions of all) {
-    for (const [key, value] of Object.entries(conditions)) {
-      if (Object.hasOwn(merged, key) && merged[key] !== value) return undefined;
-      merged[key] = value;
+    for (const [key, set] of Object.entries(conditions)) {
+      const both: ValueSet | undefined = Object.hasOwn(merged, key) ? intersection(merged[key] as ValueSet, set) : set;
+      if (both === undefined) return undefined;
+      merged[key] = both;
     }
   }
   return merged;
 }
 
-/** Reports whether every agent that satisfies `narrow` satisfies `wide` as well. */
-export const implies = (narrow: Conditions, wide: Conditions): boolean =>
-  Object.entries(wide).every(([key, value]) => Object.hasOwn(narrow, key) && narrow[key] === value);
+/** Returns the values in both sets; undefined if there is none. */
+function intersection(one: ValueSet, other: ValueSet): ValueSet | undefined {
+  const [first, second] = one.in === undefined ? [other, one] : [one, other];
+  if (first.in !== undefined) {
+    const values = first.in.filter((value) => accepts(first, value) && accepts(second, value));
+    return values.length === 0 ? undefined : { in: values };
+  }
+  const from = newest(one.from, other.from);
+  const below = oldest(one.below, other.below);
+  if (from !== undefined && below !== undefined && compareVersions(from, below) >= 0) return undefined;
+  const notIn = [...new Set([...(one.notIn ?? []), ...(other.notIn ?? [])])];
+  return {
+    ...(notIn.length === 0 ? {} : { notIn }),
+    ...(from === undefined ? {} : { from }),
+    ...(below === undefined ? {} : { below }),
+  };
+}
 
-/** Formats conditions for messages, such as `platform=linux distro=debian`. */
+const newest = (a: string | undefined, b: string | undefined): string | undefined =>
+  a === undefined || (b !== undefined && compareVersions(a, b) < 0) ? b : a;
+const oldest = (a: string | undefined, b: string | undefined): string | undefined =>
+  a === undefined || (b !== undefined && compareVersions(a, b) > 0) ? b : a;
+
+/** Reports whether every agent that satisfies `narrow` satisfies `wide` as well. May miss it, but never claims it wrongly. */
+export const implies = (narrow: Conditions, wide: Conditions): boolean =>
+  Object.entries(wide).every(([key, set]) => Object.hasOwn(narrow, key) && isSubset(narrow[key] as ValueSet, set));
+
+function isSubset(narrow: ValueSet, wide: ValueSet): boolean {
+  if (narrow.in !== undefined) return narrow.in.every((value) => !accepts(narrow, value) || accepts(wide, value));
+  if (wide.in !== undefined) return false;
+  if (wide.from !== undefined && (narrow.from === undefined || compareVersions(narrow.from, wide.from) < 0))
+    return false;
+  if (wide.below !== undefined && (narrow.below === undefined || compareVersions(narrow.below, wide.below) > 0))
+    return false;
+  return (wide.notIn ?? []).every((value) => narrow.notIn?.includes(value) || !isWithin(narrow, value));
+}
+
+/** Formats conditions for messages, such as `platform=linux distro in (debian, ubuntu) version>=12`. */
 export const described = (conditions: Conditions): string =>
   Object.entries(conditions)
-    .map(([key, value]) => `${key}=${value}`)
+    .map(([key, set]) => describedSet(key, set))
     .join(' ') || 'any agent';
+
+function describedSet(key: string, { in: values, notIn, from, below }: ValueSet): string {
+  const list = (texts: readonly string[], one: string, many: string): string =>
+    texts.length === 1 ? `${key}${one}${texts[0]}` : `${key} ${many} (${shortened(texts).join(', ')})`;
+  return [
+    ...(values === undefined ? [] : [list(values, '=', 'in')]),
+    ...(notIn === undefined ? [] : [list(notIn, '!=', 'notin')]),
+    ...(from === undefined ? [] : [`${key}>=${from}`]),
+    ...(below === undefined ? [] : [`${key}<${below}`]),
+  ].join(' ');
+}
+
+const shortened = (texts: readonly string[]): readonly string[] =>
+  texts.length > 10 ? [...texts.slice(0, 10), '…'] : texts;

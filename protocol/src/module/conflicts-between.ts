@@ -1,6 +1,6 @@
-import { together } from './conditions.ts';
+import { parameterPrefix, together } from './conditions.ts';
 import { type Contender, canBothApply } from './conflicts.ts';
-import type { Conditions, ModuleDocument, ResourceDeclaration, Variant } from './document.ts';
+import type { Conditions, DeclaredResource, ModuleDocument, ResourceDeclaration } from './document.ts';
 import { isPartOfFile, takesWholeFile, whyNotBoth } from './file-parts.ts';
 import { identify, kinds } from './kinds.ts';
 import { quoted } from './nearest.ts';
@@ -22,7 +22,7 @@ interface Entry extends Contender {
   readonly label: string;
   readonly module: number;
   readonly declaration: ResourceDeclaration;
-  readonly declared: Variant['resource'];
+  readonly declared: DeclaredResource;
   readonly path: Path;
 }
 
@@ -91,29 +91,43 @@ function entriesOf({ resources }: ModuleDocument, module: number): Entry[] {
     // The elements of a list are known only for an agent.
     if (declaration.for_each !== null) return [];
     return declaration.variants.flatMap((variant, position): Entry[] => {
-      const identity = identityOf(declaration, variant);
-      const when = together(declaration.when, variant.when);
+      const { resource: declared } = variant;
+      if (declared === null) return [];
+      const identity = identityOf(declaration, declared);
+      const own = inModule(variant.when, module);
+      const when = together(inModule(declaration.when, module), own);
       if (identity === null || when === undefined) return [];
       const owner: Path = ['resources', index, ...(declaration.universal ? [] : ['variants', position])];
       return [
         {
           module,
           declaration,
-          declared: variant.resource,
-          path: [...owner, 'resource', variant.resource.type],
+          declared,
+          path: [...owner, 'resource', declared.type],
           resource: module * 1_000_000 + index,
           ...identity,
           when,
-          variant: variant.when,
-          rivals: declaration.variants.filter((_, other) => other !== position).map((rival) => rival.when),
+          variant: own,
+          rivals: declaration.variants
+            .filter((_, other) => other !== position)
+            .map((rival) => inModule(rival.when, module)),
         },
       ];
     });
   });
 }
 
+/** Distinguishes the parameters of different modules, which may have the same name. */
+const inModule = (conditions: Conditions, module: number): Conditions =>
+  Object.fromEntries(
+    Object.entries(conditions).map(([key, set]) => [
+      key.startsWith(parameterPrefix) ? `${key} of ${module}` : key,
+      set,
+    ]),
+  );
+
 /** Returns the identity as declared; null if it is unknown. Equal expressions yield equal values, except for parameters. */
-function identityOf({ id }: ResourceDeclaration, { resource: { type, body } }: Variant): Identity | null {
+function identityOf({ id }: ResourceDeclaration, { type, body }: DeclaredResource): Identity | null {
   const kind = kinds[type];
   const identified: Readonly<Record<string, unknown>> =
     type === 'script' ? { ...body, manages: body.manages ?? id } : body;
@@ -154,7 +168,9 @@ function different(one: Entry, other: Entry, modules: readonly ModuleDocument[])
 /** Returns a text that is equal for equal declarations. */
 function declarationText({ declared, declaration, module }: Entry, modules: readonly ModuleDocument[]): string {
   const { type, body, template, triggers } = declared;
-  const content = modules[module]?.templates.find(({ id }) => id === template)?.content ?? null;
+  const contents = modules[module]?.templates.filter(({ id }) => id === template) ?? [];
+  const content =
+    contents.length > 1 ? contents.map(({ when, content }) => [when, content]) : (contents[0]?.content ?? null);
   return canonical([type, body, content, declaration.only_if, triggers]);
 }
 

@@ -3,14 +3,25 @@ import type { VerificationType } from './verification.ts';
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
-/** Keys of an agent and their required values. */
-export type Conditions = Readonly<Record<string, string>>;
+/** The values that a condition accepts. A value must satisfy every property that is present. */
+export interface ValueSet {
+  readonly in?: readonly string[];
+  /** Values that it does not accept. A set with only this property accepts an absent value. */
+  readonly notIn?: readonly string[];
+  /** Lowest version, in the order of `compareVersions`. */
+  readonly from?: string;
+  /** Versions from this one on are not accepted. */
+  readonly below?: string;
+}
+
+/** Keys of an agent, or parameters of the module, and the values that they must have. */
+export type Conditions = Readonly<Record<string, ValueSet>>;
 
 /** The fields of a resource as written. Any string may contain expressions. */
 export type DeclaredBody = Readonly<Record<string, Json>>;
 
 /** The kind and body of a resource. The template and the triggers refer to other parts of the module. */
-interface DeclaredResource {
+export interface DeclaredResource {
   type: ResourceType;
   body: DeclaredBody;
   /** Id of the template that replaces `content`. */
@@ -20,7 +31,8 @@ interface DeclaredResource {
 
 export interface Variant {
   when: Conditions;
-  resource: DeclaredResource;
+  /** Null if there is nothing to do on agents of this variant. */
+  resource: DeclaredResource | null;
 }
 
 /** A condition that the machine evaluates: the path must exist. */
@@ -52,6 +64,7 @@ export interface Parameter {
 }
 
 interface Verification {
+  when: Conditions;
   type: VerificationType;
   body: DeclaredBody;
 }
@@ -60,7 +73,8 @@ interface Verification {
 export interface ModuleDocument {
   name: string;
   supports: readonly Conditions[];
-  templates: readonly { id: string; content: string }[];
+  /** Templates with the same id are variants, which are chosen by `when`. */
+  templates: readonly { id: string; when: Conditions; content: string }[];
   parameters: Readonly<Record<string, Parameter>>;
   resources: readonly ResourceDeclaration[];
   verify: readonly Verification[];

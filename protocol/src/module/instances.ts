@@ -1,6 +1,6 @@
 import { type BodyFault, bodyFaults, evaluateBody } from './body.ts';
 import { type AgentFacts, described, factOf, matches } from './conditions.ts';
-import type { DeclaredBody, Json, ModuleDocument, OnlyIf, ResourceDeclaration, Variant } from './document.ts';
+import type { DeclaredBody, DeclaredResource, Json, ModuleDocument, OnlyIf, ResourceDeclaration } from './document.ts';
 import { evaluateSole, evaluateText, type Scope } from './expression/evaluate.ts';
 import { withoutClosingSlash } from './kinds/format.ts';
 import { identify, kinds, type Trigger } from './kinds.ts';
@@ -72,16 +72,16 @@ export function instancesOf(
     faults.push({ path: ['supports'], message: unsupported(module, agent) });
     return { instances: [], faults, scope };
   }
-  const templates = new Map(module.templates.map(({ id, content }) => [id, content]));
+  const templates = chosenTemplates(module, scope);
   const instances: Instance[] = [];
   const ids = new Set<string>();
   for (const [index, declaration] of module.resources.entries()) {
-    if (!matches(declaration.when, agent)) continue;
+    if (!matches(declaration.when, agent, values)) continue;
     const path: Path = ['resources', index];
     const report = (at: Path, message: string): void => {
       faults.push({ path: [...path, ...at], message });
     };
-    const chosen = choose(declaration, agent, report);
+    const chosen = choose(declaration, scope, report);
     if (chosen === undefined) continue;
     for (const [id, each] of elements(declaration, scope, report)) {
       if (id !== null && ids.has(id)) report(['id'], `the id "${id}" is used twice after for_each is expanded`);
@@ -109,19 +109,48 @@ function unsupported({ supports }: ModuleDocument, agent: AgentFacts): string {
   return `the agent has ${facts} and matches no supports clause: ${clauses}${supports.length > 5 ? ' | …' : ''}`;
 }
 
+type ChosenTemplate = { readonly content: string; readonly fault?: undefined } | { readonly fault: string };
+
+/** Chooses among the templates with the same id, as among variants. */
+function chosenTemplates(module: ModuleDocument, { agent, parameters }: Scope): ReadonlyMap<string, ChosenTemplate> {
+  const byId = Map.groupBy(module.templates, ({ id }) => id);
+  return new Map(
+    [...byId].map(([id, templates]): [string, ChosenTemplate] => {
+      const conditions = templates.map(({ when }) => when);
+      const choice = chooseVariant(conditions, agent, parameters);
+      if (choice.kind === 'chosen') return [id, { content: templates[choice.index]?.content ?? '' }];
+      const names = conditions.slice(0, 5).map(described).join(' | ');
+      const fault =
+        choice.kind === 'none'
+          ? `no template "${id}" matches the agent; they are for ${names}`
+          : `several templates "${id}" match the agent with the same number of keys: ${names}; add a key to one of them`;
+      return [id, { fault }];
+    }),
+  );
+}
+
+interface Chosen {
+  readonly resource: DeclaredResource;
+  /** Path of the body in the resource. */
+  readonly path: Path;
+}
+
+/** Returns the resource of the matching variant; undefined if it has none, or after a fault. */
 function choose(
   { variants, universal }: ResourceDeclaration,
-  agent: AgentFacts,
+  { agent, parameters }: Scope,
   report: Report,
-): (Variant & { path: Path }) | undefined {
+): Chosen | undefined {
   const choice = chooseVariant(
     variants.map(({ when }) => when),
     agent,
+    parameters,
   );
   if (choice.kind === 'chosen') {
-    const variant = variants[choice.index] as Variant;
+    const resource = variants[choice.index]?.resource ?? null;
+    if (resource === null) return undefined;
     const owner = universal ? [] : ['variants', choice.index];
-    return { ...variant, path: [...owner, 'resource', variant.resource.type] };
+    return { resource, path: [...owner, 'resource', resource.type] };
   }
   const names = variants.map(({ when }) => described(when));
   if (choice.kind === 'none') {
@@ -156,15 +185,22 @@ function elements(
 function instanceOf(
   module: string,
   declaration: ResourceDeclaration,
-  { resource, path }: Variant & { path: Path },
+  { resource, path }: Chosen,
   id: string | null,
   scope: Scope,
-  templates: ReadonlyMap<string, string>,
+  templates: ReadonlyMap<string, ChosenTemplate>,
   report: Report,
 ): Omit<Instance, 'path'> | undefined {
   const kind = kinds[resource.type];
   let declared: DeclaredBody = resource.body;
-  if (resource.template !== null) declared = { ...declared, content: templates.get(resource.template) ?? '' };
+  if (resource.template !== null) {
+    const template = templates.get(resource.template);
+    if (template?.fault !== undefined) {
+      report([...path, 'template'], template.fault);
+      return undefined;
+    }
+    declared = { ...declared, content: template?.content ?? '' };
+  }
   const evaluated = evaluateBody(declared, kind, scope);
   const { body, deferred } = evaluated;
   if (resource.type === 'script' && body.manages === undefined && id !== null) body.manages = id;

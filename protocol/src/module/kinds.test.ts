@@ -105,13 +105,13 @@ describe('kinds', () => {
     expect(resource?.key).toBe(key);
     // The body above has every field, except for those that exclude each other.
     const kind = kinds[type];
-    const written = Object.keys(parsed.module.resources[2]?.variants[0]?.resource.body ?? {});
+    const written = Object.keys(parsed.module.resources[2]?.variants[0]?.resource?.body ?? {});
     const contradicting = kind.exclusive.flatMap((group) => group.slice(1));
     const sayable = [...Object.keys(kind.required), ...Object.keys(kind.optional)];
     expect(written.sort()).toEqual(
       sayable.filter((field) => !contradicting.includes(field) || written.includes(field)).sort(),
     );
-    expect(Object.keys(parsed.module.resources[2]?.variants[0]?.resource.triggers ?? {}).sort()).toEqual(
+    expect(Object.keys(parsed.module.resources[2]?.variants[0]?.resource?.triggers ?? {}).sort()).toEqual(
       [...kind.triggers].sort(),
     );
   });

@@ -1,4 +1,13 @@
-import type { Conditions, DeclaredBody, Json, ModuleDocument, Parameter, ParameterType } from './document.ts';
+import { readConditions } from './conditions/declared.ts';
+import type {
+  Conditions,
+  DeclaredBody,
+  DeclaredResource,
+  Json,
+  ModuleDocument,
+  Parameter,
+  ParameterType,
+} from './document.ts';
 import { isExtensionKey } from './kinds/declared.ts';
 import { isResourceType, kinds, type ResourceType, type Trigger } from './kinds.ts';
 import type { Path } from './source/tree.ts';
@@ -11,10 +20,16 @@ import { type VerificationType, verificationKinds } from './verification.ts';
 export interface Outline {
   name: string;
   supports: readonly { conditions: Conditions; path: Path }[];
-  templates: readonly { id: string | undefined; content: string; path: Path }[];
+  templates: readonly { id: string | undefined; when: Conditions; content: string; path: Path }[];
   parameters: ReadonlyMap<string, { parameter: Parameter; path: Path }>;
   resources: readonly OutlineResource[];
-  verify: readonly { type: VerificationType; body: DeclaredBody; path: Path; bodyPath: Path }[];
+  verify: readonly {
+    when: Conditions;
+    type: VerificationType;
+    body: DeclaredBody;
+    path: Path;
+    bodyPath: Path;
+  }[];
 }
 
 export interface Reference {
@@ -32,14 +47,23 @@ export interface OutlineResource {
   onlyIfExists: string | undefined;
   forEach: string | undefined;
   universal: boolean;
+  /** The variants in order, or one for `resource`. */
+  variants: readonly OutlineVariant[];
+  /** The variants that have a resource. */
   candidates: readonly Candidate[];
+}
+
+export interface OutlineVariant {
+  when: Conditions;
+  /** Path of the variant, or of the resource. */
+  path: Path;
+  /** Undefined if there is nothing to do, or the resource is malformed. */
+  candidate: Candidate | undefined;
 }
 
 /** A possible body of a resource: from `resource`, or from a variant. */
 export interface Candidate {
   path: Path;
-  /** Path of the variant, or of the resource. */
-  ownerPath: Path;
   type: ResourceType;
   when: Conditions;
   body: DeclaredBody;
@@ -65,11 +89,12 @@ export function outline(value: unknown): Outline {
   return {
     name: textOf(root.name) ?? '',
     supports: sequence(root.supports).map((clause, index) => ({
-      conditions: conditionsOf(clause),
+      conditions: readConditions(clause),
       path: ['supports', index],
     })),
     templates: sequence(root.templates).map((template, index) => ({
       id: textOf(mapping(template).id),
+      when: readConditions(mapping(template).when),
       content: textOf(mapping(template).content) ?? '',
       path: ['templates', index],
     })),
@@ -84,14 +109,6 @@ export function outline(value: unknown): Outline {
   };
 }
 
-const conditionsOf = (value: unknown): Conditions =>
-  Object.fromEntries(
-    givenKeys(value).flatMap((key) => {
-      const text = textOf(mapping(value)[key]);
-      return text === undefined ? [] : [[key, text]];
-    }),
-  );
-
 const parameterOf = (value: unknown): Parameter => ({
   type: (textOf(mapping(value).type) ?? 'string') as ParameterType,
   default: (mapping(value).default ?? null) as Json,
@@ -103,26 +120,27 @@ const referencesOf = (value: unknown, path: Path): Reference[] =>
 
 function resourceOf(value: Mapping, path: Path): OutlineResource {
   const universal = value.variants === null || value.variants === undefined;
-  const candidates = universal
-    ? candidatesOf(value.resource, {}, path)
-    : sequence(value.variants).flatMap((variant, index) =>
-        candidatesOf(mapping(variant).resource, conditionsOf(mapping(variant).when), [...path, 'variants', index]),
+  const variants = universal
+    ? [variantOf(value.resource, {}, path)]
+    : sequence(value.variants).map((variant, index) =>
+        variantOf(mapping(variant).resource, readConditions(mapping(variant).when), [...path, 'variants', index]),
       );
   return {
     path,
     id: textOf(value.id),
     name: textOf(value.name),
     dependsOn: referencesOf(value.depends_on, [...path, 'depends_on']),
-    when: conditionsOf(value.when),
+    when: readConditions(value.when),
     onlyIfExists: textOf(mapping(value.only_if).exists),
     forEach: textOf(value.for_each),
     universal,
-    candidates,
+    variants,
+    candidates: variants.flatMap(({ candidate }) => candidate ?? []),
   };
 }
 
-function candidatesOf(value: unknown, when: Conditions, ownerPath: Path): Candidate[] {
-  return givenKeys(value)
+function variantOf(value: unknown, when: Conditions, ownerPath: Path): OutlineVariant {
+  const [candidate] = givenKeys(value)
     .filter(isResourceType)
     .slice(0, 1)
     .map((type) => {
@@ -139,7 +157,6 @@ function candidatesOf(value: unknown, when: Conditions, ownerPath: Path): Candid
       }
       return {
         path,
-        ownerPath,
         type,
         when,
         body,
@@ -147,16 +164,19 @@ function candidatesOf(value: unknown, when: Conditions, ownerPath: Path): Candid
         triggers,
       };
     });
+  return { when, path: ownerPath, candidate };
 }
 
 function verificationOf(value: Mapping, path: Path): Outline['verify'][number][] {
+  const when = readConditions(value.when);
   return givenKeys(value)
     .filter((key): key is VerificationType => Object.hasOwn(verificationKinds, key))
     .slice(0, 1)
     .map((type) =>
       type === 'command'
-        ? { type, body: { command: value.command as Json }, path, bodyPath: path }
+        ? { when, type, body: { command: value.command as Json }, path, bodyPath: path }
         : {
+            when,
             type,
             body: Object.fromEntries(givenKeys(value[type]).map((key) => [key, mapping(value[type])[key] as Json])),
             path,
@@ -165,12 +185,21 @@ function verificationOf(value: Mapping, path: Path): Outline['verify'][number][]
     );
 }
 
+const declaredResource = ({ type, body, template, triggers }: Candidate): DeclaredResource => ({
+  type,
+  body,
+  template: template?.id ?? null,
+  triggers: Object.fromEntries(
+    Object.entries(triggers).map(([trigger, references]) => [trigger, references.map(({ id }) => id)]),
+  ),
+});
+
 /** Converts the outline of a module without faults to the module. */
 export function documentOf(complete: Outline): ModuleDocument {
   return {
     name: complete.name,
     supports: complete.supports.map(({ conditions }) => conditions),
-    templates: complete.templates.map(({ id, content }) => ({ id: id ?? '', content })),
+    templates: complete.templates.map(({ id, when, content }) => ({ id: id ?? '', when, content })),
     parameters: Object.fromEntries([...complete.parameters].map(([name, { parameter }]) => [name, parameter])),
     resources: complete.resources.map((resource) => ({
       id: resource.id ?? null,
@@ -180,21 +209,11 @@ export function documentOf(complete: Outline): ModuleDocument {
       only_if: resource.onlyIfExists === undefined ? null : { exists: resource.onlyIfExists },
       for_each: resource.forEach ?? null,
       universal: resource.universal,
-      variants: resource.candidates.map((candidate) => ({
-        when: candidate.when,
-        resource: {
-          type: candidate.type,
-          body: candidate.body,
-          template: candidate.template?.id ?? null,
-          triggers: Object.fromEntries(
-            Object.entries(candidate.triggers).map(([trigger, references]) => [
-              trigger,
-              references.map(({ id }) => id),
-            ]),
-          ),
-        },
+      variants: resource.variants.map(({ when, candidate }) => ({
+        when,
+        resource: candidate === undefined ? null : declaredResource(candidate),
       })),
     })),
-    verify: complete.verify.map(({ type, body }) => ({ type, body })),
+    verify: complete.verify.map(({ when, type, body }) => ({ when, type, body })),
   };
 }

@@ -49,7 +49,7 @@ resources:
 `;
     const parsed = parseModule(source);
     expect(faultsOf(source)).toEqual([]);
-    expect(parsed.ok && parsed.module.resources.map(({ variants }) => variants[0]?.resource.body)).toEqual([
+    expect(parsed.ok && parsed.module.resources.map(({ variants }) => variants[0]?.resource?.body)).toEqual([
       { path: '/etc/motd' },
       { name: 'x' },
     ]);
@@ -82,7 +82,7 @@ verify: [{ x-a: 1, tcp: { port: 22, x-a: 1 } }]
       '{ id: b, resource: { user-unix: { name: b, additional_groups: *groups } } }',
     );
     const parsed = parseModule(source);
-    expect(parsed.ok && parsed.module.resources[1]?.variants[0]?.resource.body).toEqual({
+    expect(parsed.ok && parsed.module.resources[1]?.variants[0]?.resource?.body).toEqual({
       name: 'b',
       additional_groups: ['audio', 'video'],
     });
@@ -163,7 +163,7 @@ describe('parseModule reports the path, line, and column of', () => {
     [
       'a duplicate template id',
       `name: m\ntemplates:\n  - { id: t, content: a }\n  - { id: t, content: b }\nresources:\n  - { resource: { file-unix: { path: /a, template: t } } }\n`,
-      ['4:11 /templates/1/id the template id "t" is used twice: rename one of them'],
+      ['4:11 /templates/1/id the template id "t" is used twice: rename one of them, or give each a `when`'],
     ],
     [
       'an unknown id in depends_on',

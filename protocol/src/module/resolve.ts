@@ -1,6 +1,6 @@
 import type { Fault } from '../errors.ts';
 import { bodyFaults, evaluateBody } from './body.ts';
-import type { AgentFacts } from './conditions.ts';
+import { type AgentFacts, matches } from './conditions.ts';
 import type { Json, ModuleDocument } from './document.ts';
 import type { Scope } from './expression/evaluate.ts';
 import { isPartOfFile, takesWholeFile, whyNotBoth } from './file-parts.ts';
@@ -87,7 +87,8 @@ const moduleFault = (module: string, path: Path, message: string): Fault => ({
 });
 
 function verificationsOf(module: ModuleDocument, scope: Scope, faults: Fault[]): UnfilledVerification[] {
-  return module.verify.map(({ type, body: declared }, index) => {
+  return module.verify.flatMap(({ when, type, body: declared }, index) => {
+    if (!matches(when, scope.agent, scope.parameters)) return [];
     const kind = verificationKind(type);
     const evaluated = evaluateBody(declared, kind, scope);
     const found = evaluated.faults.length > 0 ? evaluated.faults : bodyFaults(evaluated, kind);

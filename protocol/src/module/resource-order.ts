@@ -89,13 +89,14 @@ export function declaredOrder(modules: readonly ModuleDocument[]): ResourceOrder
 }
 
 const triggeredBy = ({ variants }: ResourceDeclaration, trigger: Trigger): string[] =>
-  variants.flatMap(({ resource }) => resource.triggers[trigger] ?? []);
+  variants.flatMap(({ resource }) => resource?.triggers[trigger] ?? []);
 
 /** Returns the type and identity of a resource. A field is null if the variants differ in it. */
 function typeAndIdentity({ variants }: ResourceDeclaration): Pick<OrderedResource, 'type' | 'identity'> {
   const only = <T>(values: readonly T[]): T | null => (new Set(values).size === 1 ? (values[0] as T) : null);
+  const resources = variants.flatMap(({ resource }) => resource ?? []);
   return {
-    type: only(variants.map(({ resource }) => resource.type)),
-    identity: only(variants.map(({ resource }) => identify(resource.type, resource.body).identity)),
+    type: only(resources.map(({ type }) => type)),
+    identity: only(resources.map(({ type, body }) => identify(type, body).identity)),
   };
 }

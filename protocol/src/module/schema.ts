@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { clauseSchema, whenSchema } from './conditions/declared.ts';
 import { templateDescription, triggerDescriptions } from './kind-fields.ts';
-import { closed, isExtensionKey, unknownKey } from './kinds/declared.ts';
+import { closed } from './kinds/declared.ts';
 import { formatted } from './kinds/field.ts';
 import { allOf, type Check, maxLength, notEmpty, unixDirectory } from './kinds/format.ts';
 import type { Fields, Kind } from './kinds/kind.ts';
@@ -35,61 +36,15 @@ const moduleName = checked(
   { minLength: 1, maxLength: 128, pattern: '^[^/\\u0000-\\u001f\\u007f]+$' },
 );
 
+const oneOf = <const V extends readonly [string, ...string[]]>(values: V) =>
+  z.enum(values, { error: `must be one of ${values.join(', ')}` });
+
 const id = checked(allOf(notEmpty, maxLength(128), noControlCharacters, noExpression), 'must be text, in quotes', {
   minLength: 1,
   maxLength: 128,
 });
 
 const idList = (description: string) => z.array(id, { error: 'must be a list of ids' }).meta({ description });
-
-const conditionValue = checked(allOf(notEmpty, maxLength(256), noExpression), 'must be text: write it in quotes');
-
-const platforms = ['linux', 'windows', 'macos'] as const;
-const architectures = ['x86_64', 'aarch64', 'armv7'] as const;
-const initSystems = ['systemd', 'openrc', 'init.d', 'launchd', 'scm'] as const;
-
-const oneOf = <const V extends readonly [string, ...string[]]>(values: V) =>
-  z.enum(values, { error: `must be one of ${values.join(', ')}` });
-
-const conditionShape = {
-  platform: oneOf(platforms).optional(),
-  distro: conditionValue.optional(),
-  version: conditionValue.optional(),
-  arch: oneOf(architectures).optional(),
-  init_system: oneOf(initSystems).optional(),
-};
-
-const conditionKeys = Object.keys(conditionShape);
-
-const tagPrefix = 'tag.';
-
-/** Schema for a clause of `supports`, and for `when`. */
-const conditions = z.preprocess(
-  (value) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-    return Object.fromEntries(Object.entries(value).filter(([key, entry]) => !isExtensionKey(key) && entry !== null));
-  },
-  z
-    .object(conditionShape, { error: 'must be a mapping of keys to values' })
-    .catchall(conditionValue)
-    .superRefine((value, context) => {
-      for (const key of Object.keys(value)) {
-        if (conditionKeys.includes(key)) continue;
-        if (key.startsWith(tagPrefix) && /^[A-Za-z][A-Za-z0-9._/-]{0,62}$/.test(key.slice(tagPrefix.length))) continue;
-        context.addIssue({
-          code: 'unrecognized_keys',
-          keys: [key],
-          input: value,
-          message: unknownKey('key', key, [...conditionKeys, 'tag.<key>']),
-        });
-      }
-    })
-    .meta({
-      additionalProperties: false,
-      patternProperties: { '^x-': {}, '^tag\\.': { type: 'string', minLength: 1, maxLength: 256 } },
-      description: 'The agent must have all of these values',
-    }),
-);
 
 /** Path of `only_if: { exists }`, which may contain expressions. */
 export const onlyIfPath = formatted(
@@ -124,8 +79,8 @@ const resourceBody = closed(
 );
 
 const variant = closed('a mapping of when and resource', {
-  when: conditions.optional(),
-  resource: resourceBody,
+  when: whenSchema.optional(),
+  resource: resourceBody.meta({ description: 'Absent if there is nothing to do on these machines' }).optional(),
 });
 
 const resource = closed(
@@ -136,7 +91,7 @@ const resource = closed(
       description: 'A label for operators',
     }).optional(),
     depends_on: idList('Ids of resources that are applied before this one').optional(),
-    when: conditions.optional(),
+    when: whenSchema.optional(),
     only_if: closed(
       'a mapping of exists to a path',
       { exists: onlyIfPath.declared },
@@ -156,7 +111,8 @@ const resource = closed(
 );
 
 const template = closed('a mapping of id and content', {
-  id: id.meta({ description: 'Unique among the templates' }),
+  id: id.meta({ description: 'Unique among the templates for one machine' }),
+  when: whenSchema.optional(),
   content: z.string({ error: 'must be text' }),
 });
 
@@ -176,6 +132,7 @@ const parameterName: Check = (name) =>
 const verification = closed(
   'a mapping of http, tcp, or command',
   {
+    when: whenSchema.optional(),
     http: closed('a mapping', fieldShape(verificationKinds.http.required, verificationKinds.http.optional)).optional(),
     tcp: closed('a mapping', fieldShape(verificationKinds.tcp.required, verificationKinds.tcp.optional)).optional(),
     command: verificationKinds.command.required.command.declared.optional(),
@@ -189,7 +146,7 @@ export const moduleSchema = closed(
   {
     name: moduleName.meta({ description: 'The name of the module' }),
     supports: z
-      .array(conditions, { error: 'must be a list of clauses' })
+      .array(clauseSchema, { error: 'must be a list of clauses' })
       .meta({ description: 'Clauses, of which an agent must match at least one' })
       .optional(),
     templates: z.array(template, { error: 'must be a list of templates' }).optional(),

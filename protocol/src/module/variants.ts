@@ -1,5 +1,5 @@
 import { type AgentFacts, described, implies, matches, size, together } from './conditions.ts';
-import type { Conditions } from './document.ts';
+import type { Conditions, Json } from './document.ts';
 
 export type Choice =
   | { readonly kind: 'chosen'; readonly index: number }
@@ -8,11 +8,15 @@ export type Choice =
   | { readonly kind: 'tie'; readonly indices: readonly number[] };
 
 /** Chooses the matching variant with the most keys. */
-export function chooseVariant(variants: readonly Conditions[], agent: AgentFacts): Choice {
+export function chooseVariant(
+  variants: readonly Conditions[],
+  agent: AgentFacts,
+  parameters?: ReadonlyMap<string, Json>,
+): Choice {
   let best = -1;
   let indices: number[] = [];
   variants.forEach((when, index) => {
-    if (size(when) < best || !matches(when, agent)) return;
+    if (size(when) < best || !matches(when, agent, parameters)) return;
     if (size(when) > best) {
       best = size(when);
       indices = [];
@@ -45,14 +49,7 @@ export function certainVariantFaults(
   when: Conditions,
   clauses: readonly Conditions[],
 ): VariantFault[] {
-  const faults: VariantFault[] = [];
-  const twins = new Map<string, number>();
-  variants.forEach((conditions, index) => {
-    const canonical = JSON.stringify(Object.entries(conditions).sort(([a], [b]) => (a < b ? -1 : 1)));
-    const twin = twins.get(canonical);
-    if (twin === undefined) twins.set(canonical, index);
-    else faults.push({ index, message: `ties with variant ${twin + 1}: both match ${described(conditions)}` });
-  });
+  const faults = twinFaults(variants, when, clauses);
   if (faults.length > 0 || variants.length * clauses.length > maximumSteps) return faults;
   for (const [clause, conditions] of clauses.entries()) {
     const base = together(conditions, when);
@@ -61,6 +58,44 @@ export function certainVariantFaults(
     if (fault !== undefined) faults.push(fault);
   }
   return faults;
+}
+
+/** Finds variants with the same keys that match the same agents, for which no variant with more keys is chosen. */
+function twinFaults(variants: readonly Conditions[], when: Conditions, clauses: readonly Conditions[]): VariantFault[] {
+  const faults: VariantFault[] = [];
+  const groups = new Map<string, number[]>();
+  let steps = 0;
+  variants.forEach((conditions, index) => {
+    const keys = JSON.stringify(Object.keys(conditions).sort());
+    const group = groups.get(keys) ?? [];
+    groups.set(keys, [...group, index]);
+    for (const twin of group) {
+      if (++steps > maximumSteps) return;
+      const other = variants[twin] as Conditions;
+      const both = together(other, conditions);
+      if (both === undefined) continue;
+      const isEqual = implies(other, conditions) && implies(conditions, other);
+      if (!isEqual && !isTied(both, variants, [when], clauses)) continue;
+      const matched = described(isEqual ? conditions : both);
+      faults.push({ index, message: `ties with variant ${twin + 1}: both match ${matched}` });
+      return;
+    }
+  });
+  return faults;
+}
+
+/** Reports whether some of these agents are possible, and match no variant with more keys. */
+function isTied(
+  both: Conditions,
+  variants: readonly Conditions[],
+  limits: readonly Conditions[],
+  clauses: readonly Conditions[],
+): boolean {
+  if (variants.length * clauses.length > maximumSteps) return false;
+  return (clauses.length === 0 ? [{}] : clauses).some((clause) => {
+    const agents = together(clause, ...limits, both);
+    return agents !== undefined && !variants.some((rival) => size(rival) > size(both) && together(agents, rival));
+  });
 }
 
 function certainFor(variants: readonly Conditions[], base: Conditions, clause: number): VariantFault | undefined {
