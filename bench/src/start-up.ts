@@ -11,6 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { getStatus } from '@muster/protocol/http';
 import { makeCertificate } from '../../cli/test/certificate.ts';
+import { bundles } from '../../tools/build/bundle.ts';
 import { conclude } from './run/conclude.ts';
 import { type Figure, notJudged } from './run/judge.ts';
 import { benchOptions } from './run/options.ts';
@@ -65,6 +66,8 @@ const env = {
 };
 const request = `require('node:https').get('${url}/api/v1/status', { rejectUnauthorized: false, agent: false }, (answer) => answer.resume())`;
 
+// The launcher starts the sources if a source is newer than its bundle.
+await bundles();
 const launcher = join(root, 'cli/bin/muster');
 const executable = join(root, 'dist/muster');
 const node = process.execPath;
