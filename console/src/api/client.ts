@@ -117,8 +117,8 @@ export function delayReadsUntil(open: Promise<void>): void {
  * Sends a request, and repeats it with the next credential after a 401. This is safe for every method, because a request
  * that gets a 401 has no effect.
  */
-const sendInSession: Transport = async (request) => {
-  let credential = await session.credential();
+async function sendInSession(request: Request, ready?: Promise<void>): ReturnType<Transport> {
+  let credential = await session.credential(ready);
   for (let tried = 1; credential !== null; tried++) {
     const answer = await sendWith(request, credential);
     if (answer.status < 400) session.confirm();
@@ -126,7 +126,7 @@ const sendInSession: Transport = async (request) => {
     credential = await session.credentialAfter(credential);
   }
   return await send(request, 'omit');
-};
+}
 
 /**
  * Calls an API route.
@@ -134,17 +134,14 @@ const sendInSession: Transport = async (request) => {
  */
 export const call: Client = createClient({
   url: '',
-  transport: async (request) => {
-    if (request.method === 'GET' && !request.stream) await listening;
-    return sendInSession(request);
-  },
+  transport: (request) => sendInSession(request, request.method === 'GET' && !request.stream ? listening : undefined),
 });
 
 /**
  * Like `call`, but does not wait for the event stream. The caller must read the data again with `call`, because a
  * change before the stream opens would be missed.
  */
-export const callBeforeEvents: Client = createClient({ url: '', transport: sendInSession });
+export const callBeforeEvents: Client = createClient({ url: '', transport: (request) => sendInSession(request) });
 
 /**
  * Calls an API route that requires no sign-in.

@@ -92,7 +92,7 @@ function underTest(renews = false, browser: ReturnType<typeof createBrowser> | n
     expires_at: Math.floor(now / 1000) + seconds,
     operator: name.startsWith('bob') ? bob : ada,
   });
-  const sent = async () => textOf(await session.credential());
+  const sent = async (ready?: Promise<void>) => textOf(await session.credential(ready));
   const sentAfter = async (name: string) => textOf(await session.credentialAfter(credentialOf(name)));
   return { session, renewals, left, exchange, refused, pass, sleep, token, sent, sentAfter };
 }
@@ -388,6 +388,19 @@ test("never sends an operator's request with the session that replaces it", asyn
   await expect(adas).rejects.toThrow(SessionEnded);
   await bobs;
   expect(await sent()).toBe('key of bob-1');
+});
+
+test('never sends a request that waited for the event stream as the next operator', async () => {
+  const { session, sent, token } = underTest(false, createBrowser());
+  await session.begin(token('ada-1'));
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const adas = sent(promise);
+  await session.leave();
+  await session.begin(token('bob-1'));
+  const bobs = sent(promise);
+  resolve();
+  await expect(adas).rejects.toThrow(SessionEnded);
+  expect(await bobs).toBe('key of bob-1');
 });
 
 test('expires, and revokes the new token, if no console session opens in place of the revoked one', async () => {

@@ -146,10 +146,12 @@ export class BrowserSession {
 
   /**
    * Returns the credential to send, or null after a sign-out. If the session has expired, waits for a sign-in.
+   * @param ready what the request waits for before it needs a credential
    * @throws SessionEnded if the operator changes in the meantime
    */
-  async credential(): Promise<Credential | null> {
+  async credential(ready?: Promise<void>): Promise<Credential | null> {
     const asking = this.#operatorId();
+    await ready;
     while (this.#replacement !== null) await this.#replacement;
     if (asking !== null && asking !== this.#operatorId()) throw new SessionEnded();
     const current = this.#held();
