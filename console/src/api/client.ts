@@ -87,8 +87,13 @@ export const session = new BrowserSession({
         token: async () => token,
         transport: (request) => send(request, 'same-origin'),
       });
-      const { page_key } = await exchange(openConsoleSession, {});
-      return { kind: 'console', page_key };
+      try {
+        const { page_key } = await exchange(openConsoleSession, {});
+        return { kind: 'console', page_key };
+      } catch (error) {
+        if (error instanceof ApiError && error.problem.code === 'origin_refused') return null;
+        throw error;
+      }
     },
   },
   storage: browserStorage,

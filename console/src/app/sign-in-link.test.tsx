@@ -44,6 +44,14 @@ test('shows the confirmation until the session of the link begins', async () => 
   expect(session.state()).toEqual({ status: 'live', person: bob });
 });
 
+test('keeps the token in a browser that could not use the cookie', async () => {
+  const { api, accept } = await openLink();
+  api.refuse(openConsoleSession, 'origin_refused', 'the browser does not confirm its origin');
+  await accept();
+  await waitFor(() => expect(session.state()).toEqual({ status: 'live', person: bob }));
+  expect(await session.credential()).toMatchObject({ kind: 'token', token: redeemWebLogin.example.answer.token });
+});
+
 test('shows why the session of the link did not begin', async () => {
   const { api, accept } = await openLink();
   api.refuse(openConsoleSession, 'storage_unavailable', 'the database does not answer');

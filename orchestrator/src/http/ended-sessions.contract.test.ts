@@ -266,6 +266,8 @@ describeDatabases('a session that has ended', (fixture) => {
         query: query ?? route.example.query ?? {},
         headers: {
           authorization: `Bearer ${token}`,
+          // The exchange for a console session requires these headers.
+          ...{ origin: 'http://localhost', 'sec-fetch-site': 'same-origin' },
           ...(route.respondAsync ? { prefer: 'respond-async' } : {}),
         },
         ...(route.body === undefined ? {} : { payload: payload as object }),

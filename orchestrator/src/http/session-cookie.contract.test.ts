@@ -10,6 +10,9 @@ const openApi = realApiFixture();
 
 type Headers = Record<string, string>;
 
+/** Headers of a write from one of the console's pages. */
+const page: Headers = { origin: 'http://muster.example', 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' };
+
 describeDatabases('the cookie of a console session', (fixture) => {
   const stores = samplesFixture(fixture);
 
@@ -19,7 +22,8 @@ describeDatabases('the cookie of a console session', (fixture) => {
     const ask = (method: 'GET' | 'POST' | 'DELETE', path: string, headers: Headers) =>
       app.inject({ method, url: apiPrefix + path, headers: { host: 'muster.example', ...headers } });
     const exchange = async () => {
-      const answer = await ask('POST', '/auth/cookie', { authorization: `Bearer ${await tokenOf(domain, key)}` });
+      const authorization = `Bearer ${await tokenOf(domain, key)}`;
+      const answer = await ask('POST', '/auth/cookie', { ...page, authorization });
       expect(answer.statusCode).toBe(200);
       const set = String(answer.headers['set-cookie']);
       const cookie = set.split(';')[0] as string;
@@ -41,6 +45,18 @@ describeDatabases('the cookie of a console session', (fixture) => {
   test('sets every restriction that browsers offer', async () => {
     const { app, set } = await open();
     expect(set).toMatch(/^__Host-muster-test=[\w-]{43}; Path=\/; Max-Age=604800; Secure; HttpOnly; SameSite=Strict$/);
+    await app.close();
+  });
+
+  test('keeps the token of a browser that could not use the cookie', async () => {
+    const { app, ask, domain, key } = await open();
+    const authorization = `Bearer ${await tokenOf(domain, key)}`;
+    for (const name of ['sec-fetch-site', 'origin']) {
+      const answer = await ask('POST', '/auth/cookie', { ...without(page, name), authorization });
+      expect([answer.statusCode, answer.json().code], name).toEqual([403, 'origin_refused']);
+      expect(answer.headers['set-cookie'], name).toBeUndefined();
+    }
+    expect((await ask('GET', '/auth/session', { authorization })).statusCode).toBe(200);
     await app.close();
   });
 
@@ -106,12 +122,12 @@ describeDatabases('the cookie of a console session', (fixture) => {
 
   test('deletes the cookie after a sign-out of its session, not of another', async () => {
     const { app, ask, own, domain, key } = await open();
-    const page = { ...own, origin: 'http://muster.example' };
+    const write = { ...own, ...page };
     const token = await tokenOf(domain, key);
-    const elsewhere = await ask('POST', '/auth/logout', { ...page, authorization: `Bearer ${token}` });
+    const elsewhere = await ask('POST', '/auth/logout', { ...write, authorization: `Bearer ${token}` });
     expect([elsewhere.statusCode, elsewhere.headers['set-cookie']]).toEqual([204, undefined]);
     expect((await ask('GET', '/auth/session', own)).statusCode).toBe(200);
-    const out = await ask('POST', '/auth/logout', page);
+    const out = await ask('POST', '/auth/logout', write);
     expect(out.statusCode).toBe(204);
     expect(out.headers['set-cookie']).toMatch(/^__Host-muster-test=; Path=\/; Max-Age=0; Secure;/);
     expect((await ask('GET', '/auth/session', own)).statusCode).toBe(401);

@@ -198,10 +198,10 @@ export const openConsoleSession = route({
   tag: 'Sign-in',
   summary: 'Exchange a session token for the cookie of a console session',
   description:
-    'For the console. The token becomes invalid. The response sets a cookie that scripts cannot read. The cookie is accepted only with the page key, and only from the console’s own pages. The session ends after `sign_in.console_idle_secs` without a request, and at the latest after `sign_in.console_life_secs`. A console session cannot be exchanged for a token.',
+    'For the console. The token becomes invalid. The response sets a cookie that scripts cannot read. The cookie is accepted only with the page key, and only from the console’s own pages: the browser must send `Sec-Fetch-Site: same-origin` and an `Origin`, with this request too. The session ends after `sign_in.console_idle_secs` without a request, and at the latest after `sign_in.console_life_secs`. A console session cannot be exchanged for a token.',
   access: 'operator',
   answers: { 200: consoleSessionSchema },
-  errors: ['session_token_required'],
+  errors: ['session_token_required', 'origin_refused'],
   example: {
     answer: {
       page_key: pageKeyExample,

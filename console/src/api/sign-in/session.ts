@@ -23,7 +23,7 @@ export interface SessionParts extends Omit<RenewalParts, 'calls'> {
   readonly calls: {
     renew(token: string): Promise<Token>;
     logout(credential: Credential): Promise<void>;
-    /** Exchanges a token for the cookie of a console session. Returns null if the browser refuses the cookie. */
+    /** Exchanges a token for the cookie of a console session. Returns null if the browser cannot use it. */
     openConsole(token: string): Promise<Credential | null>;
   };
   readonly storage: SessionStorage;

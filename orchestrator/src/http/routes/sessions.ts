@@ -1,7 +1,8 @@
+import { MusterError } from '@muster/protocol';
 import { actorIn } from '../../domain/operators/sessions.ts';
 import type { SignIn } from '../../domain/operators/sign-in.ts';
 import { type PageRequest, readPage } from '../../domain/shared/page.ts';
-import type { SessionCookie } from '../server/authentication.ts';
+import { isFromConsole, type SessionCookie } from '../server/authentication.ts';
 import { type Handlers, Reply, type RequestFacts } from '../server/handlers.ts';
 import { paged } from '../server/page.ts';
 
@@ -10,7 +11,10 @@ export function sessionHandlers(signIn: SignIn, cookie: SessionCookie) {
   const clearing = (request: RequestFacts): Record<string, string> =>
     request.header('authorization') === undefined ? { 'set-cookie': cookie.cleared } : {};
   return {
-    openConsoleSession: async ({ session }) => {
+    openConsoleSession: async ({ session, request }) => {
+      // A browser that does not send these headers could not use the cookie, so it keeps its token.
+      if (!isFromConsole('POST', request.header('sec-fetch-site'), request.header('origin')))
+        throw new MusterError('origin_refused', 'The browser does not confirm that the request is from the console.');
       const { cookie: value, life_secs, ...answer } = await signIn.openConsole(session.token_hash);
       return new Reply(200, answer, { 'set-cookie': cookie.set(value, life_secs) });
     },

@@ -79,22 +79,22 @@ export class SessionCookie {
 export function requireCookie(request: Pick<IncomingMessage, 'method' | 'headers'>, cookie: SessionCookie): string {
   const token = cookie.tokenOf(request.headers);
   if (token === null) throw new MusterError('unauthenticated', 'The request contains no session token.');
-  requireOwnPage(request);
-  return token;
-}
-
-/**
- * Refuses a cookie unless the browser confirms that the request comes from one of the console's own pages. Requests
- * from other origins were refused before (`origin.ts`); this also refuses requests that say nothing about their origin.
- * @throws MusterError unauthenticated
- */
-function requireOwnPage({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): void {
-  const reads = method === 'GET' || method === 'HEAD';
-  if (headers['sec-fetch-site'] === 'same-origin' && (reads || headers.origin !== undefined)) return;
+  const { method, headers } = request;
+  if (isFromConsole(method, headers['sec-fetch-site'], headers.origin)) return token;
   throw new MusterError(
     'unauthenticated',
     'The cookie of a console session is only accepted from the console’s pages.',
   );
+}
+
+/**
+ * Reports whether the browser confirms that a request comes from one of the console's own pages. Requests from other
+ * origins were refused before (`origin.ts`); this also excludes requests that say nothing about their origin.
+ * @param site value of `Sec-Fetch-Site`
+ */
+export function isFromConsole(method: string | undefined, site: unknown, origin: string | undefined): boolean {
+  const reads = method === 'GET' || method === 'HEAD';
+  return site === 'same-origin' && (reads || origin !== undefined);
 }
 
 /**
