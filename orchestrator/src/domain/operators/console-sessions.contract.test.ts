@@ -92,6 +92,32 @@ describeDatabases('console sessions', (fixture) => {
     expect(await domain.signIn.find(hash)).toBeNull();
   });
 
+  test('limits sessions that were used while the clock was ahead', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const month = 30 * 24 * hour;
+    domain.clock.jump(month);
+    const hash = await consoleHashOf(domain, key);
+    domain.clock.advance(hour);
+    await live(domain, hash);
+    const token = await tokenHashOf(domain, key);
+    domain.clock.jump(-month);
+    const writes = vi.spyOn(domain.db, 'write');
+    for (const each of [hash, token]) await live(domain, each);
+    await Promise.all(writes.mock.results.map(({ value }) => value));
+    const restarted = createSignIn(domain.context, domain.refusals, domain.signInRules, domain.clock);
+    const times = { signed_in_at: domain.now(), last_used_at: domain.now() };
+    for (const { list } of [domain.signIn, restarted])
+      expect(await list({ operator_id: key.id, token_hash: hash })).toMatchObject([
+        { kind: 'token', ...times, expires_at: domain.now() + 3600 },
+        { kind: 'console', ...times, expires_at: domain.now() + 12 * 3600 },
+      ]);
+    domain.clock.advance(12 * hour);
+    for (const { find } of [domain.signIn, restarted])
+      expect([await find(hash), await find(token)]).toEqual([null, null]);
+    restarted.close();
+  });
+
   test('refuses a sign-in that is older than the maximum age, and keeps its token', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);

@@ -165,14 +165,21 @@ export class Sessions {
     const now = this.#now();
     const interval =
       session.kind === 'token' ? useSecs : Math.min(useSecs, Math.floor(this.#rules.consoleIdleSecs / 10));
-    if (now - (session.last_used_at ?? session.created_at) < interval) return session;
+    const last = session.last_used_at ?? session.created_at;
+    const isAhead = Math.max(last, session.signed_in_at) > now;
+    if (!isAhead && now - last < interval) return session;
     session.last_used_at = now;
+    if (isAhead) {
+      // The clock was set back. Times in the future would extend the session.
+      session.signed_in_at = Math.min(session.signed_in_at, now);
+      session.expires_at = Math.min(session.expires_at, now + this.#rules.tokenLifeSecs);
+    }
     session.expires_at = this.#endOf(session);
-    const { token_hash, expires_at } = session;
+    const { token_hash, signed_in_at, expires_at } = session;
     this.#context.db
       .write({
         name: 'auth/use session',
-        statements: [statement(useSession, { token_hash, last_used_at: now, expires_at })],
+        statements: [statement(useSession, { token_hash, signed_in_at, last_used_at: now, expires_at })],
       })
       .catch((error: unknown) => this.#context.log.warn({ err: error }, 'failed to record use of a sign-in session'));
     return session;

@@ -65,15 +65,14 @@ export const otherSessionOf = defineQuery(
       .limit(1),
 );
 
-/** Records that a session is in use. Changes nothing if the session has ended, or a later use is recorded. */
+/** Records that a session is in use. Changes nothing if the session has ended. */
 export const useSession = defineQuery(
   'sessions/use',
-  (db, p: { token_hash: string; last_used_at: number; expires_at: number }) =>
+  (db, p: Pick<SessionsTable, 'token_hash' | 'signed_in_at' | 'last_used_at' | 'expires_at'>) =>
     db
       .updateTable('sessions')
-      .set({ last_used_at: p.last_used_at, expires_at: p.expires_at })
-      .where('token_hash', '=', p.token_hash)
-      .where((w) => w.or([w('last_used_at', 'is', null), w('last_used_at', '<', p.last_used_at)])),
+      .set({ signed_in_at: p.signed_in_at, last_used_at: p.last_used_at, expires_at: p.expires_at })
+      .where('token_hash', '=', p.token_hash),
 );
 
 export const deleteSession = defineQuery('sessions/delete', (db, p: { token_hash: string }) =>
