@@ -38,7 +38,9 @@ export function StateTab({ agent }: { readonly agent: Agent }) {
                 key={`${entry.standing} ${entry.type} ${entry.identity}`}
                 className="flex min-h-9 flex-wrap items-center gap-x-3 gap-y-0.5 px-4 py-1 text-sm [content-visibility:auto]"
               >
-                <span className="w-32 shrink-0 text-muted text-xs max-sm:w-auto">{entry.type}</span>
+                <span className="flex w-32 shrink-0 text-muted text-xs max-sm:w-auto">
+                  <Line text={entry.type} maxLength={64} />
+                </span>
                 <span className="flex min-w-0 flex-1 font-mono text-xs">
                   <Line text={entry.identity} maxLength={200} />
                 </span>

@@ -144,7 +144,9 @@ function Unfinished({ nodeId }: { readonly nodeId: string }) {
         <ul className="divide-y rounded-md border text-sm">
           {entries.slice(0, maxEntries).map(({ module, type, identity, reason }) => (
             <li key={`${module}/${type}:${identity}`} className="flex flex-wrap items-center gap-x-2 px-3 py-1.5">
-              <span className="text-muted text-xs">{type}</span>
+              <span className="flex min-w-0 text-muted text-xs">
+                <Line text={type} maxLength={64} />
+              </span>
               <span className="flex min-w-0 font-mono text-xs">
                 <Line text={identity} />
               </span>

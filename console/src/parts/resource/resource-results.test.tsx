@@ -70,6 +70,15 @@ test("collapses and expands a resource's details, and links to a line in its dif
   expect(diff.getAllByRole('row').filter((line) => line.getAttribute('aria-current'))).toHaveLength(1);
 });
 
+test('shows the hidden characters of a type and an identity, in one line', async () => {
+  fakeApi();
+  const hostile = result({ type: 'file\u202e\nx', identity: '/etc/\u202e\nx', diff: '@@ -1 +1 @@\n-a\n+b\n' });
+  await renderPart(<ResourceResults results={[{ ...hostile, status: 'changed' }]} resultKind="apply" />);
+  expect(screen.getByText('file⟨202E⟩ x')).toBeTruthy();
+  expect(screen.getByRole('button', { name: 'Link to file⟨202E⟩ x /etc/⟨202E⟩ x' })).toBeTruthy();
+  expect(screen.getByRole('group', { name: 'Changes of /etc/⟨202E⟩ x' })).toBeTruthy();
+});
+
 test('shows the output of a running script before its resource has a result', async () => {
   fakeApi();
   const output = {

@@ -18,7 +18,7 @@ import { useEffect, useRef } from 'react';
 import { Badge, type Tone } from '../badge.tsx';
 import { IconButton } from '../button.tsx';
 import { classNames } from '../class-names.ts';
-import { Line, Text } from '../text.tsx';
+import { Line, lineText, Text } from '../text.tsx';
 import type { Anchor } from './anchor.ts';
 import { ChangesTable } from './changes-table.tsx';
 import { Diff } from './diff.tsx';
@@ -110,7 +110,9 @@ function Header({
           )}
         />
         <Icon aria-hidden="true" className={classNames('size-4 shrink-0', toneText[tone])} />
-        <span className="shrink-0 text-muted text-xs max-sm:hidden">{result.type}</span>
+        <span className="flex max-w-40 shrink-0 text-muted text-xs max-sm:hidden">
+          <Line text={result.type} maxLength={64} />
+        </span>
         <span className="flex min-w-0 font-mono text-xs">
           <Line text={result.identity} maxLength={300} />
         </span>
@@ -128,7 +130,7 @@ function Header({
       </span>
       <IconButton
         small
-        label={`Link to ${result.type} ${result.identity.slice(0, 80)}`}
+        label={`Link to ${lineText(result.type, 64)} ${lineText(result.identity, 80)}`}
         className="max-sm:hidden"
         icon={<LinkIcon className="size-3.5" />}
         onClick={() => onAnchor({ resource: key, part: 'diff', line: null })}
@@ -159,7 +161,7 @@ function Details({ each: { key, result }, resultKind, triggers, output, anchor, 
       {result.diff !== null && result.diff !== '' && (
         <Diff
           unified={result.diff}
-          label={`Changes of ${result.identity.slice(0, 200)}`}
+          label={`Changes of ${lineText(result.identity, 200)}`}
           line={anchor?.part === 'diff' ? anchor.line : null}
           onLine={(line) => onAnchor({ resource: key, part: 'diff', line })}
         />
