@@ -106,6 +106,14 @@ const p99Of = (rounds: readonly Seen[]): number =>
     0.99,
   );
 
+/** Formats the failures of all rounds, such as `50 × status 429`. Empty if no request failed. */
+function describeFailures(rounds: readonly Seen[]): string {
+  const counts = new Map<string, number>();
+  for (const { failures } of rounds)
+    for (const [cause, count] of Object.entries(failures)) counts.set(cause, (counts.get(cause) ?? 0) + count);
+  return [...counts].map(([cause, count]) => `${count} × ${cause}`).join(', ');
+}
+
 async function bytesOf(url: string): Promise<string> {
   const send = url.startsWith('https:') ? httpsRequest : httpRequest;
   // Accepts the orchestrator's self-signed certificate.
@@ -172,7 +180,6 @@ async function measureAgainst(real: Server | null): Promise<Figures> {
   }
   const typical = (name: keyof typeof seen, figure: (typeof figures)[number]) =>
     median(seen[name].map((one) => one[figure]));
-  const failed = (name: keyof typeof seen) => seen[name].reduce((sum, one) => sum + one.failed, 0);
 
   console.log(
     `${bytes.length} bytes, ${options.connections} connections, ${options.rounds} rounds of ${options.seconds} s`,
@@ -184,7 +191,7 @@ async function measureAgainst(real: Server | null): Promise<Figures> {
         name,
         ...figures.map((figure) => typical(name, figure)),
         p99Of(seen[name]),
-        failed(name),
+        describeFailures(seen[name]) || 'none',
       ]),
     ),
   );
@@ -200,10 +207,11 @@ async function measureAgainst(real: Server | null): Promise<Figures> {
   );
   console.log(ratioLine('p99', p99Of(seen.muster), p99Of(seen.bare), 'ms'));
 
+  const failures = describeFailures(seen.muster);
   const record =
-    failed('muster') > 0
-      ? notJudged(`${failed('muster')} requests failed; set --rate below the rate limit of the sessions`)
-      : median(ratios);
+    failures === ''
+      ? median(ratios)
+      : notJudged(`requests failed: ${failures}; for 429, set --rate below the rate limit of the sessions`);
   if (real === null) {
     const omitted = notJudged('omitted by --layer and --url');
     return { record, page: omitted, tag: omitted };
@@ -242,8 +250,8 @@ async function measureWishes(
   }
   const typical = (name: keyof typeof seen, figure: 'requestsPerSecond' | 'perCpuSecond' | 'p50Ms') =>
     median(seen[name].map((one) => one[figure]));
-  const failed = [...seen.muster, ...seen.bare].reduce((sum, one) => sum + one.failed, 0);
-  console.log(`\n${what}${failed > 0 ? `: ${failed} requests failed` : ''}`);
+  const failures = describeFailures([...seen.muster, ...seen.bare]);
+  console.log(`\n${what}${failures === '' ? '' : `: requests failed: ${failures}`}`);
   for (const [name, figure, unit] of [
     ['requests per second', 'requestsPerSecond', 'requests/s'],
     ['requests per CPU second', 'perCpuSecond', 'requests/CPU s'],
@@ -251,7 +259,7 @@ async function measureWishes(
   ] as const)
     console.log(ratioLine(name, typical('muster', figure), typical('bare', figure), unit));
   console.log(ratioLine('p99', p99Of(seen.muster), p99Of(seen.bare), 'ms'));
-  if (failed > 0) return notJudged(`${failed} requests failed`);
+  if (failures !== '') return notJudged(`requests failed: ${failures}`);
   if (judged !== 'p99') return median(seen.muster.map((one, round) => one[judged] / seen.bare[round]![judged]));
   const count = Math.min(...Object.values(seen).map((rounds) => rounds.flatMap(({ latencies }) => latencies).length));
   if (count < minLatencies) return notJudged(`${count} latencies are too few for a p99; set --seconds or --rounds`);

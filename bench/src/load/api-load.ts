@@ -22,12 +22,13 @@ export interface LoadSeen {
   requestsPerSecond: number;
   /** Milliseconds from each request until its response is complete, for responses with a status of 2xx. */
   latencies: number[];
-  /** Number of requests with a status other than 2xx, or without a response. */
-  failed: number;
+  /** Number of failed requests by status, or by error message if there was no response. Leaves out those with 2xx. */
+  failures: Record<string, number>;
 }
 
-interface Run extends PromiseLike<{ non2xx: number; errors: number }> {
+interface Run extends PromiseLike<unknown> {
   on(event: 'response', listener: (connection: object, status: number, bytes: number, ms: number) => void): void;
+  on(event: 'reqError', listener: (error: Error) => void): void;
   stop(): void;
 }
 const autocannon = createRequire(import.meta.url)('autocannon') as (options: object) => Run;
@@ -54,21 +55,28 @@ process.once('message', async ({ url, wishes = [], tokens, connections, seconds,
   const opening = new Set<object>();
   const latencies: number[] = [];
   let openedAt = 0;
+  const failures: Record<string, number> = {};
+  const countFailure = (cause: string) => {
+    failures[cause] = (failures[cause] ?? 0) + 1;
+  };
+  run.on('reqError', (error) => countFailure(error.message));
   run.on('response', (connection, status, _bytes, ms) => {
+    const succeeded = status >= 200 && status < 300;
+    if (!succeeded) countFailure(`status ${status}`);
     if (openedAt > 0) {
-      if (status >= 200 && status < 300) latencies.push(ms);
+      if (succeeded) latencies.push(ms);
     } else if (opening.add(connection).size === connections) {
       openedAt = performance.now();
       process.send?.('open');
       setTimeout(() => run.stop(), seconds * 1000);
     }
   });
-  const seen = await run;
+  await run;
   const secs = (performance.now() - openedAt) / 1000;
   const figures: LoadSeen = {
     requestsPerSecond: latencies.length / secs,
     latencies,
-    failed: seen.non2xx + seen.errors,
+    failures,
   };
   // A disconnect before the callback would drop what the pipe has no room for.
   process.send?.(figures, () => process.disconnect());
