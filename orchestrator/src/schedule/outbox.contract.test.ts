@@ -12,6 +12,7 @@ import { createChannel, getChannel, removeChannel, updateChannel } from '../doma
 import type { Deliver } from '../domain/notifications/delivery.ts';
 import { notificationsOf } from '../domain/notifications/notifications.ts';
 import { nextToSend } from '../domain/notifications/outbox.ts';
+import { testChannel } from '../domain/notifications/test-channel.ts';
 import { createLease } from '../domain/shared/leases.ts';
 import { type Outbox, type OutboxOptions, startOutbox } from './outbox.ts';
 
@@ -179,16 +180,18 @@ describeDatabases('outbox', (fixture) => {
     const one = await channel(500);
     await happen('1');
     for (let attempt = 0; attempt < 12; attempt++) {
-      await outbox.turn();
       clock.advance(600_000);
+      await outbox.turn();
     }
     expect(one.arrived).toHaveLength(12);
     expect(await events()).toEqual([`channel.failing ${one.name}`]);
     const delivery = async () => (await getChannel(context, one.id)).delivery;
     expect(await delivery()).toMatchObject({
       ...{ last_delivered_at: null, last_error: 'the receiver answered 500', failures: 12 },
-      ...{ failing_since: expect.any(Number), next_attempt_at: expect.any(Number) },
+      ...{ failing_since: expect.any(Number), next_attempt_at: Math.floor(clock.now() / 1000) + 300 },
     });
+    clock.advance(600_000);
+    expect(await delivery()).toMatchObject({ failures: 12, next_attempt_at: null });
     one.behave(200);
     await outbox.turn();
     await outbox.turn();
@@ -197,6 +200,26 @@ describeDatabases('outbox', (fixture) => {
       ...{ failing_since: null, next_attempt_at: null },
     });
     expect(await events()).toEqual([`channel.failing ${one.name}`, `channel.recovered ${one.name}`]);
+  });
+
+  test('records that a channel recovered, and sends what waits, after a successful test', async () => {
+    const { actor, context, outbox, channel, happen, clock, events } = await open();
+    const one = await channel(500);
+    await happen('1');
+    for (let attempt = 0; attempt < 5; attempt++) {
+      clock.advance(600_000);
+      await outbox.turn();
+    }
+    one.behave(200);
+    const deliver: Deliver = async () => ({ status: 200, retryAfterMs: null });
+    await testChannel(context, actor, deliver, one.id);
+    expect((await getChannel(context, one.id)).delivery).toEqual({
+      ...{ last_delivered_at: Math.floor(clock.now() / 1000), last_error: null, failures: 0 },
+      ...{ failing_since: null, next_attempt_at: null },
+    });
+    await one.seen(6);
+    expect(summaries(one)).toEqual(Array(6).fill('1'));
+    expect(await events()).toEqual(['failing', 'recovered', 'tested'].map((event) => `channel.${event} ${one.name}`));
   });
 
   test('sends subsequent messages after a refused message', async () => {

@@ -201,7 +201,7 @@ class Sender implements Outbox {
         return false;
       }
       done.push(next.message.delivery_id);
-      if (first && sending.failures > 0) await this.#record(() => recordRecovered(this.#context, sending));
+      if (first) await this.#record(() => recordRecovered(this.#context, sending));
       first = false;
       if (this.#clock.monotonic() - writtenAt >= recordIntervalMs) await writeDone();
     }

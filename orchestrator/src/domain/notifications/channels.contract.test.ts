@@ -6,16 +6,9 @@ import { SecretKeys } from '../../identity/secret-keys.ts';
 import { channels } from '../../store/queries/channels.ts';
 import { listAudit } from '../audit/audit.ts';
 import { missingKey, rotateSecretsKey } from '../secrets/secret-rotation.ts';
-import {
-  createChannel,
-  getChannel,
-  listChannels,
-  removeChannel,
-  targetOf,
-  testChannel,
-  updateChannel,
-} from './channels.ts';
+import { createChannel, getChannel, listChannels, removeChannel, targetOf, updateChannel } from './channels.ts';
 import type { Attempt, Deliver, Message } from './delivery.ts';
+import { testChannel } from './test-channel.ts';
 
 const rule = { denyPrivate: false };
 const secret = 'canary-5f2c';
@@ -152,6 +145,23 @@ describeDatabases('channels', (fixture) => {
       ['warning', 503],
       ['info', 200],
     ]);
+  });
+
+  test('does not record the result of a test during which the config changed', async () => {
+    const { context, actor } = await open();
+    const { id } = await createChannel(context, actor, rule, webhook);
+    const answers = (status: number, meanwhile: () => Promise<unknown>): Deliver => {
+      return async () => {
+        await meanwhile();
+        return { status, retryAfterMs: null };
+      };
+    };
+    const change = () => updateChannel(context, actor, rule, id, { config: webhook.config });
+    const health = async () => (await getChannel(context, id)).delivery;
+    await testChannel(context, actor, answers(200, change), id);
+    expect(await health()).toMatchObject({ last_delivered_at: null, last_error: null });
+    await expect(testChannel(context, actor, answers(503, change), id)).rejects.toThrow('503');
+    expect(await health()).toMatchObject({ last_delivered_at: null, last_error: null });
   });
 
   test('refuses unknown channels, and limits the number of channels', async () => {

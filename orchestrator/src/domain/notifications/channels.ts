@@ -8,14 +8,12 @@ import {
   insertChannel,
   setChannel,
 } from '../../store/queries/channels.ts';
-import { setChannelDelivered, setChannelError } from '../../store/queries/deliveries.ts';
 import { statement } from '../../store/transaction.ts';
 import { audited, type Happening } from '../audit/audit.ts';
 import { opened, sealing } from '../secrets/channel-seal.ts';
-import { stillSignedIn } from '../shared/acting.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { readConfig, showConfig } from './channel-config.ts';
-import { type Deliver, delivered, describeAttempt, type Message } from './delivery.ts';
+import { isBackingOff } from './delivery-outcome.ts';
 
 /** Maximum number of channels. Limited because each notification is sent to all of them. */
 const maxChannels = 100;
@@ -30,7 +28,8 @@ export interface ChannelRule {
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
 const findRow = ({ db }: Context, id: string) => db.get(channelById, { channel_id: id });
 
-async function requireRow(context: Context, id: string): Promise<Row> {
+/** @throws MusterError channel_not_found */
+export async function requireRow(context: Context, id: string): Promise<Row> {
   const row = await findRow(context, id);
   if (!row) throw new MusterError('channel_not_found', `there is no channel ${JSON.stringify(id.slice(0, 64))}`);
   return row;
@@ -60,7 +59,7 @@ function toChannel(context: Context, row: Row): Channel {
       last_error: row.last_error,
       failures: row.failures,
       failing_since: row.failing_since,
-      next_attempt_at: row.failures === 0 ? null : seconds(row.retry_at_ms),
+      next_attempt_at: isBackingOff(row.retry_at_ms, context.now()) ? Math.ceil(row.retry_at_ms / 1000) : null,
     },
   };
 }
@@ -74,7 +73,8 @@ export async function getChannel(context: Context, id: string): Promise<Channel>
   return toChannel(context, await requireRow(context, id));
 }
 
-const happened = (
+/** Describes an audit event about a channel. */
+export const channelEvent = (
   type: 'channel.created' | 'channel.updated' | 'channel.removed' | 'channel.tested',
   actor: Actor,
   { id, name }: { id: string; name: string },
@@ -123,7 +123,7 @@ export async function createChannel(
         }),
         audited(
           context,
-          happened('channel.created', actor, { id, name }, { channel_type, config: showConfig(target) }),
+          channelEvent('channel.created', actor, { id, name }, { channel_type, config: showConfig(target) }),
         ),
       ],
     }),
@@ -164,7 +164,7 @@ export async function updateChannel(
           { channel_id: id, name, ...sealed },
           { expect: 'changed', else: 'channel_not_found' },
         ),
-        audited(context, happened('channel.updated', actor, { id, name }, metadata)),
+        audited(context, channelEvent('channel.updated', actor, { id, name }, metadata)),
       ],
     });
   if (target === null) await write(null);
@@ -183,60 +183,9 @@ export async function removeChannel(context: Context, actor: Actor, id: string):
     name: 'channels/remove',
     statements: [
       statement(deleteChannel, { channel_id: id }, { expect: 'changed', else: 'channel_not_found' }),
-      audited(context, happened('channel.removed', actor, { id, name }, { channel_type })),
+      audited(context, channelEvent('channel.removed', actor, { id, name }, { channel_type })),
     ],
   });
-}
-
-/**
- * Sends a test message immediately, without retries.
- * @throws MusterError channel_not_found; channel_failed with the receiver's response
- */
-export async function testChannel(
-  context: Context,
-  asker: Actor,
-  deliver: Deliver,
-  id: string,
-): Promise<{ delivered: true; status: number }> {
-  const row = await requireRow(context, id);
-  const target = targetOf(context, row);
-  const channel = { id, name: row.name };
-  const actor = await stillSignedIn(context, asker);
-  const message: Message = {
-    delivery_id: context.newId(),
-    channel,
-    event: {
-      id: context.newId(),
-      event_type: 'channel.test',
-      severity: 'info',
-      timestamp: new Date(context.now()).toISOString(),
-      actor,
-      target: { type: 'channel', ...channel },
-      summary: `a test of channel ${row.name}, requested by ${actor.name}`,
-      metadata: {},
-    },
-  };
-  const attempt =
-    target === null
-      ? ({ status: null, reason: undecipherable } as const)
-      : await deliver(target, message, { timeoutMs: attemptMs });
-  const well = delivered(attempt);
-  const result = describeAttempt(attempt);
-  await context.db.write({
-    name: 'channels/test',
-    statements: [
-      well
-        ? statement(setChannelDelivered, { channel_id: id, delivered_at: seconds(context.now()) })
-        : statement(setChannelError, { channel_id: id, last_error: result }),
-      audited(context, {
-        ...happened('channel.tested', actor, channel, { delivered: well, status: attempt.status }),
-        severity: well ? 'info' : 'warning',
-        summary: `channel ${row.name} tested: ${result}`,
-      }),
-    ],
-  });
-  if (!well) throw new MusterError('channel_failed', result);
-  return { delivered: true, status: attempt.status };
 }
 
 /** Error text for a channel whose encryption key is missing. */

@@ -7,6 +7,10 @@ const minBackoffMs = 2_000;
 const maxBackoffMs = 600_000;
 /** Maximum pause that a receiver can request, in milliseconds. Longer than any backoff. */
 export const longestPauseMs = 3_600_000;
+/** Reports whether a channel must not be tried yet. Ignores a pause beyond the maximum, which a wrong clock wrote. */
+export const isBackingOff = (retryAtMs: number, nowMs: number): boolean =>
+  retryAtMs > nowMs && retryAtMs - nowMs <= longestPauseMs;
+
 /** Number of consecutive failures after which the channel is reported as failing. They take about half a minute. */
 const failuresToReport = 5;
 /** HTTP statuses that reject the message itself. Such a message must not delay later messages. */

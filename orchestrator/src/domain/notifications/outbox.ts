@@ -16,7 +16,7 @@ import { audited, type Happening } from '../audit/audit.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 import { targetOf } from './channels.ts';
 import { type Attempt, describeAttempt, type Message } from './delivery.ts';
-import { afterFailure, longestPauseMs } from './delivery-outcome.ts';
+import { afterFailure, isBackingOff, longestPauseMs } from './delivery-outcome.ts';
 
 /** The outbox for channel messages. The caller ensures that only one process sends. */
 
@@ -45,9 +45,7 @@ export async function channelsToSend({ db, now }: Context): Promise<string[]> {
 export async function nextToSend(context: Context, channelId: string, limit: number): Promise<Sending | null> {
   const row = await context.db.get(channelById, { channel_id: channelId });
   if (!row) return null;
-  const pause = row.retry_at_ms - context.now();
-  // A pause beyond the maximum was written with a wrong clock, so it is ignored.
-  if (pause > 0 && pause <= longestPauseMs) return null;
+  if (isBackingOff(row.retry_at_ms, context.now())) return null;
   const waiting = await context.db.all(oldestDeliveries, { channel_id: channelId, limit });
   if (waiting.length === 0) return null;
   const { name, sealed, failures, failing_since } = row;
@@ -74,19 +72,20 @@ const about = ({ channelId, name }: Pick<Sending, 'channelId' | 'name'>, happeni
 
 export async function recordDelivered(
   { db, now }: Context,
-  { channelId }: Sending,
+  { channelId, sealed }: Sending,
   deliveryIds: readonly string[],
 ): Promise<void> {
   const statements = [
     statement(deleteDeliveries, { delivery_ids: deliveryIds }),
-    statement(setChannelDelivered, { channel_id: channelId, delivered_at: seconds(now()) }),
+    statement(setChannelDelivered, { channel_id: channelId, sealed, delivered_at: seconds(now()) }),
   ];
   await db.write({ name: 'deliveries/delivered', statements });
 }
 
-/** Records the first delivery after failures, which shows that the channel works again. */
-export async function recordRecovered(context: Context, sending: Sending): Promise<void> {
-  const { channelId, sealed, failing_since } = sending;
+/** Records that a channel works again. Changes nothing if it has not failed. */
+export async function recordRecovered(context: Context, sending: Omit<Sending, 'target' | 'messages'>): Promise<void> {
+  const { channelId, sealed, failures, failing_since } = sending;
+  if (failures === 0 && failing_since === null) return;
   const now = seconds(context.now());
   await writeWhileUnchanged(context, 'channels/recovered', [
     healthOf({ channelId, sealed, failures: 0, retryAtMs: 0, failingSince: null, lastError: null }),

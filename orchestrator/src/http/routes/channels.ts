@@ -4,10 +4,10 @@ import {
   getChannel,
   listChannels,
   removeChannel,
-  testChannel,
   updateChannel,
 } from '../../domain/notifications/channels.ts';
 import type { Deliver } from '../../domain/notifications/delivery.ts';
+import { testChannel } from '../../domain/notifications/test-channel.ts';
 import { actorIn } from '../../domain/operators/sessions.ts';
 import type { Context } from '../../domain/shared/context.ts';
 import type { Handlers } from '../server/handlers.ts';

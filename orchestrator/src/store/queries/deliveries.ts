@@ -100,17 +100,24 @@ export const setChannelHealth = defineQuery(
       .where('sealed', '=', p.sealed),
 );
 
-/** Records a successful delivery. Changes nothing if the channel was deleted. */
+/** Records a successful delivery. Changes nothing if the channel was deleted or its configuration changed. */
 export const setChannelDelivered = defineQuery(
   'channels/set delivered',
-  (db, p: { channel_id: string; delivered_at: number }) =>
+  (db, p: { channel_id: string; sealed: string; delivered_at: number }) =>
     db
       .updateTable('channels')
       .set({ delivered_at: p.delivered_at, last_error: null })
-      .where('channel_id', '=', p.channel_id),
+      .where('channel_id', '=', p.channel_id)
+      .where('sealed', '=', p.sealed),
 );
 
-/** Records why a test failed. Changes nothing if the channel was deleted. */
-export const setChannelError = defineQuery('channels/set error', (db, p: { channel_id: string; last_error: string }) =>
-  db.updateTable('channels').set({ last_error: p.last_error }).where('channel_id', '=', p.channel_id),
+/** Records why a test failed. Changes nothing if the channel was deleted or its configuration changed. */
+export const setChannelError = defineQuery(
+  'channels/set error',
+  (db, p: { channel_id: string; sealed: string; last_error: string }) =>
+    db
+      .updateTable('channels')
+      .set({ last_error: p.last_error })
+      .where('channel_id', '=', p.channel_id)
+      .where('sealed', '=', p.sealed),
 );
