@@ -54,7 +54,9 @@ const deliverySchema = z
     failing_since: unixSeconds
       .nullable()
       .describe('time at which the channel was reported as failing; null if it is not failing'),
-    next_attempt_at: unixSeconds.nullable().describe('time of the next attempt after a failure, if messages wait; null if the channel is not backing off'),
+    next_attempt_at: unixSeconds
+      .nullable()
+      .describe('time of the next attempt after a failure, if messages wait; null if the channel is not backing off'),
   })
   .meta({ id: 'ChannelDelivery' });
 

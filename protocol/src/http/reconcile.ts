@@ -50,7 +50,7 @@ export const offAgentSchema = z
             )
             .max(maxExamples)
             .describe(
-              'first resources that drifted, with shortened texts; a large record has only the names of fields',
+              'first resources that drifted, with shortened texts; a large record has only the names of fields. Fewer if the page would be too large',
             ),
           accepted: acceptanceSchema.nullable(),
         }),
@@ -83,7 +83,7 @@ export const offAgentSchema = z
         }),
       )
       .max(2 * maxExamples)
-      .describe('first resources of each state, with shortened texts'),
+      .describe('first resources of each state, with shortened texts; fewer if the page would be too large'),
     modules: z.array(z.string()).describe('modules of the applied and desired resources'),
   })
   .meta({ id: 'OffAgent' });

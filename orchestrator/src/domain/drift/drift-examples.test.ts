@@ -1,7 +1,7 @@
 import { offAgentSchema } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
 import { resultOf } from '../../../test/domain.ts';
-import { examplesOf, examplesOfKeys } from './drift-examples.ts';
+import { ExampleShare, examplesOf, examplesOfKeys } from './drift-examples.ts';
 
 const schema = offAgentSchema.shape.drift.element.shape.examples;
 
@@ -36,4 +36,19 @@ test('names resources and fields of a record that is too large', () => {
     { type: 'file', identity: '/etc/a:b', action: 'none', changes: [{ field: 'mode', from: null, to: null }] },
     { type: '', identity: 'odd', action: 'none', changes: [{ field: 'run', from: null, to: null }] },
   ]);
+});
+
+test('limits the resources of a page in bytes, with an equal share for each agent', () => {
+  const long = '\u4e00'.repeat(4_000);
+  const changes = Array(3).fill({ field: 'f'.repeat(128), from: long, to: long });
+  const hostile = examplesOf(Array(3).fill(resultOf({ type: long, identity: long, changes })), null);
+  const page = Array.from({ length: 500 }, () => new ExampleShare(500)).map((share) =>
+    Array.from({ length: 100 }, () => share.take(hostile)),
+  );
+  expect(Buffer.byteLength(JSON.stringify(page))).toBeLessThan(3 * 1024 * 1024);
+  const share = new ExampleShare(500);
+  expect(share.take([...hostile, { type: 'file-unix', identity: '/f' }])).toEqual([
+    { type: 'file-unix', identity: '/f' },
+  ]);
+  expect(new ExampleShare(50).take(hostile)).toEqual(hostile);
 });

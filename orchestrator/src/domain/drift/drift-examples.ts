@@ -8,6 +8,28 @@ type Example = OffAgent['drift'][number]['examples'][number];
 export const shortened = (text: string): string =>
   text.length > maxExampleText ? `${text.slice(0, maxExampleText - 1).toWellFormed()}…` : text;
 
+/** Maximum size of the resources that a page of the reconcile list names, in bytes of JSON. */
+const maxPageBytes = 2 * 1024 * 1024;
+
+/** An agent's equal share of the resources that a page may name. Agents choose the texts, and therefore the sizes. */
+export class ExampleShare {
+  #bytes: number;
+
+  constructor(agents: number) {
+    this.#bytes = maxPageBytes / agents;
+  }
+
+  /** Returns the resources that still fit. */
+  take<T>(examples: readonly T[]): T[] {
+    return examples.filter((example) => {
+      const bytes = Buffer.byteLength(JSON.stringify(example));
+      if (bytes > this.#bytes) return false;
+      this.#bytes -= bytes;
+      return true;
+    });
+  }
+}
+
 const shortenedChange = ({ field, from, to }: FieldChange): FieldChange => ({
   field,
   from: from === null ? null : shortened(from),

@@ -16,7 +16,7 @@ import { lastSeen, requireSelector } from '../agents/agents.ts';
 import type { Context } from '../shared/context.ts';
 import { assignmentOfScope } from '../shared/drift-scope.ts';
 import { type Page, type PageRequest, readPage } from '../shared/page.ts';
-import { examplesOf, examplesOfKeys, shortened } from './drift-examples.ts';
+import { ExampleShare, examplesOf, examplesOfKeys, shortened } from './drift-examples.ts';
 
 /** Finds the approved agents that are not in their desired state. */
 
@@ -160,9 +160,10 @@ async function described(context: Context, standings: readonly Standing[]): Prom
   const { db, presence } = context;
   if (standings.length === 0) return [];
   const node_ids = standings.map(({ node_id }) => node_id);
+  const shares = new Map(node_ids.map((node_id) => [node_id, new ExampleShare(node_ids.length)]));
   const [rows, drifts, checks, unfinished] = await Promise.all([
     db.all(agentsOff, { node_ids }),
-    driftOf(context, node_ids),
+    driftOf(context, shares),
     db.all(failedChecksOfAgents, { node_ids }),
     db.all(unfinishedOfAgents, { node_ids, count: maxExamples }),
   ]);
@@ -171,8 +172,9 @@ async function described(context: Context, standings: readonly Standing[]): Prom
   const checkOf = new Map(checks.map((row) => [row.node_id, row]));
   return standings.flatMap(({ node_id, reasons, unapplied, pending_removals }) => {
     const row = byNode.get(node_id);
+    const share = shares.get(node_id);
     // The agent was removed concurrently.
-    if (!row) return [];
+    if (!row || !share) return [];
     const lastContact = presence.lastContactAt(node_id);
     const check = checkOf.get(node_id);
     const { operation_id, status } = row;
@@ -198,10 +200,12 @@ async function described(context: Context, standings: readonly Standing[]): Prom
             : null,
         unapplied,
         pending_removals,
-        unfinished: (unfinishedOf.get(node_id) ?? []).map(({ state, type, identity, reason }) => ({
-          state: state === 'unapplied' ? ('unapplied' as const) : ('pending_removal' as const),
-          ...{ type: shortened(type), identity: shortened(identity), reason: reason && shortened(reason) },
-        })),
+        unfinished: share.take(
+          (unfinishedOf.get(node_id) ?? []).map(({ state, type, identity, reason }) => ({
+            state: state === 'unapplied' ? ('unapplied' as const) : ('pending_removal' as const),
+            ...{ type: shortened(type), identity: shortened(identity), reason: reason && shortened(reason) },
+          })),
+        ),
         modules: row.modules === null ? [] : fromJson(row.modules),
       },
     ];
@@ -211,7 +215,11 @@ async function described(context: Context, standings: readonly Standing[]): Prom
 /** Maximum bytes of drift states read at a time. Agents choose the names in the states, and therefore the sizes. */
 const pageBytes = 1024 * 1024;
 
-async function driftOf({ db }: Context, node_ids: readonly string[]): Promise<Map<string, OffAgent['drift']>> {
+async function driftOf(
+  { db }: Context,
+  shares: ReadonlyMap<string, ExampleShare>,
+): Promise<Map<string, OffAgent['drift']>> {
+  const node_ids = [...shares.keys()];
   const found = new Map<string, OffAgent['drift']>();
   let after = { after_node: '', after_scope: '' };
   for (;;) {
@@ -225,11 +233,12 @@ async function driftOf({ db }: Context, node_ids: readonly string[]): Promise<Ma
       const fields = drifted === null ? null : fromJson(drifted);
       const states = found.get(node_id) ?? [];
       found.set(node_id, states);
+      const examples =
+        record_resources === null ? examplesOfKeys(fields ?? {}) : examplesOf(fromJson(record_resources), fields);
       states.push({
         ...{ drift_id, assignment: assignmentOfScope(scope), since, checked_at, summary: counts },
         resources: fields === null ? counts.changed + counts.removed : Object.keys(fields).length,
-        examples:
-          record_resources === null ? examplesOfKeys(fields ?? {}) : examplesOf(fromJson(record_resources), fields),
+        examples: shares.get(node_id)?.take(examples) ?? [],
         accepted: fromJson(accepted),
       });
     }
