@@ -43,13 +43,13 @@ Options:
   --facts-dir D           Files and programs that add attributes
   --log-format FORMAT     Format of the log: text (default) or json
   --log-level LEVEL       Level of the log: debug, info, warn, or error
-  --check-config FILE     Print the faults of a configuration file and exit
+  --check-config FILE     Print the errors of a configuration file and exit
   --print-schema          Print its JSON Schema, for editors
   -h, --help              Print this text
   --version               Print the version
 
 The configuration has remote_terminal, metrics, and discovery. --check-config
-exits with 2 if the file has faults. Facts are in facts.d of the data directory
+exits with 2 if the file has errors. Facts are in facts.d of the data directory
 by default.
 
 Examples:

@@ -73,7 +73,7 @@ describe('the configuration', () => {
 });
 
 describe('a checked configuration file', () => {
-  test('reports all faults with their lines', () => {
+  test('reports all errors with their lines', () => {
     expect(
       faultsOfFile('remote_terminal:\n  enabled: maybe\n  shel: x\nmetrics:\n  collection_interval: 0\n', 'a.yml'),
     ).toEqual([

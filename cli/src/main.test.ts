@@ -441,7 +441,7 @@ describe('agents', () => {
       expect(JSON.parse((await muster('agents', 'show', '-l', 'role', '--json')).stdout)).toHaveLength(4);
     });
 
-    test('shows the position of the fault in a selector', async () => {
+    test('shows the position of the error in a selector', async () => {
       answers.listAgents = () => ({
         code: 'selector_invalid',
         detail: 'expected a value (column 6)',
@@ -490,7 +490,7 @@ describe('modules', () => {
     await writeFile(file('bad.yml'), bad);
   });
 
-  test('validate needs no orchestrator, and prints faults in the format of compilers', async () => {
+  test('validate needs no orchestrator, and prints errors in the format of compilers', async () => {
     const ran = await run(['modules', 'validate', file('good.yml'), file('bad.yml')], {
       ...home.env,
       MUSTER_URL: 'https://127.0.0.1:1',
@@ -572,10 +572,10 @@ describe('modules', () => {
     });
   });
 
-  test('upload prints faults from the orchestrator in the same format', async () => {
+  test('upload prints errors from the orchestrator in the same format', async () => {
     answers.uploadModule = () => ({
       code: 'module_invalid',
-      detail: 'the module has faults',
+      detail: 'the module has errors',
       errors: [{ path: '/resources/0', message: 'not here', line: 4, column: 5 }],
     });
     const ran = await muster('modules', 'upload', file('good.yml'));

@@ -34,7 +34,7 @@ async function verbOf(typed: readonly string[]): Promise<string | null> {
 
 /**
  * Validates `--json` output against the shape that the command declares. Called for every test that runs a command.
- * @throws Error that names the command and the fault
+ * @throws Error that names the command and the error
  */
 export async function checkShape(
   args: readonly string[],

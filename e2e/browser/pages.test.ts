@@ -10,7 +10,7 @@ import type { Tab } from './tab.ts';
 import { noBrowser, test } from './test.ts';
 
 const reason = noBrowser();
-/** Checks accessibility, heading, and title of each page. @returns faults by page; omits pages without faults */
+/** Checks accessibility, heading, and title of each page. @returns errors by page; omits pages without errors */
 async function walk(tab: Tab, pages: ReadonlyMap<string, string>): Promise<Record<string, string[]>> {
   const seen: Record<string, string[]> = {};
   for (const [address, path] of pages) {

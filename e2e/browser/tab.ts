@@ -11,7 +11,7 @@ import { PageWatch } from './watch.ts';
 /** Directory for traces, screenshots, and logs of failed tests. */
 const failures = join(root, '.cache/browser-failures');
 
-/** A browser tab with an orchestrator's console. Records faults on its page. */
+/** A browser tab with an orchestrator's console. Records errors on its page. */
 export class Tab {
   readonly page: Page;
   readonly watch: PageWatch;

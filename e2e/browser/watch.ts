@@ -19,7 +19,7 @@ export class PageWatch {
     this.#origin = origin;
   }
 
-  /** @param origin returns the orchestrator's origin; a request to another origin is a fault */
+  /** @param origin returns the orchestrator's origin; a request to another origin is an error */
   static async start(page: Page, origin: () => string): Promise<PageWatch> {
     const watch = new PageWatch(origin);
     page.on('console', (message) => {
@@ -36,7 +36,7 @@ export class PageWatch {
     page.on('requestfailed', (request) => {
       ended(request);
       const reason = request.failure()?.errorText ?? '';
-      // The console repeats such a request, so it is not a fault.
+      // The console repeats such a request, so it is not an error.
       if (reason === networkChanged) return;
       // ERR_ABORTED is not a fault: the page aborted the request by navigating away.
       if (reason !== 'net::ERR_ABORTED') watch.#fault(`failed: ${request.method()} ${request.url()}: ${reason}`);
@@ -53,7 +53,7 @@ export class PageWatch {
     return watch;
   }
 
-  /** Ignores matching faults, because the test causes them. */
+  /** Ignores matching errors, because the test causes them. */
   expects(...faults: readonly RegExp[]): void {
     this.#expected.push(...faults);
   }

@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { z } from 'zod';
 import { codePoint } from '../../protocol/test/code-point.ts';
 
-/** Requests with one fault each, derived from a route's declaration. */
+/** Requests with one error each, derived from a route's declaration. */
 
 export interface BadRequest {
-  /** The fault in the request. */
+  /** The error in the request. */
   readonly why: string;
   readonly params?: Readonly<Record<string, string>>;
   /** The query as it appears in the URL; undefined for the example's query. */
@@ -15,7 +15,7 @@ export interface BadRequest {
   readonly type?: string;
   /** The required status. If undefined, the response is any 4xx, or success if the route allows the text. */
   readonly status?: number;
-  /** The expected JSON pointer of the fault. */
+  /** The expected JSON pointer of the error. */
   readonly path?: string;
 }
 

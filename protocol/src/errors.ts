@@ -41,7 +41,7 @@ export const errorKinds = {
     400,
     false,
     'The module is not valid',
-    'Fix each fault at the line given in `errors`. `muster modules validate` shows the faults without uploading the module.',
+    'Fix each error at the line given in `errors`. `muster modules validate` shows the errors without uploading the module.',
   ),
   module_unresolved: kind(
     400,
@@ -459,7 +459,7 @@ export const errorKinds = {
 
 export type ErrorCode = keyof typeof errorKinds;
 
-/** A fault in an input. `path` is a JSON pointer. For module text, `line` and `column` are present and count from 1. */
+/** An error in an input. `path` is a JSON pointer. For module text, `line` and `column` are present and count from 1. */
 export interface Fault {
   path: string;
   message: string;
@@ -475,7 +475,7 @@ export class MusterError extends Error {
   /**
    * @param code   entry of the table
    * @param detail what happened in this case, for the operator; must not contain a secret value
-   * @param errors one entry for each fault in the input
+   * @param errors one entry for each error in the input
    */
   constructor(code: ErrorCode, detail?: string, errors?: readonly Fault[]) {
     super(detail ?? errorKinds[code].title);

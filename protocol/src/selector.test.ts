@@ -104,7 +104,7 @@ describe('an error in a selector contains its column:', () => {
     ['rôle=web', '2 unexpected "ô": put a space between terms'],
     [`a=${'b'.repeat(257)}`, '3 a value has at most 256 characters and no control characters'],
     ['a'.repeat(5000), '4097 a selector has at most 4096 characters'],
-  ])('reports the column and the fault in the selector %j', (text, message) => {
+  ])('reports the column and the error in the selector %j', (text, message) => {
     expect(fault(text)).toBe(message);
   });
 });

@@ -49,7 +49,7 @@ export const maximumSelectorLength = 4096;
 /** Reports whether the selector has no terms. The caller decides whether such a selector matches all agents or none. */
 export const isEmpty = (selector: Selector): boolean => selector.terms.length === 0;
 
-/** Parses a selector. @returns the terms, or the first fault with its column, which counts UTF-16 units from 1 */
+/** Parses a selector. @returns the terms, or the first error with its column, which counts UTF-16 units from 1 */
 export function parseSelector(text: string): ParsedSelector {
   try {
     return { ok: true, selector: { terms: new SelectorReader(text).terms() } };

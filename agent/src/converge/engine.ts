@@ -119,7 +119,7 @@ const maxOpen = 64;
 const acceptedAloneMs = 200;
 /** Milliseconds for which a program may continue after the agent has begun to stop. */
 const stopGraceMs = 20_000;
-/** Number of internal faults after which an operation is abandoned. */
+/** Number of internal bugs after which an operation is abandoned. */
 const maxFaults = 3;
 /** Milliseconds to wait after a failure before an operation is retried. */
 const retryMs = 5_000;
@@ -146,7 +146,7 @@ class ConvergeEngine implements Engine {
   #current: Promise<void> | null = null;
   /** Ids of the operations being executed: the current one, and cancelled ones that are closed before their turn. */
   readonly #executing = new Set<string>();
-  /** Number of internal faults, by operation id. */
+  /** Number of internal bugs, by operation id. */
   readonly #faults = new Map<string, number>();
   /** State of started operations that is not yet in the journal, by operation id. */
   readonly #attempts = new Map<string, Attempt>();

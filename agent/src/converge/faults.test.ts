@@ -94,7 +94,7 @@ describe('an operation with faults', () => {
       crashPoint(name) {
         if (name !== 'resource:after' || faults === 3) return;
         faults++;
-        throw new Error('a fault of the agent itself');
+        throw new Error('a bug of the agent itself');
       },
     });
     const desired = [
@@ -105,7 +105,7 @@ describe('an operation with faults', () => {
     const outcome = await h.agent.run(operation('apply', desired));
     expect(outcome.finished).toMatchObject({
       status: 'failed',
-      error: expect.stringContaining('a fault of the agent'),
+      error: expect.stringContaining('a bug of the agent'),
     });
     expect(readFileSync(`${h.root}/a`, 'utf8')).toBe('ours\n');
     await h.restart();
@@ -117,7 +117,7 @@ describe('an operation with faults', () => {
   });
 
   test.each(['step:after', 'step:ended', 'results:before'])(
-    'reports a script that has exited without running it again after a fault at %s',
+    'reports a script that has exited without running it again after a bug at %s',
     async (at) => {
       let faults = 0;
       await h.restart({
@@ -126,7 +126,7 @@ describe('an operation with faults', () => {
         crashPoint(name) {
           if (name !== at || (name === 'results:before' && !existsSync(`${h.root}/count`)) || faults === 1) return;
           faults++;
-          throw new Error('a fault of the agent itself');
+          throw new Error('a bug of the agent itself');
         },
       });
       const desired = [
@@ -152,7 +152,7 @@ describe('an operation with faults', () => {
       crashPoint(name) {
         if (name !== 'resource:before' || faults === 1) return;
         faults++;
-        throw new Error('a fault of the agent itself');
+        throw new Error('a bug of the agent itself');
       },
     });
     const outcome = await h.agent.run(operation('apply', [file(`${h.root}/f`)]));
@@ -167,7 +167,7 @@ describe('an operation with faults', () => {
       crashPoint(name) {
         if (name !== 'resource:before' || ++passed !== 2 || faults === 1) return;
         faults++;
-        throw new Error('a fault of the agent itself');
+        throw new Error('a bug of the agent itself');
       },
     });
     const slow = `echo x >> ${h.root}/validated; sleep 0.2; test -s %`;

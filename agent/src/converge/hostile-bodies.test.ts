@@ -43,7 +43,7 @@ const bodyOf = (type: ResourceType): fc.Arbitrary<Record<string, unknown>> =>
       fc.dictionary(fc.constantFrom('newer_field', '__proto__', 'constructor', 'toString', 'symlink'), invalidValue, {
         maxKeys: 1,
       }),
-      // Most bodies are complete, because a missing field hides all other faults.
+      // Most bodies are complete, because a missing field hides all other errors.
       fc.record(Object.fromEntries(Object.keys(kinds[type].required).map((name) => [name, invalidText]))),
       fc.nat(9),
     )
@@ -88,7 +88,7 @@ describe('a body from the wire', () => {
     );
   });
 
-  test("lists a body's faults without its values", () => {
+  test("lists a body's errors without its values", () => {
     const body = { path: 7, mode: ['hunter2'], ensure: 'perhaps', shiny: 'hunter2' };
     expect(bodyFault({ type: 'file-unix', body: body as never })).toBe(
       'the orchestrator sent a file-unix that this agent does not understand: `shiny` is unknown; `path` must be text; ' +

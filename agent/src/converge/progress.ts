@@ -60,7 +60,7 @@ export interface ExecutionContext {
  * operation.
  */
 export interface Attempt {
-  /** Whether this process already tried the operation and met a fault. */
+  /** Whether this process already tried the operation and hit a bug. */
   isRetry: boolean;
   /** Position of a step that certainly did not start, although the journal may contain its start. */
   notStarted: number | null;

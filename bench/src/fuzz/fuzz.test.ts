@@ -6,7 +6,7 @@ import { runFuzz } from './run.ts';
 const inputs = 1_000;
 
 test.skipIf(process.platform !== 'linux')(
-  'the fuzzer finds planted faults of all kinds, and reports no fault in correct code',
+  'the fuzzer finds planted bugs of all kinds, and reports no bug in correct code',
   { timeout: 600_000 },
   async () => {
     const found = await runFuzz({

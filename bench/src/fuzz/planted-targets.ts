@@ -6,7 +6,7 @@ const planted = (run: (text: string, bytes: Uint8Array) => unknown): FuzzTarget 
   run: (bytes) => void run(Buffer.from(bytes).toString(), bytes),
 });
 
-/** Parses JSON. @returns null for invalid JSON, which is not a fault */
+/** Parses JSON. @returns null for invalid JSON, which is not a bug */
 function read(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -30,7 +30,7 @@ const fail = (what: string) => {
   throw new TypeError(what);
 };
 
-/** Targets with one planted fault each, and the target `none` without a fault. */
+/** Targets with one planted bug each, and the target `none` without a bug. */
 export const targets: Readonly<Record<string, FuzzTarget>> = {
   none: planted(read),
   prototype: planted(

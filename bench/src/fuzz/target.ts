@@ -10,7 +10,7 @@ export interface FuzzTarget {
   readonly cpuMsPerMiB?: number;
   /** Maximum bytes that one input may allocate. Default: `maxAllocatedBytes`. */
   readonly allocatedBytes?: number;
-  /** Parses an input. Throws only for a fault, not for errors that the parser declares for invalid input. */
+  /** Parses an input. Throws only for a bug, not for errors that the parser declares for invalid input. */
   run(input: Uint8Array): void | Promise<void>;
 }
 

@@ -44,7 +44,7 @@ export const benches: Readonly<Record<string, NamedProgram>> = {
   ),
 };
 
-/** Soaks run for minutes or longer, to find faults that appear only over time. */
+/** Soaks run for minutes or longer, to find bugs that appear only over time. */
 export const soaks: Readonly<Record<string, NamedProgram>> = {
   console: {
     program: 'console',

@@ -140,7 +140,7 @@ test('lets the orchestrator match a selector against the approved agents', async
   });
 });
 
-test('shows the position of the fault in a selector', async () => {
+test('shows the position of the error in a selector', async () => {
   await expect(choose([], { selector: 'role=web site in paris' })).rejects.toMatchObject({
     exit: 2,
     code: 'selector_invalid',

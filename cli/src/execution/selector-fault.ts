@@ -3,11 +3,11 @@ import stringWidth from 'string-width';
 import { CliError, exits } from '../exit.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
 
-/** Maximum number of characters to show on each side of the fault. */
+/** Maximum number of characters to show on each side of the error. */
 const around = 30;
 
 /**
- * Returns two lines: the selector, and a caret below its fault. Cuts a long selector around the fault.
+ * Returns two lines: the selector, and a caret below its error. Cuts a long selector around the error.
  * @param column starts at 1, in UTF-16 units
  */
 function pointAt(selector: string, column: number): string {
@@ -20,7 +20,7 @@ function pointAt(selector: string, column: number): string {
 }
 
 /**
- * Returns a handler for `catch` that adds the position of the fault in a selector to the orchestrator's error.
+ * Returns a handler for `catch` that adds the position of the error in a selector to the orchestrator's error.
  * @param selector as typed
  */
 export const showingFault =

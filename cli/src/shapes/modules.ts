@@ -11,7 +11,7 @@ import { answerOf, doneTo, prints, type Shapes } from './shape.ts';
 
 const validated = z.strictObject({
   file: z.string(),
-  name: z.string().nullable().describe('null if the module has faults'),
+  name: z.string().nullable().describe('null if the module has errors'),
   valid: z.boolean(),
   faults: z.array(faultSchema),
   warnings: z.array(faultSchema),

@@ -61,7 +61,7 @@ test('passes only the display modes among modes that are set together', () => {
   expect(shown('\u001b[?1049;2004;25h')).toBe('\u001b[?1049;25h');
 });
 
-/** Control sequences that may reach a terminal. Any other escape character is a fault. */
+/** Control sequences that may reach a terminal. Any other escape character is an error. */
 const allowed =
   /\u001b(?:[78DEHMc]|[()*+][0-9A-Z]|#[34568]|\[\??[\d:;]*[@A-Z`abdefgmrsu]|\[4[hl]|\[\?(?:5|6|7|12|25|45|47|69|1047|1048|1049)(?:;(?:5|6|7|12|25|45|47|69|1047|1048|1049))*[hl]|\[\d* q|\[!p)/g;
 

@@ -7,7 +7,7 @@ import { colorsFor } from './style.ts';
 const plain = { color: colorsFor(false), width: null };
 const source = 'name: motd\nsupports: [{ platform: linux }]\nresources:\n  - id: motd\n    resouce: {}\n';
 
-test('prints the lines around a fault, with a caret below it', () => {
+test('prints the lines around an error, with a caret below it', () => {
   expect(codeFrame(source, { line: 5, column: 5 }, plain)).toMatchInlineSnapshot(`
     "  3 | resources:
       4 |   - id: motd
@@ -47,7 +47,7 @@ test('places the caret below the faulty character, after any text', () => {
         const [line = '', caret = ''] = text.split('\n');
         expect(text.split('\n')).toHaveLength(2);
         expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}]/u);
-        // The character above the caret is the fault.
+        // The character above the caret is the error.
         const left = stringWidth(caret.slice(0, caret.indexOf('^')));
         let at = 0;
         while (at < line.length && stringWidth(line.slice(0, at)) < left) at++;

@@ -9,9 +9,9 @@ const around = 2;
 const longest = 120;
 
 /**
- * Returns the lines around a fault, with a caret below its position.
+ * Returns the lines around an error, with a caret below its position.
  * @param source the text that was parsed
- * @returns no lines if the fault has no position in the text
+ * @returns no lines if the error has no position in the text
  */
 export function codeFrame(
   source: string,

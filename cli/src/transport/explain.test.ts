@@ -42,7 +42,7 @@ test('prints what happened and what to do, and the code only with --verbose', ()
   );
 });
 
-test('prints each fault of an input on its own line', () => {
+test('prints each error of an input on its own line', () => {
   const errors = [
     { path: '/name', message: 'is taken' },
     { path: '/content', message: 'no such kind', line: 3, column: 7 },
@@ -52,14 +52,14 @@ test('prints each fault of an input on its own line', () => {
   );
 });
 
-test('prints no remedy that refers to the field `errors` if the faults are printed', () => {
+test('prints no remedy that refers to the field `errors` if the errors are printed', () => {
   for (const code of Object.keys(errorKinds)) {
     const explanation = explain(answer(code, { errors: [{ path: '/x', message: 'is wrong' }] }));
     expect(renderExplanation(explanation, colorsFor(false), false), code).not.toContain('`errors`');
   }
 });
 
-test('prints neither the remedy nor a fault twice', () => {
+test('prints neither the remedy nor an error twice', () => {
   const { remedy, title } = errorKinds.nothing_applied;
   const advice = explain(answer('nothing_applied', { detail: remedy }));
   expect(renderExplanation(advice, colorsFor(false), false)).toBe(`error: ${title}\nhint: ${remedy}`);

@@ -78,7 +78,7 @@ export function explain(error: unknown): Explanation {
       code,
       status,
       message,
-      // The faults are printed, so omit a remedy that refers to the field `errors`.
+      // The errors are printed, so omit a remedy that refers to the field `errors`.
       remedy: wait ?? (faults.length > 0 && remedy?.includes('`errors`') ? null : remedy) ?? null,
       errors: faults,
       instance: typeof instance === 'string' ? instance : null,
@@ -122,7 +122,7 @@ export function renderExplanation(
 ): string {
   const lines = [`${color.red('error:')} ${sanitiseParagraph(explanation.message)}`];
   for (const { path, message, line, column } of explanation.errors) {
-    // Some messages repeat the fault.
+    // Some messages repeat the error.
     if (explanation.message.startsWith(message)) continue;
     const location = line === undefined ? sanitiseLine(path) : `${line}:${column ?? 1}`;
     lines.push(`  ${location === '' ? '' : `${color.bold(location)} `}${sanitiseLine(message)}`);

@@ -404,7 +404,7 @@ describe('modules', () => {
     expect((await muster('modules', 'diff', 'motd', '1', '2', '--file', file)).exit).toBe(2);
   });
 
-  test('shows faults from the orchestrator at their positions in the file', async () => {
+  test('shows errors from the orchestrator at their positions in the file', async () => {
     const file = join(home.path, 'bad.yml');
     await writeFile(file, 'name: bad\nresources: 7\n');
     answers.validateModule = () => ({

@@ -123,7 +123,7 @@ function extensionsOf(
   ];
 }
 
-/** Shows faults as diagnostics. Clips their positions to the text. */
+/** Shows errors as diagnostics. Clips their positions to the text. */
 function showMarks(view: EditorView, marks: readonly Mark[]): void {
   const { length } = view.state.doc;
   const diagnostics = marks.map(({ from, to, severity, message }) => ({

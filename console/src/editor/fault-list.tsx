@@ -2,7 +2,7 @@ import { CircleAlert, TriangleAlert } from 'lucide-react';
 import { visibleText } from '../parts/text.tsx';
 import type { Mark } from './faults.ts';
 
-/** Lists faults by their position in the text. A click on a fault moves the cursor to its position. */
+/** Lists errors by their position in the text. A click on an error moves the cursor to its position. */
 export function FaultList({
   marks,
   onGo,
@@ -13,7 +13,7 @@ export function FaultList({
   return (
     <ul className="divide-y">
       {marks.map((mark, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: two faults may have the same message and place
+        // biome-ignore lint/suspicious/noArrayIndexKey: two errors may have the same message and place
         <li key={index}>
           <button
             type="button"
@@ -29,7 +29,7 @@ export function FaultList({
               {mark.line}:{mark.column}
             </span>
             <span className="min-w-0 [overflow-wrap:anywhere]">
-              <span className="sr-only">{mark.severity === 'error' ? 'Fault: ' : 'Warning: '}</span>
+              <span className="sr-only">{mark.severity === 'error' ? 'Error: ' : 'Warning: '}</span>
               <bdi>{visibleText(mark.message)}</bdi>
               {mark.path !== '' && <code className="ml-2 font-mono text-muted text-xs">{visibleText(mark.path)}</code>}
             </span>

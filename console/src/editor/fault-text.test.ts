@@ -6,7 +6,7 @@ test.each([
   ['name: a\n\tb: c\n', /tabs/],
   ['name: a\nname: b\n', /occurs twice/],
   ['name: a\nresources\nsupports: []\n', /no ":"/],
-])('describes the fault in %j without terms of the parser', (text, message) => {
+])('describes the error in %j without terms of the parser', (text, message) => {
   expect(syntaxFaults(text)[0]?.message).toMatch(message);
 });
 
@@ -19,7 +19,7 @@ test('explains a top-level key that is indented too deep', () => {
   ]);
 });
 
-test('keeps the message of a fault in a key of the same name elsewhere', () => {
+test('keeps the message of an error in a key of the same name elsewhere', () => {
   const text = 'resources: 3\n';
   const fault = { path: '/resources', message: 'must be a list', line: 1, column: 1 };
   expect(judge(text, { text, faults: [fault], warnings: [] }).marks[0]?.message).toBe('must be a list');

@@ -1,6 +1,6 @@
 import type { ErrorCode } from 'yaml';
 
-/** Texts of faults for people who write modules. */
+/** Texts of errors for people who write modules. */
 
 /** Replacements for messages of the YAML parser that use its internal terms. */
 const syntaxTexts: Partial<Readonly<Record<ErrorCode, string>>> = {

@@ -18,16 +18,16 @@ describe('marks', () => {
     [4, 11, '"x y"'],
     [1, 1, 'name'],
     [2, 10, ':'],
-    // A fault that concerns the whole text is shown on the first line.
+    // An error that concerns the whole text is shown on the first line.
     [undefined, undefined, 'name'],
-    // A fault at the end of a line has no character to underline.
+    // An error at the end of a line has no character to underline.
     [1, 40, ''],
     // Positions after the end of the text, and invalid positions.
     [400, 2, ''],
     [-3, -1, 'name'],
-  ])('marks a fault at line %s, column %s: %j', (line, column, word) => expect(marked(line, column)).toBe(word));
+  ])('marks an error at line %s, column %s: %j', (line, column, word) => expect(marked(line, column)).toBe(word));
 
-  test('orders marks by position, faults before warnings', () => {
+  test('orders marks by position, errors before warnings', () => {
     const marks = marksOf(text, [fault(4, 5, 'b'), fault(1, 1, 'a')], [fault(4, 5, 'c'), fault(2, 1, 'd')]);
     expect(marks.map(({ message }) => message)).toEqual(['a', 'd', 'b', 'c']);
     expect(marks.map(({ severity }) => severity)).toEqual(['error', 'warning', 'error', 'warning']);
@@ -66,7 +66,7 @@ describe('validating a text', () => {
       state: 'valid',
       marks: [{ severity: 'warning' }],
     }));
-  test("keeps the earlier text's faults while the current text is checked", () =>
+  test("keeps the earlier text's errors while the current text is checked", () =>
     expect(judge(`${text}# more\n`, verdict)).toMatchObject({ state: 'checking', marks: [{ line: 4 }] }));
   test('shows only syntax errors if there are any', () =>
     expect(judge('a: [', verdict)).toMatchObject({ state: 'faulty', marks: [{ path: '' }] }));

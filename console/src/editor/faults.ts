@@ -13,11 +13,11 @@ export interface Mark {
   readonly column: number;
   readonly severity: 'error' | 'warning';
   readonly message: string;
-  /** JSON pointer; empty for a syntax error or a fault that concerns the whole module. */
+  /** JSON pointer; empty for a syntax error or an error that concerns the whole module. */
   readonly path: string;
 }
 
-/** Maximum number of faults to mark in the text. */
+/** Maximum number of errors to mark in the text. */
 export const maxMarks = 200;
 /** Maximum length of text that the browser parses. Only the orchestrator validates longer text. */
 const maxLocalLength = 256 * 1024;
@@ -36,7 +36,7 @@ function extent(text: string, from: number, lineEnd: number): number {
 }
 
 /**
- * Returns the marks of faults in text order. A fault without a position is marked on the first line, a fault after the
+ * Returns the marks of errors in text order. An error without a position is marked on the first line, an error after the
  * end of the text on the last line.
  */
 export function marksOf(text: string, faults: readonly Fault[], warnings: readonly Fault[] = []): Mark[] {
@@ -81,7 +81,7 @@ export interface Verdict {
 export interface Judgement {
   readonly marks: readonly Mark[];
   /**
-   * `checking`: the orchestrator has not validated this text yet, so the marks show only syntax errors or faults in an
+   * `checking`: the orchestrator has not validated this text yet, so the marks show only syntax errors or errors in an
    * earlier version.
    */
   readonly state: 'valid' | 'faulty' | 'checking';

@@ -40,7 +40,7 @@ test('shows the code and request id of an API error, and retries on request', as
   expect(retry).toHaveBeenCalledOnce();
 });
 
-test('lists the faults in a form, and does not repeat a single fault', async () => {
+test('lists the errors in a form, and does not repeat a single error', async () => {
   fakeApi();
   await renderPart(
     <>

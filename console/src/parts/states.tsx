@@ -109,7 +109,7 @@ export function Failure({
   );
 }
 
-/** Shows an error in a form or dialog, with the faults that the orchestrator reported. */
+/** Shows an error in a form or dialog, with the errors that the orchestrator reported. */
 export function Problem({ error }: { readonly error: unknown }) {
   const shown = useRef<HTMLDivElement>(null);
   // Scrolls to the error, because the submit button may be far below it.
@@ -118,7 +118,7 @@ export function Problem({ error }: { readonly error: unknown }) {
   }, [error]);
   if (error === null || error === undefined) return null;
   const named = error instanceof ApiError ? (error.problem.errors ?? []) : [];
-  // A single fault often has the same text as the error message.
+  // A single error often has the same text as the error message.
   const faults = named.length === 1 && named[0]?.message === messageOf(error) ? [] : named;
   return (
     <div ref={shown} role="alert" className="rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-bad text-sm">

@@ -5,7 +5,7 @@ import { configSchema, sectionOf } from './schema.ts';
 /** Errors in the configuration. The message is written for the configuration's author. */
 export class ConfigError extends Error {}
 
-/** Describes every fault in a configuration, one per line. @param where returns the location of a value */
+/** Describes every error in a configuration, one per line. @param where returns the location of a value */
 export function explain(error: z.ZodError, where: (path: readonly PropertyKey[]) => string): string {
   return error.issues
     .map((issue) => {

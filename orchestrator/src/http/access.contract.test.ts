@@ -99,7 +99,7 @@ function ask({ app }: RealApi, route: Route, authorization: string | undefined, 
 }
 
 /**
- * Yields faulty requests for a route, with the expected statuses. The orchestrator checks these faults after the
+ * Yields faulty requests for a route, with the expected statuses. The orchestrator checks these errors after the
  * caller's permissions.
  */
 function* faultsOf(route: Route): Generator<[why: string, asked: RequestParts, status: number]> {
@@ -134,7 +134,7 @@ describeDatabases('access', (fixture) => {
     expect(of('anyone').sort()).toEqual([...forAnyone].sort());
   });
 
-  test('returns 401 to callers without a live session before it reports faults in the request, and changes nothing', async () => {
+  test('returns 401 to callers without a live session before it reports errors in the request, and changes nothing', async () => {
     const { api, strangers, writes } = await open();
     const before = writes();
     for (const route of routes.filter(({ access }) => access !== 'anyone'))
@@ -152,7 +152,7 @@ describeDatabases('access', (fixture) => {
     await api.app.close();
   });
 
-  test('returns 403 to operators on admin routes before it reports faults in the request, and changes nothing', async () => {
+  test('returns 403 to operators on admin routes before it reports errors in the request, and changes nothing', async () => {
     const { api, operator, writes, refusals } = await open();
     const before = writes();
     const forbidden = routes.filter(({ access }) => access === 'admin');
@@ -168,14 +168,14 @@ describeDatabases('access', (fixture) => {
     await api.app.close();
   });
 
-  test('reports faults in the request before missing records to callers with the required role', async () => {
+  test('reports errors in the request before missing records to callers with the required role', async () => {
     const { api, operator, admin } = await open();
     const url = await api.app.listen({ host: '127.0.0.1', port: 0 });
     for (const route of routes.filter(({ access }) => access !== 'anyone'))
       for (const [who, authorization] of Object.entries({ operator, admin })) {
         if (who === 'operator' && route.access === 'admin') continue;
         const what = `${titleOf(route)} as ${who}`;
-        // Faults in the request are reported before missing records.
+        // Errors in the request are reported before missing records.
         for (const [why, parts, status] of faultsOf(route))
           expect((await ask(api, route, authorization, parts)).statusCode, `${what}, ${why}`).toBe(status);
         if (endsSession.includes(route.id)) continue;

@@ -189,7 +189,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     expect((await ask('GET', '/agents/nobody/state/operations')).status).toBe(404);
   });
 
-  test('reports faults in the request before a missing agent, and a missing agent before one in the wrong state', async () => {
+  test('reports errors in the request before a missing agent, and a missing agent before one in the wrong state', async () => {
     const { context, actor, agent, ask } = await open(fixture);
     for (const body of [
       { modules: 'm' },

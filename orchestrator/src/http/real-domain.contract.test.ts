@@ -210,7 +210,7 @@ describeDatabases('the API', (fixture) => {
     if (problem.code === 'invalid_input') expect(problem.errors?.length, `${what}: ${answer.body}`).toBeGreaterThan(0);
   };
 
-  test('reports the location of each fault in a request', async () => {
+  test('reports the location of each error in a request', async () => {
     const opened = await open(fixture, await stores.open());
     const wrong: string[] = [];
     for (const route of walked)

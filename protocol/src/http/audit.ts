@@ -127,7 +127,7 @@ export const verifyAudit = route({
         fault: z
           .strictObject({ place: z.number().int(), event_id: z.string().nullable(), message: z.string() })
           .nullable()
-          .describe('first position with a fault; null if there is none'),
+          .describe('first position with an error; null if there is none'),
       })
       .meta({ id: 'AuditVerdict' }),
   },

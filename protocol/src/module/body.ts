@@ -39,7 +39,7 @@ export function evaluateBody(
   const body: Record<string, Json> = {};
   const deferred: DeferredText[] = [];
   const faults: BodyFault[] = [];
-  /** @returns the value, or an empty text if the value has secrets or a fault */
+  /** @returns the value, or an empty text if the value has secrets or an error */
   const take = (path: readonly (string | number)[], evaluated: Evaluated): Json => {
     if (evaluated.kind === 'value') return evaluated.value;
     if (evaluated.kind === 'fault') faults.push({ path, message: evaluated.message });

@@ -55,7 +55,7 @@ function checkChoices(value: unknown, { fault }: Findings): void {
   const exactlyOne = (owner: unknown, path: Path, names: readonly string[], noun: string): void => {
     if (typeof owner !== 'object' || owner === null || Array.isArray(owner)) return;
     const given = givenKeys(owner).filter((key) => names.includes(key));
-    // An unknown key has a separate fault, and is probably a misspelling of the missing key.
+    // An unknown key has a separate error, and is probably a misspelling of the missing key.
     if (given.length === 0 && givenKeys(owner).length > 0 && names === resourceTypes) return;
     if (given.length === 0) fault(path, `needs ${noun}`);
     for (const extra of given.slice(1)) {

@@ -232,7 +232,7 @@ resources: [{ when: { param.tls: true, param.n: 3 }, ${file()} }]`;
     expect(contents(source, { tls: true, n: 4 })).toEqual([]);
   });
 
-  test('chooses among templates with the same id, and faults if none matches', () => {
+  test('chooses among templates with the same id, and reports an error if none matches', () => {
     const source = (when: string) => `templates:
   - { id: t, when: ${when}, content: specific }
   - { id: t, when: { distro: fedora }, content: other }

@@ -32,7 +32,7 @@ const maximumSteps = 200_000;
 /**
  * Finds resources of different modules that conflict for some agent, without evaluating expressions. Modules that no
  * agent can have together do not conflict. Equal declarations do not conflict.
- * @param modules parsed without faults; the later module of two gets the conflict
+ * @param modules parsed without errors; the later module of two gets the conflict
  */
 export function conflictsBetween(modules: readonly ModuleDocument[]): ModuleConflict[] {
   const entries = modules.flatMap((module, index) => entriesOf(module, index));

@@ -79,7 +79,7 @@ describe('hostile input', () => {
   test('accepts the honest reference module', () => expect(parseModule(honest).ok).toBe(true));
 
   test.each(Object.keys(hostile))(
-    'parses %s in at most six times the CPU time of the honest module, and reports faults with positions',
+    'parses %s in at most six times the CPU time of the honest module, and reports errors with positions',
     (name) => {
       const source = hostile[name] ?? '';
       const { parsed, took } = timed(source);

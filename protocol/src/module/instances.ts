@@ -135,7 +135,7 @@ interface Chosen {
   readonly path: Path;
 }
 
-/** Returns the resource of the matching variant; undefined if it has none, or after a fault. */
+/** Returns the resource of the matching variant; undefined if it has none, or after an error. */
 function choose(
   { variants, universal }: ResourceDeclaration,
   { agent, parameters }: Scope,
@@ -240,7 +240,7 @@ function label(name: string | null, scope: Scope): [string | null, string | unde
   return [null, evaluated.kind === 'fault' ? evaluated.message : 'cannot contain a secret'];
 }
 
-/** Evaluates a condition's path. @returns the condition, and the fault in the path, if any */
+/** Evaluates a condition's path. @returns the condition, and the error in the path, if any */
 function condition(only_if: OnlyIf | null, scope: Scope): [OnlyIf | null, string | undefined] {
   if (only_if === null) return [null, undefined];
   const evaluated = evaluateText(only_if.exists, scope);

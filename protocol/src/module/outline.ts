@@ -15,7 +15,7 @@ import { type VerificationType, verificationKinds } from './verification.ts';
 
 /**
  * The well-formed parts of a module with their paths. Checks that involve several fields use the outline, so that a
- * malformed part does not hide faults in other parts.
+ * malformed part does not hide errors in other parts.
  */
 export interface Outline {
   name: string;
@@ -194,7 +194,7 @@ const declaredResource = ({ type, body, template, triggers }: Candidate): Declar
   ),
 });
 
-/** Converts the outline of a module without faults to the module. */
+/** Converts the outline of a module without errors to the module. */
 export function documentOf(complete: Outline): ModuleDocument {
   return {
     name: complete.name,

@@ -12,7 +12,7 @@ const forms: Record<ParameterType, { fits: (value: Json) => boolean; form: strin
   map: { fits: (value) => typeof value === 'object' && value !== null && !Array.isArray(value), form: 'a mapping' },
 };
 
-/** Returns the fault in a value for a parameter of this type; undefined if the value is valid. */
+/** Returns the error in a value for a parameter of this type; undefined if the value is valid. */
 export const parameterFault = (type: ParameterType, value: Json): string | undefined =>
   // An unknown type is reported separately.
   Object.hasOwn(forms, type) && !forms[type].fits(value) ? `must be ${forms[type].form}, to match its type` : undefined;
@@ -20,7 +20,7 @@ export const parameterFault = (type: ParameterType, value: Json): string | undef
 /**
  * Returns the values of a module's parameters: the given values, or the defaults.
  * @param given values by name; null counts as absent
- * @returns the values, and a fault for each unknown parameter and each value of the wrong type
+ * @returns the values, and an error for each unknown parameter and each value of the wrong type
  */
 export function parameterValues(
   declared: Readonly<Record<string, Parameter>>,

@@ -441,7 +441,7 @@ describe('parseModule reports the path, line, and column of', () => {
     expect(faultsOf(source)).toEqual(faults);
   });
 
-  test('reports all faults, in order of position', () => {
+  test('reports all errors, in order of position', () => {
     const found = faultsOf(`name: a/b
 supprts: []
 resources:
@@ -459,10 +459,10 @@ resources:
     ]);
   });
 
-  test('reports at most 500 faults', () => {
+  test('reports at most 500 errors', () => {
     const found = faultsOf(`name: m\n${Array.from({ length: 600 }, (_, index) => `k${index}: 1\n`).join('')}`);
     expect(found).toHaveLength(501);
-    expect(found.at(-1)).toContain('and 100 more faults after this one');
+    expect(found.at(-1)).toContain('and 100 more errors after this one');
   });
 });
 

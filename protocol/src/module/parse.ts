@@ -15,7 +15,7 @@ export type ParsedModule =
  * Parses a module, and runs all checks that need no agent.
  *
  * @param source YAML as bytes or text
- * @returns the module, or all its faults in order of position, each with a JSON pointer, line, and column (from 1,
+ * @returns the module, or all its errors in order of position, each with a JSON pointer, line, and column (from 1,
  *   columns in UTF-16 units); and warnings. Never throws. `moduleLimits` bounds the time for any source
  */
 export function parseModule(source: string | Uint8Array): ParsedModule {
@@ -75,7 +75,7 @@ interface Finding {
 }
 
 /**
- * Converts schema issues to faults. Reports each unknown key separately, and for a choice between forms, only the
+ * Converts schema issues to errors. Reports each unknown key separately, and for a choice between forms, only the
  * issues with the intended form.
  */
 function flatten(issues: readonly z.core.$ZodIssue[], root: TreeNode, source: string, above: Path = []): Finding[] {
@@ -129,7 +129,7 @@ function expressionOffset(source: string, root: TreeNode, path: Path, offset: nu
 
 const opening = '${{';
 
-/** Sorts faults by position, removes duplicates, and keeps at most `moduleLimits.faults`. */
+/** Sorts errors by position, removes duplicates, and keeps at most `moduleLimits.faults`. */
 function inOrder(faults: readonly Fault[]): Fault[] {
   const seen = new Set<string>();
   const distinct = faults.filter(({ path, message }) => {
@@ -140,5 +140,5 @@ function inOrder(faults: readonly Fault[]): Fault[] {
   if (distinct.length <= moduleLimits.faults) return distinct;
   const more = distinct.length - moduleLimits.faults;
   const last = distinct[moduleLimits.faults] as Fault;
-  return [...distinct.slice(0, moduleLimits.faults), { ...last, message: `and ${more} more faults after this one` }];
+  return [...distinct.slice(0, moduleLimits.faults), { ...last, message: `and ${more} more errors after this one` }];
 }

@@ -38,7 +38,7 @@ const maximumFaults = 500;
  * Resolves an agent's desired resources from its desired modules, as the first phase of resolution. Lists secrets but
  * does not insert them, so the result may be stored. `fillSecrets` inserts them at dispatch. A pure function.
  *
- * @returns the resources in execution order, or the faults; the path of a fault is a JSON pointer into `{modules:
+ * @returns the resources in execution order, or the errors; the path of an error is a JSON pointer into `{modules:
  *   {<name>: <module>}, parameters: {…}}`
  */
 export function resolveDesiredSet({ modules, parameters = {}, agent }: ResolutionRequest): Resolution {

@@ -47,7 +47,7 @@ export function resolvedOrder(
 
 /**
  * Orders modules as written, without an agent: expressions are not evaluated, and dependencies do not cross modules.
- * @param modules parsed without faults, so without cycles
+ * @param modules parsed without errors, so without cycles
  */
 export function declaredOrder(modules: readonly ModuleDocument[]): ResourceOrder {
   const declared = modules.flatMap((module) => module.resources.map((resource) => ({ module: module.name, resource })));

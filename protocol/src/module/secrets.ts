@@ -59,7 +59,7 @@ export type FilledResources = { ok: true; resources: ResolvedResource[] } | { ok
  * @param resources result of `resolveDesiredSet`, possibly after a round trip through JSON
  * @param lookup returns the value of a secret for the agent; undefined if it does not exist, has expired, or is not
  *   allowed
- * @returns the resources to send, or the faults for `module_unresolved`, whose messages never contain secret values
+ * @returns the resources to send, or the errors for `module_unresolved`, whose messages never contain secret values
  */
 export function fillSecrets(
   resources: readonly UnfilledResource[],
@@ -100,7 +100,7 @@ export function fillVerifications(
   return faults.length > 0 ? { ok: false, faults } : { ok: true, verify: filled };
 }
 
-/** Inserts the secrets into a body. @param fault receives every fault, without secret values */
+/** Inserts the secrets into a body. @param fault receives every error, without secret values */
 function fillBody(
   unfilled: UnfilledBody,
   deferred: readonly DeferredText[],

@@ -33,11 +33,11 @@ export interface VariantFault {
   readonly message: string;
 }
 
-// Beyond this limit, faults in variants are reported when the module is resolved.
+// Beyond this limit, errors in variants are reported when the module is resolved.
 const maximumSteps = 50_000;
 
 /**
- * Finds faults in variants that do not depend on the agent: two variants that always tie, and clauses without a variant
+ * Finds errors in variants that do not depend on the agent: two variants that always tie, and clauses without a variant
  * for any of their agents.
  *
  * @param variants `when` of each variant

@@ -19,7 +19,7 @@ const many = Array.from({ length: 4_200 }, (_, at) => at);
 const badKeys = (count: number) =>
   Object.fromEntries(many.slice(0, count).map((at) => [`${'x'.repeat(200)}${at}`, at]));
 
-describe('reports one fault of a hostile message that has many', () => {
+describe('reports one error of a hostile message that has many', () => {
   test.each([
     ['more attributes than allowed', { ...hello, attributes: Object.fromEntries(many.map((at) => [`${at}`, at])) }],
     ['attributes with bad keys', { ...hello, attributes: badKeys(512) }],
@@ -35,7 +35,7 @@ describe('reports one fault of a hostile message that has many', () => {
     ['reports of no shape', { type: 'report', seq: 1, reports: many.slice(0, 64).map(() => ({})) }],
     ['samples of no shape', { type: 'metrics', samples: many.map(() => ({})) }],
     ['drift hints', { type: 'drift_hint', keys: many }],
-  ])('reports only the first fault in %s', (_, message) => {
+  ])('reports only the first error in %s', (_, message) => {
     expect(agentMessageSchema.safeParse(message).error?.issues).toHaveLength(1);
   });
 });

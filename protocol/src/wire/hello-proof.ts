@@ -21,7 +21,7 @@ const signature = /^[0-9a-f]{128}$/;
  * Reads the proof from a message. The message is hostile until its signature is verified. The cost does not depend on
  * the other fields.
  * @param json the parsed message
- * @returns the proof, or a description of the fault
+ * @returns the proof, or a description of the error
  */
 export function readHelloProof(json: unknown): HelloProof | string {
   const type = messageType(json);

@@ -53,7 +53,7 @@ export function keyStatementBytes({ formerKey, key, madeAt, formerUntil }: KeySt
  * Checks the times in a statement.
  * @param formerSeenAt Unix seconds at which the orchestrator last saw the previous key. The statement does not expire if
  *   this is before `madeAt`. By default, the statement always expires
- * @returns a description of the fault; null if the times are valid
+ * @returns a description of the error; null if the times are valid
  */
 export function keyStatementFault(
   { madeAt, formerUntil }: KeyStatement,

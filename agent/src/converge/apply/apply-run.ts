@@ -67,7 +67,7 @@ export async function applyRun(progress: Progress, steps: readonly Step[], pictu
     }
     await awaitInFlight();
   } catch (error) {
-    // Waits even after an internal fault, because unfinished writes would interfere with the next attempt.
+    // Waits even after an internal bug, because unfinished writes would interfere with the next attempt.
     await Promise.allSettled(inFlight.map(({ result }) => result));
     throw error;
   }

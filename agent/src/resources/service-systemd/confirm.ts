@@ -39,7 +39,7 @@ export async function confirm(
   }
 }
 
-/** Returns the fault of a unit after an action, or null if there is none. */
+/** Returns the error of a unit after an action, or null if there is none. */
 function faultOf(
   { name, process, item }: Pick<Work, 'name' | 'process' | 'item'>,
   unit: UnitState,
@@ -81,7 +81,7 @@ function linesAbout(name: string, stderr: string): string {
     .slice(0, 500);
 }
 
-/** Adds the unit's last output to the fault, unless the unit uses a secret, which the output may contain. */
+/** Adds the unit's last output to the error, unless the unit uses a secret, which the output may contain. */
 async function explain(
   { name, item }: Work,
   fault: string,

@@ -19,7 +19,7 @@ import { onlyOneStdin, readSource } from './modules-source.ts';
 export interface CheckedFile {
   readonly file: string;
   readonly content: string;
-  /** Null if the module has faults. */
+  /** Null if the module has errors. */
   readonly module: ModuleDocument | null;
   faults: Fault[];
   warnings: Fault[];
@@ -157,7 +157,7 @@ async function validate(context: Context, words: string[]): Promise<Exit> {
 /**
  * Prints the results.
  * @param exit the exit code of reading the files
- * @param hasFrames whether to print the lines around each fault
+ * @param hasFrames whether to print the lines around each error
  */
 function report({ out }: Context, files: readonly CheckedFile[], exit: Exit, hasFrames: boolean): Exit {
   printFaults(out, files, hasFrames);
@@ -178,7 +178,7 @@ function report({ out }: Context, files: readonly CheckedFile[], exit: Exit, has
   return exit === exits.done && faulty > 0 ? exits.failed : exit;
 }
 
-/** Prints the faults and warnings of each file like a compiler. */
+/** Prints the errors and warnings of each file like a compiler. */
 export function printFaults(out: Context['out'], files: readonly CheckedFile[], hasFrames: boolean): void {
   let isFirst = true;
   for (const { file, content, faults, warnings } of files)

@@ -107,7 +107,7 @@ async function storedOrder(
   return { order, label: agent === undefined ? null : agentLabel(agent) };
 }
 
-/** Orders the modules in files, without an orchestrator. @throws CliError if a file has faults */
+/** Orders the modules in files, without an orchestrator. @throws CliError if a file has errors */
 async function localOrder(context: Context, words: readonly string[], facts: Facts): Promise<ModuleOrder> {
   const { out } = context;
   const { files, exit } = await checkedFiles(context, words);

@@ -97,7 +97,7 @@ async function stored(call: Client, name: string, revision?: number): Promise<Si
 async function local(context: Context, name: string, typed: string): Promise<Side> {
   const { file, bytes } = await readSource(context, typed);
   const parsed = parseModule(bytes);
-  // A file with faults can be compared, but a file with another module is a mistake.
+  // A file with errors can be compared, but a file with another module is a mistake.
   if (parsed.ok && parsed.module.name !== name)
     throw usageError(
       `${file} contains the module ${JSON.stringify(parsed.module.name)}`,

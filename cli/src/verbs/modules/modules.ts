@@ -53,7 +53,7 @@ export const register: Register = (command, act) => {
   registerDeps(command, act);
 };
 
-/** An error that only counts the faults, because they were printed already. */
+/** Contains only the number of errors, because they were printed already. */
 class FaultyModule extends CliError {
   constructor(file: string, faults: readonly Fault[]) {
     super(
@@ -104,7 +104,7 @@ async function upload(context: Context, files: string[]): Promise<Exit> {
 }
 
 /**
- * Prints the faults in the format of a compiler, on a terminal with the lines around them. With `--json`, only the error
+ * Prints the errors in the format of a compiler, on a terminal with the lines around them. With `--json`, only the error
  * contains them.
  */
 function errorOfFaults({ out }: Context, file: string, content: string, faults: readonly Fault[]): CliError {

@@ -231,7 +231,7 @@ function useFanOutDraft(counts: readonly number[]) {
   return {
     ...{ draft, setDraft, read, counts, hasPace },
     faults: 'faults' in read && isTried ? read.faults : {},
-    /** Returns a function that calls `act` if the options are valid, and otherwise shows the faults. */
+    /** Returns a function that calls `act` if the options are valid, and otherwise shows the errors. */
     checked: (act: () => void) => () => {
       setTried(true);
       if ('options' in read) act();

@@ -43,7 +43,7 @@ export interface ModuleCheck {
   readonly error: unknown;
 }
 
-/** Validates the text: checks the syntax immediately, and reports other faults when the orchestrator responds. */
+/** Validates the text: checks the syntax immediately, and reports other errors when the orchestrator responds. */
 export function useModuleCheck(text: string): ModuleCheck {
   const { verdict, error } = useVerdict(text);
   const settled = useSettledText(text);
@@ -56,7 +56,7 @@ export function useModuleCheck(text: string): ModuleCheck {
   return { judgement, outline, error };
 }
 
-/** A module editor with a list of faults and keyboard hints. */
+/** A module editor with a list of errors and keyboard hints. */
 export function ModuleEditor({
   label,
   text,
@@ -93,7 +93,7 @@ export function ModuleEditor({
         </Suspense>
       </div>
       {marks.length > 0 && (
-        <section aria-label="Faults" tabIndex={-1} className="max-h-[30%] shrink-0 overflow-y-auto border-t">
+        <section aria-label="Errors" tabIndex={-1} className="max-h-[30%] shrink-0 overflow-y-auto border-t">
           <FaultList marks={marks} onGo={(line, column) => editor.current?.goTo(line, column)} />
         </section>
       )}
@@ -141,7 +141,7 @@ function CheckStatus({
     return (
       <span className="inline-flex items-center gap-1.5 text-bad">
         <CircleAlert aria-hidden="true" className="size-3.5" />
-        {counted(faults, 'fault')}
+        {counted(faults, 'error')}
         {warnings > 0 && `, ${counted(warnings, 'warning')}`}
       </span>
     );

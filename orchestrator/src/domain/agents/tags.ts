@@ -9,7 +9,7 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { requireRecord } from './agents.ts';
 
 /**
- * Returns the faults in a tag.
+ * Returns the errors in a tag.
  * @param at JSON pointer of the tags in the body; empty if the key is in the path and the value in the body
  */
 function tagFaults(key: string, value: string, at: string): Fault[] {
@@ -24,7 +24,7 @@ const maxTags = 256;
 
 /**
  * Checks tags.
- * @throws MusterError invalid_input with one fault for each invalid key or value
+ * @throws MusterError invalid_input with one error for each invalid key or value
  */
 export function requireTags(tags: Readonly<Record<string, string>>, at = '/tags'): void {
   if (Object.keys(tags).length > maxTags) {

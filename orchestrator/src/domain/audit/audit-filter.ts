@@ -70,7 +70,7 @@ const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d
 
 /**
  * Parses an RFC 3339 time.
- * @param path JSON pointer for the fault
+ * @param path JSON pointer for the error
  * @returns Unix milliseconds
  * @throws MusterError invalid_input
  */

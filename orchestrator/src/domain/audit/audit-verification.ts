@@ -14,7 +14,7 @@ export interface Link {
 
 export interface Verdict {
   ok: boolean;
-  /** Number of valid events before the first fault. */
+  /** Number of valid events before the first error. */
   verified: number;
   /** The newest event that pruning removed. The chain begins after it. */
   anchor: Link;
@@ -28,7 +28,7 @@ export interface Verdict {
 
 const atOnce = 250;
 
-/** Returns the fault in the event after `before`; null if the event is valid. */
+/** Returns the error in the event after `before`; null if the event is valid. */
 function faultOf(before: Link, event: PlacedEvent): string | null {
   if (event.place === before.place) return 'a second event has this position';
   if (event.place !== before.place + 1) return 'the event at this position is missing';

@@ -406,7 +406,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await verdictOf(domain)).toMatchObject({ ok: true, verified: 51, anchor: { place: 1700 } });
     });
 
-    test('verifies the log without a fault if events are pruned between two reads', async () => {
+    test('verifies the log without an error if events are pruned between two reads', async () => {
       const domain = await openWith(fixture, 1700);
       domain.clock.advance(hour);
       const interrupted = AbortSignal.abort();

@@ -68,7 +68,7 @@ export interface NewAssignment {
   parameters?: Assignment['parameters'] | undefined;
 }
 
-/** Returns the faults in parameter values that do not match the modules' declarations. */
+/** Returns the errors in parameter values that do not match the modules' declarations. */
 async function parameterFaults(context: Context, parameters: Assignment['parameters']): Promise<Fault[]> {
   const given = Object.entries(parameters);
   const modules = await context.documents.load(given.map(([module]) => module));

@@ -33,7 +33,7 @@ export function validateModule(content: string) {
 
 /**
  * Stores a text as a module's next revision.
- * @throws MusterError module_invalid with all faults; invalid_input if the name differs from the name in the text
+ * @throws MusterError module_invalid with all errors; invalid_input if the name differs from the name in the text
  */
 export async function uploadModule(context: Context, actor: Actor, name: string, content: string): Promise<Module> {
   if (Buffer.byteLength(content) > moduleLimits.bytes)

@@ -53,7 +53,7 @@ export function showConfig({ channel_type, config }: ChannelTarget): Record<stri
 /**
  * Parses a config.
  * @param stored the config to replace; fields that are sent masked keep their values
- * @throws MusterError invalid_input with all faults, none of which contains a value
+ * @throws MusterError invalid_input with all errors, none of which contains a value
  */
 export function readConfig(
   type: ChannelType,
@@ -103,7 +103,7 @@ export function readConfig(
 }
 
 /**
- * Returns the fault in a URL, or null. Classifies literal addresses in any notation. Host names are checked at
+ * Returns the error in a URL, or null. Classifies literal addresses in any notation. Host names are checked at
  * delivery, by the addresses to which they resolve.
  */
 function addressFault(text: string, rule: { denyPrivate: boolean }): string | null {

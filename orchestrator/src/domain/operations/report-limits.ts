@@ -75,7 +75,7 @@ export interface AcceptedResult {
 
 /**
  * Decides how much of a results report is stored.
- * @returns the results to store, or the fault
+ * @returns the results to store, or the error
  */
 export function keepResults(
   report: Of<'results'>,
@@ -126,7 +126,7 @@ function faultOf(position: number, kind: Kind, result: ResourceResult, sent: Sen
 }
 
 /**
- * Returns the fault in a removal, or null. Removals are positioned after the sent resources. Only the agent knows them,
+ * Returns the error in a removal, or null. Removals are positioned after the sent resources. Only the agent knows them,
  * because another orchestrator may have applied their resources.
  */
 function removalFault(position: number, count: number, result: ResourceResult, sent: SentNames): string | null {
@@ -141,7 +141,7 @@ const named = ({ type, identity }: ResourceResult): string => JSON.stringify(bou
 
 /**
  * Decides how much of an output report is stored.
- * @returns the output to store, cut if necessary, or null to store none; or the fault
+ * @returns the output to store, cut if necessary, or null to store none; or the error
  */
 export function keepOutput(
   report: Of<'output'>,

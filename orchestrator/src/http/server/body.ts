@@ -16,7 +16,7 @@ const maxSeparators = 40_000;
  * Parses a JSON body strictly. Refuses duplicate keys (of which `JSON.parse` would keep the last), keys that could
  * modify a prototype, nesting beyond {@link maxDepth}, text that cannot be encoded in a response, and more than {@link
  * maxSeparators} separators. Reads an invalid body a second time to locate the error.
- * @throws MusterError malformed_json, with the JSON pointer, line, and column of each fault if known
+ * @throws MusterError malformed_json, with the JSON pointer, line, and column of each error if known
  */
 export function readJson(body: Buffer): unknown {
   if (body.length === 0) throw malformed('A body is required.', 'expected a JSON value');

@@ -27,7 +27,7 @@ describe('readInput', () => {
     expect(readInput(schema, { username: 'ada', role: null }, 'body')).toEqual({ username: 'ada', role: undefined });
   });
 
-  test('reports each fault with its pointer, and suggests the nearest unused name for an unknown field', () => {
+  test('reports each error with its pointer, and suggests the nearest unused name for an unknown field', () => {
     const error = refusal({ usernam: 'ada', limits: [{ cpu: 1, cpus: 2 }, { cpu: 1.5 }], tags: { 'a/b~c': 1 } });
     expect(error.code).toBe('invalid_input');
     expect(Object.fromEntries(error.errors!.map(({ path, message }) => [path, message]))).toEqual({

@@ -11,7 +11,7 @@ type Issue = z.core.$ZodIssue;
 /**
  * Validates a value with a schema.
  * @param part name of the validated part of the request, for the message
- * @throws MusterError invalid_input, with one entry per fault. Messages never contain values, because they may be
+ * @throws MusterError invalid_input, with one entry per error. Messages never contain values, because they may be
  * secret.
  */
 export function readInput<S extends z.ZodType>(schema: S, value: unknown, part: 'query' | 'body'): z.output<S> {

@@ -3,7 +3,7 @@ import { quoted } from '@muster/protocol/nearest';
 import { createScanner, type SyntaxKind } from 'jsonc-parser';
 import { pointer } from './pointer.ts';
 
-/** Maximum number of reported faults. A hostile body could contain a hundred thousand. */
+/** Maximum number of reported errors. A hostile body could contain a hundred thousand. */
 const maxFaults = 100;
 
 interface Frame {

@@ -14,7 +14,7 @@ export const nothing: ParsedQuery = {
 const maxFaults = 100;
 
 /**
- * Parses a URL's query as form data, where `+` is a space. Returns faults without throwing, because they must be
+ * Parses a URL's query as form data, where `+` is a space. Returns errors without throwing, because they must be
  * reported after the session check.
  */
 export function parseQuery(text: string): ParsedQuery {

@@ -81,7 +81,7 @@ function condition({ value, form }: Value) {
     });
 }
 
-/** Reports the faults that a schema finds, with the position of each. */
+/** Reports the errors that a schema finds, with the position of each. */
 function forward(schema: z.ZodType, given: unknown, context: z.RefinementCtx): void {
   const parsed = schema.safeParse(given);
   for (const issue of parsed.error?.issues ?? [])

@@ -21,7 +21,7 @@ const forms: Readonly<Record<string, { readonly form: RegExp; readonly example: 
 };
 
 /**
- * Returns the fault in conditions that name a distribution, and only versions that none of its releases has.
+ * Returns the error in conditions that name a distribution, and only versions that none of its releases has.
  * @returns undefined if an agent may satisfy them, or the distribution is unknown
  */
 export function impossibleVersion({ distro, version }: Conditions): string | undefined {

@@ -51,7 +51,7 @@ export function evaluateText(text: string, scope: Scope): Evaluated {
   return { kind: 'deferred', parts: pieces };
 }
 
-/** Converts a value for its use within text. Returns a fault if this is not possible. */
+/** Converts a value for its use within text. Returns an error if this is not possible. */
 function inText(expression: Expression, value: Json): string | Evaluated {
   const { separator } = expression;
   if (separator !== null && Array.isArray(value)) {

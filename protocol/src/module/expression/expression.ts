@@ -30,7 +30,7 @@ export interface ExpressionFault {
 
 const open = '${{';
 const close = '}}';
-/** Maximum number of reported faults per text. */
+/** Maximum number of reported errors per text. */
 export const maximumFaults = 10;
 
 const keyPatterns: Record<Exclude<ExpressionRoot, 'each'>, { pattern: RegExp; form: string }> = {
@@ -46,7 +46,7 @@ const roots = [...Object.keys(keyPatterns), 'each'];
  * Splits text from a module into plain text and expressions, without evaluating them. `$${{` yields the plain text
  * `${{`. Takes linear time for any text.
  *
- * @returns the parts, and at most `maximumFaults` faults
+ * @returns the parts, and at most `maximumFaults` errors
  */
 export function parseExpressions(text: string): { parts: Part[]; faults: ExpressionFault[] } {
   const parts: Part[] = [];
@@ -166,7 +166,7 @@ function readExpression(text: string, start: number): Read {
   return { expression: { kind: 'expression', ...named, ...filters, offset: start }, end: position + close.length };
 }
 
-/** @returns root and key, or a message about the fault in the name */
+/** @returns root and key, or a message about the error in the name */
 function readReference(name: string): { root: ExpressionRoot; key: string } | string {
   const dot = name.indexOf('.');
   const root = dot === -1 ? name : name.slice(0, dot);

@@ -26,7 +26,7 @@ export function closed<S extends z.ZodRawShape>(
     .strictObject(shape, {
       error: (issue) =>
         issue.code === 'unrecognized_keys'
-          ? // The message has one line for each key, in order. The code that converts issues to faults splits it.
+          ? // The message has one line for each key, in order. The code that converts issues to errors splits it.
             issue.keys.map((key) => unknownKey(keyNoun, key, known)).join('\n')
           : `must be ${noun}`,
     })

@@ -1,5 +1,5 @@
 /**
- * Checks a field's format. Returns the fault in a text, worded to complete a sentence about the field, or undefined.
+ * Checks a field's format. Returns the error in a text, worded to complete a sentence about the field, or undefined.
  * Checks run on upload, if the text contains no expression, and again after resolution, because an expression may yield
  * any value.
  */
@@ -10,7 +10,7 @@ const byPattern =
   (text) =>
     pattern.test(text) ? undefined : fault;
 
-/** Returns a check that runs all checks in order and returns the first fault. */
+/** Returns a check that runs all checks in order and returns the first error. */
 export const allOf =
   (...checks: Check[]): Check =>
   (text) => {

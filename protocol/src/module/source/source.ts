@@ -8,7 +8,7 @@ export const moduleLimits = {
   nodes: 10_000,
   /** Characters of all text. An alias counts each time it is used. */
   expandedCharacters: 4 * 1024 * 1024,
-  /** Maximum faults reported per module. One more fault states how many others there are. */
+  /** Maximum errors reported per module. One more error states how many others there are. */
   faults: 500,
 } as const;
 
@@ -81,12 +81,12 @@ const tooLarge = () => refusal(`the module is larger than ${moduleLimits.bytes /
 
 /**
  * Returns the position of the first byte that is not UTF-8. Uses bisection, because the decoder does not report where
- * the fault is.
+ * the error is.
  */
 function firstInvalid(bytes: Uint8Array): { line: number; column: number } {
   const decodes = (length: number): boolean => {
     try {
-      // In stream mode, an incomplete sequence at the end is not a fault.
+      // In stream mode, an incomplete sequence at the end is not an error.
       new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes.subarray(0, length), { stream: true });
       return true;
     } catch {

@@ -35,7 +35,7 @@ interface Entry {
  * before any recursion, and does not copy aliases.
  *
  * @param text result of `decodeSource`
- * @returns the tree, or undefined if the document cannot be parsed; the faults in the text; and the paths (JSON
+ * @returns the tree, or undefined if the document cannot be parsed; the errors in the text; and the paths (JSON
  *   pointers) of faulty parts that were replaced with null
  */
 export function readTree(
@@ -57,7 +57,7 @@ export function readTree(
   }
 }
 
-// In characters. YAML has this limit for a key on one line. Keys are repeated in the paths of all faults below them.
+// In characters. YAML has this limit for a key on one line. Keys are repeated in the paths of all errors below them.
 const maximumKey = 1024;
 
 const coreTags = new Set(

@@ -1,13 +1,13 @@
 import { Composer, type CST, type Document, Lexer, Parser } from 'yaml';
 import { moduleLimits } from './source.ts';
 
-/** Receives a fault at an offset of the text. The path is a JSON pointer. */
+/** Receives an error at an offset of the text. The path is a JSON pointer. */
 export type Report = (message: string, offset: number, path?: string) => void;
 
-/** Thrown after a fault was reported, to stop parsing. */
+/** Thrown after an error was reported, to stop parsing. */
 export class Abandoned extends Error {}
 
-/** Reports a fault, and stops parsing. */
+/** Reports an error, and stops parsing. */
 export const abandon = (report: Report, message: string, offset: number): never => {
   report(message, offset);
   throw new Abandoned();
@@ -64,7 +64,7 @@ function tokenise(text: string, report: Report): CST.Token[] {
 
 /**
  * Parses a YAML document. Checks its size and depth before any node is built.
- * @throws Abandoned if the document exceeds a limit or is invalid, after the fault was reported
+ * @throws Abandoned if the document exceeds a limit or is invalid, after the error was reported
  */
 export function composeDocument(text: string, report: Report): Document.Parsed {
   // The composer's check for unique keys compares all pairs of keys. `readTree` checks them in linear time.
