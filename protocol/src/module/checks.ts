@@ -8,7 +8,8 @@ import { identify, kinds, resourceTypes } from './kinds.ts';
 import { quoted, suggestion } from './nearest.ts';
 import { stableOrder } from './order.ts';
 import { type Candidate, givenKeys, mapping, type Outline, type OutlineResource, type Reference } from './outline.ts';
-import { parameterFault } from './parameters.ts';
+import { schemaFaults } from './parameters/value-schema.ts';
+import { parameterFaults } from './parameters.ts';
 import type { Path } from './source/tree.ts';
 import { certainVariantFaults } from './variants.ts';
 import { verificationKinds } from './verification.ts';
@@ -181,9 +182,24 @@ function checkCycles(
 
 function checkParameters({ parameters }: Outline, { fault, warning }: Findings): void {
   for (const { parameter, path } of parameters.values()) {
+    const wrong = schemaFaults(parameter.schema, path);
+    for (const found of wrong) fault(found.path, found.message);
+    for (const { index, message } of certainVariantFaults(
+      parameter.variants.map(({ when }) => when),
+      {},
+      [],
+    ))
+      fault([...path, 'variants', index ?? 0], message);
+    if (wrong.length > 0) continue;
+    for (const [index, { value }] of parameter.variants.entries()) {
+      // The schema requires the value.
+      if (value === null) continue;
+      for (const found of parameterFaults(parameter, value))
+        fault([...path, 'variants', index, 'value', ...found.path], found.message);
+    }
     if (parameter.default === null) continue;
-    const message = parameterFault(parameter.type, parameter.default);
-    if (message !== undefined) fault([...path, 'default'], message);
+    for (const found of parameterFaults(parameter, parameter.default))
+      fault([...path, 'default', ...found.path], found.message);
     if (JSON.stringify(parameter.default).includes('${{')) {
       warning([...path, 'default'], 'expressions in a default are not evaluated');
     }
@@ -242,6 +258,8 @@ function checkConditions({ supports, resources, templates, verify, parameters }:
     if (impossible !== undefined && impossibleVersion(within) === undefined) findings.warning(path, impossible);
   };
   for (const { path, conditions } of supports) check(path, conditions);
+  for (const { path, parameter } of parameters.values())
+    for (const [index, { when }] of parameter.variants.entries()) check([...path, 'variants', index, 'when'], when);
   for (const { path, when } of [...templates, ...verify]) check([...path, 'when'], when);
   for (const { path, when, universal, variants } of resources) {
     check([...path, 'when'], when);

@@ -57,9 +57,18 @@ export interface ResourceDeclaration {
 
 export type ParameterType = 'string' | 'integer' | 'number' | 'boolean' | 'list' | 'map';
 
+interface ParameterVariant {
+  when: Conditions;
+  value: Json;
+}
+
 export interface Parameter {
   type: ParameterType;
+  /** The other keywords of JSON Schema that its value must satisfy. */
+  schema: Readonly<Record<string, Json>>;
   default: Json;
+  /** Values for some agents, which replace the default. */
+  variants: readonly ParameterVariant[];
   description: string | null;
 }
 

@@ -65,9 +65,12 @@ export function instancesOf(
   given: Readonly<Record<string, Json>>,
   budget: ResolutionBudget,
 ): Instances {
-  const { values, faults: parameterFaults } = parameterValues(module.parameters, given);
+  const { values, faults: parameterFaults } = parameterValues(module.parameters, given, agent);
   const scope: Scope = { agent, parameters: values, each: undefined };
-  const faults: ModuleFault[] = parameterFaults.map(({ name, message }) => ({ path: ['parameters', name], message }));
+  const faults: ModuleFault[] = parameterFaults.map(({ name, message }) => ({
+    path: ['parameters', name],
+    message,
+  }));
   if (!module.supports.some((clause) => matches(clause, agent))) {
     faults.push({ path: ['supports'], message: unsupported(module, agent) });
     return { instances: [], faults, scope };

@@ -10,6 +10,7 @@ import type {
 } from './document.ts';
 import { isExtensionKey } from './kinds/declared.ts';
 import { isResourceType, kinds, type ResourceType, type Trigger } from './kinds.ts';
+import { valueKeywords } from './parameters/value-schema.ts';
 import type { Path } from './source/tree.ts';
 import { type VerificationType, verificationKinds } from './verification.ts';
 
@@ -111,7 +112,16 @@ export function outline(value: unknown): Outline {
 
 const parameterOf = (value: unknown): Parameter => ({
   type: (textOf(mapping(value).type) ?? 'string') as ParameterType,
+  schema: Object.fromEntries(
+    givenKeys(value)
+      .filter((key) => valueKeywords.includes(key))
+      .map((key) => [key, mapping(value)[key] as Json]),
+  ),
   default: (mapping(value).default ?? null) as Json,
+  variants: sequence(mapping(value).variants).map((variant) => ({
+    when: readConditions(mapping(variant).when),
+    value: (mapping(variant).value ?? null) as Json,
+  })),
   description: textOf(mapping(value).description) ?? null,
 });
 

@@ -1,47 +1,71 @@
-import type { Json, Parameter, ParameterType } from './document.ts';
+import { type AgentFacts, described } from './conditions.ts';
+import type { Json, Parameter } from './document.ts';
 import { suggestion } from './nearest.ts';
+import { type ValueFault, valueFaults } from './parameters/value-schema.ts';
+import { chooseVariant } from './variants.ts';
 
-const isText = (value: Json): boolean => typeof value === 'string';
-
-const forms: Record<ParameterType, { fits: (value: Json) => boolean; form: string }> = {
-  string: { fits: isText, form: 'text' },
-  integer: { fits: (value) => Number.isSafeInteger(value), form: 'a whole number' },
-  number: { fits: (value) => typeof value === 'number' && Number.isFinite(value), form: 'a number' },
-  boolean: { fits: (value) => typeof value === 'boolean', form: 'true or false' },
-  list: { fits: Array.isArray, form: 'a list' },
-  map: { fits: (value) => typeof value === 'object' && value !== null && !Array.isArray(value), form: 'a mapping' },
-};
-
-/** Returns the error in a value for a parameter of this type; undefined if the value is valid. */
-export const parameterFault = (type: ParameterType, value: Json): string | undefined =>
-  // An unknown type is reported separately.
-  Object.hasOwn(forms, type) && !forms[type].fits(value) ? `must be ${forms[type].form}, to match its type` : undefined;
+/** Returns the errors in a value for a parameter, with their paths in the value. */
+export const parameterFaults = ({ type, schema }: Pick<Parameter, 'type' | 'schema'>, value: Json): ValueFault[] =>
+  valueFaults({ ...schema, type }, value);
 
 /**
  * Returns the values of a module's parameters: the given values, or the defaults.
  * @param given values by name; null counts as absent
- * @returns the values, and an error for each unknown parameter and each value of the wrong type
+ * @param agent chooses among the variants of a default; without it, they are ignored
+ * @returns the values, and an error for each unknown parameter and in each value that does not match its declaration
  */
 export function parameterValues(
   declared: Readonly<Record<string, Parameter>>,
   given: Readonly<Record<string, Json>>,
-): { values: ReadonlyMap<string, Json>; faults: { name: string; message: string }[] } {
+  agent?: AgentFacts,
+): {
+  values: ReadonlyMap<string, Json>;
+  /** `path` begins with the parameter's name. */
+  faults: { name: string; path: (string | number)[]; message: string }[];
+} {
   const values = new Map<string, Json>();
-  const faults: { name: string; message: string }[] = [];
+  const faults: { name: string; path: (string | number)[]; message: string }[] = [];
   for (const [name, parameter] of Object.entries(declared)) {
-    if (parameter.default !== null) values.set(name, parameter.default);
+    const { value, fault } = declaredValue(parameter, agent);
+    if (fault !== null && !isGiven(given, name)) faults.push({ name, path: [name], message: fault });
+    if (value !== null) values.set(name, value);
   }
   for (const [name, value] of Object.entries(given)) {
     if (value === null) continue;
     const parameter = Object.hasOwn(declared, name) ? declared[name] : undefined;
     if (parameter === undefined) {
       const message = `the module has no parameter "${name}"${suggestion(name, Object.keys(declared))}`;
-      faults.push({ name, message });
+      faults.push({ name, path: [name], message });
       continue;
     }
-    const message = parameterFault(parameter.type, value);
-    if (message === undefined) values.set(name, value);
-    else faults.push({ name, message });
+    const found = parameterFaults(parameter, value);
+    if (found.length === 0) values.set(name, value);
+    for (const { path, message } of found)
+      faults.push({ name, path: [name, ...path], message: `${shown(path)}${message}` });
   }
   return { values, faults };
 }
+
+const isGiven = (given: Readonly<Record<string, Json>>, name: string): boolean =>
+  Object.hasOwn(given, name) && given[name] !== null;
+
+/** Returns the value of the matching variant, or the default; and the error if several variants tie. */
+function declaredValue(parameter: Parameter, agent: AgentFacts | undefined): { value: Json; fault: string | null } {
+  const value = parameter.default;
+  if (agent === undefined || parameter.variants.length === 0) return { value, fault: null };
+  const conditions = parameter.variants.map(({ when }) => when);
+  const choice = chooseVariant(conditions, agent);
+  if (choice.kind === 'none') return { value, fault: null };
+  if (choice.kind === 'chosen') return { value: parameter.variants[choice.index]?.value ?? value, fault: null };
+  const tied = choice.indices.map((index) => described(conditions[index] ?? {})).join(' | ');
+  return {
+    value,
+    fault: `these variants match the agent with the same number of keys: ${tied}; add a key to one of them`,
+  };
+}
+
+/** Returns the path in a value for the beginning of a message, such as `users[0].uid: `. */
+const shown = (path: readonly (string | number)[]): string =>
+  path.length === 0
+    ? ''
+    : `${path.reduce<string>((text, step) => (typeof step === 'number' ? `${text}[${step}]` : text === '' ? step : `${text}.${step}`), '')}: `;

@@ -6,6 +6,7 @@ import { formatted } from './kinds/field.ts';
 import { allOf, type Check, maxLength, notEmpty, unixDirectory } from './kinds/format.ts';
 import type { Fields, Kind } from './kinds/kind.ts';
 import { kinds } from './kinds.ts';
+import { keywordForm, valueKeywords } from './parameters/value-schema.ts';
 import { verificationKinds } from './verification.ts';
 
 /** Path of the served JSON Schema, and its `$id`. */
@@ -122,6 +123,13 @@ const parameter = closed('a mapping of type and default', {
   type: oneOf(parameterTypes),
   default: z.unknown().optional(),
   description: checked(maxLength(1024), 'must be text').optional(),
+  variants: z
+    .array(closed('a mapping of when and value', { when: clauseSchema, value: z.unknown() }), {
+      error: 'must be a list of mappings of when and value',
+    })
+    .meta({ description: 'Values for some machines, which replace the default' })
+    .optional(),
+  ...Object.fromEntries(valueKeywords.map((name) => [name, z.unknown().meta(keywordForm(name)).optional()])),
 });
 
 const parameterName: Check = (name) =>

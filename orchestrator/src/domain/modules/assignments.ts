@@ -73,9 +73,9 @@ async function parameterFaults(context: Context, parameters: Assignment['paramet
   const given = Object.entries(parameters);
   const modules = await context.documents.load(given.map(([module]) => module));
   return given.flatMap(([module, values], i) =>
-    parameterValues(modules[i]?.parameters ?? {}, values).faults.map(({ name, message }) => ({
-      path: pointer(['parameters', module, name]),
-      message,
+    parameterValues(modules[i]?.parameters ?? {}, values).faults.map(({ path, name, message }) => ({
+      path: pointer(['parameters', module, ...path]),
+      message: path.length > 1 ? `parameter "${name}" of module "${module}": ${message}` : message,
     })),
   );
 }

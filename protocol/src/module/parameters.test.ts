@@ -1,0 +1,153 @@
+import { describe, expect, test } from 'vitest';
+import type { AgentFacts } from './conditions.ts';
+import type { Json } from './document.ts';
+import { schemaFaults, type ValueSchema, valueFaults } from './parameters/value-schema.ts';
+import { parameterValues } from './parameters.ts';
+import { parseModule } from './parse.ts';
+
+const faultsIn = (schema: ValueSchema, value: Json) =>
+  valueFaults(schema, value).map(({ path, message }) => `${path.join('/')} ${message}`.trim());
+
+describe('valueFaults', () => {
+  test.each<[ValueSchema, Json, string[]]>([
+    [{ type: 'integer', minimum: 1, maximum: 9 }, 5, []],
+    [{ type: 'integer', minimum: 1 }, 0, ['must be at least 1']],
+    [{ type: 'integer', maximum: 9 }, 10, ['must be at most 9']],
+    [{ exclusiveMinimum: 1, exclusiveMaximum: 2 }, 1, ['must be above 1']],
+    [{ exclusiveMinimum: 1, exclusiveMaximum: 2 }, 2, ['must be below 2']],
+    [{ multipleOf: 0.1 }, 0.3, []],
+    [{ multipleOf: 2 }, 3, ['must be a multiple of 2']],
+    [{ type: 'integer' }, 1.5, ['must be a whole number, to match its type']],
+    [{ type: ['string', 'null'] }, null, []],
+    [{ type: ['string', 'null'] }, 1, ['must be text or null, to match its type']],
+    [{ enum: ['a', { b: [1] }] }, { b: [1] }, []],
+    [{ enum: ['a', 'b'] }, 'c', ['must be one of a, b']],
+    [{ const: 'a' }, 'b', ['must be "a"']],
+    [{ minLength: 2 }, '😀', ['must have at least 2 characters']],
+    [{ maxLength: 1 }, '😀', []],
+    [{ format: 'secret-name' }, 'db_password', []],
+    [{ format: 'secret-name' }, 'a b', ['must be the name of a secret']],
+    [{ minItems: 1 }, [], ['must have at least 1 element']],
+    [{ maxItems: 1 }, [1, 2], ['must have at most 1 element']],
+    [
+      { uniqueItems: true },
+      [
+        { a: 1, b: 2 },
+        { b: 2, a: 1 },
+      ],
+      ['must not have equal elements'],
+    ],
+    [{ items: { type: 'string' } }, ['a', 1], ['1 must be text, to match its type']],
+    [{ required: ['name'], properties: { name: { type: 'string' } } }, {}, ['needs the key "name"']],
+    [{ required: ['constructor'] }, {}, ['needs the key "constructor"']],
+    [{ properties: { toString: { type: 'string' } }, additionalProperties: false }, {}, []],
+    [
+      { properties: { uid: {} }, additionalProperties: false },
+      { uib: 1 },
+      ['uib unknown key "uib": did you mean "uid"?'],
+    ],
+    [{ additionalProperties: { type: 'integer' } }, { a: 1, b: 'x' }, ['b must be a whole number, to match its type']],
+    [{ minProperties: 1 }, {}, ['must have at least 1 key']],
+    [{ maxProperties: 0 }, { a: 1 }, ['must have at most 0 keys']],
+  ])('checks %j against %j', (schema, value, faults) => {
+    expect(faultsIn(schema, value)).toEqual(faults);
+  });
+
+  test('reports at most 20 faults', () => {
+    expect(faultsIn({ items: { type: 'string' } }, Array(100).fill(1))).toHaveLength(20);
+  });
+});
+
+test('refuses keywords that do not exist, and values that a keyword does not accept', () => {
+  const faults = schemaFaults({
+    minimum: '1',
+    items: { typ: 'string' },
+    properties: { a: { minItems: -1 }, b: 1 },
+    $ref: 'https://example.com',
+  });
+  expect(faults.map(({ path, message }) => `${path.join('/')} ${message}`)).toEqual([
+    'minimum must be a number',
+    'items/typ unknown keyword "typ": did you mean "type"?',
+    'properties/a/minItems must be a whole number from 0',
+    'properties/b must be a mapping of keywords, such as { type: string }',
+    expect.stringMatching(/^\$ref unknown keyword "\$ref"/),
+  ]);
+});
+
+const source = (parameters: string) =>
+  `name: m\nsupports: [{ platform: linux }]\nparameters:\n${parameters
+    .split('\n')
+    .map((line) => `  ${line}\n`)
+    .join('')}`;
+
+const parameterFaultsOf = (parameters: string) => {
+  const parsed = parseModule(source(parameters));
+  return parsed.ok ? [] : parsed.faults.map(({ line, path, message }) => `${line} ${path} ${message}`);
+};
+
+describe('parameters of modules', () => {
+  test.each([
+    ['port: { type: integer, minimum: 1, default: 0 }', '4 /parameters/port/default must be at least 1'],
+    [
+      'port: { type: integer, minimun: 1 }',
+      '4 /parameters/port/minimun unknown field "minimun": did you mean "minimum"?',
+    ],
+    ['port: { type: integer, minimum: one }', '4 /parameters/port/minimum must be a number'],
+    [
+      'users: { type: list, items: { type: map, required: [name] }, default: [{ nam: a }] }',
+      '4 /parameters/users/default/0 needs the key "name"',
+    ],
+    [
+      'pkg: { type: string, variants: [{ when: { distro: debian }, value: 3 }] }',
+      '4 /parameters/pkg/variants/0/value must be text, to match its type',
+    ],
+    [
+      'pkg: { type: string, variants: [{ when: { distro: debian } }] }',
+      '4 /parameters/pkg/variants/0/value "value" is required',
+    ],
+  ])('refuses %s', (parameters, fault) => {
+    expect(parameterFaultsOf(parameters)).toEqual([fault]);
+  });
+
+  const agent = (distro: string): AgentFacts => ({
+    name: 'a',
+    node_id: '1',
+    attributes: { distro, arch: 'x' },
+    tags: {},
+  });
+  const declared = (parameters: string) => {
+    const parsed = parseModule(source(parameters));
+    if (!parsed.ok) throw new Error(parsed.faults.map(({ message }) => message).join());
+    return parsed.module.parameters;
+  };
+
+  test('takes the value of the matching variant unless an assignment gives one', () => {
+    const of = declared(
+      'service: { type: string, default: sshd, variants: [{ when: { distro: debian }, value: ssh }] }',
+    );
+    expect(parameterValues(of, {}, agent('debian')).values.get('service')).toBe('ssh');
+    expect(parameterValues(of, {}, agent('fedora')).values.get('service')).toBe('sshd');
+    expect(parameterValues(of, { service: 'dropbear' }, agent('debian')).values.get('service')).toBe('dropbear');
+  });
+
+  test('faults if several variants tie, unless an assignment gives the value', () => {
+    const of = declared(
+      'a: { type: string, variants: [{ when: { distro: d }, value: x }, { when: { attr.arch: x }, value: y }] }',
+    );
+    expect(parameterValues(of, {}, agent('d')).faults.map(({ message }) => message)).toEqual([
+      'these variants match the agent with the same number of keys: distro=d | arch=x; add a key to one of them',
+    ]);
+    expect(parameterValues(of, { a: 'z' }, agent('d')).faults).toEqual([]);
+  });
+
+  test('names the path in a value', () => {
+    const of = declared('users: { type: list, items: { type: map, properties: { uid: { type: integer } } } }');
+    expect(parameterValues(of, { users: [{ uid: 1 }, { uid: 'x' }] }).faults).toEqual([
+      {
+        name: 'users',
+        path: ['users', 1, 'uid'],
+        message: '[1].uid: must be a whole number, to match its type',
+      },
+    ]);
+  });
+});

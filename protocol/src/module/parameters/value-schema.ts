@@ -1,0 +1,230 @@
+import type { Json } from '../document.ts';
+import { isExtensionKey, unknownKey } from '../kinds/declared.ts';
+
+/**
+ * Validation of parameter values by the keywords of JSON Schema (draft 2020-12) that modules may use. Interprets the
+ * schema, because the console's Content-Security-Policy forbids code that validators generate.
+ * @see https://json-schema.org/draft/2020-12/json-schema-validation
+ */
+
+export type ValueSchema = Readonly<Record<string, Json>>;
+
+export interface ValueFault {
+  /** Path in the value, or in the schema. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+type Path = ValueFault['path'];
+
+/** Names of types. `list` and `map` are the names that modules use for `array` and `object`. */
+const types = ['string', 'integer', 'number', 'boolean', 'list', 'array', 'map', 'object', 'null'] as const;
+type Type = (typeof types)[number];
+
+const isMapping = (value: unknown): value is { [key: string]: Json } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const fitsType: Record<Type, (value: Json) => boolean> = {
+  string: (value) => typeof value === 'string',
+  integer: (value) => Number.isSafeInteger(value),
+  number: (value) => typeof value === 'number' && Number.isFinite(value),
+  boolean: (value) => typeof value === 'boolean',
+  list: Array.isArray,
+  array: Array.isArray,
+  map: isMapping,
+  object: isMapping,
+  null: (value) => value === null,
+};
+
+const typeText: Record<Type, string> = {
+  string: 'text',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  list: 'a list',
+  array: 'a list',
+  map: 'a mapping',
+  object: 'a mapping',
+  null: 'null',
+};
+
+const isCount = (value: Json): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+const isNumber = fitsType.number;
+
+/** The keywords, and the form of each. */
+const keywords: Readonly<Record<string, { readonly fits: (value: Json) => boolean; readonly form: string }>> = {
+  type: {
+    fits: (value) => [value].flat().every((one) => types.some((type) => type === one)),
+    form: `one of ${types.join(', ')}, or a list of them`,
+  },
+  enum: { fits: (value) => Array.isArray(value) && value.length > 0, form: 'a list of values' },
+  const: { fits: () => true, form: 'a value' },
+  minimum: { fits: isNumber, form: 'a number' },
+  maximum: { fits: isNumber, form: 'a number' },
+  exclusiveMinimum: { fits: isNumber, form: 'a number' },
+  exclusiveMaximum: { fits: isNumber, form: 'a number' },
+  multipleOf: { fits: (value) => isNumber(value) && (value as number) > 0, form: 'a number above 0' },
+  minLength: { fits: isCount, form: 'a whole number from 0' },
+  maxLength: { fits: isCount, form: 'a whole number from 0' },
+  format: { fits: (value) => value === 'secret-name', form: '"secret-name"' },
+  minItems: { fits: isCount, form: 'a whole number from 0' },
+  maxItems: { fits: isCount, form: 'a whole number from 0' },
+  uniqueItems: { fits: fitsType.boolean, form: 'true or false' },
+  items: { fits: isMapping, form: 'a mapping of keywords, such as { type: string }' },
+  properties: { fits: isMapping, form: 'a mapping of keys to keywords' },
+  required: {
+    fits: (value) => Array.isArray(value) && value.every(fitsType.string),
+    form: 'a list of keys',
+  },
+  additionalProperties: {
+    fits: (value) => typeof value === 'boolean' || isMapping(value),
+    form: 'true, false, or a mapping of keywords',
+  },
+  minProperties: { fits: isCount, form: 'a whole number from 0' },
+  maxProperties: { fits: isCount, form: 'a whole number from 0' },
+  title: { fits: fitsType.string, form: 'text' },
+  description: { fits: fitsType.string, form: 'text' },
+  default: { fits: () => true, form: 'a value' },
+};
+
+/** The keywords that a parameter can have in addition to its own fields. */
+export const valueKeywords: readonly string[] = Object.keys(keywords).filter(
+  (name) => !['type', 'title', 'description', 'default'].includes(name),
+);
+
+/** Returns the JSON Schema of a keyword's value, for editors. */
+export const keywordForm = (name: string): Record<string, unknown> => {
+  const form = { description: `Keyword of JSON Schema: ${keywords[name]?.form}` };
+  return name === 'format' ? { ...form, enum: ['secret-name'] } : form;
+};
+
+/** Returns the errors in a schema as declared. */
+export function schemaFaults(schema: ValueSchema, path: Path = []): ValueFault[] {
+  return Object.entries(schema).flatMap(([name, value]): ValueFault[] => {
+    if (isExtensionKey(name) || value === null) return [];
+    const at = [...path, name];
+    const keyword = Object.hasOwn(keywords, name) ? keywords[name] : undefined;
+    if (keyword === undefined) return [{ path: at, message: unknownKey('keyword', name, Object.keys(keywords)) }];
+    if (!keyword.fits(value)) return [{ path: at, message: `must be ${keyword.form}` }];
+    if (name === 'properties')
+      return Object.entries(value).flatMap(([key, inner]) =>
+        isMapping(inner)
+          ? schemaFaults(inner, [...at, key])
+          : [{ path: [...at, key], message: 'must be a mapping of keywords, such as { type: string }' }],
+      );
+    return (name === 'items' || name === 'additionalProperties') && isMapping(value) ? schemaFaults(value, at) : [];
+  });
+}
+
+const maximumFaults = 20;
+
+/** Returns the errors in a value: at most 20. */
+export function valueFaults(schema: ValueSchema, value: Json): ValueFault[] {
+  const faults: ValueFault[] = [];
+  check(schema, value, [], faults);
+  return faults;
+}
+
+function check(schema: ValueSchema, value: Json, path: Path, faults: ValueFault[]): void {
+  if (faults.length >= maximumFaults) return;
+  const fault = (message: string): void => {
+    if (faults.length < maximumFaults) faults.push({ path, message });
+  };
+  const allowed = [schema.type ?? []].flat() as Type[];
+  if (allowed.length > 0 && !allowed.some((type) => fitsType[type]?.(value) ?? true)) {
+    fault(`must be ${allowed.map((type) => typeText[type]).join(' or ')}, to match its type`);
+    return;
+  }
+  if (Array.isArray(schema.enum) && !schema.enum.some((one) => isEqual(one, value)))
+    fault(`must be one of ${shown(schema.enum)}`);
+  if (schema.const !== undefined && schema.const !== null && !isEqual(schema.const, value))
+    fault(`must be ${JSON.stringify(schema.const)}`);
+  if (typeof value === 'number') checkNumber(schema, value, fault);
+  else if (typeof value === 'string') checkText(schema, value, fault);
+  else if (Array.isArray(value)) checkList(schema, value, path, faults, fault);
+  else if (isMapping(value)) checkMapping(schema, value, path, faults, fault);
+}
+
+type Report = (message: string) => void;
+
+/** Calls a function with the keyword's value if it is given. */
+function limit(
+  schema: ValueSchema,
+  keyword: string,
+  apply: (bound: number) => string | undefined,
+  fault: Report,
+): void {
+  const bound = schema[keyword];
+  const message = typeof bound === 'number' ? apply(bound) : undefined;
+  if (message !== undefined) fault(message);
+}
+
+function checkNumber(schema: ValueSchema, value: number, fault: Report): void {
+  limit(schema, 'minimum', (bound) => (value < bound ? `must be at least ${bound}` : undefined), fault);
+  limit(schema, 'maximum', (bound) => (value > bound ? `must be at most ${bound}` : undefined), fault);
+  limit(schema, 'exclusiveMinimum', (bound) => (value <= bound ? `must be above ${bound}` : undefined), fault);
+  limit(schema, 'exclusiveMaximum', (bound) => (value >= bound ? `must be below ${bound}` : undefined), fault);
+  limit(schema, 'multipleOf', (step) => (isMultiple(value, step) ? undefined : `must be a multiple of ${step}`), fault);
+}
+
+/** Allows for the rounding of decimal fractions such as 0.3 / 0.1. */
+const isMultiple = (value: number, step: number): boolean =>
+  Math.abs(value / step - Math.round(value / step)) < 1e-9 * Math.max(1, Math.abs(value / step));
+
+/** Counts code points, as JSON Schema does. */
+const lengthOf = (text: string): number => [...text].length;
+
+function checkText(schema: ValueSchema, value: string, fault: Report): void {
+  const has = (least: number, word: string) => `must have at ${word} ${least} characters`;
+  limit(schema, 'minLength', (least) => (lengthOf(value) < least ? has(least, 'least') : undefined), fault);
+  limit(schema, 'maxLength', (most) => (lengthOf(value) > most ? has(most, 'most') : undefined), fault);
+  if (schema.format === 'secret-name' && !/^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/.test(value))
+    fault('must be the name of a secret');
+}
+
+function checkList(schema: ValueSchema, value: Json[], path: Path, faults: ValueFault[], fault: Report): void {
+  const has = (count: number, word: string) => `must have at ${word} ${count} ${count === 1 ? 'element' : 'elements'}`;
+  limit(schema, 'minItems', (least) => (value.length < least ? has(least, 'least') : undefined), fault);
+  limit(schema, 'maxItems', (most) => (value.length > most ? has(most, 'most') : undefined), fault);
+  if (schema.uniqueItems === true && new Set(value.map(canonical)).size < value.length)
+    fault('must not have equal elements');
+  const { items } = schema;
+  if (isMapping(items)) for (const [index, item] of value.entries()) check(items, item, [...path, index], faults);
+}
+
+function checkMapping(
+  schema: ValueSchema,
+  value: { [key: string]: Json },
+  path: Path,
+  faults: ValueFault[],
+  fault: Report,
+): void {
+  const keys = Object.keys(value);
+  const has = (count: number, word: string) => `must have at ${word} ${count} ${count === 1 ? 'key' : 'keys'}`;
+  limit(schema, 'minProperties', (least) => (keys.length < least ? has(least, 'least') : undefined), fault);
+  limit(schema, 'maxProperties', (most) => (keys.length > most ? has(most, 'most') : undefined), fault);
+  for (const key of Array.isArray(schema.required) ? schema.required : [])
+    if (!Object.hasOwn(value, String(key))) fault(`needs the key "${key}"`);
+  const properties = isMapping(schema.properties) ? schema.properties : {};
+  const { additionalProperties: others } = schema;
+  for (const key of keys) {
+    const inner = Object.hasOwn(properties, key) ? properties[key] : others;
+    if (isMapping(inner)) check(inner, value[key] as Json, [...path, key], faults);
+    else if (inner === false)
+      faults.push({ path: [...path, key], message: unknownKey('key', key, Object.keys(properties)) });
+  }
+}
+
+const shown = (values: readonly Json[]): string =>
+  values
+    .slice(0, 20)
+    .map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
+    .join(', ') + (values.length > 20 ? ', …' : '');
+
+const isEqual = (one: Json, other: Json): boolean => canonical(one) === canonical(other);
+
+/** Returns a text that is the same for equal values. The order of keys does not matter. */
+const canonical = (value: Json): string =>
+  JSON.stringify(value, (_, item: unknown) =>
+    isMapping(item) ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1))) : item,
+  );
