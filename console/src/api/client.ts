@@ -16,6 +16,10 @@ export class Unreachable extends Error {
   }
 }
 
+/** Reports whether a failed change may have happened: no response arrived, or the response leaves it open. */
+export const mayHaveHappened = (error: unknown): boolean =>
+  error instanceof Unreachable || (error instanceof ApiError && error.problem.code === 'outcome_unknown');
+
 /** The orchestrator's clock. Compare timestamps from the API with this clock, not with the browser's. */
 export const serverClock = createServerClock(Date.now);
 

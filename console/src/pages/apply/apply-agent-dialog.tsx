@@ -10,6 +10,7 @@ import { Dialog } from '../../parts/dialog/dialog.tsx';
 import { Checkbox } from '../../parts/form/field.tsx';
 import { messageOf, Problem, Skeleton } from '../../parts/states.tsx';
 import { hasEnded } from '../../parts/work-status.tsx';
+import { ExactChoice } from './exact-choice.tsx';
 import { applyLabel } from './plan-words.ts';
 import { PlannedChanges } from './planned-changes.tsx';
 import { QueueApplyDialog } from './queue-apply-dialog.tsx';
@@ -129,7 +130,17 @@ function PlanDialog({
                 onChange={setConfirmed}
               />
             )}
-            {given === undefined && <ExactChoice {...{ isUsable, isExact }} onChange={setExact} />}
+            {given === undefined &&
+              (isUsable ? (
+                <ExactChoice isExact={isExact} onChange={setExact} />
+              ) : (
+                <Checkbox
+                  label="Apply although there is no plan"
+                  hint="The changes are unknown. They may include removals."
+                  checked={!isExact}
+                  onChange={(event) => setExact(!event.target.checked)}
+                />
+              ))}
           </>
         )}
       </div>
@@ -149,36 +160,5 @@ function Planning({ plan }: { readonly plan: Operation | null }) {
       <Skeleton className="h-9 w-full rounded-md" />
       <Skeleton className="h-9 w-full rounded-md" />
     </div>
-  );
-}
-
-/** Asks whether the apply is bound to the plan. An apply without a usable plan is not. */
-function ExactChoice({
-  isUsable,
-  isExact,
-  onChange,
-}: {
-  readonly isUsable: boolean;
-  readonly isExact: boolean;
-  readonly onChange: (isExact: boolean) => void;
-}) {
-  return isUsable ? (
-    <Checkbox
-      label="Apply exactly this plan"
-      hint={
-        isExact
-          ? 'If anything has changed since the plan, nothing is applied.'
-          : 'The agent computes its changes again. They may differ from this plan, removals included.'
-      }
-      checked={isExact}
-      onChange={(event) => onChange(event.target.checked)}
-    />
-  ) : (
-    <Checkbox
-      label="Apply although there is no plan"
-      hint="The changes are unknown. They may include removals."
-      checked={!isExact}
-      onChange={(event) => onChange(!event.target.checked)}
-    />
   );
 }

@@ -194,14 +194,59 @@ test('asks for no canary and no batches for a single agent', async () => {
   expect(applied(api)[0]?.body).not.toHaveProperty('canary');
 });
 
-test('offers to plan again if the plan is stale', async () => {
+test('offers to plan again if the plan was deleted', async () => {
   const plan = planRun([{ changed: 1 }]);
   const { api, user } = await open(plan);
   await screen.findByText('1 to change, 0 to remove');
-  api.refuse(startRun, 'plan_stale', 'the desired state has changed');
+  api.refuse(startRun, 'run_not_found');
   await user.click(button('Apply 1 change'));
-  expect(await screen.findByText('The plan is stale. Nothing was applied')).toBeTruthy();
+  expect(await screen.findByText('The plan was deleted. Nothing was applied')).toBeTruthy();
   api.answer(startRun, plan as never);
   await user.click(button('Plan again'));
   expect(await screen.findByRole('button', { name: 'Apply 1 change' })).toBeTruthy();
+});
+
+test('does not plan agents again whose run started', async () => {
+  const second = planOfAgent('SECOND', 'a');
+  const { api, user } = await open(planRun([{ changed: 1 }, { changed: 1 }]), second);
+  await screen.findByRole('button', { name: 'Apply 3 changes' });
+  api.answer(startRun, (() => {
+    api.refuse(startRun, 'run_not_found');
+    return { ...example, run_id: 'APPLY' };
+  }) as never);
+  await user.click(button('Apply 3 changes'));
+  expect(await screen.findByText('The plan was deleted. Nothing else was applied')).toBeTruthy();
+  api.answer(startRun, second as never);
+  await user.click(button('Plan again'));
+  expect(await screen.findByRole('button', { name: 'Apply 1 change' })).toBeTruthy();
+  const planned = api.received(startRun).filter(({ body }) => (body as { kind: string }).kind === 'plan');
+  expect(planned.map(({ body }) => (body as { node_ids: string[] }).node_ids.length)).toEqual([2, 1, 1]);
+});
+
+test('does not offer to start a run again whose response was lost', async () => {
+  const { api, user } = await open(planRun([{ changed: 1 }]));
+  await screen.findByText('1 to change, 0 to remove');
+  api.refuse(startRun, 'outcome_unknown');
+  await user.click(button('Apply 1 change'));
+  expect(await screen.findByText('The run may have started')).toBeTruthy();
+  expect(screen.getByRole('link', { name: 'runs' }).getAttribute('href')).toBe('/runs');
+  expect(screen.queryByRole('button', { name: /^Apply/ })).toBeNull();
+  expect(button('Plan again')).toBeTruthy();
+});
+
+test('cancels the plans whose requests are pending when the dialog closes', async () => {
+  const running = { status: 'running', finished_at: null } as const;
+  const first = planRun([{ changed: 1 }], running);
+  const api = fakeApi();
+  const { promise, resolve } = Promise.withResolvers<Run>();
+  api.answer(startRun, (() => promise) as never);
+  api.answer(cancelRun, first as never);
+  const loadSubjects = async () =>
+    ['a', 'b'].map((id) => ({ kind: 'agents' as const, node_ids: [id.repeat(32)], modules: [] }));
+  const { user } = await renderPart(<ApplyRunDialog title="Apply" loadSubjects={loadSubjects} onClose={() => {}} />);
+  await waitFor(() => expect(api.received(startRun)).toHaveLength(1));
+  await user.click(button('Cancel'));
+  resolve(first);
+  await waitFor(() => expect(api.received(cancelRun)).toMatchObject([{ params: { run_id: 'PLAN' } }]));
+  expect(api.received(startRun)).toHaveLength(1);
 });

@@ -3,16 +3,17 @@ import type { Run } from '@muster/protocol/http';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
+import { mayHaveHappened } from '../../api/client.ts';
 import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { countedText } from '../../parts/count.ts';
 import { Dialog } from '../../parts/dialog/dialog.tsx';
 import { atOnce, careful, type FanOutDraft, readFanOut, sentences } from '../../parts/form/fan-out.ts';
 import { FanOutForm } from '../../parts/form/fan-out-form.tsx';
-import { Checkbox } from '../../parts/form/field.tsx';
-import { messageOf, Problem } from '../../parts/states.tsx';
-import { RunLink } from '../links.tsx';
+import { Problem } from '../../parts/states.tsx';
+import { ListLink, RunLink } from '../links.tsx';
 import { outcomeOfResult, type RunResult } from '../runs/run-groups.ts';
+import { ExactChoice } from './exact-choice.tsx';
 import { applyLabel } from './plan-words.ts';
 import { PlannedAgents } from './planned-agents.tsx';
 import { totalsOf } from './planned-totals.ts';
@@ -48,7 +49,7 @@ function targetsOf(plans: readonly PlannedSubject[], results: readonly RunResult
     results.filter(({ status }) => !isExact || status === 'succeeded').map(({ node_id }) => node_id),
   );
   return plans.flatMap(({ subject, run }) => {
-    const limited = limitedTo(subject, usable);
+    const limited = limitedTo(subject, (id) => usable.has(id));
     if (limited === null || run === null) return [];
     const count = limited.kind === 'assignment' ? run.results.length : limited.node_ids.length;
     return [{ subject: limited, plan_run_id: run.run_id, count }];
@@ -58,10 +59,12 @@ function targetsOf(plans: readonly PlannedSubject[], results: readonly RunResult
 /** Plans the agents, and returns the plan with functions to apply it. */
 function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunProps) {
   const navigate = useNavigate();
-  const { plans, isPlanned, error, again, abandon } = useRunPlans(loadSubjects, given);
   const [isExact, setExact] = useState(true);
   const [started, setStarted] = useState<readonly StartedRun[]>([]);
   const startedAgents = new Set(started.flatMap(({ node_ids }) => node_ids));
+  const loadLeft = async () =>
+    (await loadSubjects()).flatMap((subject) => limitedTo(subject, (id) => !startedAgents.has(id)) ?? []);
+  const { plans, isPlanned, error, again, abandon } = useRunPlans(loadLeft, given);
   const results = plans
     .flatMap(({ run }) => run?.results ?? [])
     .filter((result) => !startedAgents.has(result.node_id) && (choice?.includes(result) ?? true));
@@ -99,10 +102,11 @@ function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunPr
         : navigate({ to: '/runs' }));
     },
   });
-  const isStale = apply.error instanceof ApiError && apply.error.problem.code === 'plan_stale';
-  const needsPlan = error !== null || (isPlanned && isExact && (isStale || count === 0));
+  const isGone = apply.error instanceof ApiError && apply.error.problem.code === 'run_not_found';
+  const isUnknown = mayHaveHappened(apply.error);
+  const needsPlan = error !== null || isUnknown || (isPlanned && isExact && (isGone || count === 0));
   return {
-    ...{ started, results, totals, count, coversAll, isPlanned, error, apply, isStale, needsPlan, options },
+    ...{ started, results, totals, count, coversAll, isPlanned, error, apply, isGone, isUnknown, needsPlan, options },
     ...{ isExact, setExact, isConfirmed, setConfirmed },
     isReady: isPlanned && !needsPlan && isConfirmed,
     planAgain: () => {
@@ -124,7 +128,7 @@ function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunPr
 export function ApplyRunDialog(props: ApplyRunProps) {
   const { title, description, given = null, choice } = props;
   const state = useApplyRun(props);
-  const { started, results, totals, isPlanned, error, apply, isStale, close } = state;
+  const { started, results, totals, isPlanned, error, apply, isGone, isUnknown, close } = state;
   return (
     <Dialog
       open
@@ -155,17 +159,22 @@ export function ApplyRunDialog(props: ApplyRunProps) {
       <div className="space-y-4">
         {choice?.field}
         {started.length > 0 && <StartedRuns runs={started} />}
-        {isStale && (
+        {isGone && (
           <Callout
             tone="warn"
-            title={`The plan is stale. ${started.length === 0 ? 'Nothing' : 'Nothing else'} was applied`}
+            title={`The plan was deleted. ${started.length === 0 ? 'Nothing' : 'Nothing else'} was applied`}
           >
-            {messageOf(apply.error)}
+            The orchestrator keeps plans for a limited time.
+          </Callout>
+        )}
+        {isUnknown && (
+          <Callout tone="warn" title="The run may have started">
+            No response arrived. Look at the <ListLink to="/runs">runs</ListLink> before you plan again.
           </Callout>
         )}
         {error === null && <PlannedAgents {...{ results, totals, isPlanned }} />}
         {isPlanned && <Choices state={state} hasExact={given === null} />}
-        <Problem error={error ?? (isStale ? null : apply.error)} />
+        <Problem error={error ?? (isGone || isUnknown ? null : apply.error)} />
       </div>
     </Dialog>
   );
@@ -201,18 +210,7 @@ function Choices({
         checked={isConfirmed}
         onChange={setConfirmed}
       />
-      {hasExact && (
-        <Checkbox
-          label="Apply exactly this plan"
-          hint={
-            isExact
-              ? 'On an agent where anything has changed since the plan, nothing is applied.'
-              : 'Each agent computes its changes again. They may differ from this plan, removals included.'
-          }
-          checked={isExact}
-          onChange={(event) => setExact(event.target.checked)}
-        />
-      )}
+      {hasExact && <ExactChoice isExact={isExact} onChange={setExact} />}
       {count > 0 && <RunOptions {...{ options, isExact }} />}
     </>
   );

@@ -16,8 +16,8 @@ export const startRunOf = (
     : runOnAgents({ ...options, kind, node_ids: subject.node_ids, modules: subject.modules });
 
 /** Returns the subject limited to some agents; null if none is left. An assignment applies to all of its agents. */
-export function limitedTo(subject: RunSubject, node_ids: ReadonlySet<string>): RunSubject | null {
+export function limitedTo(subject: RunSubject, includes: (node_id: string) => boolean): RunSubject | null {
   if (subject.kind === 'assignment') return subject;
-  const left = subject.node_ids.filter((id) => node_ids.has(id));
+  const left = subject.node_ids.filter(includes);
   return left.length === 0 ? null : { ...subject, node_ids: left };
 }

@@ -1,11 +1,20 @@
 import type { Operation } from '@muster/protocol/http';
-import { useMutation, useQuery } from '@tanstack/react-query';
-import { useEffect, useRef } from 'react';
+import { useQuery } from '@tanstack/react-query';
 import { cancel, operationQuery, startPlan } from '../../api/operations.ts';
+import { queryClient } from '../../api/query-client.ts';
 import { hasEnded } from '../../parts/work-status.tsx';
+import { usePlanRequest } from './use-plan-request.ts';
 
 /** Interval in milliseconds. Events announce the end sooner, unless they arrive before the response to the request. */
 const pollMs = 2_000;
+
+function cancelPlan(id: string): void {
+  const plan = queryClient.getQueryData<Operation>(operationQuery(id).queryKey);
+  if (plan !== undefined && !hasEnded(plan.status))
+    void cancel(id).catch(() => {
+      // The plan has ended in the meantime.
+    });
+}
 
 /**
  * Plans an agent when a dialog opens, and follows the plan.
@@ -13,21 +22,15 @@ const pollMs = 2_000;
  * @param given a plan that exists, to use instead of a new one
  */
 export function useAgentPlan(node_id: string, loadModules: () => Promise<readonly string[]>, given: Operation | null) {
-  const request = useMutation({
-    mutationFn: async () => {
+  const { request, again, abandon } = usePlanRequest(
+    given !== null,
+    async (closed) => {
       const modules = await loadModules();
-      return { modules, id: (await startPlan({ node_id, modules })).operation_id };
+      return { modules, id: closed.aborted ? null : (await startPlan({ node_id, modules })).operation_id };
     },
-  });
-  const { mutate } = request;
-  const isStarted = useRef(given !== null);
-  useEffect(() => {
-    // React runs effects twice in development.
-    if (isStarted.current) return;
-    isStarted.current = true;
-    mutate();
-  }, [mutate]);
-  const id = request.isIdle ? given?.operation_id : request.data?.id;
+    ({ id }) => id !== null && cancelPlan(id),
+  );
+  const id = request.isIdle ? given?.operation_id : (request.data?.id ?? undefined);
   const query = useQuery({
     ...operationQuery(id ?? ''),
     enabled: id !== undefined,
@@ -39,13 +42,8 @@ export function useAgentPlan(node_id: string, loadModules: () => Promise<readonl
     plan,
     modules: request.data?.modules ?? [],
     error: request.error ?? (id === undefined ? null : query.error),
-    again: () => mutate(),
+    again,
     /** Cancels the plan if it is running and this dialog started it. */
-    abandon: () => {
-      if (plan !== null && !request.isIdle && !hasEnded(plan.status))
-        void cancel(plan.operation_id).catch(() => {
-          // The plan has ended in the meantime.
-        });
-    },
+    abandon,
   };
 }

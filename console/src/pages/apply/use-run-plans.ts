@@ -1,8 +1,9 @@
 import type { Run } from '@muster/protocol/http';
-import { useMutation, useQueries } from '@tanstack/react-query';
-import { useEffect, useRef } from 'react';
+import { useQueries } from '@tanstack/react-query';
+import { queryClient } from '../../api/query-client.ts';
 import { cancelWholeRun, runQuery } from '../../api/runs.ts';
 import { type RunSubject, startRunOf } from './run-subject.ts';
+import { usePlanRequest } from './use-plan-request.ts';
 
 /** Interval in milliseconds. Events announce changes sooner, unless they arrive before the response to the request. */
 const pollMs = 10_000;
@@ -14,6 +15,19 @@ export interface PlannedSubject {
   readonly run: Run | null;
 }
 
+interface StartedPlan {
+  readonly subject: RunSubject;
+  readonly run_id: string;
+}
+
+function cancelAll(started: readonly StartedPlan[]): void {
+  for (const { run_id } of started)
+    if (queryClient.getQueryData<Run>(runQuery(run_id).queryKey)?.finished_at === null)
+      void cancelWholeRun(run_id).catch(() => {
+        // The run has ended in the meantime.
+      });
+}
+
 /**
  * Plans several agents when a dialog opens, and follows the plans.
  * @param loadSubjects returns what to plan; each subject needs its own run
@@ -23,23 +37,17 @@ export function useRunPlans(
   loadSubjects: () => Promise<readonly RunSubject[]>,
   given: { readonly subject: RunSubject; readonly run: Run } | null,
 ) {
-  const request = useMutation({
-    mutationFn: async () => {
-      const started: { subject: RunSubject; run_id: string }[] = [];
+  const { request, again, abandon } = usePlanRequest(
+    given !== null,
+    async (closed) => {
+      const started: StartedPlan[] = [];
       for (const subject of await loadSubjects())
-        started.push({ subject, run_id: (await startRunOf(subject, 'plan')).run_id });
+        if (!closed.aborted) started.push({ subject, run_id: (await startRunOf(subject, 'plan')).run_id });
       return started;
     },
-  });
-  const { mutate } = request;
-  const isStarted = useRef(given !== null);
-  useEffect(() => {
-    // React runs effects twice in development.
-    if (isStarted.current) return;
-    isStarted.current = true;
-    mutate();
-  }, [mutate]);
-  const followed =
+    cancelAll,
+  );
+  const followed: readonly StartedPlan[] =
     request.isIdle && given !== null ? [{ subject: given.subject, run_id: given.run.run_id }] : (request.data ?? []);
   const queries = useQueries({
     queries: followed.map(({ run_id }) => ({
@@ -54,15 +62,8 @@ export function useRunPlans(
     /** Whether all plans have ended. */
     isPlanned: plans.length > 0 && plans.every(({ run }) => run !== null && run.finished_at !== null),
     error: request.error ?? queries.find(({ error }) => error !== null)?.error ?? null,
-    again: () => mutate(),
+    again,
     /** Cancels the plans that are running and that this dialog started. */
-    abandon: () => {
-      if (request.isIdle) return;
-      for (const { run } of plans)
-        if (run?.finished_at === null)
-          void cancelWholeRun(run.run_id).catch(() => {
-            // The run has ended in the meantime.
-          });
-    },
+    abandon,
   };
 }
