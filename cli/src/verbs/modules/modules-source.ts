@@ -1,6 +1,7 @@
-import { readFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
 import { ApiError, type Client } from '@muster/protocol/client';
 import { getModule, listModules } from '@muster/protocol/http';
+import { moduleLimits } from '@muster/protocol/module';
 import type { Context } from '../../context/context.ts';
 import { CliError, exits, usageError } from '../../exit.ts';
 import { nearest } from '../../text/nearest.ts';
@@ -13,13 +14,15 @@ interface Source {
 }
 
 /**
- * Reads a module file.
- * @param file `-` for standard input
+ * Reads a module file, up to one byte over the maximum size of a module, so that the checks refuse a longer one.
+ * @param file `-` for standard input, which is read to its end
  */
 export async function readSource({ stdin }: Pick<Context, 'stdin'>, file: string): Promise<Source> {
   if (file === '-') return { file: '<stdin>', bytes: Buffer.from(await stdin()) };
   try {
-    return { file, bytes: await readFile(file) };
+    const chunks: Buffer[] = [];
+    for await (const chunk of createReadStream(file, { end: moduleLimits.bytes })) chunks.push(chunk);
+    return { file, bytes: Buffer.concat(chunks) };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const why = code === 'ENOENT' ? 'no such file' : code === 'EISDIR' ? 'it is a directory' : message;
