@@ -88,7 +88,7 @@ export const register: Register = (command, act) => {
     .command('off')
     .description('Keep all events, overriding the configuration')
     .addHelpText('after', '\nExample:\n  $ muster audit retention off')
-    .action(act((context: Context) => keep(context, allDays, { yes: true })));
+    .action(act((context: Context) => keep(context, unlimitedDays, { yes: true })));
   retention
     .command('clear')
     .description('Discard the stored number of days; audit.retention_days of the configuration applies again')
@@ -281,15 +281,18 @@ async function prune(
   return undefined;
 }
 
-/** Maximum retention in days, longer than any event can exist: `off` sets it, because the API refuses 0. */
-const allDays = 1_000_000;
+/**
+ * Maximum retention in days, about 2,700 years. `off` sets it, because the API has no value for an unlimited retention:
+ * it refuses 0, and null restores the configured retention.
+ */
+const unlimitedDays = 1_000_000;
 
 const printRetention = ({ out }: Context, days: number | null): void => {
   if (out.json) out.data({ retention_days: days });
   out.print(
     days === null
       ? 'The configuration determines how long events are kept: muster settings show audit.retention_days'
-      : days >= allDays
+      : days >= unlimitedDays
         ? 'All events are kept.'
         : `Events are kept for ${counted(days, 'day')}.`,
   );
@@ -302,7 +305,7 @@ async function showRetention(context: Context): Promise<undefined> {
 }
 
 const setRetention = (context: Context, typed: string, options: { yes?: boolean }): Promise<undefined> =>
-  keep(context, parseCount('the number of days', typed, 1, allDays), options);
+  keep(context, parseCount('the number of days', typed, 1, unlimitedDays), options);
 
 async function keep(context: Context, days: number | null, { yes }: { yes?: boolean }): Promise<undefined> {
   const rule = days === null ? 'for as long as the configuration specifies' : `for ${counted(days, 'day')}`;
