@@ -461,7 +461,7 @@ describe('the fleet', () => {
     const { stdout, exit } = await muster('overview');
     expect(exit).toBe(0);
     expect(stdout).toContain('412 approved, 409 connected, 3 lost, 2 pending, 1 rejected');
-    expect(stdout).toContain('396 in sync, 5 drifted, 2 drifted and accepted, 1 failed, 8 never checked');
+    expect(stdout).toContain('401 in sync, 2 with accepted drift, 7 out of sync, 2 never applied');
     expect(stdout).toContain('7 agents: 2 apply failed, 5 drifted, 1 check failed');
     expect(stdout).not.toContain('to remove');
     expect(await json('overview')).toMatchObject({ off: { agents: 7 } });

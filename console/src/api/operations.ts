@@ -41,12 +41,12 @@ export const operationsQuery = ({ status, kind, agent }: OperationFilter = {}) =
     getNextPageParam: ({ next_cursor }) => next_cursor,
   });
 
-/** The newest apply of an agent; null if there is none. */
-export const lastApplyQuery = (node_id: string) =>
+/** The newest apply of an agent, of any status or the given one; null if there is none. */
+export const lastApplyQuery = (node_id: string, status?: 'succeeded') =>
   queryOptions({
-    queryKey: [...keys.operations, 'last-apply', node_id],
+    queryKey: [...keys.operations, 'last-apply', node_id, status ?? null],
     queryFn: async ({ signal }) => {
-      const query = { limit: 1, kind: 'apply' } as never;
+      const query = { limit: 1, kind: 'apply', ...(status === undefined ? {} : { status }) } as never;
       const { operations } = await call(listAgentOperations, { params: { node_id }, query, signal });
       return operations[0] ?? null;
     },

@@ -28,6 +28,14 @@ export const overviewSchema = z
         unchecked: count.describe('agents to which nothing was applied, or which were not checked, yet'),
       })
       .describe('number of approved agents by drift; each is counted once'),
+    desired_state: z
+      .strictObject({
+        in_sync: count.describe('agents whose last apply succeeded and without drift or failed check since'),
+        accepted: count.describe('agents whose only difference is accepted drift'),
+        out_of_sync: count.describe('number of agents that `GET /reconcile` lists'),
+        never_applied: count.describe('agents without a successful apply'),
+      })
+      .describe('number of approved agents in comparison with their last successful apply; each is counted once'),
     off: z
       .strictObject({
         agents: count.describe('number of agents that `GET /reconcile` lists'),
@@ -68,6 +76,7 @@ export const getOverview = route({
       as_of: 1795000300,
       agents: { pending: 2, rejected: 1, approved: 412, connected: 409, lost: 3 },
       drift: { in_sync: 396, drifted: 5, accepted: 2, failed: 1, unchecked: 8 },
+      desired_state: { in_sync: 401, accepted: 2, out_of_sync: 7, never_applied: 2 },
       off: { agents: 7, drifted: 5, drift_failed: 1, apply_failed: 2, unapplied: 2, pending_removals: 0 },
       runs_running: 1,
       operations: { queued: 3, running: 12 },

@@ -42,7 +42,7 @@ export function overviewText(found: Overview, { color, now, width }: Style): str
 }
 
 function linesOf(found: Overview, color: Colors, now: number): [string, string][] {
-  const { agents, drift, off, operations, runs_running, secrets_expiring, unread_notifications } = found;
+  const { agents, desired_state, off, operations, runs_running, secrets_expiring, unread_notifications } = found;
   const work = present([
     [runs_running, runs_running === 1 ? 'run' : 'runs'],
     [operations.running, 'operations running'],
@@ -59,13 +59,12 @@ function linesOf(found: Overview, color: Colors, now: number): [string, string][
       `${agents.approved} approved, ${color.green(`${agents.connected} connected`)}${agents.lost === 0 ? '' : `, ${color.red(`${agents.lost} lost`)}`}${agents.pending === 0 ? '' : `, ${color.yellow(`${agents.pending} pending`)}`}${agents.rejected === 0 ? '' : `, ${agents.rejected} rejected`}`,
     ],
     [
-      'drift',
+      'state',
       present([
-        [drift.in_sync, 'in sync'],
-        [drift.drifted, 'drifted'],
-        [drift.accepted, 'drifted and accepted'],
-        [drift.failed, 'failed'],
-        [drift.unchecked, 'never checked'],
+        [desired_state.in_sync, 'in sync'],
+        [desired_state.accepted, 'with accepted drift'],
+        [desired_state.out_of_sync, 'out of sync'],
+        [desired_state.never_applied, 'never applied'],
       ]) || 'no agents yet',
     ],
     ['issues', off.agents === 0 ? 'none' : color.yellow(`${counted(off.agents, 'agent')}: ${reasons}`)],

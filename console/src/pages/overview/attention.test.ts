@@ -6,6 +6,7 @@ const quiet: Overview = {
   as_of: 0,
   agents: { pending: 0, rejected: 0, approved: 10, connected: 10, lost: 0 },
   drift: { in_sync: 10, drifted: 0, accepted: 0, failed: 0, unchecked: 0 },
+  desired_state: { in_sync: 10, accepted: 0, out_of_sync: 0, never_applied: 0 },
   off: { agents: 0, drifted: 0, drift_failed: 0, apply_failed: 0, unapplied: 0, pending_removals: 0 },
   runs_running: 0,
   operations: { queued: 0, running: 0 },

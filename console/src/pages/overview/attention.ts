@@ -87,10 +87,10 @@ export function agentShares({ agents: { approved, connected, pending, rejected }
 export const agentCount = ({ agents: { approved, pending, rejected } }: Overview): number =>
   approved + pending + rejected;
 
-export const driftShares = ({ drift }: Overview): Share[] => [
-  { id: 'in_sync', label: 'in sync', count: drift.in_sync, tone: 'good' },
-  { id: 'drifted', label: 'drifted', count: drift.drifted, tone: 'warn' },
-  { id: 'accepted', label: 'accepted', count: drift.accepted, tone: 'neutral' },
-  { id: 'failed', label: 'check failed', count: drift.failed, tone: 'bad' },
-  { id: 'unchecked', label: 'not checked', count: drift.unchecked, tone: 'neutral' },
+/** Counts approved agents by sync state, each agent once. */
+export const syncShares = ({ desired_state }: Overview): Share[] => [
+  { id: 'in_sync', label: 'in sync', count: desired_state.in_sync, tone: 'good' },
+  { id: 'out_of_sync', label: 'out of sync', count: desired_state.out_of_sync, tone: 'warn' },
+  { id: 'accepted', label: 'accepted', count: desired_state.accepted, tone: 'neutral' },
+  { id: 'never_applied', label: 'never applied', count: desired_state.never_applied, tone: 'neutral' },
 ];

@@ -18,7 +18,7 @@ import { Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time, useNow } from '../../parts/time.tsx';
 import { KindBadge } from '../../parts/work-status.tsx';
-import { agentCount, agentShares, driftShares, type Need, needsOf } from './attention.ts';
+import { agentCount, agentShares, type Need, needsOf, syncShares } from './attention.ts';
 import { RecentEvents } from './recent-events.tsx';
 import { Shares } from './shares.tsx';
 
@@ -102,14 +102,14 @@ function Fleet({ overview }: { readonly overview: Overview }) {
         {overview.agents.approved > 0 && (
           <Shares
             title="Desired state"
-            label="Agents by drift"
-            shares={driftShares(overview)}
+            label="Agents by sync state"
+            shares={syncShares(overview)}
             linkOf={({ id }) =>
-              id === 'unchecked'
-                ? { to: '/agents' }
+              id === 'out_of_sync'
+                ? { to: '/out-of-sync' }
                 : id === 'accepted'
                   ? { to: '/out-of-sync', search: { tab: 'accepted' } }
-                  : { to: '/out-of-sync', search: { tab: 'checks', status: id } }
+                  : { to: '/agents', search: { status: 'approved' } }
             }
           />
         )}

@@ -431,6 +431,16 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
     expect((await listed()).all).toEqual([]);
   });
 
+  test('counts an agent as in sync after an apply, before its first check', async () => {
+    const { context, actor, apply } = await open('a1', 'a2');
+    expect((await getOverview(context, actor.id)).desired_state).toMatchObject({ in_sync: 0, never_applied: 2 });
+    await apply('a1');
+    await apply('a2', [resultOf({ status: 'failed' })], 'failed');
+    expect((await getOverview(context, actor.id)).desired_state).toEqual({
+      ...{ in_sync: 1, accepted: 0, out_of_sync: 1, never_applied: 0 },
+    });
+  });
+
   test('summarizes drift in the overview', async () => {
     const { domain, context, actor, agents, apply, check } = await open('a1', 'a2', 'b1', 'b2', 'c1');
     await connect(domain, await newKey(), { hostname: 'new' });
@@ -462,6 +472,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       as_of: domain.now(),
       agents: { pending: 1, rejected: 1, approved: 5, connected: 4, lost: 0 },
       drift: { in_sync: 1, drifted: 1, accepted: 1, failed: 1, unchecked: 1 },
+      desired_state: { in_sync: 1, accepted: 1, out_of_sync: 2, never_applied: 1 },
       off: { agents: 2, drifted: 1, drift_failed: 1, apply_failed: 1, unapplied: 1, pending_removals: 0 },
       runs_running: 0,
       operations: { queued: 1, running: 0 },

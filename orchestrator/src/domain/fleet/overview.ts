@@ -1,12 +1,13 @@
-import { maxSecretsExpiring, type Overview, secretsExpiringWithinDays } from '@muster/protocol/http';
+import { maxSecretsExpiring, type Overview, secretsExpiringWithinDays, syncStateOf } from '@muster/protocol/http';
 import {
   agentsByLatestDrift,
+  agentsNeverApplied,
   countOfLostAgents,
   countOfOpenRuns,
   pendingAgents,
 } from '../../store/queries/overview.ts';
 import { secretsByExpiry } from '../../store/queries/secrets.ts';
-import { findOff, isOff } from '../drift/reconcile.ts';
+import { findOff, isOff, type Standing } from '../drift/reconcile.ts';
 import { countUnread } from '../notifications/notifications.ts';
 import { type Context, seconds } from '../shared/context.ts';
 import { countStatus, takeCounts } from './fleet-counts.ts';
@@ -16,12 +17,13 @@ export async function getOverview(context: Context, operatorId: string): Promise
   const { db, presence } = context;
   const now = context.now();
   const before_ms = now + secretsExpiringWithinDays * 86_400_000;
-  const [{ agents, operations }, pending, lost, checked, off, runs, secrets, unread] = await Promise.all([
+  const [{ agents, operations }, pending, lost, checked, off, neverApplied, runs, secrets, unread] = await Promise.all([
     takeCounts(context),
     db.all(pendingAgents, {}),
     db.get(countOfLostAgents, {}),
     db.all(agentsByLatestDrift, {}),
     findOff(context),
+    db.all(agentsNeverApplied, {}),
     db.get(countOfOpenRuns, {}),
     db.all(secretsByExpiry, { before_ms, limit: maxSecretsExpiring }),
     countUnread(context, operatorId),
@@ -46,6 +48,7 @@ export async function getOverview(context: Context, operatorId: string): Promise
     },
     // The queries do not share a snapshot, so the difference may be negative.
     drift: { ...drift, unchecked: Math.max(0, agents.approved - known) },
+    desired_state: countSyncStates(agents.approved, off, neverApplied),
     off: {
       agents: standings.filter(isOff).length,
       drifted: drift.drifted,
@@ -61,4 +64,18 @@ export async function getOverview(context: Context, operatorId: string): Promise
     ),
     unread_notifications: unread,
   };
+}
+
+/** Counts approved agents by their sync state. */
+function countSyncStates(
+  approved: number,
+  off: ReadonlyMap<string, Standing>,
+  neverApplied: readonly { readonly node_id: string }[],
+): Overview['desired_state'] {
+  const counts = { in_sync: 0, accepted: 0, out_of_sync: 0, never_applied: 0 };
+  for (const standing of off.values()) counts[syncStateOf(standing, true)]++;
+  for (const { node_id } of neverApplied) if (!off.has(node_id)) counts[syncStateOf(null, false)]++;
+  // The queries do not share a snapshot, so the difference may be negative.
+  const others = Math.max(0, approved - counts.accepted - counts.out_of_sync - counts.never_applied);
+  return { ...counts, [syncStateOf(null, true)]: others };
 }

@@ -49,6 +49,16 @@ export const agentsByLatestDrift = defineQuery('census/latest drift', (db) =>
     .groupBy('latest_drift.status'),
 );
 
+/** Approved agents without a successful apply. */
+export const agentsNeverApplied = defineQuery('census/never applied', (db) =>
+  db
+    .selectFrom('agents')
+    .leftJoin('agent_state', 'agent_state.node_id', 'agents.node_id')
+    .select('agents.node_id')
+    .where('agents.status', '=', 'approved')
+    .where('agent_state.snapshot_operation_id', 'is', null),
+);
+
 export const countOfOpenRuns = defineQuery('census/runs', (db) =>
   db
     .selectFrom('runs')

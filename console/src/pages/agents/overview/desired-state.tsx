@@ -1,4 +1,4 @@
-import type { Agent, Assignment, OffAgent, OperationEntry } from '@muster/protocol/http';
+import { type Agent, type Assignment, type OffAgent, type OperationEntry, syncStateOf } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -29,11 +29,12 @@ export function DesiredState({
 }) {
   const assignments = useQuery(assignmentsQuery);
   const lastApply = useQuery(lastApplyQuery(agent.node_id));
+  const succeeded = useQuery(lastApplyQuery(agent.node_id, 'succeeded'));
   const { data: check } = useQuery(latestCheckQuery(agent.node_id));
   const { data: stored } = useQuery(modulesQuery);
   const { data: windows } = useQuery(windowsQuery);
   const now = useNow() / 1000;
-  const error = assignments.error ?? lastApply.error;
+  const error = assignments.error ?? lastApply.error ?? succeeded.error;
   if (error !== null)
     return (
       <Panel title="Desired state">
@@ -42,11 +43,17 @@ export function DesiredState({
           retry={() => {
             void assignments.refetch();
             void lastApply.refetch();
+            void succeeded.refetch();
           }}
         />
       </Panel>
     );
-  if (assignments.data === undefined || lastApply.data === undefined || off === undefined)
+  if (
+    assignments.data === undefined ||
+    lastApply.data === undefined ||
+    succeeded.data === undefined ||
+    off === undefined
+  )
     return (
       <Panel title="Desired state" flush>
         <SkeletonRows rows={4} label="Loading the desired state" />
@@ -54,13 +61,13 @@ export function DesiredState({
     );
   const given = assignmentsOf(agent, assignments.data);
   const modules = modulesOf(given);
-  const since = lastApply.data === null ? [] : modulesSince(lastApply.data, modules, stored ?? []);
+  const since = succeeded.data === null ? [] : modulesSince(succeeded.data, modules, stored ?? []);
   const window = windows === undefined ? null : nextWindow(agent, windows, now);
   return (
     <Panel title="Desired state" flush>
       <dl className="divide-y">
         <Row name="Status">
-          <SyncStatus {...{ off, modules, since }} applied={lastApply.data} />
+          <SyncStatus {...{ off, modules, since }} isApplied={succeeded.data !== null} />
           {check && (
             <span className="text-muted text-xs">
               <Link to="/drift/$record" params={{ record: check.drift_id }} className="rounded hover:underline">
@@ -130,24 +137,35 @@ function SyncStatus({
   off,
   modules,
   since,
-  applied,
+  isApplied,
 }: {
   readonly off: OffAgent | null;
   readonly modules: readonly string[];
-  /** Modules that the last apply lacks. */
+  /** Modules that the last successful apply lacks. */
   readonly since: readonly string[];
-  readonly applied: OperationEntry | null;
+  readonly isApplied: boolean;
 }) {
-  if (off !== null && off.reasons.length > 0)
+  const state = syncStateOf(off, isApplied);
+  if (state === 'out_of_sync')
     return (
-      <Dot tone={off.reasons.some((reason) => reason === 'apply_failed' || reason === 'drift_failed') ? 'bad' : 'warn'}>
+      <Dot
+        tone={off?.reasons.some((reason) => reason === 'apply_failed' || reason === 'drift_failed') ? 'bad' : 'warn'}
+      >
         out of sync
       </Dot>
     );
-  if (applied === null) return <Dot tone="neutral">{modules.length === 0 ? 'nothing assigned' : 'never applied'}</Dot>;
-  if (since.length > 0)
-    return <Dot tone="warn">{countedText(since.length, 'module')} changed or assigned since the last apply</Dot>;
-  return <Dot tone="good">{off === null ? 'in sync' : 'in sync, with accepted drift'}</Dot>;
+  if (state === 'never_applied')
+    return <Dot tone="neutral">{modules.length === 0 ? 'nothing assigned' : 'never applied'}</Dot>;
+  return (
+    <>
+      <Dot tone="good">{state === 'in_sync' ? 'in sync' : 'in sync, with accepted drift'}</Dot>
+      {since.length > 0 && (
+        <span className="text-warn">
+          {countedText(since.length, 'module')} changed or assigned since the last successful apply
+        </span>
+      )}
+    </>
+  );
 }
 
 function LastApply({ operation }: { readonly operation: OperationEntry | null }) {
