@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { listSessions } from '@muster/protocol/http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { makeCertificate } from '../../test/certificate.ts';
 import { agent } from '../../test/examples.ts';
@@ -47,6 +48,7 @@ describe('candidates of a command line', () => {
     [['operations', 'cancel', ''], 'operations', '', ''],
     [['terminal', 'close', ''], 'sessions', '', ''],
     [['terminal', 'open', ''], 'agents', '', ''],
+    [['sessions', 'end', ''], 'sign-in sessions', '', ''],
     [['profile', 'use', ''], 'profiles', '', ''],
     [['status', '--profile', ''], 'profiles', '', ''],
     [['enrollment-tokens', 'revoke', ''], 'tokens', '', ''],
@@ -104,6 +106,20 @@ describe('candidates from the orchestrator', () => {
     server.seen.length = 0;
     return here;
   };
+
+  test('completes the ids of sign-in sessions', async () => {
+    const here = await own('sessions');
+    const [sessionExample] = listSessions.example.answer as readonly object[];
+    answers.listSessions = () => ({
+      body: [
+        { ...sessionExample, id: '01B', kind: 'token', current: true, user_agent: 'muster/0.2' },
+        { ...sessionExample, id: '01A', kind: 'console', current: false, user_agent: null },
+      ],
+    });
+    expect((await complete(here, 'sessions', 'end', '')).stdout).toBe(
+      '01B\ttoken, this one, muster/0.2\n01A\tconsole\n',
+    );
+  });
 
   test('requests agents once, and caches them in a private file', async () => {
     const here = await own('once');

@@ -11,6 +11,7 @@ export const sources = [
   'operations',
   'runs',
   'sessions',
+  'sign-in sessions',
   'tokens',
   'operators',
   'kinds',
@@ -75,6 +76,7 @@ const byNoun: Readonly<Record<string, Source>> = {
   channels: 'channels',
   profile: 'profiles',
   operator: 'operators',
+  sessions: 'sign-in sessions',
   'enrollment-tokens': 'tokens',
 };
 const byOption: Readonly<Record<string, Source>> = {

@@ -61,6 +61,12 @@ const asks: Readonly<Record<Exclude<Source, 'profiles'>, (call: Client) => Promi
     const { listTerminals } = await import('@muster/protocol/http');
     return (await call(listTerminals, recent)).map(({ session_id, status }) => named(session_id, status));
   },
+  'sign-in sessions': async (call) => {
+    const { listSessions } = await import('@muster/protocol/http');
+    return (await call(listSessions, {})).map(({ id, kind, current, user_agent }) =>
+      named(id, [current ? `${kind}, this one` : kind, user_agent].filter(Boolean).join(', ')),
+    );
+  },
   tokens: async (call) => {
     const { listEnrolmentTokens } = await import('@muster/protocol/http');
     return (await call(listEnrolmentTokens, {})).map(({ id, name }) => named(id, name ?? ''));
