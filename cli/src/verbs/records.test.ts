@@ -457,6 +457,16 @@ test('updates only the given fields of a profile', async () => {
 });
 
 describe('the fleet', () => {
+  test('says on stderr that a limited list of agents is not complete', async () => {
+    answers.listAgents = () => ({ body: ['web-1', 'web-2', 'web-3'].map((name) => agent({ name })) });
+    const { stdout, stderr } = await muster('agents', 'list', '--limit', '2');
+    expect(stdout).not.toContain('web-3');
+    expect(stderr).toContain('There are more agents: raise --limit, or omit it to list all');
+    expect((await muster('agents', 'list', '--limit', '3')).stderr).not.toContain('more agents');
+    const asJson = await muster('agents', 'list', '--limit', '2', '--json');
+    expect([JSON.parse(asJson.stdout).length, asJson.stderr]).toEqual([2, '']);
+  });
+
   test('overview shows counts, and omits zero counts', async () => {
     const { stdout, exit } = await muster('overview');
     expect(exit).toBe(0);

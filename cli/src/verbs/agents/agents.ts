@@ -117,18 +117,20 @@ async function list(
   const limit = options.limit === undefined ? undefined : parseCount('--limit', options.limit, 1, 100_000);
   const { call } = await context.connect();
   const progress = out.progress('reading the agents');
-  const agents = await call(listAgents, {
+  // One more than the limit, to know whether there are more.
+  const found = await call(listAgents, {
     query: {
       sort: 'name',
       ...(state === undefined ? {} : { status: state }),
       ...(filter === undefined ? {} : { filter }),
       ...(query === undefined ? {} : { q: query }),
-      ...(limit === undefined ? {} : { limit: String(limit) }),
+      ...(limit === undefined ? {} : { limit: String(limit + 1) }),
     },
-    ...(limit === undefined ? {} : { atMost: limit }),
+    ...(limit === undefined ? {} : { atMost: limit + 1 }),
   })
     .catch(showingFault(filter ?? ''))
     .finally(progress.end);
+  const agents = limit === undefined ? found : found.slice(0, limit);
   if (out.json) {
     out.data(agents);
     return undefined;
@@ -142,6 +144,7 @@ async function list(
     return undefined;
   }
   out.table(columns(style), agents);
+  if (found.length > agents.length) out.note('\nThere are more agents: raise --limit, or omit it to list all');
   const pending = agents.filter((agent) => agent.status === 'pending');
   const [first] = pending;
   if (first !== undefined)
