@@ -41,7 +41,10 @@ export const register: Register = (command, act) => {
     .addOption(selectorOption())
     .addOption(watchOption())
     .option('--ascii', 'Draw with plain characters')
-    .addHelpText('after', '\nExample:\n  $ muster metrics list --selector role=web')
+    .addHelpText(
+      'after',
+      '\nSamples raise no event: --watch reads them every 15 s, and after each event of the fleet.\n\nExample:\n  $ muster metrics list --selector role=web',
+    )
     .action(act(list));
   command
     .command('show')

@@ -10,7 +10,7 @@ export const register: Register = (command, act) => {
     .addOption(watchOption())
     .addHelpText(
       'after',
-      '\nNeeds no sign-in. Exits with 1 when the orchestrator reports that it is degraded.\n\nExample:\n  $ muster status',
+      '\nNeeds no sign-in. Exits with 1 when the orchestrator reports that it is degraded.\n--watch follows the events if you are signed in; otherwise, it asks every 5 s.\n\nExample:\n  $ muster status',
     )
     .action(act(status));
 };
