@@ -11,6 +11,7 @@ const general: readonly (readonly [string, string])[] = [
   ['↑ ↓', 'Move between table rows (or j and k)'],
   ['Enter', 'Open the row'],
   ['Space', 'Select the row'],
+  ['Shift F10', 'Open the menu of an agent’s row'],
   ['Ctrl Shift L', 'Leave a terminal and focus its toolbar'],
 ];
 

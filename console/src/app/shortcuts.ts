@@ -57,7 +57,7 @@ export function useShortcuts({ openPalette, openHelp }: ShortcutActions): void {
       }
       const hasModifier = event.metaKey || event.ctrlKey || event.altKey;
       if (hasModifier || isDialogOpen()) return;
-      if (!event.shiftKey && moveBetweenSearchAndRows(event)) return event.preventDefault();
+      if (!event.shiftKey && !event.defaultPrevented && moveBetweenSearchAndRows(event)) return event.preventDefault();
       if (event.defaultPrevented || isTyping(event.target)) return;
       if (event.timeStamp - sequenceStartedAt < sequenceMs) {
         sequenceStartedAt = Number.NEGATIVE_INFINITY;

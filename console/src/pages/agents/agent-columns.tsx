@@ -13,6 +13,7 @@ import { cutText, Line, visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { reasonTones } from '../reconcile/off.ts';
 import { agentParam, displayName, stateOf, stateSince, systemText, tones } from './agent-state.ts';
+import { type RowDialog, RowMenu } from './row-menu.tsx';
 
 /** Sort order of states, most urgent first. */
 const order = { pending: 0, away: 1, connected: 2, rejected: 3 } as const;
@@ -126,7 +127,10 @@ const recordColumns: Record<
 };
 
 /** A column with the first reason why an agent is out of sync and the number of others, or a button that approves it. */
-const offColumn = (off: ReadonlyMap<string, OffAgent>, onApprove: (agent: Agent) => void): Column<Agent> => ({
+const offColumn = (
+  off: ReadonlyMap<string, OffAgent>,
+  onDialog: (dialog: RowDialog, agent: Agent) => void,
+): Column<Agent> => ({
   id: 'off',
   header: 'Out of sync',
   width: '7rem',
@@ -136,7 +140,7 @@ const offColumn = (off: ReadonlyMap<string, OffAgent>, onApprove: (agent: Agent)
     const { node_id, status } = agent;
     if (status === 'pending')
       return (
-        <Button small onClick={() => onApprove(agent)}>
+        <Button small onClick={() => onDialog('approve', agent)}>
           Approve…
         </Button>
       );
@@ -181,17 +185,17 @@ function Tags({ tags }: { readonly tags: Agent['tags'] }) {
 export function agentColumns({
   samples,
   off,
-  onApprove,
+  onDialog,
 }: {
   readonly samples: Readonly<Record<string, Sample>>;
   readonly off: ReadonlyMap<string, OffAgent>;
-  readonly onApprove: (agent: Agent) => void;
+  readonly onDialog: (dialog: RowDialog, agent: Agent) => void;
 }): readonly Column<Agent>[] {
   const cpu = ({ node_id }: Agent) => share(samples[node_id]?.cpu_usage, 100);
   const memory = ({ node_id }: Agent) => share(samples[node_id]?.memory_used, samples[node_id]?.memory_total);
   const { agent, state, tags, system, hostname, ip, version, seen } = recordColumns;
   return [
-    ...[agent, state, offColumn(off, onApprove), tags, system, hostname, ip, version],
+    ...[agent, state, offColumn(off, onDialog), tags, system, hostname, ip, version],
     { id: 'cpu', header: 'CPU', width: '6.5rem', from: 'lg', sort: cpu, cell: (agent) => <Meter share={cpu(agent)} /> },
     {
       id: 'memory',
@@ -202,5 +206,9 @@ export function agentColumns({
       cell: (agent) => <Meter share={memory(agent)} />,
     },
     seen,
+    {
+      ...{ id: 'actions', header: 'Actions', width: '4rem', from: 'sm', align: 'right' },
+      cell: (agent) => <RowMenu agent={agent} onDialog={onDialog} />,
+    },
   ];
 }

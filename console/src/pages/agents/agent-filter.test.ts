@@ -1,6 +1,6 @@
 import type { Agent } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
-import { type AgentTab, chooseAgents, indexSearch } from './agent-filter.ts';
+import { type AgentTab, chooseAgents, indexSearch, splitSearch } from './agent-filter.ts';
 
 const agent = (node_id: string, parts: Partial<Agent> = {}): Agent => ({
   node_id,
@@ -35,6 +35,19 @@ test('finds agents whose name, hostname, id, address, and tags together contain 
   expect(ids({ search: '198.51' })).toEqual(['new']);
   expect(ids({ search: 'role=web' })).toEqual(['web-1', 'web-2']);
   expect(ids({ search: 'former' })).toEqual(['gone']);
+});
+
+test.each([
+  ['web-1', 'web-1', ''],
+  ['paris role=web', 'paris', '      role=web'],
+  ['site in (paris, berlin) db', 'db', 'site in (paris, berlin)'],
+  ['!legacy note="two words" x', 'x', '!legacy note="two words"'],
+  ['tier notin (gold', '', 'tier notin (gold'],
+  ['role=', '', 'role='],
+  ['fe80::1 a!=b', 'fe80::1', '        a!=b'],
+  ['in (a)', 'in (a)', ''],
+])('splits %j into words and a selector', (text, search, selector) => {
+  expect(splitSearch(text)).toEqual({ search, selector });
 });
 
 test('filters by selector, and ignores an invalid one', () => {

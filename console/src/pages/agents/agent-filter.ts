@@ -7,6 +7,22 @@ import { stateOf } from './agent-state.ts';
 export const agentTabs = ['all', 'approved', 'connected', 'away', 'off', 'pending', 'rejected'] as const;
 export type AgentTab = (typeof agentTabs)[number];
 
+const key = '[A-Za-z0-9._/:-]+';
+/** A selector term that is more than a word: `!key`, `key=value`, `key!=value`, `key in (a,b)`, `key notin (a,b)`. */
+const term = new RegExp(
+  `(?<!\\S)(?:!${key}|${key}!?=(?:"(?:[^"\\\\]|\\\\.)*"?|\\S*)|${key}\\s+(?:not)?in\\s*\\([^)]*\\)?)(?!\\S)`,
+  'g',
+);
+
+/** Splits the text of the search field into words and a selector, which keeps the columns of its terms. */
+export function splitSearch(text: string): { readonly search: string; readonly selector: string } {
+  const blank = (part: string) => ' '.repeat(part.length);
+  const search = text.replace(term, blank);
+  let selector = '';
+  for (let at = 0; at < text.length; at++) selector += search[at] === text[at] ? ' ' : text[at];
+  return { search: search.trim(), selector: selector.trimEnd() };
+}
+
 /** Searchable text of each agent. Cached because every keystroke searches all agents. */
 const searchTexts = new WeakMap<Agent, string>();
 /** Maximum number of characters to search per field. Agents can report very long values. */

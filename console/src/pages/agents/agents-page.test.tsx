@@ -126,6 +126,43 @@ test('shows a change that arrives while all agents load', async () => {
   expect(await screen.findByTitle('site=paris')).toBeTruthy();
 });
 
+test('opens the menu of a row by keyboard, and tags the agent', async () => {
+  const { release } = orchestrator();
+  const { user } = await renderPage(AgentsPage);
+  release();
+  const row = within(await grid())
+    .getByText('web-000')
+    .closest<HTMLElement>('[role=row]') as HTMLElement;
+  row.focus();
+  for (const time of ['first', 'second']) {
+    await user.keyboard('{Shift>}{F10}{/Shift}');
+    const menu = await screen.findByRole('menu', { name: 'Actions on web-000' });
+    const items = within(menu).getAllByRole('menuitem');
+    expect(
+      items.map(({ textContent }) => textContent),
+      time,
+    ).toEqual([...['Details', 'Plan', 'Apply…', 'Open terminal', 'Tag…', 'Reject…']]);
+    await user.keyboard('{Escape}');
+    await waitFor(() => expect(screen.queryByRole('menu')).toBeNull());
+    row.focus();
+  }
+  await user.click(within(row).getByRole('button', { name: 'Actions on web-000' }));
+  await user.click(await screen.findByRole('menuitem', { name: 'Tag…' }));
+  expect(await screen.findByRole('dialog', { name: 'Tag 1 agent' })).toBeTruthy();
+});
+
+test('filters by words and by selector in one field, and reads the selector of older links', async () => {
+  const { release } = orchestrator();
+  const { user } = await renderPage(AgentsPage, { at: '/?filter=!legacy' });
+  release(agents.map((agent, index) => ({ ...agent, tags: { site: index % 2 === 0 ? 'paris' : 'berlin' } })));
+  const field = (await screen.findByRole('combobox', { name: 'Search' })) as HTMLInputElement;
+  expect(field.value).toBe('!legacy');
+  await screen.findByRole('button', { name: 'All 150' });
+  await user.clear(field);
+  await user.type(field, 'web-00 site=paris');
+  await waitFor(() => expect(screen.getByRole('button', { name: 'All 5' })).toBeTruthy());
+});
+
 test('approves a pending agent from its row', async () => {
   const { api, release } = orchestrator();
   const [first] = agents as [Agent];

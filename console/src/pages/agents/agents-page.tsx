@@ -1,7 +1,8 @@
 import type { Agent, OffAgent } from '@muster/protocol/http';
+import { parseSelector } from '@muster/protocol/selector';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { Plus, Search } from 'lucide-react';
+import { Plus } from 'lucide-react';
 import { lazy, Suspense, useCallback, useMemo, useRef, useState } from 'react';
 import { defaultAgentOrder, firstAgentsSort } from '../../api/agent-list.ts';
 import { latestSamplesQuery, useAgentList } from '../../api/agents.ts';
@@ -9,7 +10,6 @@ import { reconcileQuery } from '../../api/reconcile.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { useSelectorVocabulary } from '../../api/tags.ts';
 import { Button } from '../../parts/button.tsx';
-import { Input } from '../../parts/form/field.tsx';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
@@ -18,9 +18,10 @@ import { useColumnWidth } from '../../parts/table/column-width.ts';
 import { ColumnsMenu } from '../../parts/table/columns-menu.tsx';
 import { DataTable } from '../../parts/table/data-table.tsx';
 import { agentColumns, TagWidth } from './agent-columns.tsx';
-import type { AgentTab } from './agent-filter.ts';
+import { type AgentTab, splitSearch } from './agent-filter.ts';
 import { agentParam, displayName } from './agent-state.ts';
 import { BulkBar } from './bulk-bar.tsx';
+import { openRowMenu, type RowDialog } from './row-menu.tsx';
 import { StateTabs } from './state-tabs.tsx';
 import { useAgentFilter, useAgentSelection, useStableSorting } from './use-agent-view.ts';
 import { ViewsMenu } from './views-menu.tsx';
@@ -29,7 +30,8 @@ import { ViewsMenu } from './views-menu.tsx';
 const AddMachineDialog = lazy(async () => ({
   default: (await import('../enrollment/add-machine-dialog.tsx')).AddMachineDialog,
 }));
-const ApproveDialog = lazy(async () => ({ default: (await import('./approve-dialog.tsx')).ApproveDialog }));
+const AgentDialogs = lazy(async () => ({ default: (await import('./agent-dialogs.tsx')).AgentDialogs }));
+const TagDialog = lazy(async () => ({ default: (await import('./tag-dialog.tsx')).TagDialog }));
 
 const noAgents: readonly Agent[] = [];
 const noSamples = {};
@@ -52,15 +54,15 @@ export function AgentsPage() {
     enabled: isShown('cpu') || isShown('memory'),
   });
   const { data: off = noOff } = useQuery({ ...reconcileQuery(), select: byId });
-  const { search, selector, tab, setTab, rows, counts, isFiltered } = useAgentFilter(agents, off);
+  const { search, tab, setTab, rows, counts, isFiltered } = useAgentFilter(agents, off);
   const { chosen, setChosen, chosenAgents, hidden } = useAgentSelection(agents, rows);
   // The rows that match a filter may be among the agents that are still loading.
   const isListed = isComplete || rows.length > 0;
   const table = useRef<HTMLDivElement>(null);
   const tagWidth = useColumnWidth(table, 'tags', isListed && isShown('tags'));
   const [dialog, setDialog] = useState<AgentsDialog | null>(null);
-  const approve = useCallback((agent: Agent) => setDialog({ kind: 'approve', agent }), []);
-  const columns = useMemo(() => agentColumns({ samples, off, onApprove: approve }), [samples, off, approve]);
+  const onDialog = useCallback((kind: RowDialog, agent: Agent) => setDialog({ kind, agent }), []);
+  const columns = useMemo(() => agentColumns({ samples, off, onDialog }), [samples, off, onDialog]);
   const open = useCallback(
     (agent: Agent) => void navigate({ to: '/agents/$agent', params: { agent: agentParam(agent) } }),
     [navigate],
@@ -87,7 +89,7 @@ export function AgentsPage() {
       }
     >
       <div className="flex h-full min-h-0 flex-col gap-2.5">
-        <AgentFilters search={search} selector={selector} />
+        <AgentSearch search={search} />
         <StateTabs tab={tab} counts={isComplete ? counts : null} onTab={setTab} />
         {chosenAgents.length > 0 && (
           <BulkBar
@@ -98,7 +100,11 @@ export function AgentsPage() {
             onDeselect={(ids) => setChosen((now) => new Set([...now].filter((id) => !ids.includes(id))))}
           />
         )}
-        <div ref={table} className="min-h-0 flex-1 overflow-hidden rounded-lg border bg-surface">
+        <div
+          ref={table}
+          onKeyDown={openRowMenu}
+          className="min-h-0 flex-1 overflow-hidden rounded-lg border bg-surface"
+        >
           {error !== null ? (
             <Failure error={error} retry={() => void refetch()} />
           ) : !isListed ? (
@@ -133,26 +139,21 @@ export function AgentsPage() {
           )}
         </div>
       </div>
-      <Dialogs dialog={dialog} all={agents} onClose={() => setDialog(null)} />
+      <Dialogs dialog={dialog} onClose={() => setDialog(null)} />
     </Page>
   );
 }
 
-type AgentsDialog = { readonly kind: 'add' } | { readonly kind: 'approve'; readonly agent: Agent };
+type AgentsDialog = { readonly kind: 'add' } | { readonly kind: RowDialog; readonly agent: Agent };
 
-function Dialogs({
-  dialog,
-  all,
-  onClose,
-}: {
-  readonly dialog: AgentsDialog | null;
-  readonly all: readonly Agent[];
-  readonly onClose: () => void;
-}) {
+function Dialogs({ dialog, onClose }: { readonly dialog: AgentsDialog | null; readonly onClose: () => void }) {
   return (
     <Suspense>
       {dialog?.kind === 'add' && <AddMachineDialog onClose={onClose} />}
-      {dialog?.kind === 'approve' && <ApproveDialog agents={[dialog.agent]} all={all} onClose={onClose} />}
+      {dialog?.kind === 'tag' && <TagDialog agents={[dialog.agent]} remove={false} onClose={onClose} />}
+      {dialog !== null && dialog.kind !== 'add' && dialog.kind !== 'tag' && (
+        <AgentDialogs agent={dialog.agent} dialog={dialog.kind} onClose={onClose} />
+      )}
     </Suspense>
   );
 }
@@ -163,32 +164,21 @@ interface TypedText {
   readonly set: (text: string) => void;
 }
 
-function AgentFilters({ search, selector }: { readonly search: TypedText; readonly selector: TypedText }) {
+const parseSearch = (text: string) => parseSelector(splitSearch(text).selector);
+
+function AgentSearch({ search }: { readonly search: TypedText }) {
   const vocabulary = useSelectorVocabulary();
   return (
-    <div className="grid gap-2 sm:grid-cols-[minmax(12rem,20rem)_minmax(14rem,1fr)]">
-      <div className="relative">
-        <Search aria-hidden="true" className="pointer-events-none absolute top-2 left-2.5 size-4 text-muted" />
-        <Input
-          label="Search"
-          hideLabel
-          data-search
-          type="search"
-          placeholder="Name, hostname, id, tag, address"
-          className="pl-8"
-          value={search.text}
-          onChange={(event) => search.set(event.target.value)}
-        />
-      </div>
-      <SelectorInput
-        label="Selector"
-        hideLabel
-        placeholder="Selector: role=web site in (paris,berlin) !attr.container"
-        value={selector.text}
-        onChange={selector.set}
-        vocabulary={vocabulary}
-      />
-    </div>
+    <SelectorInput
+      isSearch
+      label="Search"
+      hideLabel
+      placeholder="Search, or filter: role=web site in (paris,berlin)"
+      value={search.text}
+      onChange={search.set}
+      parse={parseSearch}
+      vocabulary={vocabulary}
+    />
   );
 }
 

@@ -1,29 +1,50 @@
 import type { Agent, OffAgent } from '@muster/protocol/http';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useDeferredValue, useEffect, useMemo, useState } from 'react';
 import { useDebouncedText } from '../../parts/form/use-debounced.ts';
 import { runInSlices } from '../../parts/in-slices.ts';
 import type { Sorting } from '../../parts/table/data-table.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
-import { type AgentTab, chooseAgents, indexSearch } from './agent-filter.ts';
+import { type AgentTab, chooseAgents, indexSearch, splitSearch } from './agent-filter.ts';
 
 const noAgents: readonly Agent[] = [];
 
 /** Returns the filters in the agents page's URL, and the agents that match them. */
 export function useAgentFilter(agents: readonly Agent[], off: ReadonlyMap<string, OffAgent>) {
-  const search = useDebouncedText(...useUrlState('q', ''));
-  const selector = useDebouncedText(...useUrlState('filter', ''));
+  const [query, setQuery] = useQueryText();
+  const search = useDebouncedText(query, setQuery);
   const [tab, setTab] = useUrlState<AgentTab>('status', 'all');
   // Renders the rows with lower priority, so that typing stays responsive.
   const searchText = useDeferredValue(search.text);
-  const selectorText = useDeferredValue(selector.text);
   const offIds = useMemo(() => new Set(off.keys()), [off]);
   const { rows, counts } = useMemo(
-    () => chooseAgents(agents, { search: searchText, selector: selectorText, tab }, offIds),
-    [agents, searchText, selectorText, tab, offIds],
+    () => chooseAgents(agents, { ...splitSearch(searchText), tab }, offIds),
+    [agents, searchText, tab, offIds],
   );
   useEffect(() => runInSlices(indexSearch(agents), () => {}), [agents]);
-  const isFiltered = search.text !== '' || selector.text !== '' || tab !== 'all';
-  return { search, selector, tab, setTab, rows, counts, isFiltered };
+  const isFiltered = search.text !== '' || tab !== 'all';
+  return { search, tab, setTab, rows, counts, isFiltered };
+}
+
+/**
+ * Returns the search in the URL, and its setter. Links of earlier releases have the selector in a parameter of its own,
+ * which the first change of the search removes.
+ */
+function useQueryText(): [query: string, setQuery: (query: string) => void] {
+  const { q = '', filter = '' } = useSearch({ strict: false }) as Record<string, string | undefined>;
+  const navigate = useNavigate();
+  const setQuery = useCallback(
+    (query: string) =>
+      void navigate({
+        to: '.',
+        search: (({ q: _, filter: __, ...rest }: Record<string, string | undefined>) =>
+          query === '' ? rest : { ...rest, q: query }) as never,
+        replace: true,
+        resetScroll: false,
+      }),
+    [navigate],
+  );
+  return [[q, filter].filter(Boolean).join(' '), setQuery];
 }
 
 /** Returns the selected agents, including those that the filters hide. */

@@ -5,14 +5,17 @@ import { classNames } from '../class-names.ts';
 export function Menu({
   trigger,
   align = 'end',
+  defaultOpen = false,
   children,
 }: {
   readonly trigger: ReactNode;
+  /** Whether the menu is open when it is rendered first. */
+  readonly defaultOpen?: boolean;
   readonly align?: 'start' | 'center' | 'end';
   readonly children: ReactNode;
 }) {
   return (
-    <DropdownMenu.Root>
+    <DropdownMenu.Root defaultOpen={defaultOpen}>
       <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
       <DropdownMenu.Portal>
         <DropdownMenu.Content

@@ -1,4 +1,5 @@
-import { parseSelector } from '@muster/protocol/selector';
+import { type ParsedSelector, parseSelector } from '@muster/protocol/selector';
+import { Search } from 'lucide-react';
 import { type KeyboardEvent, type ReactNode, type Ref, useId, useLayoutEffect, useRef, useState } from 'react';
 import { classNames } from '../class-names.ts';
 import { Line } from '../text.tsx';
@@ -11,10 +12,18 @@ interface Options {
   /** Called on Enter, unless Enter accepts a completion. */
   readonly onSubmit?: (() => void) | undefined;
   readonly vocabulary: SelectorVocabulary;
+  /** Parses the text; by default, all of it is a selector. */
+  readonly parse?: (text: string) => ParsedSelector;
+  /**
+   * Whether the field is the page's search, which may contain other words. Then Enter and Down accept no completion
+   * unless one was chosen, and go to the rows (app/shortcuts.ts).
+   */
+  readonly isSearch?: boolean;
 }
 
 /** Returns a selector field's suggestions, and handlers for keys and typing. */
-function useSelectorField({ value, onChange, onSubmit, vocabulary }: Options) {
+function useSelectorField(options: Options) {
+  const { value, onChange, onSubmit, vocabulary, parse = parseSelector, isSearch = false } = options;
   const field = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const [open, setOpen] = useState(false);
@@ -29,15 +38,15 @@ function useSelectorField({ value, onChange, onSubmit, vocabulary }: Options) {
   }, [nextCursor]);
 
   const completion = open ? completionAt(value, Math.min(cursor, value.length), vocabulary) : null;
-  const options = completion?.options ?? [];
-  const shown = options.length > 0;
+  const suggestions = completion?.options ?? [];
+  const shown = suggestions.length > 0;
   // Enter accepts the first option if its start is typed; otherwise it submits the selector.
-  const at = active ?? (completion?.hasPrefix ? 0 : -1);
+  const at = active ?? (completion?.hasPrefix && !isSearch ? 0 : -1);
   useLayoutEffect(() => {
     if (shown && at >= 0) list.current?.children[at]?.scrollIntoView({ block: 'nearest' });
   }, [shown, at]);
 
-  const parsed = parseSelector(value);
+  const parsed = parse(value);
   const accept = (option: CompletionOption) => {
     if (completion === null) return;
     const rest = value.slice(completion.to);
@@ -50,7 +59,7 @@ function useSelectorField({ value, onChange, onSubmit, vocabulary }: Options) {
     field.current?.focus();
   };
   const enter = (event: KeyboardEvent<HTMLInputElement>) => {
-    const option = shown ? options[at] : undefined;
+    const option = shown ? suggestions[at] : undefined;
     const isTyped = option !== undefined && value.slice(completion?.from, completion?.to) === option.insert.trimEnd();
     if (option !== undefined && !(isTyped && parsed.ok)) {
       event.preventDefault();
@@ -63,10 +72,11 @@ function useSelectorField({ value, onChange, onSubmit, vocabulary }: Options) {
   };
   const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
     if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+      if (isSearch && !shown) return;
       event.preventDefault();
       if (!open) setOpen(true);
       else if (shown)
-        setActive((at + (event.key === 'ArrowDown' ? 1 : at < 0 ? 0 : -1) + options.length) % options.length);
+        setActive((at + (event.key === 'ArrowDown' ? 1 : at < 0 ? 0 : -1) + suggestions.length) % suggestions.length);
     } else if (event.key === 'Enter') enter(event);
     else if (event.key === 'Escape' && shown) {
       event.preventDefault();
@@ -83,7 +93,7 @@ function useSelectorField({ value, onChange, onSubmit, vocabulary }: Options) {
   // An error after the cursor is expected while typing.
   const isUnfinished = open && !parsed.ok && parsed.fault.column > cursor;
   const fault = parsed.ok || isUnfinished ? null : `Column ${parsed.fault.column}: ${parsed.fault.message}`;
-  return { field, list, options, shown, at, fault, accept, onKeyDown, type, setCursor, setOpen };
+  return { field, list, options: suggestions, shown, at, fault, accept, onKeyDown, type, setCursor, setOpen };
 }
 
 /** A selector field. Completes keys, operators, and the fleet's values, and shows the column of a syntax error. */
@@ -114,8 +124,13 @@ export function SelectorInput({
       <label htmlFor={id} className={hideLabel ? 'sr-only' : 'mb-1 block font-medium text-sm'}>
         {label}
       </label>
+      {options.isSearch && (
+        <Search aria-hidden="true" className="pointer-events-none absolute top-2 left-2.5 size-4 text-muted" />
+      )}
       <input
         ref={completion.field}
+        type={options.isSearch ? 'search' : 'text'}
+        data-search={options.isSearch || undefined}
         id={id}
         role="combobox"
         aria-expanded={shown}
@@ -128,11 +143,11 @@ export function SelectorInput({
         autoCapitalize="off"
         spellCheck={false}
         placeholder={placeholder}
-        className={classNames(fieldClasses, 'h-8 font-mono text-xs')}
+        className={classNames(fieldClasses, 'h-8', options.isSearch ? 'pl-8' : 'font-mono text-xs')}
         value={options.value}
         onChange={(event) => completion.type(event.target)}
         onSelect={(event) => completion.setCursor(event.currentTarget.selectionStart ?? 0)}
-        onClick={() => completion.setOpen(true)}
+        onClick={() => completion.setOpen(options.isSearch !== true)}
         onBlur={() => completion.setOpen(false)}
         onKeyDown={completion.onKeyDown}
       />
