@@ -10,19 +10,6 @@ import { operationId } from './operations.ts';
 export const offReasons = ['apply_failed', 'drifted', 'drift_failed', 'unapplied', 'pending_removals'] as const;
 export type OffReason = (typeof offReasons)[number];
 
-/** States of approved agents in comparison with their last successful apply, best first. */
-export const syncStates = ['in_sync', 'accepted', 'out_of_sync', 'never_applied'] as const;
-export type SyncState = (typeof syncStates)[number];
-
-/**
- * Returns an approved agent's sync state. A successful apply counts as a check, so the agent is in sync until something
- * else is found.
- * @param off the agent's entry in `GET /reconcile?include_accepted=true`; null if it has none
- * @param isApplied whether an apply has succeeded
- */
-export const syncStateOf = (off: { readonly reasons: readonly OffReason[] } | null, isApplied: boolean): SyncState =>
-  off === null ? (isApplied ? 'in_sync' : 'never_applied') : off.reasons.length > 0 ? 'out_of_sync' : 'accepted';
-
 /** Maximum number of resources that an entry names for each reason, and of changes of a resource. */
 export const maxExamples = 3;
 export const maxExampleChanges = 3;

@@ -1,4 +1,5 @@
-import { maxSecretsExpiring, type Overview, secretsExpiringWithinDays, syncStateOf } from '@muster/protocol/http';
+import { maxSecretsExpiring, type Overview, secretsExpiringWithinDays } from '@muster/protocol/http';
+import { syncStateOf } from '@muster/protocol/sync-state';
 import {
   agentsByLatestDrift,
   agentsNeverApplied,

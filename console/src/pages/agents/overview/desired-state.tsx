@@ -1,4 +1,5 @@
-import { type Agent, type Assignment, type OffAgent, type OperationEntry, syncStateOf } from '@muster/protocol/http';
+import type { Agent, Assignment, OffAgent, OperationEntry } from '@muster/protocol/http';
+import { syncStateOf } from '@muster/protocol/sync-state';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
