@@ -117,7 +117,7 @@ async function list(
   const limit = options.limit === undefined ? undefined : parseCount('--limit', options.limit, 1, 100_000);
   const { call } = await context.connect();
   const progress = out.progress('reading the agents');
-  // One more than the limit, to know whether there are more.
+  // Requests one agent more than the limit, to know whether there are more.
   const found = await call(listAgents, {
     query: {
       sort: 'name',
