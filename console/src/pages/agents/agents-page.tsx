@@ -61,6 +61,7 @@ export function AgentsPage() {
   const table = useRef<HTMLDivElement>(null);
   const tagWidth = useColumnWidth(table, 'tags', isListed && isShown('tags'));
   const [dialog, setDialog] = useState<AgentsDialog | null>(null);
+  const onAdd = isAdmin ? () => setDialog({ kind: 'add' }) : null;
   const onDialog = useCallback((kind: RowDialog, agent: Agent) => setDialog({ kind, agent }), []);
   const columns = useMemo(() => agentColumns({ samples, off, onDialog }), [samples, off, onDialog]);
   const open = useCallback(
@@ -76,12 +77,8 @@ export function AgentsPage() {
         <>
           <ViewsMenu />
           <ColumnsMenu columns={columns} preference={preference} onChange={setPreference} />
-          {isAdmin && (
-            <Button
-              look="primary"
-              icon={<Plus aria-hidden="true" className="size-4" />}
-              onClick={() => setDialog({ kind: 'add' })}
-            >
+          {onAdd !== null && (
+            <Button look="primary" icon={<Plus aria-hidden="true" className="size-4" />} onClick={onAdd}>
               Add a machine
             </Button>
           )}
@@ -127,13 +124,7 @@ export function AgentsPage() {
                 preference={preference}
                 onPreference={setPreference}
                 isPartial={!isComplete}
-                empty={
-                  <NoAgents
-                    isFiltered={isFiltered}
-                    tab={tab}
-                    onAdd={isAdmin ? () => setDialog({ kind: 'add' }) : null}
-                  />
-                }
+                empty={<NoAgents {...{ isFiltered, tab, onAdd }} />}
               />
             </TagWidth>
           )}
