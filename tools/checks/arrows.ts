@@ -75,7 +75,11 @@ const apps = ['orchestrator', 'agent', 'cli', 'console'];
 const anywhere = ['e2e', 'bench'];
 const entryFiles = ['main.ts', 'main.tsx'];
 const entryFolder = 'compose';
-const protocolPackages = ['zod', 'yaml', 'fastest-levenshtein'];
+const protocolPackages = [
+  ...['zod', 'yaml', 'fastest-levenshtein'],
+  // Expressions of modules.
+  ...['@marcbachmann/cel-js', '@noble/hashes', 'ipaddr.js', 're2js'],
+];
 
 /** Workspaces that several apps use. They import only the protocol. */
 const libraries: Record<string, { usedBy: readonly string[]; packages: readonly string[]; node: boolean }> = {

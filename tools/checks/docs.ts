@@ -9,6 +9,7 @@ import { errorKinds } from '@muster/protocol';
 import { parseModule } from '@muster/protocol/module';
 import { type CliDescription, cliPage } from '../docs/cli-page.ts';
 import { eventsPage } from '../docs/events-page.ts';
+import { expressionsPage } from '../docs/expressions-page.ts';
 import { kindsPage } from '../docs/kinds-page.ts';
 import { anchorsOf, blocksOf, commandsOf, linksOf } from '../docs/markdown.ts';
 import { recipePage } from '../docs/recipe-pages.ts';
@@ -158,6 +159,7 @@ const generated: Record<string, () => string> = {
       filesBelow('orchestrator/src', '.ts').flatMap((path) => (path.endsWith('.test.ts') ? [] : [read(path)])),
     ),
   'docs/module-kinds.md': kindsPage,
+  'docs/expressions.md': expressionsPage,
   'docs/performance.md': () => performance.page,
   ...Object.fromEntries(filesBelow('docs/recipes', '.yml').map((path) => [pageOf(path), () => recipe(path)])),
   'docs/cli-reference.md': () => cliPage(cli, read('docs/api.md')),

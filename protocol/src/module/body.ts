@@ -30,6 +30,11 @@ export interface BodyFault {
   readonly message: string;
 }
 
+type BodyPath = readonly (string | number)[];
+
+/** Receives a text's value. `to` is the path in the body, which differs from `from` after an omitted element. */
+type Take = (from: BodyPath, evaluated: Evaluated, to?: BodyPath) => Json | undefined;
+
 /** Evaluates the expressions of all fields. Does not validate the result. */
 export function evaluateBody(
   declared: DeclaredBody,
@@ -39,37 +44,46 @@ export function evaluateBody(
   const body: Record<string, Json> = {};
   const deferred: DeferredText[] = [];
   const faults: BodyFault[] = [];
-  /** @returns the value, or an empty text if the value has secrets or an error */
-  const take = (path: readonly (string | number)[], evaluated: Evaluated): Json => {
+  /** @returns the value, an empty text if the value has secrets or an error, or undefined if it is omitted */
+  const take: Take = (from, evaluated, to = from) => {
     if (evaluated.kind === 'value') return evaluated.value;
-    if (evaluated.kind === 'fault') faults.push({ path, message: evaluated.message });
-    else deferred.push({ path, parts: evaluated.parts });
+    if (evaluated.kind === 'omitted') return undefined;
+    if (evaluated.kind === 'fault') faults.push({ path: from, message: evaluated.message });
+    else deferred.push({ path: to, parts: evaluated.parts });
     return '';
   };
   for (const [name, value] of Object.entries(declared)) {
     const field = kind.required[name] ?? kind.optional[name];
     if (field === undefined) continue;
-    body[name] = evaluateField(value, field, scope, [name], take);
+    const evaluated = evaluateField(value, field, scope, [name], take);
+    if (evaluated !== undefined) body[name] = evaluated;
+    else if (kind.required[name] !== undefined)
+      faults.push({ path: [name], message: 'is required, so its value cannot be omitted: use | default(…)' });
   }
   return { body, deferred, faults };
 }
 
-function evaluateField(
-  value: Json,
-  { shape }: Field,
-  scope: Scope,
-  path: readonly (string | number)[],
-  take: (path: readonly (string | number)[], evaluated: Evaluated) => Json,
-): Json {
+function evaluateField(value: Json, { shape }: Field, scope: Scope, path: BodyPath, take: Take): Json | undefined {
   if (typeof value === 'string') {
     const isText = shape === 'text' || shape === 'choice';
     return take(path, isText ? evaluateText(value, scope) : evaluateSole(value, shape, scope));
   }
-  const item = (entry: Json, key: string | number): Json =>
-    typeof entry === 'string' ? take([...path, key], evaluateText(entry, scope)) : entry;
-  if (Array.isArray(value)) return value.map(item);
-  if (isMapping(value)) return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, item(entry, key)]));
-  return value;
+  const item = (entry: Json, key: string | number, to: string | number): Json | undefined =>
+    typeof entry === 'string' ? take([...path, key], evaluateText(entry, scope), [...path, to]) : entry;
+  if (Array.isArray(value)) {
+    const list: Json[] = [];
+    for (const [index, entry] of value.entries()) {
+      const evaluated = item(entry, index, list.length);
+      if (evaluated !== undefined) list.push(evaluated);
+    }
+    return list;
+  }
+  if (!isMapping(value)) return value;
+  const entries = Object.entries(value).flatMap(([key, entry]): [string, Json][] => {
+    const evaluated = item(entry, key, key);
+    return evaluated === undefined ? [] : [[key, evaluated]];
+  });
+  return Object.fromEntries(entries);
 }
 
 const resolvedSchemas = new WeakMap<Kind, z.ZodType>();

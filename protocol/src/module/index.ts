@@ -3,6 +3,8 @@ export { type AgentFacts, own as ownFact } from './conditions.ts';
 export { conflictsBetween, type ModuleConflict } from './conflicts-between.ts';
 export type { Conditions, Json, ModuleDocument, Parameter, ParameterType, ResourceDeclaration } from './document.ts';
 export { escapeExpressions, parseExpressions } from './expression/expression.ts';
+export { type ExpressionFunction, expressionFunctions } from './expression/functions/index.ts';
+export { maximumSteps, maximumStepsOfAgent } from './expression/meter.ts';
 export { type KindField, kindFields } from './kind-fields.ts';
 export {
   executableKinds,

@@ -2,6 +2,7 @@ import { type BodyFault, bodyFaults, evaluateBody } from './body.ts';
 import { type AgentFacts, described, factOf, matches } from './conditions.ts';
 import type { DeclaredBody, DeclaredResource, Json, ModuleDocument, OnlyIf, ResourceDeclaration } from './document.ts';
 import { evaluateSole, evaluateText, type Scope } from './expression/evaluate.ts';
+import { Meter } from './expression/meter.ts';
 import { withoutClosingSlash } from './kinds/format.ts';
 import { identify, kinds, type Trigger } from './kinds.ts';
 import { parameterValues } from './parameters.ts';
@@ -38,6 +39,8 @@ export interface Instances {
  * and lists multiply text, so it is counted during the expansion.
  */
 export class ResolutionBudget {
+  /** Counts the work of the agent's expressions. */
+  readonly meter = new Meter();
   #resources = 20_000;
   #characters = 32 * 1024 * 1024;
 
@@ -66,7 +69,7 @@ export function instancesOf(
   budget: ResolutionBudget,
 ): Instances {
   const { values, faults: parameterFaults } = parameterValues(module.parameters, given, agent);
-  const scope: Scope = { agent, parameters: values, each: undefined };
+  const scope: Scope = { agent, parameters: values, each: undefined, index: undefined, meter: budget.meter };
   const faults: ModuleFault[] = parameterFaults.map(({ name, message }) => ({
     path: ['parameters', name],
     message,
@@ -86,10 +89,10 @@ export function instancesOf(
     };
     const chosen = choose(declaration, scope, report);
     if (chosen === undefined) continue;
-    for (const [id, each] of elements(declaration, scope, report)) {
+    for (const [index, [id, each]] of elements(declaration, scope, report).entries()) {
       if (id !== null && ids.has(id)) report(['id'], `the id "${id}" is used twice after for_each is expanded`);
       if (id !== null) ids.add(id);
-      const instance = instanceOf(module.name, declaration, chosen, id, { ...scope, each }, templates, report);
+      const instance = instanceOf(module.name, declaration, chosen, id, { ...scope, each, index }, templates, report);
       if (instance === undefined) continue;
       const exceeded = budget.spend(charactersOf(instance.body) + charactersOf(instance.deferred));
       if (exceeded !== undefined) {
@@ -177,6 +180,7 @@ function elements(
   if (for_each === null) return [[id, undefined]];
   const list = evaluateSole(for_each, 'list', scope);
   if (list.kind === 'fault') report(['for_each'], list.message);
+  // An omitted list has no elements.
   if (list.kind !== 'value') return [];
   if (!Array.isArray(list.value)) {
     report(['for_each'], 'must yield a list');
@@ -239,6 +243,7 @@ function instanceOf(
 function label(name: string | null, scope: Scope): [string | null, string | undefined] {
   if (name === null) return [null, undefined];
   const evaluated = evaluateText(name, scope);
+  if (evaluated.kind === 'omitted') return [null, undefined];
   if (evaluated.kind === 'value') return [String(evaluated.value), undefined];
   return [null, evaluated.kind === 'fault' ? evaluated.message : 'cannot contain a secret'];
 }
@@ -247,6 +252,7 @@ function label(name: string | null, scope: Scope): [string | null, string | unde
 function condition(only_if: OnlyIf | null, scope: Scope): [OnlyIf | null, string | undefined] {
   if (only_if === null) return [null, undefined];
   const evaluated = evaluateText(only_if.exists, scope);
+  if (evaluated.kind === 'omitted') return [null, undefined];
   if (evaluated.kind !== 'value')
     return [null, evaluated.kind === 'fault' ? evaluated.message : 'cannot contain a secret'];
   const path = String(evaluated.value);

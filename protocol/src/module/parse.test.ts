@@ -355,7 +355,7 @@ describe('parseModule reports the path, line, and column of', () => {
         '5:64 /resources/1/resource/file-unix/content "agent.id" is not of the form agent.name or agent.node_id',
         '5:80 /resources/1/resource/file-unix/content "secrets." is not of the form secrets.<name>',
         '6:42 /resources/2/resource/file-unix/path a secret is not allowed here: the value is shown, or checked before secrets are known',
-        '6:71 /resources/2/resource/file-unix/content unknown filter "upper": the filters are | default("…") and | join("…")',
+        '6:71 /resources/2/resource/file-unix/content unknown function "upper"',
         '6:93 /resources/2/resource/file-unix/content the expression is not closed with "}}"; write $${{ for a plain ${{',
       ],
     ],
@@ -363,7 +363,7 @@ describe('parseModule reports the path, line, and column of', () => {
       'an expression in the middle of a block of text',
       'name: m\nresources:\n  - resource:\n      file-unix:\n        path: /a\n        content: |\n          first\n          a ${{ foo }}\n',
       [
-        '8:13 /resources/0/resource/file-unix/content unknown name "foo": use one of secrets, agent, attr, tag, param, each; write $${{ for a plain ${{',
+        '8:13 /resources/0/resource/file-unix/content unknown name "foo": use one of agent, attr, tag, param, each, index, secrets; write $${{ for a plain ${{',
       ],
     ],
     [

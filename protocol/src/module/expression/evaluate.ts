@@ -1,7 +1,11 @@
 import { type AgentFacts, own } from '../conditions.ts';
 import type { Json } from '../document.ts';
 import type { Field } from '../kinds/field.ts';
-import { type Expression, parseExpressions, soleExpression, written } from './expression.ts';
+import { described } from './compile.ts';
+import { type CelError, metered } from './environment.ts';
+import { type CelExpression, type Expression, parseExpressions, soleExpression, written } from './expression.ts';
+import type { Meter } from './meter.ts';
+import { ExpressionError, fromCel, Omit, omitted, Secret, SecretNames, textOf, toCel } from './values.ts';
 
 /** The values that expressions can use. Expressions within these values are not evaluated. */
 export interface Scope {
@@ -9,6 +13,10 @@ export interface Scope {
   readonly parameters: ReadonlyMap<string, Json>;
   /** The current element of the list; undefined outside `for_each`. */
   readonly each: Json | undefined;
+  /** Position of the element in the list, from 0; undefined outside `for_each`. */
+  readonly index: number | undefined;
+  /** Counts the work of all expressions of the agent. */
+  readonly meter: Meter;
 }
 
 /**
@@ -21,6 +29,8 @@ export type DeferredPart = { readonly text: string } | { readonly secret: string
 export type Evaluated =
   | { readonly kind: 'value'; readonly value: Json }
   | { readonly kind: 'deferred'; readonly parts: readonly DeferredPart[] }
+  /** The expression yields `omit`: the field, element, or key is left out. */
+  | { readonly kind: 'omitted' }
   | { readonly kind: 'fault'; readonly message: string };
 
 const fault = (message: string): Evaluated => ({ kind: 'fault', message });
@@ -34,6 +44,20 @@ export function evaluateText(text: string, scope: Scope): Evaluated {
   for (const part of parts) {
     if (part.kind === 'text') {
       literal += part.text;
+    } else if (part.kind === 'cel') {
+      const found = evaluateCel(part, scope);
+      if ('fault' in found) return fault(found.fault);
+      const { value } = found;
+      if (value instanceof Omit && soleExpression(parts) === part) return { kind: 'omitted' };
+      if (value instanceof Secret) {
+        if (literal !== '') pieces.push({ text: literal });
+        literal = '';
+        pieces.push({ secret: Secret.nameOf(value), default: Secret.fallbackOf(value) });
+        continue;
+      }
+      const shown = celInText(value);
+      if (typeof shown !== 'string') return shown;
+      literal += shown;
     } else if (part.root === 'secrets') {
       if (literal !== '') pieces.push({ text: literal });
       literal = '';
@@ -75,12 +99,141 @@ export function evaluateSole(text: string, shape: Field['shape'], scope: Scope):
   const { parts, faults } = parseExpressions(text);
   if (faults[0] !== undefined) return fault(faults[0].message);
   const expression = soleExpression(parts);
+  if (expression?.kind === 'cel') return soleCel(expression, shape, scope);
   if (expression === undefined || expression.root === 'secrets')
     return fault('must be one expression, without a secret');
   const value = lookUp(expression, scope);
   if (value === undefined) return fault(missing(expression));
   if (expression.separator !== null) return fault('join yields text, which is not allowed here');
   return { kind: 'value', value: coerced(value, shape) };
+}
+
+function soleCel(expression: CelExpression, shape: Field['shape'], scope: Scope): Evaluated {
+  const found = evaluateCel(expression, scope);
+  if ('fault' in found) return fault(found.fault);
+  const { value } = found;
+  if (value instanceof Omit) return { kind: 'omitted' };
+  if (value instanceof Secret) return fault('must be one expression, without a secret');
+  if (value === null) return fault('the expression yields null: give it | default(…) or | omit');
+  return guarded(() => ({ kind: 'value', value: coerced(fromCel(value), shape) }));
+}
+
+function celInText(value: unknown): string | Evaluated {
+  let shown: string | undefined;
+  const evaluated = guarded(() => {
+    shown = textOf(value);
+    return fault(
+      Array.isArray(value)
+        ? 'the expression yields a list, which cannot be used in text without | join("…") or | json'
+        : 'the expression yields a map, which cannot be used in text without | json or | yaml',
+    );
+  });
+  return shown ?? evaluated;
+}
+
+function guarded(evaluate: () => Evaluated): Evaluated {
+  try {
+    return evaluate();
+  } catch (error) {
+    return fault(messageOf(error as Error));
+  }
+}
+
+/** The variables of an expression, each converted when an expression uses it. */
+class Variables {
+  readonly #scope: Scope;
+
+  constructor(scope: Scope) {
+    this.#scope = scope;
+  }
+
+  get agent(): unknown {
+    const { name, node_id } = this.#scope.agent;
+    return new Map(Object.entries({ name, node_id }).filter(([, value]) => value !== null));
+  }
+
+  get attr(): unknown {
+    return remembered(this.#scope.agent.attributes, nested);
+  }
+
+  get tag(): unknown {
+    return remembered(this.#scope.agent.tags, nested);
+  }
+
+  get param(): unknown {
+    return remembered(this.#scope.parameters, (values: Scope['parameters']) => {
+      return new Map([...values].map(([name, value]) => [name, toCel(value)]));
+    });
+  }
+
+  get each(): unknown {
+    const { each } = this.#scope;
+    return each === undefined ? undefined : toCel(each);
+  }
+
+  get index(): unknown {
+    const { index } = this.#scope;
+    return index === undefined ? undefined : BigInt(index);
+  }
+
+  get omit(): unknown {
+    return omitted;
+  }
+
+  get secrets(): unknown {
+    return secretNames;
+  }
+}
+
+const secretNames = new SecretNames();
+const known = new WeakMap<object, unknown>();
+
+function remembered<T extends object>(value: T, convert: (value: T) => unknown): unknown {
+  const found = known.get(value);
+  if (found !== undefined) return found;
+  const converted = convert(value);
+  known.set(value, converted);
+  return converted;
+}
+
+/** Makes `rack.row` available as a key, and as the key `row` of the map `rack` if no value has the key `rack`. */
+function nested(values: Readonly<Record<string, string>>): Map<string, unknown> {
+  const root = new Map<string, unknown>(Object.entries(values));
+  for (const [key, value] of Object.entries(values)) {
+    const segments = key.split('.');
+    const last = segments.pop() as string;
+    let map: Map<string, unknown> | undefined = root;
+    for (const segment of segments) {
+      const inner: unknown = map.get(segment) ?? new Map<string, unknown>();
+      map.set(segment, inner);
+      map = inner instanceof Map ? inner : undefined;
+      if (map === undefined) break;
+    }
+    if (map !== undefined && map !== root && !map.has(last)) map.set(last, value);
+  }
+  return root;
+}
+
+function evaluateCel(part: CelExpression, scope: Scope): { value: unknown } | { fault: string } {
+  try {
+    return { value: metered(scope.meter, () => part.compiled.evaluate(new Variables(scope))) };
+  } catch (error) {
+    return { fault: messageOf(error as Error) };
+  }
+}
+
+function messageOf(error: CelError): string {
+  if (error instanceof ExpressionError) return error.message;
+  const key = /^No such key: (.*)$/s.exec(error.summary ?? '')?.[1];
+  if (key === undefined) return described(error);
+  const index = /^index out of bounds, index (\S+)/.exec(key)?.[1];
+  if (index !== undefined) return `the list has no element ${index}: fix the index, ${otherwise}`;
+  const node = error.node;
+  const owner = node?.op === '.' || node?.op === '[]' ? node.args[0] : undefined;
+  const root = owner?.op === 'id' ? owner.args : '';
+  return root === 'param' || root === 'attr' || root === 'tag' || root === 'agent'
+    ? missing({ root, key })
+    : `the value has no key "${key.slice(0, 100)}": fix the name, ${otherwise}`;
 }
 
 /**
@@ -131,9 +284,10 @@ function valueOfReference({ root, key }: Expression, { agent, parameters, each }
   }
 }
 
-function missing(expression: Expression): string {
+const otherwise = 'or give the expression | default("…")';
+
+function missing(expression: Pick<Expression, 'root' | 'key'>): string {
   const name = written(expression);
-  const otherwise = 'or give the expression | default("…")';
   switch (expression.root) {
     case 'agent':
       return `${name} has no value yet: approve the agent under a name, ${otherwise}`;

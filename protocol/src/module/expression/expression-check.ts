@@ -5,7 +5,15 @@ import { suggestion } from '../nearest.ts';
 import type { Outline, OutlineResource } from '../outline.ts';
 import type { Path } from '../source/tree.ts';
 import { verificationKind } from '../verification.ts';
-import { type Expression, maximumFaults, type Part, parseExpressions, soleExpression, written } from './expression.ts';
+import {
+  type CelExpression,
+  type Expression,
+  maximumFaults,
+  type Part,
+  parseExpressions,
+  soleExpression,
+  written,
+} from './expression.ts';
 
 /** @param offset offset of the expression in the text at `path` */
 export type ReportExpression = (path: Path, message: string, offset: number) => void;
@@ -32,7 +40,7 @@ export function checkExpressions(outline: Outline, report: ReportExpression): vo
       secrets: true,
       shape: 'text',
     });
-    if (template.id !== undefined && parts.some((part) => part.kind === 'expression' && part.root === 'each')) {
+    if (template.id !== undefined && parts.some(isOfElement)) {
       usesEach.add(template.id);
     }
   }
@@ -69,6 +77,23 @@ function checkResource(
     }
   }
 }
+
+const noSecret = 'a secret is not allowed here: the value is shown, or checked before secrets are known';
+
+const isOfElement = (part: Part): boolean =>
+  part.kind === 'cel'
+    ? part.compiled.variables.has('each') || part.compiled.variables.has('index')
+    : part.kind === 'expression' && part.root === 'each';
+
+/** Types of CEL that a field never accepts, by the field's shape. Text is converted where a field allows it. */
+const refusedTypes: Readonly<Record<Field['shape'], RegExp>> = {
+  text: /^(list|map|bytes|type)\b/,
+  choice: /^(list|map|bytes|type)\b/,
+  list: /^(map|string|int|uint|double|bool|bytes|type|null)\b/,
+  map: /^(list|string|int|uint|double|bool|bytes|type|null)\b/,
+  integer: /^(list|map|bool|bytes|type|null)\b/,
+  boolean: /^(list|map|int|uint|double|bytes|type|null)\b/,
+};
 
 class ExpressionCheck {
   readonly #parameters: Outline['parameters'];
@@ -112,14 +137,34 @@ class ExpressionCheck {
     }
     let found = 0;
     for (const part of parts) {
-      if (part.kind !== 'expression') continue;
-      const message = this.#fault(part, context);
+      if (part.kind === 'text') continue;
+      const message = part.kind === 'cel' ? this.#celFault(part, context) : this.#fault(part, context);
       if (message === undefined) continue;
       this.#report(context.path, message, part.offset);
       found += 1;
       if (found === maximumFaults) break;
     }
     return parts;
+  }
+
+  #celFault({ compiled }: CelExpression, context: FieldContext): string | undefined {
+    const { variables, parameters, usesSecrets, type } = compiled;
+    if (!context.each && variables.has('each')) return '"each" exists only in a resource with for_each';
+    if (!context.each && variables.has('index')) return '"index" exists only in a resource with for_each';
+    if (usesSecrets && !context.secrets) return noSecret;
+    for (const name of parameters) {
+      if (!this.#parameters.has(name)) return this.#unknownParameter(name);
+    }
+    if (!refusedTypes[context.shape].test(type)) return undefined;
+    const joined = context.shape === 'text' && type.startsWith('list') ? ' without | join("…")' : '';
+    return `the expression yields ${type}, which is not allowed here${joined}`;
+  }
+
+  #unknownParameter(name: string): string {
+    const names = [...this.#parameters.keys()];
+    return names.length === 0
+      ? `there is no parameter "${name}": declare it under parameters`
+      : `there is no parameter "${name}"${names.length > 100 ? '' : suggestion(name, names)}`;
   }
 
   #fault(expression: Expression, context: FieldContext): string | undefined {
@@ -129,9 +174,7 @@ class ExpressionCheck {
         return `${written(expression)} is text: only a list can be joined`;
     }
     if (expression.root === 'secrets') {
-      return context.secrets
-        ? undefined
-        : 'a secret is not allowed here: the value is shown, or checked before secrets are known';
+      return context.secrets ? undefined : noSecret;
     }
     if (expression.root === 'each') {
       if (!context.each) return '"each" exists only in a resource with for_each';
@@ -144,12 +187,7 @@ class ExpressionCheck {
         : undefined;
     }
     const declared = this.#parameters.get(expression.key)?.parameter;
-    if (declared === undefined) {
-      const names = [...this.#parameters.keys()];
-      return names.length === 0
-        ? `there is no parameter "${expression.key}": declare it under parameters`
-        : `there is no parameter "${expression.key}"${names.length > 100 ? '' : suggestion(expression.key, names)}`;
-    }
+    if (declared === undefined) return this.#unknownParameter(expression.key);
     if (expression.separator !== null) {
       return declared.type === 'list'
         ? undefined

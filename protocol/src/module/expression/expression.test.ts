@@ -52,21 +52,45 @@ describe('parseExpressions', () => {
     ['${{ }}', 'the expression is empty; write $${{ for a plain ${{'],
     [
       '${{ github.sha }}',
-      'unknown name "github": use one of secrets, agent, attr, tag, param, each; write $${{ for a plain ${{',
+      'unknown name "github": use one of agent, attr, tag, param, each, index, secrets; write $${{ for a plain ${{',
     ],
     ['${{ secret.a }}', 'unknown name "secret": did you mean "secrets"?; write $${{ for a plain ${{'],
     ['${{ agent }}', '"agent" is not of the form agent.name or agent.node_id'],
     ['${{ tag.1a }}', '"tag.1a" is not of the form tag.<key>'],
-    ['${{ param.a.b }}', '"param.a.b" is not of the form param.<name>'],
     ['${{ each. }}', 'write each, or each.<key> if the elements are mappings'],
-    ['${{ tag.a tag.b }}', 'an expression can have only one name, one | default("…"), and one | join("…")'],
-    ['${{ tag.a | default(5) }}', 'default requires a text in quotes: | default("…")'],
-    ['${{ tag.a | default }}', 'default requires a text: | default("…")'],
+    ['${{ tag.a tag.b }}', 'the expression is not valid CEL at "tag.b": write an operator, or remove it'],
+    ['${{ param.a + }}', 'the expression is not valid CEL: it ends too early'],
+    ['${{ (param.a }}', 'the expression has a bracket that is not closed with ")"'],
+    ['${{ "a }}', 'a text in the expression is not closed with its quote'],
+    ['${{ param.a | }}', 'after "|" write a function, such as | default("…")'],
+    [
+      '${{ param.a | default("x") + "y" }}',
+      'a pipe ends the expression: put it in parentheses, as in (param.a | default("x")) + "y"',
+    ],
+    ['${{ parm.a + 1 }}', 'unknown name "parm": did you mean "param"?; write $${{ for a plain ${{'],
+    ['${{ param.a.uniqe() }}', 'unknown function "uniqe": did you mean "unique"?'],
+    [
+      '${{ 1 + "a" }}',
+      'no operator takes these types: int + string; convert one of them, such as with string(…) or int(…)',
+    ],
+    ['${{ upper(1) }}', 'unknown function "upper"'],
+    ['${{ basename(1) }}', 'no function takes these types: basename(int); write basename(path)'],
+    [
+      `\${{ [${'1,'.repeat(501)}] }}`,
+      'the expression is too large or too deep for CEL (maxListElements is 500): split it',
+    ],
+    [
+      `\${{ ${'('.repeat(60)}1${')'.repeat(60)} }}`,
+      'the expression is too large or too deep for CEL (maxDepth is 48): split it',
+    ],
+    [`\${{ ${'1+'.repeat(5000)}1 }}`, 'an expression has at most 8192 characters'],
+    ['${{ tag.a | default }}', 'no function takes these types: default(dyn); write default(value, other)'],
     ['${{ tag.a | default("a" }}', 'default("…") is not closed with ")"'],
-    ['${{ tag.a | upper("a") }}', 'unknown filter "upper": the filters are | default("…") and | join("…")'],
-    ['${{ param.a | join }}', 'join requires a text: | join("…")'],
-    ['${{ param.a | join(",") | join(";") }}', 'join is used twice'],
-    [`\${{ param.a | join("${'-'.repeat(65)}") }}`, 'the separator of join has at most 64 characters'],
+    ['${{ tag.a | upper("a") }}', 'unknown function "upper"'],
+    [
+      '${{ param.a | join(",") | join(";") }}',
+      'no function takes these types: join(string, string); write join(list, separator)',
+    ],
     ['${{ tag.a | default("a }}', 'default requires a text in quotes: | default("…")'],
     ['${{ tag.a', 'the expression is not closed with "}}"; write $${{ for a plain ${{'],
   ])('refuses the expression %s', (text, message) => {
@@ -78,7 +102,10 @@ describe('parseExpressions', () => {
   });
 
   test('soleExpression returns the expression only if there is no other text', () => {
-    const sole = (text: string) => soleExpression(parseExpressions(text).parts)?.key;
+    const sole = (text: string) => {
+      const found = soleExpression(parseExpressions(text).parts);
+      return found?.kind === 'cel' ? found.source : found?.key;
+    };
     expect(sole(' ${{ tag.a }}\n')).toBe('a');
     expect(sole('${{ tag.a }}${{ tag.a }}')).toBeUndefined();
     expect(sole('x${{ tag.a }}')).toBeUndefined();

@@ -1,4 +1,6 @@
 import { quoted, suggestion } from '../nearest.ts';
+import { type Compiled, compile } from './compile.ts';
+import { scanExpression } from './scan.ts';
 
 /** The source of a value. `each` is the current element of `for_each`. */
 type ExpressionRoot = 'secrets' | 'agent' | 'attr' | 'tag' | 'param' | 'each';
@@ -21,7 +23,17 @@ interface TextPart {
   readonly text: string;
 }
 
-export type Part = TextPart | Expression;
+/** An expression that needs CEL. A name with `default` and `join` alone is an {@link Expression}, which is faster. */
+export interface CelExpression {
+  readonly kind: 'cel';
+  /** The expression with pipes as calls. */
+  readonly source: string;
+  readonly compiled: Compiled;
+  /** Offset of the opening `${{` in the text, in UTF-16 units. */
+  readonly offset: number;
+}
+
+export type Part = TextPart | Expression | CelExpression;
 
 export interface ExpressionFault {
   readonly offset: number;
@@ -32,6 +44,8 @@ const open = '${{';
 const close = '}}';
 /** Maximum number of reported errors per text. */
 export const maximumFaults = 10;
+/** Maximum number of expressions in a text that need CEL, which bounds the time to compile them. */
+const maximumCel = 1000;
 
 const keyPatterns: Record<Exclude<ExpressionRoot, 'each'>, { pattern: RegExp; form: string }> = {
   secrets: { pattern: /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/, form: 'secrets.<name>' },
@@ -48,11 +62,36 @@ const roots = [...Object.keys(keyPatterns), 'each'];
  *
  * @returns the parts, and at most `maximumFaults` errors
  */
-export function parseExpressions(text: string): { parts: Part[]; faults: ExpressionFault[] } {
+export function parseExpressions(text: string): ParsedText {
+  if (!text.includes(open)) return { parts: text === '' ? [] : [{ kind: 'text', text }], faults: [] };
+  const known = parsedTexts.get(text);
+  if (known !== undefined) return known;
+  const parsed = parseText(text);
+  rememberedCharacters += text.length;
+  if (rememberedCharacters > maximumRemembered) {
+    parsedTexts.clear();
+    rememberedCharacters = text.length;
+  }
+  parsedTexts.set(text, parsed);
+  return parsed;
+}
+
+interface ParsedText {
+  readonly parts: readonly Part[];
+  readonly faults: readonly ExpressionFault[];
+}
+
+// All agents share the texts of a revision. The limit is in characters.
+const parsedTexts = new Map<string, ParsedText>();
+const maximumRemembered = 16 * 1024 * 1024;
+let rememberedCharacters = 0;
+
+function parseText(text: string): ParsedText {
   const parts: Part[] = [];
   const faults: ExpressionFault[] = [];
   let literal = '';
   let position = 0;
+  let cel = 0;
   while (true) {
     const start = text.indexOf(open, position);
     if (start === -1) break;
@@ -62,7 +101,10 @@ export function parseExpressions(text: string): { parts: Part[]; faults: Express
       continue;
     }
     literal += text.slice(position, start);
-    const read = readExpression(text, start);
+    const simple = readExpression(text, start);
+    let read: ReadPart = 'message' in simple ? readCel(text, start, simple) : simple;
+    if ('expression' in read && read.expression.kind === 'cel' && ++cel > maximumCel)
+      read = { message: `a text has at most ${maximumCel} expressions with operators or functions: split it` };
     if ('message' in read) {
       faults.push({ offset: start, message: read.message });
       const end = text.indexOf(close, start + open.length);
@@ -86,8 +128,8 @@ export const escapeExpressions = (text: string): string =>
   text.replaceAll(open, () => `$${open}`);
 
 /** Returns the expression if a text has only this expression and white space, otherwise undefined. */
-export function soleExpression(parts: readonly Part[]): Expression | undefined {
-  let sole: Expression | undefined;
+export function soleExpression(parts: readonly Part[]): Expression | CelExpression | undefined {
+  let sole: Expression | CelExpression | undefined;
   for (const part of parts) {
     if (part.kind === 'text') {
       if (part.text.trim() !== '') return undefined;
@@ -101,7 +143,7 @@ export function soleExpression(parts: readonly Part[]): Expression | undefined {
 }
 
 /** Formats the name in an expression for messages. */
-export const written = (expression: Expression): string =>
+export const written = (expression: Pick<Expression, 'root' | 'key'>): string =>
   expression.key === '' ? expression.root : `${expression.root}.${expression.key}`;
 
 const blank = /\s*/y;
@@ -114,7 +156,22 @@ type Filter = (typeof filters)[number];
 const maximumSeparator = 64;
 const isFilter = (name: string): name is Filter => (filters as readonly string[]).includes(name);
 
-type Read = { expression: Expression; end: number } | { message: string };
+/** @param prefer whether CEL has no better message: `always`, or `unparsed` if CEL cannot even find the end */
+type ReadFault = { message: string; prefer: 'always' | 'unparsed' | 'never' };
+type Read = { expression: Expression; end: number } | ReadFault;
+type ReadPart = { expression: Expression | CelExpression; end: number } | { message: string };
+
+/** Reads an expression as CEL after `readExpression` found it to be more than a name with filters. */
+function readCel(text: string, start: number, simple: ReadFault): ReadPart {
+  const scanned = scanExpression(text, start + open.length);
+  if ('message' in scanned) return simple.prefer === 'never' ? scanned : simple;
+  const { source, end } = scanned;
+  // Such a mapping is hardly ever meant as a whole.
+  if (Object.hasOwn(keyPatterns, source)) return simple;
+  const compiled = compile(source);
+  if ('message' in compiled) return simple.prefer === 'always' ? simple : compiled;
+  return { expression: { kind: 'cel', source, compiled, offset: start }, end };
+}
 
 const readAt = (pattern: RegExp, text: string, position: number): string => {
   pattern.lastIndex = position;
@@ -130,7 +187,10 @@ function readExpression(text: string, start: number): Read {
   const name = readAt(reference, text, position);
   position += name.length;
   const named = readReference(name);
-  if (typeof named === 'string') return { message: named };
+  if ('message' in named) {
+    skipBlanks();
+    return /[(['"]/.test(text[position] ?? '') ? { ...named, prefer: 'never' } : named;
+  }
   skipBlanks();
   const given: Partial<Record<Filter, string>> = {};
   while (text[position] === '|') {
@@ -138,51 +198,60 @@ function readExpression(text: string, start: number): Read {
     skipBlanks();
     const filter = readAt(word, text, position);
     if (!isFilter(filter)) {
-      return { message: `unknown filter ${quoted(filter)}: the filters are | default("…") and | join("…")` };
+      return { message: `unknown function ${quoted(filter)}`, prefer: 'never' };
     }
-    if (given[filter] !== undefined) return { message: `${filter} is used twice` };
+    if (given[filter] !== undefined) return { message: `${filter} is used twice`, prefer: 'unparsed' };
     position += filter.length;
     skipBlanks();
-    if (text[position] !== '(') return { message: `${filter} requires a text: | ${filter}("…")` };
+    if (text[position] !== '(') return { message: `${filter} requires a text: | ${filter}("…")`, prefer: 'unparsed' };
     position += 1;
     skipBlanks();
     const string = readString(text, position);
-    if (string === undefined) return { message: `${filter} requires a text in quotes: | ${filter}("…")` };
+    if (string === undefined)
+      return { message: `${filter} requires a text in quotes: | ${filter}("…")`, prefer: 'unparsed' };
     position = string.end;
     skipBlanks();
-    if (text[position] !== ')') return { message: `${filter}("…") is not closed with ")"` };
+    if (text[position] !== ')') return { message: `${filter}("…") is not closed with ")"`, prefer: 'unparsed' };
     position += 1;
     if (filter === 'join' && string.value.length > maximumSeparator)
-      return { message: `the separator of join has at most ${maximumSeparator} characters` };
+      return { message: `the separator of join has at most ${maximumSeparator} characters`, prefer: 'unparsed' };
     given[filter] = string.value;
     skipBlanks();
   }
   if (!text.startsWith(close, position)) {
     return text.includes(close, position)
-      ? { message: 'an expression can have only one name, one | default("…"), and one | join("…")' }
-      : { message: 'the expression is not closed with "}}"; write $${{ for a plain ${{' };
+      ? { message: 'the expression is not a name with filters', prefer: 'never' }
+      : { message: notClosed, prefer: 'unparsed' };
   }
   const filters = { fallback: given.default ?? null, separator: given.join ?? null };
   return { expression: { kind: 'expression', ...named, ...filters, offset: start }, end: position + close.length };
 }
 
+const notClosed = 'the expression is not closed with "}}"; write $${{ for a plain ${{';
+
 /** @returns root and key, or a message about the error in the name */
-function readReference(name: string): { root: ExpressionRoot; key: string } | string {
+function readReference(name: string): { root: ExpressionRoot; key: string } | ReadFault {
   const dot = name.indexOf('.');
   const root = dot === -1 ? name : name.slice(0, dot);
   const key = dot === -1 ? '' : name.slice(dot + 1);
-  if (root === '') return 'the expression is empty; write $${{ for a plain ${{';
+  if (root === '') return { message: 'the expression is empty; write $${{ for a plain ${{', prefer: 'never' };
   if (!roots.includes(root)) {
-    return `unknown name ${quoted(root)}${suggestion(root, roots)}; write $\${{ for a plain \${{`;
+    const message = `unknown name ${quoted(root)}${suggestion(root, roots)}; write $\${{ for a plain \${{`;
+    return { message, prefer: 'never' };
   }
   if (root === 'each') {
     return name === 'each' || /^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*$/.test(key)
       ? { root, key }
-      : 'write each, or each.<key> if the elements are mappings';
+      : { message: 'write each, or each.<key> if the elements are mappings', prefer: isNameLike(key) };
   }
   const { pattern, form } = keyPatterns[root as keyof typeof keyPatterns];
-  return pattern.test(key) ? { root: root as ExpressionRoot, key } : `${quoted(name)} is not of the form ${form}`;
+  return pattern.test(key)
+    ? { root: root as ExpressionRoot, key }
+    : { message: `${quoted(name)} is not of the form ${form}`, prefer: isNameLike(key) };
 }
+
+/** Whether an error in a key concerns a name, rather than operators or brackets that CEL reads. */
+const isNameLike = (key: string): 'always' | 'never' => (/^[A-Za-z0-9._/:-]*$/.test(key) ? 'always' : 'never');
 
 const escapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r' };
 

@@ -1,0 +1,296 @@
+import { describe, expect, test } from 'vitest';
+import type { AgentFacts } from '../conditions.ts';
+import type { Json } from '../document.ts';
+import type { Field } from '../kinds/field.ts';
+import { type Evaluated, evaluateSole, evaluateText, type Scope } from './evaluate.ts';
+import { expressionFunctions } from './functions/index.ts';
+import { Meter, maximumSteps, maximumStepsOfAgent } from './meter.ts';
+
+const agent: AgentFacts = {
+  name: 'web-1',
+  node_id: '0123456789abcdef0123456789abcdef',
+  attributes: { distro: 'debian', cpus: '4', 'rack.row': 'b', rack: 'x', 'disk.sda.size': '10', 'os/name': 'd' },
+  tags: { role: 'web', 'team/name': 'blue', 'site.id': '7' },
+};
+
+const scopeOf = (parameters: Record<string, Json> = {}, each?: Json, index?: number): Scope => ({
+  agent,
+  parameters: new Map(Object.entries(parameters)),
+  each,
+  index,
+  meter: new Meter(),
+});
+
+const text = (source: string, scope = scopeOf()): Evaluated => evaluateText(source, scope);
+const sole = (source: string, shape: Field['shape'], scope = scopeOf()): Evaluated =>
+  evaluateSole(source, shape, scope);
+const value = (of: Json): Evaluated => ({ kind: 'value', value: of });
+const fault = (message: string): Evaluated => ({ kind: 'fault', message });
+
+describe('functions', () => {
+  const examples = expressionFunctions.flatMap(({ examples }) => examples);
+
+  test.each(examples)('%s yields %s', (expression, result) => {
+    expect(text(`\${{ ${expression} | json }}`)).toEqual(value(result));
+  });
+
+  test('every function except secret has an example', () => {
+    expect(expressionFunctions.filter(({ examples }) => examples.length === 0).map(({ name }) => name)).toEqual([
+      'secret',
+    ]);
+  });
+});
+
+describe('variables', () => {
+  test.each([
+    ['${{ agent.name + "." + tag.role }}', 'web-1.web'],
+    ['${{ attr["rack.row"] + attr.rack }}', 'bx'],
+    ['${{ attr.disk.sda.size + "G" }}', '10G'],
+    ['${{ attr["os/name"] + tag["team/name"] + tag.site.id }}', 'dblue7'],
+    ['${{ has(attr.nothing) }}', 'false'],
+    ['${{ int(attr.cpus) * 2 }}', '8'],
+    ['a ${{ {"x": {"y": "}}"}}.x.y }} b', 'a }} b'],
+  ])('%s yields %s', (source, expected) => {
+    expect(text(source)).toEqual(value(expected));
+  });
+
+  test('each and index are those of the element', () => {
+    expect(text('${{ index + 1 }}:${{ each.name + "!" }}', scopeOf({}, { name: 'a' }, 4))).toEqual(value('5:a!'));
+  });
+
+  test('does not read the value of an expression as an expression', () => {
+    expect(text('${{ param.a + "}}" }}', scopeOf({ a: '${{ agent.name' }))).toEqual(value('${{ agent.name}}'));
+  });
+
+  test('reports a missing value with what to write', () => {
+    const instead = 'or give the expression | default("…")';
+    const scope = scopeOf({ m: {}, l: [] });
+    expect(text('${{ param.a + 1 }}')).toEqual(
+      fault(`the parameter "a" has neither value nor default: set it in the assignment, ${instead}`),
+    );
+    expect(text('${{ attr["a b"] }}')).toEqual(fault(`the agent reports no attribute "a b": fix the name, ${instead}`));
+    expect(text('${{ param.m.b }}', scope)).toEqual(fault(`the value has no key "b": fix the name, ${instead}`));
+    expect(text('${{ param.l[3] }}', scope)).toEqual(fault(`the list has no element 3: fix the index, ${instead}`));
+  });
+});
+
+describe('types', () => {
+  test.each<[string, Field['shape'], Json]>([
+    ['${{ 1 + 1 }}', 'integer', 2],
+    ['${{ attr.cpus + "0" }}', 'integer', 40],
+    ['${{ 1 < 2 }}', 'boolean', true],
+    ['${{ [1, 2].map(x, x * 2) }}', 'list', ['2', '4']],
+    ['${{ {"a": 1, "b": true} }}', 'map', { a: '1', b: 'true' }],
+    ['${{ {1: "a"} }}', 'map', { '1': 'a' }],
+    ['${{ {"a": omit, "b": 1} }}', 'map', { b: '1' }],
+    ['${{ 1.5 }}', 'integer', 1.5],
+  ])('%s in a field of type %s yields %j', (source, shape, expected) => {
+    expect(sole(source, shape)).toEqual(value(expected));
+  });
+
+  test.each([
+    ['${{ 1.5 + 1.0 }}', '2.5'],
+    ['${{ 9007199254740993 }}', '9007199254740993'],
+    ['${{ 18446744073709551615u }}', '18446744073709551615'],
+    ['${{ timestamp("2024-01-01T00:00:00Z") }}', '2024-01-01T00:00:00.000Z'],
+    ['${{ duration("90s") }}', '90s'],
+    ['${{ true }}', 'true'],
+  ])('%s in text is %s', (source, expected) => {
+    expect(text(source)).toEqual(value(expected));
+  });
+
+  test.each([
+    ['${{ b"a" }}', 'the expression yields bytes: convert them with base64(…) or string(…)'],
+    ['${{ null }}', 'the expression yields null: give it | default("…")'],
+    ['${{ [1] }}', 'the expression yields a list, which cannot be used in text without | join("…") or | json'],
+    ['${{ {"a": 1} }}', 'the expression yields a map, which cannot be used in text without | json or | yaml'],
+    ['a ${{ omit }}', 'omit leaves a whole value out, so it cannot be part of text'],
+    ['${{ double("inf") }}', 'the expression yields Infinity, which is not a number that a module can hold'],
+    ['${{ type(1) }}', 'the expression yields a value that a module cannot hold: convert it with string(…)'],
+  ])('%s in text is an error', (source, message) => {
+    expect(text(source)).toEqual(fault(message));
+  });
+
+  test('a number beyond 2^53 is an error in a field for numbers', () => {
+    expect(sole('${{ 9007199254740993 }}', 'integer')).toEqual(
+      fault('the number 9007199254740993 is beyond 2^53, so it loses digits: use string(…) for its text'),
+    );
+  });
+
+  test('omit leaves out a whole value', () => {
+    expect(text(' ${{ param.a | omit }}\n')).toEqual({ kind: 'omitted' });
+    expect(sole('${{ param.a | omit }}', 'list')).toEqual({ kind: 'omitted' });
+    expect(text('${{ param.a | omit }}', scopeOf({ a: 1 }))).toEqual(value('1'));
+  });
+});
+
+describe('secrets', () => {
+  const secretFault =
+    'a secret cannot be the argument of a function or an operator: insert it into text as ${{ secrets.NAME }}';
+
+  test('inserts secrets later, by constant and computed names', () => {
+    const scope = scopeOf({ tls: true }, { secret: 'db' });
+    expect(text('a ${{ secrets[each.secret] }} ${{ param.tls ? secrets.key : "" }}', scope)).toEqual({
+      kind: 'deferred',
+      parts: [{ text: 'a ' }, { secret: 'db', default: null }, { text: ' ' }, { secret: 'key', default: null }],
+    });
+    expect(text('${{ secret(each.secret) | default("x") }}', scope)).toEqual({
+      kind: 'deferred',
+      parts: [{ secret: 'db', default: 'x' }],
+    });
+  });
+
+  test.each([
+    [
+      'the name of a secret is text of letters, digits, "_", and "-", and does not begin with a digit',
+      'secrets["a b"]',
+    ],
+    ['a secret cannot be part of a value: insert it into text as ${{ secrets.NAME }}', '[secrets.a].map(x, x)'],
+    ['must be one expression, without a secret', 'secrets.a'],
+  ])('refuses with the message %s', (message, expression) => {
+    expect(sole(`\${{ ${expression}${expression === 'secrets.a' ? ' | default("")' : ''} }}`, 'list')).toEqual(
+      fault(message),
+    );
+  });
+
+  const calls = expressionFunctions.flatMap(({ signatures }) =>
+    signatures.map((signature) => {
+      const [, method, name = '', parameters = ''] = /^(?:(\w+)\.)?(\w+)\((.*)\):/.exec(signature) ?? [];
+      const given = parameters.split(',').map((type) => type.trim());
+      const types = method === undefined ? given : [method, ...given];
+      const plain = ['string', 'dyn'].includes(types[0] ?? '') ? '"a"' : '[]';
+      const literals: Record<string, string> = {
+        string: '"a"',
+        int: '1',
+        list: '[]',
+        map: '{}',
+        dyn: '"a"',
+        bytes: 'b"a"',
+      };
+      const called = name.replace(/_$/, '');
+      return types.map((_, position) => {
+        const args = types.map((type, at) => (at === position ? 'dyn(secrets.s)' : (literals[type] ?? plain)));
+        return method === undefined ? `${called}(${args})` : `${args[0]}.${called}(${args.slice(1)})`;
+      });
+    }),
+  );
+
+  test.each([
+    ...new Set(calls.flat()),
+    'secrets.s + "a"',
+    '"a" + secrets.s',
+    'string(secrets.s)',
+    'size(secrets.s)',
+    'json([secrets.s])',
+    'yaml({"a": secrets.s})',
+    '[secrets.s].join(",")',
+    '[secrets.s] | shellQuote',
+    '"%s".format([secrets.s])',
+    '[[secrets.s]] | flatten | json',
+    'merge({}, {"a": secrets.s}) | json',
+    'secrets | json',
+    'secrets.s.name',
+  ])('no function takes a secret: %s', (expression) => {
+    const found = text(`\${{ ${expression} }}`);
+    // A function may hand an unchanged secret on, as `without` does. It then stays one.
+    if (found.kind === 'value') expect(JSON.stringify(found.value)).not.toContain('s');
+    else expect(['fault', 'deferred']).toContain(found.kind);
+  });
+
+  test('an operator or a function of a secret is an error that says what to write', () => {
+    expect(text('${{ secrets.s + "a" }}')).toEqual(fault(secretFault));
+    expect(text('${{ base64(secrets.s) }}')).toEqual(fault(secretFault));
+  });
+});
+
+describe('hostile expressions', () => {
+  const long = 'x'.repeat(1_000_000);
+  const numbers = Array.from({ length: 5000 }, (_, index) => index);
+  const nest = (levels: number, inner: string): string =>
+    levels === 0 ? inner : `[1,2,3,4,5,6,7,8,9,10].map(v${levels}, ${nest(levels - 1, inner)})`;
+  const doubled = (levels: number, name = 'param.long'): string =>
+    levels === 0 ? `size(${name})` : `cel.bind(b${levels}, ${name} + ${name}, ${doubled(levels - 1, `b${levels}`)})`;
+  const expressions: Record<string, string> = {
+    'nested loops': nest(8, '1'),
+    'nested loops in a quantifier, which ignores errors': `[1, 2].exists(x, size(${nest(8, '1')}) == 0) || true`,
+    'nested loops below or': `size(${nest(8, '1')}) == 0 || true`,
+    'nested loops below default': `default(${nest(8, '1')}, 1)`,
+    'doubled text': doubled(12),
+    'doubled list': doubled(12, 'param.numbers'),
+    'each with each': 'param.numbers.all(x, x in param.numbers)',
+    'equal lists': 'param.numbers.all(x, param.numbers == param.numbers)',
+    'time zones': 'param.numbers.map(x, timestamp("2024-01-01T00:00:00Z").getHours("Europe/Paris"))',
+    hashes: 'param.numbers.map(x, sha256(param.long))',
+    'a pattern for each': 'param.numbers.map(x, ("a" + string(x)).matches("(a+)+$" + string(x)))',
+    'a catastrophic pattern': 'param.long.matches("(x+x+)+y")',
+    'counted repetitions': 'param.long.matches("(x{1,900}){1,900}y")',
+    sort: 'param.numbers.map(x, sort(param.numbers))',
+    unique: 'param.numbers.map(x, unique(param.numbers))',
+    yaml: 'param.numbers.map(x, yaml(param.numbers))',
+  };
+
+  test.each(Object.entries(expressions))('%s stops at the limit of work', (_, expression) => {
+    const meter = new Meter();
+    const spent = { steps: 0 };
+    const spend = meter.spend.bind(meter);
+    meter.spend = (steps) => {
+      spent.steps += Math.min(steps, maximumSteps);
+      spend(steps);
+    };
+    const scope = { ...scopeOf({ long, numbers }), meter };
+    const found = text(`\${{ ${expression} }}`, scope);
+    expect(found.kind === 'fault' ? found.message : found).toMatch(/more work than is allowed \(5 ms\)/);
+    // The step that exceeds the limit is counted before it is done; operators that ignore errors add a few more.
+    expect(spent.steps).toBeLessThan(4 * maximumSteps);
+  });
+
+  test.each([
+    ['"ab".replace("", param.long)', 'replace yields more than 1 MiB: shorten the text'],
+    ['["a", "b", "c"].join(param.long)', 'join yields more than 1 MiB: shorten the list'],
+    ['"%s%s".format([param.long, param.long])', 'format yields more than 1 MiB: shorten the values'],
+    ['param.long + param.long', 'the expression yields more than 1 MiB: shorten the value'],
+    ['duration(param.long)', 'a duration has at most 40 characters'],
+    [`"a".matches("${'a'.repeat(501)}")`, 'a regular expression has at most 500 characters'],
+    ['"a".matches("(?=a)")', '"(?=a)" is not a regular expression of RE2'],
+  ])('%s is refused', (expression, message) => {
+    expect(text(`\${{ ${expression} }}`, scopeOf({ long: long.slice(0, 600_000) }))).toEqual(fault(message));
+  });
+
+  test('the expressions of an agent have a limit together', () => {
+    const scope = scopeOf({ numbers });
+    const loop = '${{ param.numbers.map(x, x + 1).size() }}';
+    let found = text(loop, scope);
+    for (let again = 0; again < maximumStepsOfAgent && found.kind === 'value'; again += 1) found = text(loop, scope);
+    expect(found).toEqual(
+      fault('the expressions of the agent together do more work than is allowed (100 ms): shorten the lists'),
+    );
+  });
+
+  test('keys that name members of objects are plain keys', () => {
+    const scope = scopeOf({ m: JSON.parse('{"constructor": "c", "__proto__": "p", "toString": "t"}') });
+    expect(text('${{ param.m.constructor + param.m["__proto__"] + param.m.toString }}', scope)).toEqual(value('cpt'));
+    for (const name of ['constructor', 'prototype', 'toString', 'hasOwnProperty']) {
+      for (const owner of ['attr', 'tag', 'param', 'agent', '{"a": 1}', '"a"', '[1]']) {
+        expect(text(`\${{ string(${owner}.${name}) }}`).kind).toBe('fault');
+      }
+    }
+    expect({}).not.toHaveProperty('polluted');
+  });
+
+  test('a value of the wrong type is an error', () => {
+    const scope = scopeOf({ a: [], s: 'x', n: 1, b: true, m: {} });
+    for (const wrong of [
+      'param.a + 1',
+      'param.s * 2',
+      'param.n && true',
+      '!param.s',
+      'param.m < 1',
+      'param.s.map(x, x)',
+      'param.n.size()',
+      'param.b ? param.s.a : 1',
+      'sort([1, "a"])',
+      'param.s ? 1 : 2',
+    ])
+      expect(text(`\${{ ${wrong} }}`, scope).kind, wrong).toBe('fault');
+  });
+});

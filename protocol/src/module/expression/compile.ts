@@ -1,0 +1,185 @@
+import type { ASTNode } from '@marcbachmann/cel-js';
+import { quoted, suggestion } from '../nearest.ts';
+import { type CelError, environment, replacedCalls, replacedFunctions, variables } from './environment.ts';
+import { expressionFunctions } from './functions/index.ts';
+
+/** A compiled expression, with the names that it refers to. */
+export interface Compiled {
+  readonly evaluate: (context: object) => unknown;
+  readonly variables: ReadonlySet<string>;
+  /** Names of parameters, as far as the expression has them as constants. */
+  readonly parameters: ReadonlySet<string>;
+  readonly usesSecrets: boolean;
+  /** Type in CEL, such as `list<string>`; `dyn` if it depends on values. */
+  readonly type: string;
+}
+
+const cache = new Map<string, Compiled | { readonly message: string }>();
+const maximumCached = 5000;
+
+/**
+ * Compiles CEL, and remembers the result. Revisions of modules have few expressions, and all agents share them.
+ * @returns the expression, or a message for its author
+ */
+export function compile(source: string): Compiled | { readonly message: string } {
+  const known = cache.get(source);
+  if (known !== undefined) return known;
+  const compiled = compiledSource(source);
+  if (cache.size >= maximumCached) cache.clear();
+  cache.set(source, compiled);
+  return compiled;
+}
+
+function compiledSource(source: string): Compiled | { readonly message: string } {
+  if (source === '') return { message: 'the expression is empty; write $${{ for a plain ${{' };
+  try {
+    const evaluate = environment.parse(source);
+    const names = new NamesOf(evaluate.ast);
+    if (names.fault !== undefined) return { message: names.fault };
+    // A check and an evaluation leave different types in the nodes, so each has its own.
+    const copy = environment.parse(source);
+    new NamesOf(copy.ast);
+    const checked = copy.check();
+    if (!checked.valid) return { message: described(checked.error as CelError) };
+    return {
+      evaluate,
+      variables: names.variables,
+      parameters: names.parameters,
+      usesSecrets: names.variables.has('secrets') || names.calls.has('secret'),
+      type: checked.type ?? 'dyn',
+    };
+  } catch (error) {
+    return { message: described(error as CelError) };
+  }
+}
+
+const standardFunctions = [
+  ...['size', 'string', 'int', 'uint', 'double', 'bool', 'bytes', 'dyn', 'type', 'timestamp', 'duration', 'has'],
+  ...['contains', 'startsWith', 'endsWith', 'matches', 'split', 'join', 'trim', 'substring', 'indexOf', 'lastIndexOf'],
+  ...['lowerAscii', 'upperAscii', 'map', 'filter', 'all', 'exists', 'exists_one', 'bind'],
+  ...['hex', 'json', 'at', 'base64', 'getFullYear', 'getMonth', 'getDate', 'getDayOfMonth', 'getDayOfWeek'],
+  ...['getDayOfYear', 'getHours', 'getMinutes', 'getSeconds', 'getMilliseconds'],
+];
+/** Names of all functions and methods. */
+const functionNames: readonly string[] = [
+  ...new Set([...standardFunctions, ...expressionFunctions.map(({ name }) => name)]),
+];
+const typeNames = ['bool', 'bytes', 'double', 'duration', 'int', 'list', 'map', 'null_type', 'string', 'timestamp'];
+const known = new Set<string>([...variables, ...typeNames, 'type', 'uint', 'google', 'cel', 'omit']);
+
+/** Collects the names in an expression, and redirects calls that `environment.ts` replaces. */
+class NamesOf {
+  readonly variables = new Set<string>();
+  readonly parameters = new Set<string>();
+  readonly calls = new Set<string>();
+  fault: string | undefined;
+
+  constructor(root: ASTNode) {
+    this.#visit(root, new Set());
+  }
+
+  #visit(node: ASTNode, bound: ReadonlySet<string>): void {
+    if (node.op === 'value') return;
+    if (node.op === 'id') this.#identifier(node.args, bound);
+    else if (node.op === 'rcall') this.#method(node.args, bound);
+    else if (node.op === 'call') this.#function(node.args, replacedCalls);
+    this.#selection(node, bound);
+    for (const child of childrenOf(node)) this.#visit(child, bound);
+  }
+
+  #selection(node: ASTNode, bound: ReadonlySet<string>): void {
+    if (node.op !== '.' && node.op !== '[]') return;
+    const [owner, key] = node.args;
+    if (owner.op !== 'id' || bound.has(owner.args)) return;
+    const name = typeof key === 'string' ? key : key.op === 'value' ? key.args : undefined;
+    if (typeof name !== 'string') return;
+    if (owner.args === 'param') this.parameters.add(name);
+    if (owner.args === 'agent' && name !== 'name' && name !== 'node_id')
+      this.fault ??= `${quoted(`agent.${name}`)} is not of the form agent.name or agent.node_id`;
+  }
+
+  #identifier(name: string, bound: ReadonlySet<string>): void {
+    if (bound.has(name)) return;
+    if ((variables as readonly string[]).includes(name)) this.variables.add(name);
+    else if (!known.has(name))
+      this.fault ??= `unknown name ${quoted(name)}${suggestion(name, [...variables])}; write $\${{ for a plain \${{`;
+  }
+
+  #function(args: [string, ...unknown[]], replaced: Readonly<Record<string, string>>): void {
+    const [name] = args;
+    this.calls.add(name);
+    if (!functionNames.includes(name)) {
+      this.fault ??= `unknown function ${quoted(name)}${suggestion(name, functionNames)}`;
+      return;
+    }
+    // The library's nodes are read-only only in its types.
+    if (Object.hasOwn(replaced, name)) args[0] = replaced[name] as string;
+  }
+
+  #method(args: [string, ASTNode, ASTNode[]], bound: ReadonlySet<string>): void {
+    const [name, owner, given] = args;
+    this.#function(args, replacedFunctions);
+    const [first, ...rest] = given;
+    const isMacro = macros.has(name) && first?.op === 'id';
+    const inner = isMacro ? new Set([...bound, first.args]) : bound;
+    this.#visit(owner, bound);
+    for (const node of isMacro ? rest : given) this.#visit(node, inner);
+  }
+}
+
+/** Macros whose first argument names a variable. */
+const macros = new Set(['map', 'filter', 'all', 'exists', 'exists_one', 'bind']);
+
+/** Returns the operands of a node, without those of methods, whose variables differ. */
+function childrenOf(node: ASTNode): readonly ASTNode[] {
+  if (node.op === 'rcall') return [];
+  if (node.op === 'call') return node.args[1];
+  if (node.op === 'map') return node.args.flat();
+  if (node.op === '.') return [node.args[0]];
+  return (Array.isArray(node.args) ? node.args : [node.args]).filter((item) => typeof item === 'object') as ASTNode[];
+}
+
+/** Describes an error of the library in the words of messages. */
+export function described(error: CelError): string {
+  const summary = (error.summary ?? error.message.split('\n', 1)[0] ?? '').replace(
+    /\b(matches|join|duration)_\b/g,
+    '$1',
+  );
+  if (/\bSecrets?\b/.test(summary))
+    return 'a secret cannot be the argument of a function or an operator: insert it into text as ${{ secrets.NAME }}';
+  const limit = /^Exceeded (\w+) \((\d+)\)/.exec(summary);
+  if (limit !== null) return `the expression is too large or too deep for CEL (${limit[1]} is ${limit[2]}): split it`;
+  const overload = /^found no matching overload for '(.+)'$/.exec(summary);
+  if (overload !== null) return `no function takes these types: ${overload[1]}${formOf(overload[1] ?? '')}`;
+  const operator = /^no such overload: (.+)$/.exec(summary);
+  if (operator !== null)
+    return `no operator takes these types: ${operator[1]}; convert one of them, such as with string(…) or int(…)`;
+  if (/^(Unexpected|Expected)/.test(summary)) return unexpected(error);
+  return `the expression is not valid CEL: ${summary.slice(0, 300)}`;
+}
+
+function unexpected({ node, range }: CelError): string {
+  const rest = (node?.input ?? '').slice(range?.start ?? 0).trim();
+  return rest === ''
+    ? 'the expression is not valid CEL: it ends too early'
+    : `the expression is not valid CEL at ${quoted(rest.slice(0, 40))}: ${adviceFor(rest)}`;
+}
+
+/** Spellings of other languages, and those of CEL. */
+const spellings: readonly (readonly [RegExp, string])[] = [
+  [/^=/, 'write == to compare'],
+  [/^and\b/, 'write && for and'],
+  [/^or\b/, 'write || for or'],
+  [/^is\b/, 'write == for is, and has(x.key) to ask whether a key exists'],
+  [/^if\b/, 'write condition ? value : other'],
+];
+
+const adviceFor = (rest: string): string =>
+  spellings.find(([pattern]) => pattern.test(rest))?.[1] ?? 'write an operator, or remove it';
+
+/** Completes a message with the form of a function, which begins with its name or with a type and its name. */
+function formOf(call: string): string {
+  const name = /([A-Za-z_]\w*)\(/.exec(call)?.[1];
+  const found = expressionFunctions.find((each) => each.name === name);
+  return found === undefined ? '' : `; write ${found.form}`;
+}

@@ -1,0 +1,142 @@
+import { type ASTNode, Environment } from '@marcbachmann/cel-js';
+import { expressionFunctions } from './functions/index.ts';
+import { Meter, stepsOf } from './meter.ts';
+import { ExpressionError, Omit, omitted, Secret, SecretNames, secretOf } from './values.ts';
+
+/** The variables of expressions, in the order in which messages list them. */
+export const variables = ['agent', 'attr', 'tag', 'param', 'each', 'index', 'secrets'] as const;
+
+/** Limits of the parser. Depth and nodes bound the time and the stack of parsing and of type checks. */
+const limits = { maxAstNodes: 2000, maxDepth: 48, maxListElements: 500, maxMapEntries: 500, maxCallArguments: 16 };
+
+/** Members of the library's evaluator that its types do not declare. `environment.test.ts` checks that they work. */
+interface Evaluator {
+  run(node: ASTNode, context: unknown): unknown;
+}
+interface TypeChecker {
+  check(node: ASTNode, context: unknown): unknown;
+  getType(name: string): unknown;
+}
+
+/** The error of the library: `summary` is its message without the source. */
+export interface CelError extends Error {
+  readonly summary?: string;
+  readonly code?: string;
+  readonly node?: ASTNode;
+  readonly range?: { readonly start: number };
+}
+
+let meter = new Meter();
+
+/** Evaluates with a meter. Evaluations do not nest. */
+export function metered<T>(counting: Meter, evaluate: () => T): T {
+  meter = counting;
+  meter.begin();
+  const value = evaluate();
+  // Operators such as `||` ignore errors of one side, and so may have ignored this one.
+  if (meter.fault !== undefined) throw new ExpressionError(meter.fault);
+  return value;
+}
+
+const missingCodes = new Set(['no_such_key', 'index_out_of_bounds']);
+
+/** Expands `default(value, other)`, which evaluates `other` only if the value is missing. */
+const withDefault = ({ args }: { args: readonly ASTNode[] }) => ({
+  async: false,
+  typeCheck: (checker: TypeChecker, _: unknown, context: unknown) => {
+    for (const node of args) checker.check(node, context);
+    return checker.getType('dyn');
+  },
+  evaluate: (evaluator: Evaluator, _: unknown, context: unknown): unknown => {
+    const [value, other] = args as [ASTNode, ASTNode | undefined];
+    const instead = (): unknown => (other === undefined ? omitted : evaluator.run(other, context));
+    try {
+      const found = evaluator.run(value, context);
+      if (found instanceof Secret && other !== undefined) {
+        const fallback = instead();
+        if (typeof fallback === 'string') return new Secret(Secret.nameOf(found), fallback);
+      }
+      return found ?? instead();
+    } catch (error) {
+      if (!missingCodes.has((error as CelError).code ?? '')) throw error;
+      return instead();
+    }
+  },
+});
+
+/** Functions of the library that can take much more than linear time, which are called by another name. */
+export const replacedFunctions: Readonly<Record<string, string>> = { matches: 'matches_', join: 'join_' };
+export const replacedCalls: Readonly<Record<string, string>> = { duration: 'duration_' };
+
+function environmentOf(): Environment {
+  const environment = new Environment({ limits, homogeneousAggregateLiterals: false });
+  environment.registerType('Secret', Secret).registerType('Secrets', SecretNames).registerType('Omitted', Omit);
+  for (const name of variables) environment.registerVariable(name, 'dyn');
+  // A variable, because the type of a constant would be that of its value.
+  environment.registerVariable('omit', 'dyn');
+  environment.registerFunction('default(ast, ast): dyn', withDefault);
+  environment.registerFunction('omit(ast): dyn', withDefault);
+  environment.registerFunction('secret(string): Secret', secretOf, { async: false });
+  for (const { signatures, call } of expressionFunctions) {
+    if (call === undefined) continue;
+    const handler = (...values: unknown[]): unknown => call(meter, ...(values as never[]));
+    for (const signature of signatures) environment.registerFunction(signature, handler, { async: false });
+  }
+  const plain = new Environment().registerVariable('text', 'string');
+  const duration = plain.parse('duration(text)');
+  environment.registerFunction(
+    'duration_(string): google.protobuf.Duration',
+    (text: string): unknown => {
+      // The library's pattern for durations takes cubic time.
+      if (text.length > 40) throw new ExpressionError('a duration has at most 40 characters');
+      return duration({ text });
+    },
+    { async: false },
+  );
+  countSteps(environment);
+  return environment;
+}
+
+/** Steps of methods that take much longer than others: those of timestamps may load a time zone. */
+const stepsOfMethod = (name: unknown): number => (typeof name === 'string' && name.startsWith('get') ? 1000 : 0);
+
+/** Makes the evaluator count each operation and the size of its value, before another operation uses the value. */
+function countSteps(environment: Environment): void {
+  let evaluator: Evaluator | undefined;
+  environment.registerFunction(
+    'evaluator_(): bool',
+    function (this: Evaluator): boolean {
+      evaluator = this;
+      return true;
+    },
+    { async: false },
+  );
+  environment.evaluate('evaluator_()');
+  if (evaluator === undefined) throw new Error('the CEL library has no evaluator that counts');
+  const run = evaluator.run.bind(evaluator);
+  // Taking one key of a map does not read the rest of it.
+  let owner: ASTNode | undefined;
+  evaluator.run = (node, context) => {
+    const { op } = node;
+    const isOwner = node === owner;
+    meter.spend(op === 'rcall' ? 1 + stepsOfMethod(node.args[0]) : 1);
+    owner = ownerOf(node);
+    const value = run(node, context);
+    if (isOwner) return value;
+    // The list that a macro fills is counted when it is complete.
+    if (typeof value === 'string') meter.spend(stepsOf(value));
+    else if (typeof value === 'object' && op !== '?:' && !op.startsWith('accu')) meter.spend(stepsOf(value));
+    return value;
+  };
+}
+
+/** Returns the operand of which a node takes a key. */
+function ownerOf(node: ASTNode): ASTNode | undefined {
+  if (node.op === '.' || node.op === '[]') return node.args[0];
+  if (node.op !== 'call' || node.args[0] !== 'has') return undefined;
+  let base = node.args[1][0];
+  while (base?.op === '.') base = base.args[0];
+  return base;
+}
+
+export const environment = environmentOf();

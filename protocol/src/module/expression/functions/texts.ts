@@ -1,0 +1,228 @@
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex } from '@noble/hashes/utils.js';
+import { RE2JS } from 're2js';
+import { stringify } from 'yaml';
+import type { Meter } from '../meter.ts';
+import { ExpressionError, fromCel, maximumOutput, textOf } from '../values.ts';
+import type { ExpressionFunction } from './function.ts';
+
+const encoder = new TextEncoder();
+const bytesOf = (value: string | Uint8Array): Uint8Array => (typeof value === 'string' ? encoder.encode(value) : value);
+
+function base64(bytes: Uint8Array): string {
+  let binary = '';
+  for (const byte of bytes) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
+
+const basename = (path: string): string => path.replace(/\/+$/, '').split('/').at(-1) ?? '';
+
+function dirname(path: string): string {
+  const parts = path.split('/');
+  while (parts.length > 1 && parts.at(-1) === '') parts.pop();
+  parts.pop();
+  const parent = parts.join('/');
+  return parent === '' ? (path.startsWith('/') ? '/' : '.') : parent;
+}
+
+function replace(text: string, old: string, by: string, limit = -1n): string {
+  // As in CEL, an empty text is before, between, and after the characters.
+  const pieces = old === '' ? ['', ...text, ''] : text.split(old);
+  const count = limit < 0n ? pieces.length - 1 : Math.min(Number(limit), pieces.length - 1);
+  if (text.length + count * by.length > maximumOutput)
+    throw new ExpressionError('replace yields more than 1 MiB: shorten the text');
+  return [pieces.slice(0, count + 1).join(by), ...pieces.slice(count + 1)].join(old);
+}
+
+const maximumPattern = 500;
+const patterns = new Map<string, RE2JS>();
+
+/** Matches with RE2, which takes linear time for every pattern. */
+function matches(meter: Meter, text: string, pattern: string): boolean {
+  if (pattern.length > maximumPattern)
+    throw new ExpressionError(`a regular expression has at most ${maximumPattern} characters`);
+  // RE2 visits each state of the pattern for each character. A repetition such as a{1000} has that many states.
+  const repeated = [...pattern.matchAll(/\{(\d{1,4}),?(\d{0,4})\}/g)];
+  const states = repeated.reduce((all, [, from, to]) => all * Math.max(1, Number(to || from)), pattern.length + 1);
+  meter.spend(100 + Math.ceil((states * (text.length + 1)) / 4));
+  let compiled = patterns.get(pattern);
+  if (compiled === undefined) {
+    meter.spend(states * 4);
+    try {
+      compiled = RE2JS.compile(pattern);
+    } catch {
+      throw new ExpressionError(`${JSON.stringify(pattern)} is not a regular expression of RE2`);
+    }
+    if (patterns.size >= 1000) patterns.clear();
+    patterns.set(pattern, compiled);
+  }
+  return compiled.matcher(text).find();
+}
+
+/** Formats as the CEL string extension: %s, %d, %f and %e with a precision, %x, %X, %o, %b, %%. */
+function format(text: string, values: readonly unknown[]): string {
+  let index = 0;
+  let length = text.length;
+  return text.replace(/%(?:\.(\d{1,2}))?(.?)/gs, (clause, precision: string | undefined, verb: string) => {
+    if (verb === '%') return '%';
+    if (index >= values.length) throw new ExpressionError(`format has no value for ${clause}`);
+    const piece = formatted(verb, values[index], precision);
+    index += 1;
+    length += piece.length;
+    if (length > maximumOutput) throw new ExpressionError('format yields more than 1 MiB: shorten the values');
+    return piece;
+  });
+}
+
+function formatted(verb: string, value: unknown, precision: string | undefined): string {
+  const bases: Readonly<Record<string, number>> = { d: 10, x: 16, X: 16, o: 8, b: 2 };
+  if (verb === 's') return textOf(value) ?? JSON.stringify(fromCel(value));
+  const base = Object.hasOwn(bases, verb) ? bases[verb] : undefined;
+  if (base !== undefined && typeof value === 'bigint') {
+    const digits = value.toString(base);
+    return verb === 'X' ? digits.toUpperCase() : digits;
+  }
+  if ((verb === 'f' || verb === 'e') && (typeof value === 'number' || typeof value === 'bigint')) {
+    const digits = Number(precision ?? 6);
+    return verb === 'f' ? Number(value).toFixed(digits) : Number(value).toExponential(digits);
+  }
+  throw new ExpressionError(`format cannot write this value with %${verb}`);
+}
+
+const special = /[.*+?^${}()|[\]\\/-]/g;
+
+export const textFunctions: readonly ExpressionFunction[] = [
+  {
+    name: 'basename',
+    form: 'basename(path)',
+    signatures: ['basename(string): string'],
+    about: 'The last part of a path.',
+    examples: [['basename("/etc/nginx/nginx.conf")', '"nginx.conf"']],
+    call: (_, path: string) => basename(path),
+  },
+  {
+    name: 'dirname',
+    form: 'dirname(path)',
+    signatures: ['dirname(string): string'],
+    about: 'The path without its last part.',
+    examples: [['dirname("/etc/nginx/nginx.conf")', '"/etc/nginx"']],
+    call: (_, path: string) => dirname(path),
+  },
+  {
+    name: 'replace',
+    form: 'text.replace(old, new)',
+    signatures: [
+      'replace(string, string, string): string',
+      'string.replace(string, string): string',
+      'string.replace(string, string, int): string',
+    ],
+    about: 'The text with `new` for each `old`; a third argument limits how many are replaced.',
+    examples: [
+      ['"a.b.c".replace(".", "-")', '"a-b-c"'],
+      ['"a.b.c".replace(".", "-", 1)', '"a-b.c"'],
+    ],
+    call: (_, text: string, old: string, by: string, limit?: bigint) => replace(text, old, by, limit),
+  },
+  {
+    name: 'charAt',
+    form: 'text.charAt(index)',
+    signatures: ['string.charAt(int): string'],
+    about: 'The character at an index, which starts at 0.',
+    examples: [['"abc".charAt(1)', '"b"']],
+    call: (_, text: string, index: bigint) => {
+      if (index < 0n || index > BigInt(text.length)) throw new ExpressionError('charAt: the index is outside the text');
+      return text.charAt(Number(index));
+    },
+  },
+  {
+    name: 'reverse',
+    form: 'text.reverse()',
+    signatures: ['string.reverse(): string'],
+    about: 'The characters of a text in reverse.',
+    examples: [['"abc".reverse()', '"cba"']],
+    call: (_, text: string) => [...text].reverse().join(''),
+  },
+  {
+    name: 'format',
+    form: 'text.format(values)',
+    signatures: ['string.format(list): string', 'format(string, list): string'],
+    about:
+      'The text with the values for `%s`, `%d`, `%f` (`%.2f`), `%e`, `%x`, `%X`, `%o`, `%b`; `%%` is a percent sign.',
+    examples: [['"%s:%d".format(["host", 80])', '"host:80"']],
+    call: (_, text: string, values: readonly unknown[]) => format(text, values),
+  },
+  {
+    name: 'matches',
+    form: 'text.matches(pattern)',
+    signatures: ['matches(string, string): bool', 'string.matches_(string): bool'],
+    about: 'Whether a part of the text matches a regular expression of RE2, which has no backreferences or lookaround.',
+    examples: [['"web-12".matches("^web-[0-9]+$")', 'true']],
+    call: matches,
+  },
+  {
+    name: 'regexEscape',
+    form: 'regexEscape(text)',
+    signatures: ['regexEscape(string): string'],
+    about: 'A regular expression that matches exactly this text.',
+    examples: [['regexEscape("a.b")', '"a\\\\.b"']],
+    call: (_, text: string) => text.replace(special, '\\$&'),
+  },
+  {
+    name: 'shellQuote',
+    form: 'shellQuote(text)',
+    signatures: ['shellQuote(dyn): string'],
+    about: 'The text as one word of a POSIX shell. A list becomes several words.',
+    examples: [
+      ['shellQuote("it\'s")', "\"'it'\\\\''s'\""],
+      ['["a b", "c"] | shellQuote', "\"'a b' 'c'\""],
+    ],
+    call: (_, value: unknown) =>
+      (Array.isArray(value) ? value : [value])
+        .map((item) => {
+          const text = textOf(item);
+          if (text === undefined) throw new ExpressionError('shellQuote takes a text or a list of texts');
+          return `'${text.replaceAll("'", "'\\''")}'`;
+        })
+        .join(' '),
+  },
+  {
+    name: 'base64',
+    form: 'base64(text)',
+    signatures: ['base64(string): string', 'base64(bytes): string'],
+    about: 'The UTF-8 bytes of a text, or bytes, in Base64.',
+    examples: [['base64("muster")', '"bXVzdGVy"']],
+    call: (_, value: string | Uint8Array) => base64(bytesOf(value)),
+  },
+  {
+    name: 'sha256',
+    form: 'sha256(text)',
+    signatures: ['sha256(string): string', 'sha256(bytes): string'],
+    about: 'The SHA-256 of the UTF-8 bytes of a text, or of bytes, in hexadecimal.',
+    examples: [['sha256("").substring(0, 8)', '"e3b0c442"']],
+    call: (meter, value: string | Uint8Array) => {
+      const bytes = bytesOf(value);
+      meter.spend(100 + (bytes.length >> 2));
+      return bytesToHex(sha256(bytes));
+    },
+  },
+  {
+    name: 'json',
+    form: 'json(value, indent)',
+    signatures: ['json(dyn): string', 'json(dyn, int): string'],
+    about: 'The value as JSON. `indent` is the number of spaces of each level; without it, the JSON is one line.',
+    examples: [['json({"a": [1, true]})', '"{\\"a\\":[1,true]}"']],
+    call: (_, value: unknown, indent = 0n) => JSON.stringify(fromCel(value), undefined, Math.min(8, Number(indent))),
+  },
+  {
+    name: 'yaml',
+    form: 'yaml(value)',
+    signatures: ['yaml(dyn): string'],
+    about: 'The value as YAML, with a line break at the end.',
+    examples: [['yaml({"a": ["b"]})', '"a:\\n  - b\\n"']],
+    call: (meter, value: unknown) => {
+      const json = fromCel(value);
+      meter.spend(JSON.stringify(json).length);
+      return stringify(json);
+    },
+  },
+];

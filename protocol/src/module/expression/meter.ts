@@ -1,0 +1,66 @@
+import { ExpressionError } from './values.ts';
+
+/**
+ * Work that an expression may do, in steps. A step is one operation, or 64 characters or 8 elements that are read; it
+ * takes less than 100 ns, so an expression takes at most 5 ms and all expressions of an agent 100 ms.
+ */
+export const maximumSteps = 50_000;
+export const maximumStepsOfAgent = 1_000_000;
+
+/** Counts the work of the expressions of one agent. Time is not measured, because it depends on the machine's load. */
+export class Meter {
+  #ofAgent = maximumStepsOfAgent;
+  #left = maximumSteps;
+  #isLimitOfAgent = false;
+
+  /** Begins an expression. */
+  begin(): void {
+    this.#isLimitOfAgent = this.#ofAgent < maximumSteps;
+    this.#left = Math.min(maximumSteps, this.#ofAgent);
+  }
+
+  /**
+   * Counts steps before they are done.
+   * @throws ExpressionError if the expression has none left, also after an operator such as `||` ignored this error
+   */
+  spend(steps: number): void {
+    this.#ofAgent -= Math.min(steps, Math.max(this.#left, 0));
+    this.#left -= steps;
+    if (this.#left < 0) throw new ExpressionError(this.fault ?? '');
+  }
+
+  /** The reason if too much work was done. */
+  get fault(): string | undefined {
+    if (this.#left >= 0) return undefined;
+    return this.#isLimitOfAgent
+      ? 'the expressions of the agent together do more work than is allowed (100 ms): shorten the lists'
+      : 'the expression does more work than is allowed (5 ms): shorten its lists and texts';
+  }
+}
+
+const sizes = new WeakMap<object, number>();
+
+/** Returns the steps that reading a value counts, with everything in it. */
+export function stepsOf(value: unknown): number {
+  if (typeof value === 'string') return value.length >> 6;
+  if (typeof value !== 'object' || value === null) return 0;
+  if (value instanceof Uint8Array) return value.length >> 6;
+  return elementsOf(value) >> 3;
+}
+
+function elementsOf(value: object): number {
+  const known = sizes.get(value);
+  if (known !== undefined) return known;
+  let elements = 0;
+  const add = (item: unknown): void => {
+    elements += 1;
+    if (typeof item === 'string') elements += item.length >> 3;
+    else if (typeof item === 'object' && item !== null) elements += elementsOf(item);
+  };
+  if (Array.isArray(value)) value.forEach(add);
+  else if (value instanceof Map) value.forEach(add);
+  else if (value.constructor === Object) Object.values(value).forEach(add);
+  // An empty list may be one that a macro is about to fill.
+  if (elements > 0) sizes.set(value, elements);
+  return elements;
+}
