@@ -21,9 +21,19 @@ async function tokenHashOf({ signIn }: Domain, key: Key): Promise<string> {
 }
 
 /** Signs in, and exchanges the token for a console session. @returns the hash of its cookie and page key */
-async function consoleHashOf(domain: Domain, key: Key): Promise<string> {
+async function unusedHashOf(domain: Domain, key: Key): Promise<string> {
   const { cookie, page_key } = await domain.signIn.openConsole(await tokenHashOf(domain, key));
   return hashOfToken(consoleToken(cookie, page_key));
+}
+
+/** Opens a console session and uses it, as the console does at once. @returns the hash of its cookie and page key */
+async function consoleHashOf(domain: Domain, key: Key): Promise<string> {
+  const hash = await unusedHashOf(domain, key);
+  const writes = vi.spyOn(domain.db, 'write');
+  await live(domain, hash);
+  await Promise.all(writes.mock.results.map(({ value }) => value));
+  writes.mockRestore();
+  return hash;
 }
 
 const live = async (domain: Domain, hash: string) => (await domain.signIn.find(hash)) as Session;
@@ -68,9 +78,9 @@ describeDatabases('console sessions', (fixture) => {
     for (let used = 0; used < 3; used++) {
       domain.clock.advance(11 * hour);
       expect(await live(domain, hash)).not.toBeNull();
+      await Promise.all(writes.mock.results.map(({ value }) => value));
     }
     // Another process, such as after a restart, knows when the session was used.
-    await Promise.all(writes.mock.results.map(({ value }) => value));
     const restarted = createSignIn(domain.context, domain.refusals, domain.signInRules, domain.clock);
     domain.clock.advance(11 * hour);
     expect(await restarted.find(hash)).not.toBeNull();
@@ -78,6 +88,16 @@ describeDatabases('console sessions', (fixture) => {
     expect(await restarted.find(hash)).toBeNull();
     expect(await domain.signIn.find(hash)).toBeNull();
     restarted.close();
+  });
+
+  test('ends a minute after the exchange if its response was lost', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const [lost, used] = [await unusedHashOf(domain, key), await consoleHashOf(domain, key)];
+    domain.clock.advance(60_000);
+    expect(await domain.signIn.find(lost)).toBeNull();
+    const listed = await domain.signIn.list(await live(domain, used));
+    expect(listed.map(({ current }) => current)).toEqual([true]);
   });
 
   test('ends at its maximum age, even if it is used', async () => {
@@ -154,7 +174,7 @@ describeDatabases('console sessions', (fixture) => {
     const hash = await consoleHashOf(domain, key);
     const listed = await domain.signIn.list(await live(domain, hash));
     expect(listed).toMatchObject([
-      { kind: 'console', current: true, user_agent: 'Firefox/145.0', address: '192.0.2.7', last_used_at: null },
+      { kind: 'console', current: true, user_agent: 'Firefox/145.0', address: '192.0.2.7', last_used_at: domain.now() },
       { kind: 'token', current: false, signed_in_at: domain.now() - 1 },
     ]);
     expect(JSON.stringify(listed)).not.toContain(token);

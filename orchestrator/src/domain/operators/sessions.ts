@@ -104,6 +104,11 @@ export interface NewSession {
 
 /** Seconds after the signature during which a session can be renewed. */
 const renewableSecs = 12 * 3600;
+/**
+ * Seconds after which a console session ends if it was never used. If the response to the exchange is lost, no one has
+ * its cookie.
+ */
+const firstUseSecs = 60;
 /** Minimum time between two writes of when a session was last used, in seconds. */
 const useSecs = 300;
 /** Maximum length of a stored user agent, in characters. */
@@ -167,7 +172,9 @@ export class Sessions {
       session.kind === 'token' ? useSecs : Math.min(useSecs, Math.floor(this.#rules.consoleIdleSecs / 10));
     const last = session.last_used_at ?? session.created_at;
     const isAhead = Math.max(last, session.signed_in_at) > now;
-    if (!isAhead && now - last < interval) return session;
+    const isFirst = session.kind === 'console' && session.last_used_at === null;
+    if (!isAhead && !isFirst && now - last < interval) return session;
+    const before = session.last_used_at;
     session.last_used_at = now;
     if (isAhead) {
       // The clock was set back. Times in the future would extend the session.
@@ -181,7 +188,11 @@ export class Sessions {
         name: 'auth/use session',
         statements: [statement(useSession, { token_hash, signed_in_at, last_used_at: now, expires_at })],
       })
-      .catch((error: unknown) => this.#context.log.warn({ err: error }, 'failed to record use of a sign-in session'));
+      .catch((error: unknown) => {
+        // The next use tries again.
+        session.last_used_at = before;
+        this.#context.log.warn({ err: error }, 'failed to record use of a sign-in session');
+      });
     return session;
   }
 
@@ -289,7 +300,7 @@ export class Sessions {
     const token_hash = hashOfToken(consoleToken(cookie, page_key));
     const now = this.#now();
     const life = session.signed_in_at + this.#rules.consoleLifeSecs;
-    const expires_at = Math.min(now + this.#rules.consoleIdleSecs, life);
+    const expires_at = Math.min(now + Math.min(firstUseSecs, this.#rules.consoleIdleSecs), life);
     await this.#insert(successorOf(session), { token_hash, kind: 'console', session_id: id, expires_at }, [
       replacing(session),
       audited(this.#context, {
