@@ -96,7 +96,7 @@ Formats such as TOML and INI have no function: write them as text with \`join\`.
 | work of the expressions of an agent | ${number(maximumStepsOfAgent)} steps: about 100 ms |
 | regular expression | 500 characters; RE2, which takes linear time |
 
-A step is one operation, or 64 characters or 8 elements that are read. Steps are counted instead of time, so that a module
+A step is one operation, or 64 characters or 2 elements that are read. Steps are counted instead of time, so that a module
 resolves on a busy orchestrator as on an idle one. Past a limit the module does not resolve for the agent, with the place of the
 expression.
 `;

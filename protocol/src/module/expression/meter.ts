@@ -1,8 +1,8 @@
 import { ExpressionError } from './values.ts';
 
 /**
- * Work that an expression may do, in steps. A step is one operation, or 64 characters or 8 elements that are read; it
- * takes less than 100 ns, so an expression takes at most 5 ms and all expressions of an agent 100 ms.
+ * Work that an expression may do, in steps. A step is one operation, or 64 characters or 2 elements that are read; it
+ * takes about 100 ns, so an expression takes about 5 ms at most, and all expressions of an agent 100 ms.
  */
 export const maximumSteps = 50_000;
 export const maximumStepsOfAgent = 1_000_000;
@@ -45,7 +45,7 @@ export function stepsOf(value: unknown): number {
   if (typeof value === 'string') return value.length >> 6;
   if (typeof value !== 'object' || value === null) return 0;
   if (value instanceof Uint8Array) return value.length >> 6;
-  return elementsOf(value) >> 3;
+  return elementsOf(value) >> 1;
 }
 
 function elementsOf(value: object): number {
@@ -54,7 +54,7 @@ function elementsOf(value: object): number {
   let elements = 0;
   const add = (item: unknown): void => {
     elements += 1;
-    if (typeof item === 'string') elements += item.length >> 3;
+    if (typeof item === 'string') elements += item.length >> 5;
     else if (typeof item === 'object' && item !== null) elements += elementsOf(item);
   };
   if (Array.isArray(value)) value.forEach(add);

@@ -221,7 +221,7 @@ export const textFunctions: readonly ExpressionFunction[] = [
     examples: [['yaml({"a": ["b"]})', '"a:\\n  - b\\n"']],
     call: (meter, value: unknown) => {
       const json = fromCel(value);
-      meter.spend(JSON.stringify(json).length);
+      meter.spend(300 + 4 * JSON.stringify(json).length);
       return stringify(json);
     },
   },
