@@ -173,13 +173,16 @@ async function firstLoad(browser: Browser, orchestrator: OrchestratorProcess): P
   context.setDefaultTimeout(hangMs);
   const page = await context.newPage();
   const sizes = new Map<string, number>();
-  page.on('response', async (response) => {
+  const read: Promise<unknown>[] = [];
+  page.on('response', (response) => {
     const { pathname } = new URL(response.url());
-    if (response.ok() && !pathname.startsWith('/api/')) sizes.set(pathname, gzipSync(await response.body()).length);
+    if (response.ok() && !pathname.startsWith('/api/'))
+      read.push(response.body().then((body) => sizes.set(pathname, gzipSync(body).length)));
   });
   await page.goto(orchestrator.url);
   await page.getByRole('button', { name: 'Open key file' }).waitFor();
-  await sleep(300);
+  await page.waitForLoadState('networkidle');
+  await Promise.all(read);
   await context.close();
   return sizes;
 }

@@ -24,7 +24,14 @@ describe('recipes', () => {
     for (const [name, { description }] of Object.entries(module.parameters))
       expect(description, name).toMatch(/^\S.*[^.]$/);
     for (const clause of module.supports) {
-      const attributes = { version: '12', arch: 'x86_64', cpus: '2', hostname: 'web-1', ...clause };
+      const required = Object.entries(clause).map(([key, { in: values = [] }]) => [key, values[0]]);
+      const attributes = {
+        version: '12',
+        arch: 'x86_64',
+        cpus: '2',
+        hostname: 'web-1',
+        ...Object.fromEntries(required),
+      };
       const agent = { name: 'web-1', node_id: 'a'.repeat(32), attributes, tags: {} };
       const resolution = resolveDesiredSet({ modules: [module], agent });
       expect(resolution, JSON.stringify(clause)).toMatchObject({ ok: true });

@@ -4,6 +4,7 @@ import type { Role, signInSessionSchema } from '@muster/protocol/http';
 import type { z } from 'zod';
 import { liveOperator } from '../../store/queries/operators.ts';
 import {
+  correctSession,
   deleteSession,
   deleteSessionsOf,
   insertSession,
@@ -186,7 +187,11 @@ export class Sessions {
     this.#context.db
       .write({
         name: 'auth/use session',
-        statements: [statement(useSession, { token_hash, signed_in_at, last_used_at: now, expires_at })],
+        statements: [
+          isAhead
+            ? statement(correctSession, { token_hash, signed_in_at, last_used_at: now, expires_at })
+            : statement(useSession, { token_hash, last_used_at: now, expires_at }),
+        ],
       })
       .catch((error: unknown) => {
         // The next use tries again.

@@ -65,9 +65,23 @@ export const otherSessionOf = defineQuery(
       .limit(1),
 );
 
-/** Records that a session is in use. Changes nothing if the session has ended. */
+/**
+ * Records that a session is in use. Changes nothing if the session has ended, or if a later use is recorded, because
+ * writes may be committed in any order.
+ */
 export const useSession = defineQuery(
   'sessions/use',
+  (db, p: Pick<SessionsTable, 'token_hash' | 'last_used_at' | 'expires_at'> & { last_used_at: number }) =>
+    db
+      .updateTable('sessions')
+      .set({ last_used_at: p.last_used_at, expires_at: p.expires_at })
+      .where('token_hash', '=', p.token_hash)
+      .where(({ eb, or }) => or([eb('last_used_at', 'is', null), eb('last_used_at', '<', p.last_used_at)])),
+);
+
+/** Replaces times that were stored while the clock was ahead. Changes nothing if the session has ended. */
+export const correctSession = defineQuery(
+  'sessions/correct',
   (db, p: Pick<SessionsTable, 'token_hash' | 'signed_in_at' | 'last_used_at' | 'expires_at'>) =>
     db
       .updateTable('sessions')
