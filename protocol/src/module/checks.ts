@@ -1,5 +1,5 @@
 import { impossibleVersion } from './conditions/distro-versions.ts';
-import { described, parameterPrefix, together } from './conditions.ts';
+import { described, parameterPrefix, size, together } from './conditions.ts';
 import { type Contender, conflictingPairs } from './conflicts.ts';
 import type { Conditions } from './document.ts';
 import { checkExpressions, type ReportExpression } from './expression/expression-check.ts';
@@ -11,7 +11,7 @@ import { type Candidate, givenKeys, mapping, type Outline, type OutlineResource,
 import { schemaFaults } from './parameters/value-schema.ts';
 import { parameterFaults } from './parameters.ts';
 import type { Path } from './source/tree.ts';
-import { certainVariantFaults } from './variants.ts';
+import { certainVariantFaults, newVariantBudget, tiedVariantFaults, type VariantBudget } from './variants.ts';
 import { verificationKinds } from './verification.ts';
 
 /** Receives a check's findings. `at` selects the key or the value at `path` as a finding's position. */
@@ -26,17 +26,18 @@ export interface Findings {
  * @param value the whole module as written
  */
 export function checkModule(value: unknown, outline: Outline, findings: Findings): void {
+  const budget = newVariantBudget();
   checkChoices(value, findings);
-  checkTemplates(outline, findings);
+  checkTemplates(outline, findings, budget);
   checkReferences(outline, findings);
-  checkParameters(outline, findings);
+  checkParameters(outline, findings, budget);
   checkExpressions(outline, findings.faultInExpression);
   const clauses = outline.supports.map(({ conditions }) => conditions);
   for (const resource of outline.resources) {
     for (const candidate of resource.candidates) checkCandidate(resource, candidate, findings);
     if (resource.universal) continue;
     const variants = resource.variants.map(({ when }) => when);
-    for (const { index, message } of certainVariantFaults(variants, resource.when, clauses)) {
+    for (const { index, message } of certainVariantFaults(variants, resource.when, clauses, budget)) {
       const variant = index === null ? undefined : resource.variants[index];
       if (variant === undefined) findings.fault([...resource.path, 'variants'], message, 'key');
       else findings.fault(variant.path, message);
@@ -84,18 +85,23 @@ function checkChoices(value: unknown, { fault }: Findings): void {
   }
 }
 
-function checkTemplates({ templates, resources }: Outline, { fault, warning }: Findings): void {
+function checkTemplates(
+  { templates, resources, supports }: Outline,
+  { fault, warning }: Findings,
+  budget: VariantBudget,
+): void {
+  const clauses = supports.map(({ conditions }) => conditions);
   const byId = Map.groupBy(templates, ({ id }) => id ?? '');
   byId.delete('');
   const known = new Set(byId.keys());
   for (const [id, same] of byId) {
     const conditions = same.map(({ when }) => when);
-    for (const { index } of certainVariantFaults(conditions, {}, [])) {
+    for (const { index } of tiedVariantFaults(conditions, {}, clauses, budget)) {
       const path = same[index ?? 0]?.path ?? [];
-      fault(
-        [...path, 'id'],
-        `the template id ${quoted(id)} is used twice: rename one of them, or give each a \`when\``,
-      );
+      const remedy = conditions.some((when) => size(when) === 0)
+        ? 'rename one of them, or give each a `when`'
+        : 'change a `when`, so that no agent matches two of them';
+      fault([...path, 'id'], `the template id ${quoted(id)} is used twice: ${remedy}`);
     }
   }
   const used = new Set<string>();
@@ -180,15 +186,13 @@ function checkCycles(
   else warning(first.path, `${message}, if all of them apply to one agent`);
 }
 
-function checkParameters({ parameters }: Outline, { fault, warning }: Findings): void {
+function checkParameters({ parameters, supports }: Outline, { fault, warning }: Findings, budget: VariantBudget): void {
+  const clauses = supports.map(({ conditions }) => conditions);
   for (const { parameter, path } of parameters.values()) {
     const wrong = schemaFaults(parameter.schema, path);
     for (const found of wrong) fault(found.path, found.message);
-    for (const { index, message } of certainVariantFaults(
-      parameter.variants.map(({ when }) => when),
-      {},
-      [],
-    ))
+    const conditions = parameter.variants.map(({ when }) => when);
+    for (const { index, message } of tiedVariantFaults(conditions, {}, clauses, budget))
       fault([...path, 'variants', index ?? 0], message);
     if (wrong.length > 0) continue;
     for (const [index, { value }] of parameter.variants.entries()) {

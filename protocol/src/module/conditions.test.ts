@@ -250,3 +250,40 @@ resources: [{ resource: { file-unix: { path: /f, template: t } } }]`;
     expect(resolution).toMatchObject({ ok: true, verify: [{ type: 'tcp' }] });
   });
 });
+
+describe('the checks of a module', () => {
+  const faultsOf = (rest: string): string[] => {
+    const parsed = parseModule(`name: m\nsupports: [{ distro: [debian, fedora] }]\n${rest}`);
+    return parsed.ok ? [] : parsed.faults.map(({ message }) => message);
+  };
+  const withWhen = (when: string) => faultsOf(`resources: [{ when: ${when}, resource: { file-unix: { path: /a } } }]`);
+
+  test('refuse a condition with only an extension key, which would match every agent', () =>
+    expect(withWhen('{ distro: { x-note: a } }')).toEqual(['needs not, from, or below']));
+
+  test('refuse two conditions on one fact', () =>
+    expect(withWhen('{ distro: debian, attr.distro: fedora }')).toEqual([
+      'is the same fact as distro: keep one of them',
+    ]));
+
+  test('allow templates with the same id if no supported agent matches two of them', () => {
+    const templates = (other: string) => `templates:
+  - { id: t, when: { distro: { not: debian } }, content: a }
+  - { id: t, when: { distro: { not: ${other} } }, content: b }
+resources: [{ resource: { file-unix: { path: /a, template: t } } }]`;
+    expect(faultsOf(templates('fedora'))).toEqual([]);
+    expect(faultsOf(templates('alpine'))).toEqual([
+      'the template id "t" is used twice: change a `when`, so that no agent matches two of them',
+    ]);
+  });
+
+  test.each(['__proto__', 'constructor', 'toString'])('refuse the type %s of a parameter', (type) =>
+    expect(faultsOf(`parameters: { p: { type: ${type}, default: 1 } }`)).toEqual([expect.stringContaining('must be ')]),
+  );
+
+  test('report at most 20 errors in a value', () => {
+    const keys = Array.from({ length: 100 }, (_, index) => `k${index}: 1`).join(', ');
+    const parameter = `{ type: map, additionalProperties: false, properties: { a: {} }, default: { ${keys} } }`;
+    expect(faultsOf(`parameters: { p: ${parameter} }`)).toHaveLength(20);
+  });
+});

@@ -43,6 +43,24 @@ const hostile: Record<string, string | Uint8Array> = {
   'unknown ids': `name: m\nresources:\n${lines(1200, (index) => `- {id: resource_number_${index}, depends_on: [bogus_resource_${index}], resource: {sysctl: {key: k${index}, value: v}}}\n`)}`,
   'one path, with conditions': `name: m\nsupports:\n${lines(1000, (index) => `- {platform: windows, tag.t${index}: x}\n`)}resources:\n${lines(1100, () => '- {when: {platform: linux}, resource: {file-unix: {path: /a}}}\n')}`,
   'many variants and clauses': `name: m\nsupports:\n${lines(1200, (index) => `- {tag.t${index}: x}\n`)}resources:\n- variants:\n${lines(1100, (index) => `  - {when: {tag.v${index}: a}, resource: {file-unix: {path: /a}}}\n`)}`,
+  'variants that exclude values': `name: m
+supports:
+${lines(60, (index) => `- {platform: linux, tag.c: c${index}}\n`)}resources:
+- variants:
+${lines(316, (index) => `  - {when: {distro: {not: d${index}}}, resource: {file-unix: {path: /a}}}\n`)}${lines(400, (index) => `  - {when: {distro: z${index}, tag.a: a}, resource: {file-unix: {path: /a}}}\n`)}`,
+  'conditions with many values': `name: m
+supports: [{platform: linux}]
+resources:
+- variants:
+${lines(38, (variant) => `  - {when: {distro: {not: [${lines(240, (value) => `d${variant}x${value},`)}]}}, resource: {file-unix: {path: /a}}}\n`)}`,
+  'long values for a long enum': `name: m
+supports: [{platform: linux}]
+parameters:
+  p:
+    type: list
+    items: { enum: [${lines(4500, (value) => `v${value},`)}] }
+    default: [${lines(4500, (value) => `v${value},`)}]
+`,
   'a long cycle': `name: m\nresources:\n${lines(1000, (index) => `- {id: r${index}, depends_on: [r${(index + 1) % 1000}], resource: {sysctl: {key: k${index}, value: v}}}\n`)}`,
   'openings of expressions': `name: m\ntemplates: [{id: a, content: '${filled('${{ ')}'}]`,
   'wrong expressions': `name: m\ntemplates: [{id: a, content: '${filled('${{ a }} ')}'}]`,
@@ -64,7 +82,12 @@ function timed(source: string | Uint8Array): { parsed: ParsedModule; took: numbe
 }
 
 // The checks stop at their limit and accept these modules. Their conflicts are reported when they are resolved.
-const passed = ['many variants and clauses', 'one path, with conditions'];
+const passed = [
+  'many variants and clauses',
+  'one path, with conditions',
+  'variants that exclude values',
+  'long values for a long enum',
+];
 
 // The honest module is the reference, because machines differ in speed.
 describe('hostile input', () => {

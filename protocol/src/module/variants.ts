@@ -33,8 +33,29 @@ export interface VariantFault {
   readonly message: string;
 }
 
-// Beyond this limit, errors in variants are reported when the module is resolved.
-const maximumSteps = 50_000;
+/**
+ * Remaining work for the checks of a module's variants, in comparisons of two conditions with few values. If none
+ * remains, errors in variants are reported when the module is resolved.
+ */
+export interface VariantBudget {
+  steps: number;
+}
+
+/** About 100 ms. */
+export const newVariantBudget = (): VariantBudget => ({ steps: 200_000 });
+
+/** @returns whether work remains */
+function spend(budget: VariantBudget, steps: number): boolean {
+  budget.steps -= steps;
+  return budget.steps >= 0;
+}
+
+/** Number of values in conditions, which determines the cost of a comparison. */
+const weight = (conditions: Conditions): number =>
+  Object.values(conditions).reduce((sum, set) => sum + (set.in?.length ?? 0) + (set.notIn?.length ?? 0), 1);
+
+/** Cost of a comparison, because each value of one set is sought in the other. */
+const costOf = (one: Conditions, other: Conditions): number => 1 + (weight(one) * weight(other)) / 100;
 
 /**
  * Finds errors in variants that do not depend on the agent: two variants that always tie, and clauses without a variant
@@ -48,12 +69,15 @@ export function certainVariantFaults(
   variants: readonly Conditions[],
   when: Conditions,
   clauses: readonly Conditions[],
+  budget: VariantBudget,
 ): VariantFault[] {
-  const faults = twinFaults(variants, when, clauses);
-  if (faults.length > 0 || variants.length * clauses.length > maximumSteps) return faults;
+  const faults = tiedVariantFaults(variants, when, clauses, budget);
+  if (faults.length > 0) return faults;
   for (const [clause, conditions] of clauses.entries()) {
     const base = together(conditions, when);
     if (base === undefined) continue;
+    const cost = variants.reduce((sum, variant) => sum + costOf(base, variant), 0);
+    if (!spend(budget, cost)) return faults;
     const fault = certainFor(variants, base, clause);
     if (fault !== undefined) faults.push(fault);
   }
@@ -61,40 +85,55 @@ export function certainVariantFaults(
 }
 
 /** Finds variants with the same keys that match the same agents, for which no variant with more keys is chosen. */
-function twinFaults(variants: readonly Conditions[], when: Conditions, clauses: readonly Conditions[]): VariantFault[] {
+export function tiedVariantFaults(
+  variants: readonly Conditions[],
+  when: Conditions,
+  clauses: readonly Conditions[],
+  budget: VariantBudget,
+): VariantFault[] {
   const faults: VariantFault[] = [];
   const groups = new Map<string, number[]>();
-  let steps = 0;
+  const bySize = Map.groupBy(variants, size);
+  const rivalsOf = new Map(
+    [...bySize.keys()].map((keys) => [keys, [...bySize].flatMap(([more, same]) => (more > keys ? same : []))]),
+  );
   variants.forEach((conditions, index) => {
     const keys = JSON.stringify(Object.keys(conditions).sort());
     const group = groups.get(keys) ?? [];
-    groups.set(keys, [...group, index]);
+    groups.set(keys, group);
+    const rivals = rivalsOf.get(size(conditions)) ?? [];
     for (const twin of group) {
-      if (++steps > maximumSteps) return;
       const other = variants[twin] as Conditions;
+      if (!spend(budget, costOf(other, conditions))) return;
       const both = together(other, conditions);
       if (both === undefined) continue;
       const isEqual = implies(other, conditions) && implies(conditions, other);
-      if (!isEqual && !isTied(both, variants, [when], clauses)) continue;
+      if (!isEqual && !isTied(both, rivals, when, clauses, budget)) continue;
       const matched = described(isEqual ? conditions : both);
       faults.push({ index, message: `ties with variant ${twin + 1}: both match ${matched}` });
-      return;
+      break;
     }
+    group.push(index);
   });
   return faults;
 }
 
-/** Reports whether some of these agents are possible, and match no variant with more keys. */
+/**
+ * Reports whether some of these agents are possible, and match no rival. Returns false if the budget ends before.
+ * @param rivals variants with more keys
+ */
 function isTied(
   both: Conditions,
-  variants: readonly Conditions[],
-  limits: readonly Conditions[],
+  rivals: readonly Conditions[],
+  when: Conditions,
   clauses: readonly Conditions[],
+  budget: VariantBudget,
 ): boolean {
-  if (variants.length * clauses.length > maximumSteps) return false;
   return (clauses.length === 0 ? [{}] : clauses).some((clause) => {
-    const agents = together(clause, ...limits, both);
-    return agents !== undefined && !variants.some((rival) => size(rival) > size(both) && together(agents, rival));
+    if (!spend(budget, costOf(clause, both))) return false;
+    const agents = together(clause, when, both);
+    if (agents === undefined) return false;
+    return !rivals.some((rival) => !spend(budget, costOf(agents, rival)) || together(agents, rival) !== undefined);
   });
 }
 

@@ -61,7 +61,8 @@ function condition({ value, form }: Value) {
   return z
     .unknown()
     .superRefine((given, context) => {
-      if (isMapping(given) && Object.values(given as object).every((entry) => entry === null))
+      const isEmpty = ([key, entry]: [string, unknown]) => entry === null || isExtensionKey(key);
+      if (isMapping(given) && Object.entries(given as object).every(isEmpty))
         context.addIssue({ code: 'custom', message: 'needs not, from, or below' });
       else forward(isMapping(given) ? range : several(given), given, context);
     })
@@ -131,6 +132,9 @@ function conditionsSchema(ofParameters: boolean) {
       .superRefine((value, context) => {
         for (const [key, given] of Object.entries(value)) {
           if (Object.hasOwn(facts, key)) continue;
+          const fact = canonicalKey(key);
+          if (fact !== key && Object.hasOwn(value, fact))
+            context.addIssue({ code: 'custom', path: [key], message: `is the same fact as ${fact}: keep one of them` });
           const schema = keyForms.some((form) => form.test(key))
             ? anyCondition
             : ofParameters && parameterKey.test(key)

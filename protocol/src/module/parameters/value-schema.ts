@@ -131,11 +131,11 @@ function check(schema: ValueSchema, value: Json, path: Path, faults: ValueFault[
     if (faults.length < maximumFaults) faults.push({ path, message });
   };
   const allowed = [schema.type ?? []].flat() as Type[];
-  if (allowed.length > 0 && !allowed.some((type) => fitsType[type]?.(value) ?? true)) {
+  if (allowed.length > 0 && !allowed.some((type) => !Object.hasOwn(fitsType, type) || fitsType[type](value))) {
     fault(`must be ${allowed.map((type) => typeText[type]).join(' or ')}, to match its type`);
     return;
   }
-  if (Array.isArray(schema.enum) && !schema.enum.some((one) => isEqual(one, value)))
+  if (Array.isArray(schema.enum) && !canonicalSet(schema.enum).has(canonical(value)))
     fault(`must be one of ${shown(schema.enum)}`);
   if (schema.const !== undefined && schema.const !== null && !isEqual(schema.const, value))
     fault(`must be ${JSON.stringify(schema.const)}`);
@@ -212,6 +212,7 @@ function checkMapping(
     if (isMapping(inner)) check(inner, value[key] as Json, [...path, key], faults);
     else if (inner === false)
       faults.push({ path: [...path, key], message: unknownKey('key', key, Object.keys(properties)) });
+    if (faults.length >= maximumFaults) return;
   }
 }
 
@@ -222,6 +223,15 @@ const shown = (values: readonly Json[]): string =>
     .join(', ') + (values.length > 20 ? ', …' : '');
 
 const isEqual = (one: Json, other: Json): boolean => canonical(one) === canonical(other);
+
+const canonicalSets = new WeakMap<readonly Json[], ReadonlySet<string>>();
+
+/** Returns the canonical texts of an `enum`, which is compared with each element of a list. */
+function canonicalSet(values: readonly Json[]): ReadonlySet<string> {
+  const known = canonicalSets.get(values) ?? new Set(values.map(canonical));
+  canonicalSets.set(values, known);
+  return known;
+}
 
 /** Returns a text that is the same for equal values. The order of keys does not matter. */
 const canonical = (value: Json): string =>
