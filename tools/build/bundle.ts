@@ -134,6 +134,17 @@ const startsNothing: Plugin = {
   },
 };
 
+/** Escapes `µ` in a pattern of cel-js. esbuild escapes it only in strings, and the executable requires plain ASCII. */
+const plainAscii: Plugin = {
+  name: 'plain-ascii',
+  setup(build) {
+    build.onLoad({ filter: /@marcbachmann\/cel-js\/lib\/functions\.js$/ }, ({ path }) => ({
+      contents: readFileSync(path, 'utf8').replaceAll('µ', '\\u00b5'),
+      loader: 'js',
+    }));
+  },
+};
+
 // The executable defines `globalThis.muster`, because it contains all parts. Other installations load files.
 const banner = `const musterThread = globalThis.muster?.thread ?? ((name) => new URL(name + '.cjs', require('node:url').pathToFileURL(__filename)));
 const musterAddon = (name) => require(require('node:path').join(__dirname, '../../../node_modules', {
@@ -186,7 +197,7 @@ const options = {
   },
   // Optional native addons: their packages work without them.
   external: ['bufferutil', 'utf-8-validate', 'pg-native', 'cpu-features', '*.node'],
-  plugins: [englishOnly, schemas, threads, apart, startsNothing],
+  plugins: [englishOnly, schemas, threads, apart, startsNothing, plainAscii],
 } satisfies BuildOptions;
 /** The only format that the single executable can run, and the fastest to start. */
 const commonJs = { format: 'cjs', supported: { 'dynamic-import': false } } as const;
