@@ -1,17 +1,3 @@
-import { foundation } from './0001-foundation.ts';
-import { auditChain } from './0002-audit-chain.ts';
-import { secrets } from './0003-secrets.ts';
-import { windows } from './0004-windows.ts';
-import { notifications } from './0005-notifications.ts';
-import { fanOut } from './0006-fan-out.ts';
-import { terminals } from './0007-terminals.ts';
-import { presence } from './0008-presence.ts';
-import { formerSecrets } from './0009-former-secrets.ts';
-import { eventHistory } from './0010-event-history.ts';
-import { drift } from './0011-drift.ts';
-import { transcripts } from './0012-transcripts.ts';
-import { standing } from './0013-standing.ts';
-import { agentKeys } from './0014-agent-keys.ts';
 import { tokensOfRemoved } from './0015-tokens-of-removed.ts';
 import { appliedState } from './0016-applied-state.ts';
 import { agentUsage } from './0017-agent-usage.ts';
@@ -22,6 +8,20 @@ import { channelHealth } from './0021-channel-health.ts';
 import { consoleSessions } from './0022-console-sessions.ts';
 import { runOutcomes } from './0023-run-outcomes.ts';
 import type { Migration } from './migration.ts';
+import { foundation } from './release-0.1/0001-foundation.ts';
+import { auditChain } from './release-0.1/0002-audit-chain.ts';
+import { secrets } from './release-0.1/0003-secrets.ts';
+import { windows } from './release-0.1/0004-windows.ts';
+import { notifications } from './release-0.1/0005-notifications.ts';
+import { fanOut } from './release-0.1/0006-fan-out.ts';
+import { terminals } from './release-0.1/0007-terminals.ts';
+import { presence } from './release-0.1/0008-presence.ts';
+import { formerSecrets } from './release-0.1/0009-former-secrets.ts';
+import { eventHistory } from './release-0.1/0010-event-history.ts';
+import { drift } from './release-0.1/0011-drift.ts';
+import { transcripts } from './release-0.1/0012-transcripts.ts';
+import { standing } from './release-0.1/0013-standing.ts';
+import { agentKeys } from './release-0.1/0014-agent-keys.ts';
 
 /** Every migration, oldest first. */
 export const migrations: readonly Migration[] = [

@@ -1,5 +1,5 @@
-import { createIndex } from '../create-table.ts';
-import type { Migration } from './migration.ts';
+import { createIndex } from '../../create-table.ts';
+import type { Migration } from '../migration.ts';
 
 /** Adds columns to detect lost agents, new addresses, and clones. */
 export const presence: Migration = {

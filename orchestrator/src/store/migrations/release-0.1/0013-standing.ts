@@ -1,5 +1,5 @@
-import { createIndex } from '../create-table.ts';
-import type { Migration } from './migration.ts';
+import { createIndex } from '../../create-table.ts';
+import type { Migration } from '../migration.ts';
 
 /** Adds accepted drift, and columns and indices for finding agents that need attention without reading the others. */
 export const standing: Migration = {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { createIndex, createTable } from '../create-table.ts';
-import type { Migration } from './migration.ts';
+import { createIndex, createTable } from '../../create-table.ts';
+import type { Migration } from '../migration.ts';
 
 /**
  * Adds terminal sessions and, on PostgreSQL, the parent table of the sample partitions. SQLite has a separate file for

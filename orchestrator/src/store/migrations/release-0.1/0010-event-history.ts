@@ -1,4 +1,4 @@
-import type { Migration } from './migration.ts';
+import type { Migration } from '../migration.ts';
 
 /**
  * Records the sequence number of the last event before this migration. Events up to this number are added to the chain

@@ -1,4 +1,4 @@
-import type { Migration } from './migration.ts';
+import type { Migration } from '../migration.ts';
 
 /** Adds the reason why a terminal session ended, and the hash and size of its transcript. */
 export const transcripts: Migration = {

@@ -1,5 +1,5 @@
-import { createIndex, createTable } from '../create-table.ts';
-import type { Migration } from './migration.ts';
+import { createIndex, createTable } from '../../create-table.ts';
+import type { Migration } from '../migration.ts';
 
 /** Adds the time at which each machine is due for a drift check, and the machines that have drifted. */
 export const drift: Migration = {

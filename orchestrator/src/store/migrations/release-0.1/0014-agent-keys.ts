@@ -1,5 +1,5 @@
-import { createIndex } from '../create-table.ts';
-import type { Migration } from './migration.ts';
+import { createIndex } from '../../create-table.ts';
+import type { Migration } from '../migration.ts';
 
 /** Records the key of every agent, and allows one current key per agent, so that an agent can rotate its key. */
 export const agentKeys: Migration = {

@@ -1,5 +1,5 @@
-import { createIndex, createTable } from '../create-table.ts';
-import type { Migration } from './migration.ts';
+import { createIndex, createTable } from '../../create-table.ts';
+import type { Migration } from '../migration.ts';
 
 /** Adds the audit log chain, and leases for work that only one process may do at a time. */
 export const auditChain: Migration = {

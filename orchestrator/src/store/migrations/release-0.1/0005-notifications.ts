@@ -1,5 +1,5 @@
-import { createIndex, createTable, type TableShape } from '../create-table.ts';
-import type { Migration } from './migration.ts';
+import { createIndex, createTable, type TableShape } from '../../create-table.ts';
+import type { Migration } from '../migration.ts';
 
 const tables: Record<string, TableShape> = {
   channels: {

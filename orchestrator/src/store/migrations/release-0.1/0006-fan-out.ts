@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { createIndex, createTable } from '../create-table.ts';
-import type { Migration, MigrationBuild } from './migration.ts';
+import { createIndex, createTable } from '../../create-table.ts';
+import type { Migration, MigrationBuild } from '../migration.ts';
 
 const addText = ({ db, dialect }: MigrationBuild, table: string, column: string) =>
   db.schema.alterTable(table).addColumn(column, dialect.columns.text);

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { createIndex, createTable } from '../create-table.ts';
-import type { Migration } from './migration.ts';
+import { createIndex, createTable } from '../../create-table.ts';
+import type { Migration } from '../migration.ts';
 
 /** Adds maintenance windows, web login codes, each agent's latest drift, and indices for retention. */
 export const windows: Migration = {

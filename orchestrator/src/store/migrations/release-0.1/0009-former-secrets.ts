@@ -1,5 +1,5 @@
-import { createIndex, createTable } from '../create-table.ts';
-import type { Migration } from './migration.ts';
+import { createIndex, createTable } from '../../create-table.ts';
+import type { Migration } from '../migration.ts';
 
 /** Adds encrypted previous values of secrets. */
 export const formerSecrets: Migration = {
