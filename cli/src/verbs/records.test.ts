@@ -509,6 +509,11 @@ describe('the fleet', () => {
     expect(await muster('drift', 'web-1', '--accept', 'x')).toMatchObject({ exit: 1 });
   });
 
+  test('updates the precedence of an assignment', async () => {
+    await muster('assignments', 'update', 'base', '--precedence', '-5');
+    expect(sent('updateAssignment')?.body).toEqual({ precedence: -5 });
+  });
+
   test('updates only the given fields of an assignment', async () => {
     await muster('assignments', 'update', 'base', '--enforce', '--any-time', '-m', 'a', '-m', 'b', '--description', '');
     expect(sent('updateAssignment')?.body).toEqual({
@@ -517,7 +522,7 @@ describe('the fleet', () => {
       window_only: false,
       description: '',
     });
-    for (const wrong of [[], ['--audit', '--enforce'], ['--window-only', '--any-time']])
+    for (const wrong of [[], ['--audit', '--enforce'], ['--window-only', '--any-time'], ['--precedence', '1.5']])
       expect((await muster('assignments', 'update', 'base', ...wrong)).exit).toBe(2);
   });
 });

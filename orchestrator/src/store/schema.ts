@@ -122,6 +122,8 @@ export interface AssignmentsTable {
   parameters: JsonText<Record<string, Record<string, unknown>>>;
   created_at: number;
   created_by: string;
+  /** Of values for one parameter, the one with the highest precedence is used. */
+  precedence: number;
 }
 
 export interface OperationsTable {

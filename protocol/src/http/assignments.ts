@@ -12,11 +12,18 @@ export const assignmentSchema = z
     mode: z.enum(['enforce', 'audit']),
     window_only: z.boolean(),
     parameters: z.record(z.string(), z.record(z.string(), z.json())),
+    precedence: z.number().int(),
     created_at: unixSeconds,
     created_by: z.string(),
   })
   .meta({ id: 'Assignment' });
 export type Assignment = z.infer<typeof assignmentSchema>;
+const precedence = z
+  .number()
+  .int()
+  .min(-1_000_000)
+  .max(1_000_000)
+  .describe('Of several values for one parameter, the one with the highest precedence is used');
 const assignmentExample: Assignment = {
   name: 'base',
   modules: ['motd'],
@@ -25,6 +32,7 @@ const assignmentExample: Assignment = {
   mode: 'enforce',
   window_only: false,
   parameters: {},
+  precedence: 0,
   created_at: 1795000000,
   created_by: operatorId,
 };
@@ -35,7 +43,7 @@ export const listAssignments = route({
   path: '/assignments',
   tag: 'Assignments',
   summary: 'List assignments',
-  description: 'Sorted by name, which is their order of precedence.',
+  description: 'Sorted by name, which is the order of their modules.',
   access: 'operator',
   query: z.strictObject(pageQuery(1000, 1000)),
   paged: true,
@@ -59,6 +67,7 @@ export const createAssignment = route({
     mode: optional(z.enum(['enforce', 'audit'])),
     window_only: optional(z.boolean()),
     parameters: optional(z.record(z.string(), z.record(z.string(), z.json()))),
+    precedence: optional(precedence),
   }),
   answers: { 201: assignmentSchema },
   errors: ['unknown_module', 'selector_invalid', 'name_taken'],
@@ -98,6 +107,7 @@ export const updateAssignment = route({
     mode: optional(z.enum(['enforce', 'audit'])),
     window_only: optional(z.boolean()),
     parameters: optional(z.record(z.string(), z.record(z.string(), z.json()))),
+    precedence: optional(precedence),
   }),
   answers: { 200: assignmentSchema },
   errors: ['assignment_not_found', 'assignment_changed', 'unknown_module', 'selector_invalid'],

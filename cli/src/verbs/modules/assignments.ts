@@ -52,6 +52,7 @@ export const register: Register = (command, act) => {
     .option('--audit', 'Only check for drift, never apply')
     .option('--window-only', 'Apply only in maintenance windows')
     .option('--parameters <file>', 'JSON file: {"module": {"parameter": value}}')
+    .option('--precedence <number>', 'Parameters replace those of lower precedence; default: 0')
     .option('--description <text>', 'Description')
     .addHelpText('after', '\nExample:\n  $ muster assignments create base -m motd --selector role=web')
     .action(act(create));
@@ -66,6 +67,7 @@ export const register: Register = (command, act) => {
     .option('--window-only', 'Apply only in maintenance windows')
     .option('--any-time', 'Apply at any time; reverts --window-only')
     .option('--parameters <file>', 'All parameters, as a JSON file; - is standard input')
+    .option('--precedence <number>', 'Parameters replace those of lower precedence')
     .option('--description <text>', 'Description; "" removes it')
     .addHelpText(
       'after',
@@ -171,6 +173,7 @@ async function show(context: Context, name: string): Promise<undefined> {
   out.print(`modules     ${modules.map(sanitiseLine).join(', ')}`);
   for (const [module, values] of Object.entries(parameters))
     out.print(`parameters  ${sanitiseLine(`${module}: ${JSON.stringify(values)}`)}`);
+  if (found.precedence !== 0) out.print(`precedence  ${found.precedence}`);
   const matched = matches.map((id) => sanitiseLine(names.get(id) ?? id)).sort();
   out.print(`matches     ${matched.length === 0 ? 'no agent now' : matched.join(', ')}`);
   return undefined;
@@ -182,6 +185,7 @@ interface CreateOptions {
   audit?: boolean;
   windowOnly?: boolean;
   parameters?: string;
+  precedence?: string;
   description?: string;
 }
 
@@ -198,6 +202,7 @@ async function create(context: Context, name: string, options: CreateOptions): P
       ...(options.audit ? { mode: 'audit' as const } : {}),
       ...(options.windowOnly ? { window_only: true } : {}),
       ...(parameters === undefined ? {} : { parameters }),
+      ...precedenceOf(options),
       ...(description === undefined ? {} : { description }),
     },
   }).catch(missingModule(call, modules));
@@ -205,6 +210,13 @@ async function create(context: Context, name: string, options: CreateOptions): P
   out.print(`Created ${out.style.color.bold(sanitiseLine(made.name))}. No machine was changed.`);
   out.note(`To see its effect: muster assignments plan ${sanitiseLine(made.name)}`);
   return undefined;
+}
+
+/** @throws CliError if it is not a whole number */
+function precedenceOf({ precedence }: Pick<CreateOptions, 'precedence'>): { precedence?: number } {
+  if (precedence === undefined) return {};
+  if (!/^-?\d{1,7}$/.test(precedence)) throw usageError('--precedence must be a whole number, such as 10 or -5');
+  return { precedence: Number(precedence) };
 }
 
 interface UpdateOptions extends Partial<CreateOptions> {
@@ -224,6 +236,7 @@ async function update(context: Context, name: string, options: UpdateOptions): P
     ...(audit || enforce ? { mode: audit ? ('audit' as const) : ('enforce' as const) } : {}),
     ...(windowOnly || anyTime ? { window_only: windowOnly === true } : {}),
     ...(parameters === undefined ? {} : { parameters }),
+    ...precedenceOf(options),
     ...(description === undefined ? {} : { description }),
   };
   if (Object.keys(body).length === 0)

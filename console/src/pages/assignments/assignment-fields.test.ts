@@ -4,7 +4,7 @@ import { changesOf, emptyFields, faultsOf, fieldsFrom } from './assignment-field
 
 const base: Assignment = {
   ...{ name: 'base', modules: ['motd', 'web'], selector: 'role=web', description: null, mode: 'enforce' },
-  ...{ window_only: false, parameters: { web: { port: 80 } }, created_at: 1, created_by: 'ab' },
+  ...{ window_only: false, parameters: { web: { port: 80 } }, precedence: 0, created_at: 1, created_by: 'ab' },
 };
 const fields = fieldsFrom(base);
 const parameters = base.parameters as Record<string, Record<string, never>>;

@@ -15,7 +15,7 @@ import { useMatchedAgents } from './use-matched-agents.ts';
 
 /** Shows an assignment's modules, agents, parameters, and latest runs. */
 export function AssignmentOverview({ assignment }: { readonly assignment: AssignmentWithMatches }) {
-  const { modules, selector, description, parameters, matches } = assignment;
+  const { modules, selector, description, parameters, precedence, matches } = assignment;
   const runs = useInfiniteQuery(runsQuery({ assignment: assignment.name }));
   const hasNoRuns = runs.data?.pages[0]?.length === 0;
   return (
@@ -43,6 +43,7 @@ export function AssignmentOverview({ assignment }: { readonly assignment: Assign
                       {selector === '' ? 'empty, matches no agent' : visibleText(selector)}
                     </code>,
                   ],
+                  ...(precedence === 0 ? [] : [['Precedence', String(precedence)] as const]),
                 ]}
               />
             </div>

@@ -32,6 +32,7 @@ const toAssignment = (row: Row): Assignment => ({
   mode: row.mode,
   window_only: row.window_only === 1,
   parameters: fromJson(row.parameters) as Assignment['parameters'],
+  precedence: row.precedence,
   created_at: row.created_at,
   created_by: row.created_by,
 });
@@ -66,6 +67,7 @@ export interface NewAssignment {
   mode?: 'enforce' | 'audit' | undefined;
   window_only?: boolean | undefined;
   parameters?: Assignment['parameters'] | undefined;
+  precedence?: number | undefined;
 }
 
 /** Returns the errors in parameter values that do not match the modules' declarations. */
@@ -136,6 +138,7 @@ export async function createAssignment(context: Context, actor: Actor, requested
         mode: requested.mode ?? 'enforce',
         window_only: requested.window_only ?? false,
         parameters: toJson(requested.parameters ?? {}),
+        precedence: requested.precedence ?? 0,
         created_at: seconds(context.now()),
         created_by: actor.id,
       }),
@@ -170,10 +173,11 @@ export async function updateAssignment(
   const mode = change.mode ?? before.mode;
   const description = change.description === undefined ? before.description : change.description || null;
   const window_only = change.window_only ?? before.window_only;
-  const after: Assignment = { ...before, modules, selector, parameters, mode, description, window_only };
-  const changed = (['modules', 'selector', 'description', 'mode', 'window_only', 'parameters'] as const).filter(
-    (field) => toJson(after[field]) !== toJson(before[field]),
-  );
+  const precedence = change.precedence ?? before.precedence;
+  const after: Assignment = { ...before, modules, selector, parameters, mode, description, window_only, precedence };
+  const changed = (
+    ['modules', 'selector', 'description', 'mode', 'window_only', 'parameters', 'precedence'] as const
+  ).filter((field) => toJson(after[field]) !== toJson(before[field]));
   await requireFitting(context, after);
   if (changed.length === 0) return before;
   await db.write({
@@ -193,6 +197,7 @@ export async function updateAssignment(
           mode,
           window_only,
           parameters: toJson(parameters),
+          precedence,
         },
         { expect: 'changed', else: 'assignment_changed' },
       ),

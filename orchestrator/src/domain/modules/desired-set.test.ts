@@ -12,6 +12,7 @@ const assignment = (more: Partial<Assignment>): Assignment => ({
   mode: 'enforce',
   window_only: false,
   parameters: {},
+  precedence: 0,
   created_at: 0,
   created_by: 'x',
   ...more,
@@ -85,6 +86,21 @@ describe('desiredModules', () => {
     expect(() => desiredModules([set('a', 80), set('b', 81)], web, { modules: [], windowOpen: false })).toThrow(
       'assignments a and b',
     );
+  });
+
+  test('uses the parameter of the assignment with the highest precedence', () => {
+    const set = (name: string, port: number, precedence: number) =>
+      assignment({ name, precedence, parameters: { m: { port } } });
+    const portOf = (...all: Assignment[]) =>
+      desiredModules(all, web, { modules: [], windowOpen: false }).parameters.m?.port;
+    expect(portOf(set('a', 80, 10), set('b', 81, 0), set('c', 82, -5))).toBe(80);
+    expect(portOf(set('a', 80, 0), set('b', 81, 0), set('c', 82, 1))).toBe(82);
+    expect(() => portOf(set('a', 80, 1), set('b', 81, 1), set('c', 82, 0))).toThrow(
+      'assignments a and b set this parameter to different values; give one of them a higher precedence',
+    );
+    // A run that started before an upgrade has assignments without precedence.
+    const { precedence: _, ...former } = set('b', 81, 0);
+    expect(portOf(set('a', 80, 1), former as Assignment)).toBe(80);
   });
 });
 

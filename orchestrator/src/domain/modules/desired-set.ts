@@ -55,10 +55,37 @@ export interface DesiredSetRequest {
   including?: string;
 }
 
+/** The value that an assignment gives to a parameter. */
+interface ParameterLayer {
+  readonly value: Json;
+  /** Name of the assignment. */
+  readonly by: string;
+  readonly precedence: number;
+}
+
+/** Returns the layers with the highest precedence. */
+function highest(layers: readonly ParameterLayer[]): ParameterLayer[] {
+  const most = Math.max(...layers.map(({ precedence }) => precedence));
+  return layers.filter(({ precedence }) => precedence === most);
+}
+
+/** Returns an error for each assignment whose value differs from the first one of the same, highest precedence. */
+function conflictsIn(layers: readonly ParameterLayer[], path: string): Fault[] {
+  const [first, ...others] = highest(layers);
+  if (first === undefined) return [];
+  const value = JSON.stringify(first.value);
+  return others
+    .filter((other) => JSON.stringify(other.value) !== value)
+    .map(({ by }) => ({
+      path,
+      message: `assignments ${first.by} and ${by} set this parameter to different values; give one of them a higher precedence`,
+    }));
+}
+
 /**
  * Determines the desired modules of an agent.
  * @param assignments every assignment, by name
- * @throws MusterError module_conflict if two assignments set one of a module's parameters differently
+ * @throws MusterError module_conflict if two assignments with the same precedence set one of a module's parameters differently
  */
 export function desiredModules(
   assignments: readonly Assignment[],
@@ -68,8 +95,7 @@ export function desiredModules(
   const modules = new Set<string>();
   const keptModules = new Set<string>();
   // Maps, because a module or parameter may be named `constructor`.
-  const parameters = new Map<string, Map<string, { value: Json; by: string }>>();
-  const faults: Fault[] = [];
+  const parameters = new Map<string, Map<string, ParameterLayer[]>>();
   for (const assignment of assignments) {
     if (!assignmentMatches(assignment, agent)) continue;
     const enforced = assignment.mode === 'enforce' && (!assignment.window_only || request.windowOpen);
@@ -77,19 +103,17 @@ export function desiredModules(
     for (const module of assignment.modules) (counts ? modules : keptModules).add(module);
     if (!counts) continue;
     for (const [module, values] of Object.entries(assignment.parameters)) {
-      const ofModule = parameters.get(module) ?? new Map<string, { value: Json; by: string }>();
+      const ofModule = parameters.get(module) ?? new Map<string, ParameterLayer[]>();
       parameters.set(module, ofModule);
       for (const [name, value] of Object.entries(values)) {
-        const earlier = ofModule.get(name);
-        if (earlier === undefined) ofModule.set(name, { value, by: assignment.name });
-        else if (JSON.stringify(earlier.value) !== JSON.stringify(value))
-          faults.push({
-            path: `/parameters/${module}/${name}`,
-            message: `assignments ${earlier.by} and ${assignment.name} set this parameter to different values`,
-          });
+        const layer = { value, by: assignment.name, precedence: assignment.precedence ?? 0 };
+        ofModule.set(name, [...(ofModule.get(name) ?? []), layer]);
       }
     }
   }
+  const faults = [...parameters].flatMap(([module, values]) =>
+    [...values].flatMap(([name, layers]) => conflictsIn(layers, `/parameters/${module}/${name}`)),
+  );
   if (faults.length > 0) throw new MusterError('module_conflict', faults[0]?.message, faults);
   for (const module of request.modules) modules.add(module);
   return {
@@ -97,7 +121,7 @@ export function desiredModules(
     parameters: Object.fromEntries(
       [...parameters].map(([module, values]) => [
         module,
-        Object.fromEntries([...values].map(([name, { value }]) => [name, value])),
+        Object.fromEntries([...values].map(([name, layers]) => [name, highest(layers)[0]?.value ?? null])),
       ]),
     ),
     keep: [...keptModules].filter((module) => !modules.has(module)),

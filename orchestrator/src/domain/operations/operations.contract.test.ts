@@ -516,6 +516,9 @@ describeDatabases('modules and assignments', (fixture) => {
     const changed = await update({ modules: ['other', 'motd'], mode: 'audit', window_only: false, description: '' });
     expect(changed).toEqual({ ...base, modules: ['other', 'motd'], selector: 'role=db', mode: 'audit' });
     expect(await requireAssignment(context, 'base')).toEqual(changed);
+    expect(changed.precedence).toBe(0);
+    expect(await update({ precedence: 10 })).toEqual({ ...changed, precedence: 10 });
+    expect(await requireAssignment(context, 'base')).toEqual({ ...changed, precedence: 10 });
     expect(await code(update({ modules: ['no'] }))).toBe('unknown_module');
     expect(await code(update({ modules: ['motd', 'motd'] }))).toBe('invalid_input');
     expect(await code(update({ selector: 'a="' }))).toBe('selector_invalid');
@@ -541,6 +544,7 @@ describeDatabases('modules and assignments', (fixture) => {
     const updates = await listAudit(context, { event_type: 'assignment.updated' });
     expect(updates.events.map(({ metadata }) => metadata.changed)).toEqual([
       ['modules'],
+      ['precedence'],
       ['modules', 'description', 'mode', 'window_only'],
       ['selector', 'description', 'window_only'],
     ]);

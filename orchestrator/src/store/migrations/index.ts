@@ -7,6 +7,7 @@ import { adjacentAgents } from './0020-adjacent-agents.ts';
 import { channelHealth } from './0021-channel-health.ts';
 import { consoleSessions } from './0022-console-sessions.ts';
 import { runOutcomes } from './0023-run-outcomes.ts';
+import { assignmentPrecedence } from './0024-assignment-precedence.ts';
 import type { Migration } from './migration.ts';
 import { foundation } from './release-0.1/0001-foundation.ts';
 import { auditChain } from './release-0.1/0002-audit-chain.ts';
@@ -48,4 +49,5 @@ export const migrations: readonly Migration[] = [
   channelHealth,
   consoleSessions,
   runOutcomes,
+  assignmentPrecedence,
 ];

@@ -27,7 +27,7 @@ export const assignmentsNaming = defineQuery('assignments/naming module', (db, p
   db.selectFrom('assignments').select('name').where(d.jsonArrayHas('modules', p.module)).orderBy('name').limit(20),
 );
 
-type AssignmentField = 'modules' | 'selector' | 'description' | 'mode' | 'window_only' | 'parameters';
+type AssignmentField = 'modules' | 'selector' | 'description' | 'mode' | 'window_only' | 'parameters' | 'precedence';
 
 /**
  * Sets only the fields of the variant, so that concurrent changes to different fields do not undo each other. Changes
@@ -47,6 +47,7 @@ export const updateAssignmentFields = defineVariants(
       mode: 'enforce' | 'audit';
       window_only: boolean;
       parameters: JsonText<Record<string, Record<string, unknown>>>;
+      precedence: number;
     },
     _d,
     v: { [K in AssignmentField]?: boolean },
@@ -60,6 +61,7 @@ export const updateAssignmentFields = defineVariants(
         ...(v.mode ? { mode: p.mode } : {}),
         ...(v.window_only ? { window_only: p.window_only } : {}),
         ...(v.parameters ? { parameters: p.parameters } : {}),
+        ...(v.precedence ? { precedence: p.precedence } : {}),
       })
       .where('name', '=', p.name)
       .where('modules', '=', p.former_modules)
@@ -78,6 +80,7 @@ export const insertAssignment = defineQuery(
       mode: 'enforce' | 'audit';
       window_only: boolean;
       parameters: JsonText<Record<string, Record<string, unknown>>>;
+      precedence: number;
       created_at: number;
       created_by: string;
     },
@@ -90,6 +93,7 @@ export const insertAssignment = defineQuery(
       mode: p.mode,
       window_only: p.window_only,
       parameters: p.parameters,
+      precedence: p.precedence,
       created_at: p.created_at,
       created_by: p.created_by,
     }),
