@@ -1,7 +1,7 @@
 import { offAgentSchema } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
 import { resultOf } from '../../../test/domain.ts';
-import { ExampleShare, examplesOf, examplesOfKeys } from './drift-examples.ts';
+import { ExampleShare, examplesOf, examplesOfKeys, withoutChanges } from './drift-examples.ts';
 
 const schema = offAgentSchema.shape.drift.element.shape.examples;
 
@@ -51,4 +51,5 @@ test('limits the resources of a page in bytes, with an equal share for each agen
     { type: 'file-unix', identity: '/f' },
   ]);
   expect(new ExampleShare(50).take(hostile)).toEqual(hostile);
+  expect(new ExampleShare(500).take(hostile, withoutChanges)).toEqual(hostile.map(withoutChanges));
 });

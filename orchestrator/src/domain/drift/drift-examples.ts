@@ -19,16 +19,25 @@ export class ExampleShare {
     this.#bytes = maxPageBytes / agents;
   }
 
-  /** Returns the resources that still fit. */
-  take<T>(examples: readonly T[]): T[] {
-    return examples.filter((example) => {
-      const bytes = Buffer.byteLength(JSON.stringify(example));
-      if (bytes > this.#bytes) return false;
-      this.#bytes -= bytes;
-      return true;
-    });
+  /**
+   * Returns the resources that still fit.
+   * @param reduce returns a smaller form of a resource, which is used if the whole one does not fit
+   */
+  take<T>(examples: readonly T[], reduce: (example: T) => T = (example) => example): T[] {
+    return examples.flatMap((example) => [example, reduce(example)].find((form) => this.#fits(form)) ?? []);
+  }
+
+  /** Takes the bytes of an example from the share if it fits. */
+  #fits(example: unknown): boolean {
+    const bytes = Buffer.byteLength(JSON.stringify(example));
+    if (bytes > this.#bytes) return false;
+    this.#bytes -= bytes;
+    return true;
   }
 }
+
+/** Leaves out the changes of a resource. */
+export const withoutChanges = (example: Example): Example => ({ ...example, changes: [] });
 
 const shortenedChange = ({ field, from, to }: FieldChange): FieldChange => ({
   field,

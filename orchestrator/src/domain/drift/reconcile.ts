@@ -16,7 +16,7 @@ import { lastSeen, requireSelector } from '../agents/agents.ts';
 import type { Context } from '../shared/context.ts';
 import { assignmentOfScope } from '../shared/drift-scope.ts';
 import { type Page, type PageRequest, readPage } from '../shared/page.ts';
-import { ExampleShare, examplesOf, examplesOfKeys, shortened } from './drift-examples.ts';
+import { ExampleShare, examplesOf, examplesOfKeys, shortened, withoutChanges } from './drift-examples.ts';
 
 /** Finds the approved agents that are not in their desired state. */
 
@@ -238,7 +238,7 @@ async function driftOf(
       states.push({
         ...{ drift_id, assignment: assignmentOfScope(scope), since, checked_at, summary: counts },
         resources: fields === null ? counts.changed + counts.removed : Object.keys(fields).length,
-        examples: shares.get(node_id)?.take(examples) ?? [],
+        examples: shares.get(node_id)?.take(examples, withoutChanges) ?? [],
         accepted: fromJson(accepted),
       });
     }
