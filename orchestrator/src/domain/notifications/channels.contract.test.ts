@@ -4,10 +4,21 @@ import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, openDomain } from '../../../test/domain.ts';
 import { SecretKeys } from '../../identity/secret-keys.ts';
 import { channels } from '../../store/queries/channels.ts';
+import { setChannelHealth } from '../../store/queries/deliveries.ts';
+import { statement } from '../../store/transaction.ts';
 import { listAudit } from '../audit/audit.ts';
 import { missingKey, rotateSecretsKey } from '../secrets/secret-rotation.ts';
-import { createChannel, getChannel, listChannels, removeChannel, targetOf, updateChannel } from './channels.ts';
+import {
+  createChannel,
+  findRow,
+  getChannel,
+  listChannels,
+  removeChannel,
+  targetOf,
+  updateChannel,
+} from './channels.ts';
 import type { Attempt, Deliver, Message } from './delivery.ts';
+import { recordRecovered } from './outbox.ts';
 import { testChannel } from './test-channel.ts';
 
 const rule = { denyPrivate: false };
@@ -162,6 +173,27 @@ describeDatabases('channels', (fixture) => {
     expect(await health()).toMatchObject({ last_delivered_at: null, last_error: null });
     await expect(testChannel(context, actor, answers(503, change), id)).rejects.toThrow('503');
     expect(await health()).toMatchObject({ last_delivered_at: null, last_error: null });
+  });
+
+  test('records a recovery once if the outbox records it during a test', async () => {
+    const { context, actor } = await open();
+    const { id } = await createChannel(context, actor, rule, webhook);
+    const { name, sealed } = (await findRow(context, id))!;
+    await context.db.write({
+      name: 'test/failing',
+      statements: [
+        statement(setChannelHealth, {
+          ...{ channel_id: id, sealed, failures: 3, retry_at_ms: 0, failing_since: 1, last_error: 'x' },
+        }),
+      ],
+    });
+    const failing = { channelId: id, name, sealed, failures: 3, failing_since: 1 };
+    const deliver: Deliver = async () => {
+      await recordRecovered(context, failing);
+      return { status: 200, retryAfterMs: null };
+    };
+    await testChannel(context, actor, deliver, id);
+    expect((await listAudit(context, { event_type: 'channel.recovered' })).events).toHaveLength(1);
   });
 
   test('refuses unknown channels, and limits the number of channels', async () => {

@@ -26,7 +26,8 @@ export interface ChannelRule {
 }
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
-const findRow = ({ db }: Context, id: string) => db.get(channelById, { channel_id: id });
+/** Returns a channel's row, or undefined if it was removed. */
+export const findRow = ({ db }: Context, id: string) => db.get(channelById, { channel_id: id });
 
 /** @throws MusterError channel_not_found */
 export async function requireRow(context: Context, id: string): Promise<Row> {

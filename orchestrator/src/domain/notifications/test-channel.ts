@@ -4,7 +4,7 @@ import { statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { stillSignedIn } from '../shared/acting.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
-import { attemptMs, channelEvent, requireRow, targetOf, undecipherable } from './channels.ts';
+import { attemptMs, channelEvent, findRow, requireRow, targetOf, undecipherable } from './channels.ts';
 import { type Deliver, delivered, describeAttempt, type Message } from './delivery.ts';
 import { recordRecovered } from './outbox.ts';
 
@@ -42,7 +42,9 @@ export async function testChannel(
       : await deliver(target, message, { timeoutMs: attemptMs });
   const well = delivered(attempt);
   const result = describeAttempt(attempt);
-  const { name, sealed, failures, failing_since } = row;
+  const { name, sealed } = row;
+  // The outbox may have delivered or failed since the test began.
+  const { failures, failing_since } = (well ? await findRow(context, id) : undefined) ?? row;
   if (well) await recordRecovered(context, { channelId: id, name, sealed, failures, failing_since });
   await context.db.write({
     name: 'channels/test',
