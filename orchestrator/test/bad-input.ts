@@ -24,10 +24,14 @@ interface Shape {
   anyOf?: Shape[];
   properties?: Record<string, Shape>;
   required?: string[];
+  minimum?: number;
 }
 
 const shapeOf = (schema: z.ZodType): Shape =>
   z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', target: 'draft-2020-12' }) as Shape;
+
+/** Returns the minimum of a number, or 0, because most numbers are counts. */
+const minimumOf = ({ minimum, anyOf = [] }: Shape): number => Math.min(0, minimum ?? 0, ...anyOf.map(minimumOf));
 
 function typesOf({ type, anyOf = [] }: Shape): string[] {
   return [...(type === undefined ? [] : [type].flat()), ...anyOf.flatMap(typesOf)];
@@ -81,7 +85,11 @@ export function* badBodies(route: Route): Generator<BadRequest> {
       for (const text of ['x'.repeat(100_000), 'a\u0007b', 'a\nb', ' ', '', '..', 'a/b', '💥', '\ud800'])
         yield { why: `${name} as odd text`, payload: put(text) };
     if (types.includes('integer') || types.includes('number'))
-      for (const value of ['-1', '1e308', '1.5', '9223372036854775808', ...(farTaken.has(route.id) ? [] : [farOut])])
+      for (const value of [
+        String(minimumOf(shape) - 1),
+        ...['1e308', '1.5', '9223372036854775808'],
+        ...(farTaken.has(route.id) ? [] : [farOut]),
+      ])
         yield {
           why: `${name} as ${value}`,
           payload: given({ ...example, [name]: 0 }).replace(`"${name}":0`, `"${name}":${value}`),

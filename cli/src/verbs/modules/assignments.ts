@@ -52,7 +52,7 @@ export const register: Register = (command, act) => {
     .option('--audit', 'Only check for drift, never apply')
     .option('--window-only', 'Apply only in maintenance windows')
     .option('--parameters <file>', 'JSON file: {"module": {"parameter": value}}')
-    .option('--precedence <number>', 'Parameters replace those of lower precedence; default: 0')
+    .option('--precedence <number>', 'Precedence of the parameters; default: 0')
     .option('--description <text>', 'Description')
     .addHelpText('after', '\nExample:\n  $ muster assignments create base -m motd --selector role=web')
     .action(act(create));
@@ -67,7 +67,7 @@ export const register: Register = (command, act) => {
     .option('--window-only', 'Apply only in maintenance windows')
     .option('--any-time', 'Apply at any time; reverts --window-only')
     .option('--parameters <file>', 'All parameters, as a JSON file; - is standard input')
-    .option('--precedence <number>', 'Parameters replace those of lower precedence')
+    .option('--precedence <number>', 'Precedence of the parameters')
     .option('--description <text>', 'Description; "" removes it')
     .addHelpText(
       'after',
