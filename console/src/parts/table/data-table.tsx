@@ -70,7 +70,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         role="grid"
         aria-label={label}
         aria-rowcount={isPartial ? -1 : sorted.length + 1}
-        aria-busy={isSorting || undefined}
+        aria-busy={isSorting || isPartial || undefined}
         aria-multiselectable={choosable || undefined}
         className="w-max min-w-full"
       >
