@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest';
+import { eventually } from '../eventually.ts';
 import { differenceOf, faultOf, maxDifferingPixels } from './compare-pictures.ts';
 import { fixApi } from './fixed-api.ts';
 import type { Tab } from './tab.ts';
@@ -23,12 +24,18 @@ const pages: Readonly<Record<string, string>> = {
   kinds: '/kinds',
 };
 
-/** Takes a picture of the window, without animations and the text cursor. */
+/** Takes a picture of the window, without animations and the text cursor, when two pictures in a row are equal. */
 async function pictureOf(tab: Tab): Promise<Buffer> {
-  await tab.settled();
   await tab.fontsShown();
   await tab.page.mouse.move(0, size.height - 1);
-  return await tab.page.screenshot({ animations: 'disabled', caret: 'hide' });
+  let last: Buffer | null = null;
+  return await eventually('the page does not change', async () => {
+    await tab.settled();
+    const picture = await tab.page.screenshot({ animations: 'disabled', caret: 'hide' });
+    const isStable = last?.equals(picture) === true;
+    last = picture;
+    return isStable ? picture : null;
+  });
 }
 
 async function signedIn(tab: Tab): Promise<void> {
