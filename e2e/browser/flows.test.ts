@@ -209,7 +209,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
 
     await page.keyboard.type('marker=still-there\n');
     await page.goto('about:blank');
-    await tab.signIn(session);
+    await page.goto(`${orchestrator.url}${session}`);
     await page
       .getByText('In control')
       .or(page.getByRole('button', { name: 'Take control' }))
