@@ -10,6 +10,18 @@ const script = (value: string) => ({
   },
 });
 
+const built = (name: string) => ({
+  script: {
+    program: '/usr/bin/perl',
+    manages: 'the build',
+    user: 'daemon',
+    working_directory: '/opt/work',
+    creates: `/opt/work/${name}`,
+    apply: `unlink glob("*"); open(my $f, ">", "${name}") or die; print $f "$>";`,
+    undo: 'unlink glob("*");',
+  },
+});
+
 /** A script runs in its own systemd scope here, unlike in the unit tests, which have no systemd. */
 export const scriptSubjects: Subject[] = [
   {
@@ -18,5 +30,13 @@ export const scriptSubjects: Subject[] = [
     changed: script('two'),
     tamper: 'echo by hand > /opt/state',
     moved: ['check'],
+  },
+  {
+    name: 'script, of a user, that creates a file',
+    prepare: 'mkdir /opt/work && chown daemon /opt/work',
+    desired: built('one'),
+    changed: built('two'),
+    tamper: 'rm /opt/work/*',
+    moved: ['creates'],
   },
 ];

@@ -267,7 +267,7 @@ function sensitiveFields(
 ): string[] {
   // A script's output can contain any of its values, so one secret makes all of them sensitive.
   if (type === 'script')
-    return deferred.length === 0 ? [] : ['apply', 'check', 'undo'].filter((field) => field in body);
+    return deferred.length === 0 ? [] : ['apply', 'check', 'undo', 'environment'].filter((field) => field in body);
   const fields = new Set(deferred.map(({ path }) => String(path[0])));
   for (const field of kinds[type].sensitive) if (field in body) fields.add(field);
   return [...fields].sort();

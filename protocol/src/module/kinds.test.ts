@@ -48,7 +48,10 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'name: My Service, binary_path: \'"C:\\a b\\x.exe" -v\', display_name: d, description: d, start_type: auto_delayed, running: true, account: LocalSystem, dependencies: [Tcpip], restart_on: [other], ensure: present',
     'service-windows:My Service',
   ],
-  script: ['program: bash, apply: a, check: b, undo: c, manages: m, rerun_on: [other]', 'script:m'],
+  script: [
+    'program: /usr/bin/python3, apply: a, check: b, undo: c, manages: m, user: ada, group: ada, working_directory: /srv/, environment: { A: b }, timeout: 60, umask: "027", rerun_on: [other]',
+    'script:m',
+  ],
   'line-unix': [
     'path: /etc/login.defs, match: "^UMASK\\\\s", line: UMASK 027, backrefs: true, before: "^x", validate: "true %", ensure: present',
     'line-unix:/etc/login.defs#^UMASK\\s',

@@ -30,11 +30,16 @@ export function ownAccount(): LoginAccount {
  * @throws HostFailure if the account does not exist
  */
 export async function accountOf(name: string, clock: Clock): Promise<LoginAccount> {
-  const own = ownAccount();
-  if (own.name === name) return own;
-  const entry = readAccountFiles().users.get(name) ?? (await fromNss(name, clock));
+  const entry = await findAccount(name, clock);
   if (entry === null) throw new HostFailure(`there is no user ${name} on this machine`);
   return entry;
+}
+
+/** Finds an account by name, in the files or through NSS. Returns null if it does not exist. */
+export async function findAccount(name: string, clock: Clock): Promise<LoginAccount | null> {
+  const own = ownAccount();
+  if (own.name === name) return own;
+  return readAccountFiles().users.get(name) ?? (await fromNss(name, clock));
 }
 
 /** Looks up an account that is not in the local files, such as one from a directory service. */

@@ -1,4 +1,4 @@
-import { boolean, choice, formatted, line, text } from './field.ts';
+import { boolean, formatted, integer, line, map, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, joined } from './kind.ts';
 
@@ -124,7 +124,13 @@ export const scriptKinds = {
     example:
       'program: sh\nmanages: the search index\ncheck: test -s /srv/index\napply: build-index > /srv/index\nundo: rm -f /srv/index',
     required: {
-      program: choice('The interpreter of apply, check, and undo', ['sh', 'bash', 'pwsh', 'powershell', 'cmd']),
+      program: formatted(
+        'The interpreter of apply, check, and undo: a shell, or an absolute path',
+        format.interpreter,
+        {
+          pattern: '^(sh|bash|pwsh|powershell|cmd)$|^/',
+        },
+      ),
       apply: text('Makes the change; any exit code except 0 fails the resource'),
     },
     optional: {
@@ -134,6 +140,28 @@ export const scriptKinds = {
         'Name of the managed object, which is the identity of the script; default: the id of the resource',
         format.allOf(format.notEmpty, format.maxLength(256), format.oneLine),
       ),
+      creates: formatted('Absolute path; apply runs only if nothing exists there', format.unixFile, { pattern: '^/' }),
+      user: formatted('User that the script runs as; default: root', format.unixAccount),
+      group: formatted('Primary group that the script runs with; default: the group of its user', format.unixAccount),
+      working_directory: formatted(
+        'Absolute path of the directory that the script runs in; default: /',
+        format.unixDirectory,
+        {
+          pattern: '^/',
+        },
+      ),
+      environment: map('Environment variables', format.environmentName, text('A value', format.noNul)),
+      timeout: integer(
+        'Seconds after which apply, check, or undo is stopped; default: the limits of the agent',
+        1,
+        86_400,
+      ),
+      umask: formatted('Permissions that new files do not get; default: 0022', format.mode),
+    },
+    exclusive: [['check', 'creates']],
+    normalise: (body) => {
+      if (body.working_directory !== undefined)
+        body.working_directory = format.withoutClosingSlash(String(body.working_directory));
     },
     identifiedBy: ['manages'],
     triggers: ['rerun_on'],

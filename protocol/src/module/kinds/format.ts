@@ -60,6 +60,14 @@ export const withoutClosingSlash = (path: string): string =>
 /** The path of a file, which is never "/". */
 export const unixFile: Check = (path) => (path === '/' ? 'must be a file, not "/"' : unixPath(path));
 
+/** A shell that agents find by its name, or the absolute path of any other interpreter. */
+export const interpreter: Check = (program) => {
+  if (['sh', 'bash', 'pwsh', 'powershell', 'cmd'].includes(program)) return undefined;
+  if (!program.startsWith('/'))
+    return 'must be sh, bash, pwsh, powershell, cmd, or an absolute path such as /usr/bin/python3';
+  return unixFile(program);
+};
+
 export const windowsPath: Check = (path) => {
   if (!/^[A-Za-z]:[\\/]/.test(path)) return 'must be an absolute path with a drive letter, such as C:\\ProgramData\\x';
   const rest = path.slice(3);

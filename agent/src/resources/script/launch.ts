@@ -1,0 +1,64 @@
+import type { ResourceBodies } from '@muster/protocol/module';
+import type { LoginAccount } from '../../host/accounts/login-account.ts';
+
+/** The command that runs a script whose text is file descriptor 3. See `Command.scriptFd` for descriptors 3 and 4. */
+export interface Launch {
+  readonly program: string;
+  readonly args: readonly string[];
+  /** Text of the file. */
+  readonly text: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** Who may read the file. */
+  readonly reader: { uid: number; gid: number } | null;
+}
+
+/** The account that a script runs as. */
+export interface ScriptAccount extends LoginAccount {
+  /** Path of setpriv(1), which changes to the account. */
+  readonly setpriv: string;
+}
+
+type Execution = Pick<ResourceBodies['script'], 'program' | 'environment' | 'working_directory' | 'umask'>;
+
+/** Shells that the agent finds by their names. */
+export const shells: readonly string[] = ['sh', 'bash'];
+
+const file = '/proc/self/fd/3';
+const waitForStart = 'read -r REPLY <&4 || exit 125; unset REPLY;';
+/** Runs as root, then becomes its arguments. */
+const gate = `${waitForStart} exec 4<&-; exec "$@"`;
+/** Runs as the script's account, then becomes its arguments from the third one on. */
+const enter = 'umask "$1"; cd -- "$2" || exit 1; shift 2; exec "$@"';
+
+/**
+ * Returns the command for a script.
+ * @param account null to run as the agent's own account
+ */
+export function launchOf(script: Execution, text: string, account: ScriptAccount | null): Launch {
+  const { program, working_directory: directory, umask } = script;
+  const isShell = shells.includes(program);
+  const given = { ...script.environment };
+  if (isShell && account === null && directory == null && umask == null)
+    // The preamble is on the first line, so that line numbers stay correct. Programs that the script starts cannot read
+    // the text.
+    return { program, args: [file], text: `${waitForStart} exec 3<&- 4<&-; ${text}`, environment: given, reader: null };
+  const become =
+    account === null
+      ? []
+      : [account.setpriv, '--reuid', `${account.uid}`, '--regid', `${account.gid}`, '--init-groups', '--'];
+  const entered = ['sh', '-c', enter, 'sh', umask ?? '0022', directory ?? '/', program, file];
+  return {
+    program: 'sh',
+    args: ['-c', gate, 'sh', ...become, ...entered],
+    text: isShell ? `exec 3<&-; ${text}` : text,
+    environment: account === null ? given : { ...identityOf(account), ...given },
+    reader: account,
+  };
+}
+
+const identityOf = ({ name, home, shell }: LoginAccount): Record<string, string> => ({
+  HOME: home,
+  USER: name,
+  LOGNAME: name,
+  SHELL: shell === '' ? '/bin/sh' : shell,
+});
