@@ -515,7 +515,7 @@ describe('modules', () => {
     const ran = await run(['modules', 'check', folder], away);
     expect(ran).toMatchObject({ exit: 1, stderr: '1 of 2 modules with errors\n' });
     expect(ran.stdout).toMatch(
-      /^\S+\/web\/web\.yaml:5:\d+ file-unix "\/etc\/motd" is declared differently in module "motd" \(id "motd"\): keep one of them\n[\s\S]*\n> 5 \| /,
+      /^\S+\/web\/web\.yaml:5:\d+ file-unix "\/etc\/motd" is declared differently in module "motd" \(id "motd"\): the values of `content` differ; keep one of them, or make them agree\n[\s\S]*\n> 5 \| /,
     );
     // Each module alone is valid.
     expect((await run(['modules', 'validate', folder], away)).exit).toBe(0);

@@ -1,3 +1,5 @@
+import { cannotBe, triggerFor } from './composition/notifications.ts';
+import { isOptional, readingsOf } from './composition/readings.ts';
 import { impossibleVersion } from './conditions/distro-versions.ts';
 import { described, parameterPrefix, size, together } from './conditions.ts';
 import { type Contender, conflictingPairs } from './conflicts.ts';
@@ -7,7 +9,15 @@ import { isPartOfFile, takesWholeFile, whyNotBoth } from './file-parts.ts';
 import { identify, kinds, resourceTypes } from './kinds.ts';
 import { quoted, suggestion } from './nearest.ts';
 import { stableOrder } from './order.ts';
-import { type Candidate, givenKeys, mapping, type Outline, type OutlineResource, type Reference } from './outline.ts';
+import {
+  type Candidate,
+  givenKeys,
+  mapping,
+  notificationTriggers,
+  type Outline,
+  type OutlineResource,
+  type Reference,
+} from './outline.ts';
 import { schemaFaults } from './parameters/value-schema.ts';
 import { parameterFaults } from './parameters.ts';
 import type { Path } from './source/tree.ts';
@@ -30,6 +40,7 @@ export function checkModule(value: unknown, outline: Outline, findings: Findings
   checkChoices(value, findings);
   checkTemplates(outline, findings, budget);
   checkReferences(outline, findings);
+  checkNotifications(outline, findings);
   checkParameters(outline, findings, budget);
   checkExpressions(outline, findings.faultInExpression);
   const clauses = outline.supports.map(({ conditions }) => conditions);
@@ -71,7 +82,15 @@ function checkChoices(value: unknown, { fault }: Findings): void {
       const path = ['resources', index];
       exactlyOne(resource, path, ['resource', 'variants'], 'either resource or variants');
       oneKind(mapping(resource).resource, [...path, 'resource']);
-      const { variants } = mapping(resource);
+      const { variants, notify } = mapping(resource);
+      if (Array.isArray(notify))
+        for (const [number, entry] of notify.entries())
+          exactlyOne(
+            entry,
+            [...path, 'notify', number],
+            Object.keys(notificationTriggers),
+            'one of reload, restart, and rerun',
+          );
       if (!Array.isArray(variants)) continue;
       for (const [number, variant] of variants.entries()) {
         oneKind(mapping(variant).resource, [...path, 'variants', number, 'resource']);
@@ -122,7 +141,7 @@ function checkTemplates(
   }
 }
 
-function checkReferences({ resources }: Outline, findings: Findings): void {
+function checkReferences({ name, resources }: Outline, findings: Findings): void {
   const indexOf = new Map<string, number>();
   for (const [index, { id, path }] of resources.entries()) {
     if (id === undefined) continue;
@@ -134,8 +153,11 @@ function checkReferences({ resources }: Outline, findings: Findings): void {
   // Limits suggestions, because they would be slow for many unknown and many known names.
   let hints = Math.min(100, Math.floor(20_000 / (ids.length + 1)));
   const resolve = ({ id, path }: Reference): number[] => {
-    const index = indexOf.get(id);
+    const index = indexOf.get(id) ?? ownIndex(id, name, indexOf);
     if (index !== undefined) return [index];
+    // Only the agent's other modules show whether they have the resource.
+    const ofOthers = readingsOf(id).filter(({ module }) => module !== null && module !== name);
+    if (ofOthers.length > 0 || isOptional(id)) return [];
     hints -= 1;
     findings.fault(path, `there is no resource with the id ${quoted(id)}${hints < 0 ? '' : suggestion(id, ids)}`);
     return [];
@@ -146,6 +168,8 @@ function checkReferences({ resources }: Outline, findings: Findings): void {
       Object.values(triggers).flatMap((references) => references.flatMap(resolve)),
     ),
   ]);
+  for (const [index, { notify }] of resources.entries())
+    for (const target of notify.flatMap(resolve)) dependencies[target]?.push(index);
   for (const { candidates } of resources) {
     for (const { triggers } of candidates) {
       const reloading = new Set(triggers.reload_on?.map(({ id }) => id));
@@ -159,6 +183,26 @@ function checkReferences({ resources }: Outline, findings: Findings): void {
     }
   }
   checkCycles(resources, dependencies, findings);
+}
+
+/** Returns the index of the resource that a reference such as `vhost?` or `this-module:vhost` means. */
+function ownIndex(id: string, name: string, indexOf: ReadonlyMap<string, number>): number | undefined {
+  const own = readingsOf(id).find(
+    (reading) => (reading.module === null || reading.module === name) && indexOf.has(reading.id),
+  );
+  return own === undefined ? undefined : indexOf.get(own.id);
+}
+
+/** Refuses a notification of a resource that can never be triggered so. */
+function checkNotifications({ name, resources }: Outline, { fault }: Findings): void {
+  const indexOf = new Map(resources.flatMap(({ id }, index) => (id === undefined ? [] : [[id, index] as const])));
+  for (const { notify } of resources) {
+    for (const { trigger, id, path } of notify) {
+      const candidates = resources[ownIndex(id, name, indexOf) ?? -1]?.candidates ?? [];
+      if (candidates.length > 0 && candidates.every(({ type }) => triggerFor(type, trigger) === null))
+        fault(path, `${quoted(id)} is a ${candidates[0]?.type}, which ${cannotBe[trigger]}`);
+    }
+  }
 }
 
 function checkCycles(

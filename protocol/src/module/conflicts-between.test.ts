@@ -14,7 +14,7 @@ const found = (...modules: ReturnType<typeof moduleOf>[]) =>
 test('finds a file that two modules declare differently, and not one that they declare equally', () => {
   const one = moduleOf('one', file('content: a'));
   expect(found(one, moduleOf('two', file('content: b')))).toEqual([
-    '1 false file-unix "/etc/motd" is declared differently in module "one" (resource 1): keep one of them',
+    '1 false file-unix "/etc/motd" is declared differently in module "one" (resource 1): the values of `content` differ; keep one of them, or make them agree',
   ]);
   expect(found(one, moduleOf('two', file('content: a')))).toEqual([]);
   expect(conflictsBetween([one, moduleOf('two', file('content: b'))])[0]?.path).toEqual([

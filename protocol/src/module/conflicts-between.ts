@@ -1,3 +1,4 @@
+import { type DeclaredFields, differenceBetween } from './composition/same-resource.ts';
 import { parameterPrefix, together } from './conditions.ts';
 import { type Contender, canBothApply } from './conflicts.ts';
 import type { Conditions, DeclaredResource, ModuleDocument, ResourceDeclaration } from './document.ts';
@@ -31,7 +32,7 @@ const maximumSteps = 200_000;
 
 /**
  * Finds resources of different modules that conflict for some agent, without evaluating expressions. Modules that no
- * agent can have together do not conflict. Equal declarations do not conflict.
+ * agent can have together do not conflict, and neither do declarations that merge.
  * @param modules parsed without errors; the later module of two gets the conflict
  */
 export function conflictsBetween(modules: readonly ModuleDocument[]): ModuleConflict[] {
@@ -153,33 +154,37 @@ const isWhole = ({ declared: { type, body, template } }: Entry): boolean =>
 const pathOf = ({ declared }: Entry): string | null =>
   typeof declared.body.path === 'string' ? declared.body.path : null;
 
-/** Returns the conflict of two resources with the same identity; null if their declarations are equal. */
+/** Returns the conflict of two resources with the same identity; null if their declarations merge. */
 function different(one: Entry, other: Entry, modules: readonly ModuleDocument[]): ModuleConflict | null {
-  const [first, second] = [one, other].map((entry) => declarationText(entry, modules)) as [string, string];
-  if (first === second) return null;
+  const [first, second] = [one, other].map((entry) => declaredFields(entry, modules)) as [
+    DeclaredFields,
+    DeclaredFields,
+  ];
+  const difference = differenceBetween(first, second);
+  if (difference === null) return null;
+  const { fields, reason } = difference;
+  const compared =
+    fields.length > 0 ? [first, second].map((each) => fields.map((name) => each.fields[name])) : [first, second];
   return {
     module: other.module,
     path: other.path,
-    message: `${other.label} is declared differently in ${locationOf(one, modules)}: keep one of them`,
-    uncertain: first.includes(opening) || second.includes(opening),
+    message: `${other.label} is declared differently in ${locationOf(one, modules)}: ${reason}; keep one of them, or make them agree`,
+    uncertain: JSON.stringify(compared).includes(opening),
   };
 }
 
-/** Returns a text that is equal for equal declarations. */
-function declarationText({ declared, declaration, module }: Entry, modules: readonly ModuleDocument[]): string {
-  const { type, body, template, triggers } = declared;
-  const contents = modules[module]?.templates.filter(({ id }) => id === template) ?? [];
-  const content =
-    contents.length > 1 ? contents.map(({ when, content }) => [when, content]) : (contents[0]?.content ?? null);
-  return canonical([type, body, content, declaration.only_if, triggers]);
+/** Returns the fields as in the desired state: the content of a template in `content`, and no default of `ensure`. */
+function declaredFields({ declared, declaration, module }: Entry, modules: readonly ModuleDocument[]): DeclaredFields {
+  const { type, body, template } = declared;
+  const { ensure, ...rest } = body;
+  const fields: Record<string, unknown> = ensure === undefined || ensure === 'present' ? rest : { ...rest, ensure };
+  if (template !== null) {
+    const contents = modules[module]?.templates.filter(({ id }) => id === template) ?? [];
+    fields.content =
+      contents.length > 1 ? contents.map(({ when, content }) => [when, content]) : (contents[0]?.content ?? null);
+  }
+  return { type, fields, onlyIf: declaration.only_if };
 }
-
-const canonical = (value: unknown): string =>
-  JSON.stringify(value, (_, item: unknown) =>
-    typeof item === 'object' && item !== null && !Array.isArray(item)
-      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : item,
-  );
 
 function locationOf({ module, declaration, path }: Entry, modules: readonly ModuleDocument[]): string {
   const which = declaration.id === null ? `resource ${Number(path[1]) + 1}` : `id ${quoted(declaration.id)}`;

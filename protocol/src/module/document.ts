@@ -26,6 +26,7 @@ export interface DeclaredResource {
   body: DeclaredBody;
   /** Id of the template that replaces `content`. */
   template: string | null;
+  /** References to the resources that trigger it. */
   triggers: Readonly<Partial<Record<Trigger, readonly string[]>>>;
 }
 
@@ -40,10 +41,20 @@ export interface OnlyIf {
   exists: string;
 }
 
+/** The other side of a trigger: when this resource changes, the named one is reloaded, restarted, or rerun. */
+export interface Notification {
+  trigger: Trigger;
+  /** Reference to a resource. */
+  id: string;
+}
+
 export interface ResourceDeclaration {
   id: string | null;
   name: string | null;
+  /** References to resources: `id`, or `module:id`; with `?` at the end if the resource may be missing. */
   depends_on: readonly string[];
+  /** Resources that this one triggers when it changes. */
+  notify: readonly Notification[];
   when: Conditions;
   /** Evaluated on the machine before the resource is applied. The path may contain expressions. */
   only_if: OnlyIf | null;

@@ -41,6 +41,7 @@ const hostile: Record<string, string | Uint8Array> = {
   'unknown keys': `name: m\n${lines(9900, (index) => `an_unknown_key_${index}: v\n`)}`,
   'unknown fields': `name: m\nresources:\n${lines(3300, () => '- {idd: a, resourc: b}\n')}`,
   'unknown ids': `name: m\nresources:\n${lines(1200, (index) => `- {id: resource_number_${index}, depends_on: [bogus_resource_${index}], resource: {sysctl: {key: k${index}, value: v}}}\n`)}`,
+  'unknown modules': `name: m\nresources:\n${lines(1200, (index) => `- {id: r${index}, depends_on: ['${':x'.repeat(120)}', '${':'.repeat(250)}?'], notify: [{reload: 'r${index}:${':'.repeat(240)}'}], resource: {sysctl: {key: k${index}, value: v}}}\n`)}`,
   'one path, with conditions': `name: m\nsupports:\n${lines(1000, (index) => `- {platform: windows, tag.t${index}: x}\n`)}resources:\n${lines(1100, () => '- {when: {platform: linux}, resource: {file-unix: {path: /a}}}\n')}`,
   'many variants and clauses': `name: m\nsupports:\n${lines(1200, (index) => `- {tag.t${index}: x}\n`)}resources:\n- variants:\n${lines(1100, (index) => `  - {when: {tag.v${index}: a}, resource: {file-unix: {path: /a}}}\n`)}`,
   'variants that exclude values': `name: m

@@ -15,9 +15,10 @@ import { chooseVariant } from './variants.ts';
 export interface Instance extends Omit<UnfilledResource, 'depends_on' | Trigger> {
   /** Path of the body in the module. */
   readonly path: Path;
-  /** Resource ids, which the merge converts to keys. */
+  /** References to resources, which the merge converts to keys. */
   readonly dependsOnIds: readonly string[];
   readonly triggerIds: Readonly<Partial<Record<Trigger, readonly string[]>>>;
+  readonly notifications: ResourceDeclaration['notify'];
   /** The id in the module, which several instances share with `for_each`. */
   readonly declaredId: string | null;
 }
@@ -237,6 +238,7 @@ function instanceOf(
     ...(onlyIf === null ? {} : { only_if: onlyIf }),
     dependsOnIds: declaration.depends_on,
     triggerIds: resource.triggers,
+    notifications: declaration.notify,
   };
 }
 
@@ -260,7 +262,8 @@ function condition(only_if: OnlyIf | null, scope: Scope): [OnlyIf | null, string
   return [{ exists: withoutClosingSlash(path) }, parsed.error?.issues[0]?.message];
 }
 
-function sensitiveFields(
+/** Returns the fields of a body whose values are hidden. */
+export function sensitiveFields(
   type: Instance['type'],
   body: Readonly<Record<string, Json>>,
   deferred: Instance['deferred'],

@@ -43,6 +43,7 @@ export interface OutlineResource {
   id: string | undefined;
   name: string | undefined;
   dependsOn: readonly Reference[];
+  notify: readonly (Reference & { trigger: Trigger })[];
   when: Conditions;
   /** The path of `only_if: { exists }`. */
   onlyIfExists: string | undefined;
@@ -128,6 +129,17 @@ const parameterOf = (value: unknown): Parameter => ({
 const referencesOf = (value: unknown, path: Path): Reference[] =>
   sequence(value).flatMap((id, index) => (typeof id === 'string' ? [{ id, path: [...path, index] }] : []));
 
+/** Keys of an entry of `notify`, with the triggers that they stand for. */
+export const notificationTriggers = { reload: 'reload_on', restart: 'restart_on', rerun: 'rerun_on' } as const;
+const notificationKeys = Object.keys(notificationTriggers) as (keyof typeof notificationTriggers)[];
+
+const notificationsOf = (value: unknown, path: Path): OutlineResource['notify'] =>
+  sequence(value).flatMap((entry, index) => {
+    const key = notificationKeys.find((name) => typeof mapping(entry)[name] === 'string');
+    if (key === undefined) return [];
+    return [{ trigger: notificationTriggers[key], id: String(mapping(entry)[key]), path: [...path, index, key] }];
+  });
+
 function resourceOf(value: Mapping, path: Path): OutlineResource {
   const universal = value.variants === null || value.variants === undefined;
   const variants = universal
@@ -140,6 +152,7 @@ function resourceOf(value: Mapping, path: Path): OutlineResource {
     id: textOf(value.id),
     name: textOf(value.name),
     dependsOn: referencesOf(value.depends_on, [...path, 'depends_on']),
+    notify: notificationsOf(value.notify, [...path, 'notify']),
     when: readConditions(value.when),
     onlyIfExists: textOf(mapping(value.only_if).exists),
     forEach: textOf(value.for_each),
@@ -215,6 +228,7 @@ export function documentOf(complete: Outline): ModuleDocument {
       id: resource.id ?? null,
       name: resource.name ?? null,
       depends_on: resource.dependsOn.map(({ id }) => id),
+      notify: resource.notify.map(({ trigger, id }) => ({ trigger, id })),
       when: resource.when,
       only_if: resource.onlyIfExists === undefined ? null : { exists: resource.onlyIfExists },
       for_each: resource.forEach ?? null,

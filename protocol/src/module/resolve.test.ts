@@ -395,11 +395,12 @@ describe('several modules', () => {
   });
 
   test.each([
-    ['content', 'file-unix: { path: /f, content: b }'],
-    ['kind', 'directory-unix: { path: /f }'],
-    ['presence', 'file-unix: { path: /f, content: a, ensure: absent }'],
-    ['secret', 'file-unix: { path: /f, content: "a${{ secrets.s }}" }'],
-  ])('reports declarations that differ in %s as a conflict, with both positions', (_, resource) => {
+    ['content', 'file-unix: { path: /f, content: b }', 'the values of `content` differ'],
+    ['kind', 'directory-unix: { path: /f }', 'one is a file-unix and the other a directory-unix'],
+    ['presence', 'file-unix: { path: /f, content: a, ensure: absent }', 'the values of `ensure` differ'],
+    ['secret', 'file-unix: { path: /f, content: "a${{ secrets.s }}" }', 'the values of `content` differ'],
+    ['form', 'file-unix: { path: /f, content_base64: "AAE=" }', '`content` cannot be combined with `content_base64`'],
+  ])('reports declarations that differ in %s as a conflict, with both positions', (_, resource, reason) => {
     const resolution = both(
       'resources: [{ id: x, resource: { file-unix: { path: /f, content: a } } }]',
       `resources: [{ resource: { ${resource} } }]`,
@@ -407,7 +408,7 @@ describe('several modules', () => {
     const type = resource.split(':')[0];
     expect(faultsOf(resolution)).toEqual([
       'module_conflict',
-      `/modules/other/resources/0/resource/${type} ${type} /f is declared differently in module "one" (id "x") and module "other" (/resources/0/resource/${type}): keep one of them`,
+      `/modules/other/resources/0/resource/${type} ${type} /f is declared differently in module "one" (id "x") and module "other" (/resources/0/resource/${type}): ${reason}; keep one of them, or make them agree`,
     ]);
   });
 

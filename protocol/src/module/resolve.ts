@@ -1,11 +1,10 @@
 import type { Fault } from '../errors.ts';
 import { bodyFaults, evaluateBody } from './body.ts';
+import { type Merged, mergeInstances } from './composition/merge.ts';
 import { type AgentFacts, matches } from './conditions.ts';
 import type { Json, ModuleDocument } from './document.ts';
 import type { Scope } from './expression/evaluate.ts';
-import { isPartOfFile, takesWholeFile, whyNotBoth } from './file-parts.ts';
-import { type Instance, instancesOf, ResolutionBudget } from './instances.ts';
-import type { Trigger } from './kinds.ts';
+import { instancesOf, ResolutionBudget } from './instances.ts';
 import { stableOrder } from './order.ts';
 import { secretNames, type UnfilledResource, type UnfilledVerification } from './secrets.ts';
 import { type Path, pointer } from './source/tree.ts';
@@ -61,7 +60,8 @@ export function resolveDesiredSet({ modules, parameters = {}, agent }: Resolutio
   if (unresolved.length > 0)
     return { ok: false, code: 'module_unresolved', faults: unresolved.slice(0, maximumFaults) };
 
-  const { merged, conflicts } = mergeInstances(parts.map(({ instances }) => instances));
+  const { merged, unresolved: missing, conflicts } = mergeInstances(parts);
+  if (missing.length > 0) return { ok: false, code: 'module_unresolved', faults: missing.slice(0, maximumFaults) };
   if (conflicts.length > 0) return { ok: false, code: 'module_conflict', faults: conflicts.slice(0, maximumFaults) };
 
   const indexOf = new Map(merged.map(({ resource }, index) => [resource.key, index]));
@@ -71,9 +71,10 @@ export function resolveDesiredSet({ modules, parameters = {}, agent }: Resolutio
   if (!sorted.ok) {
     const members = [...sorted.cycle, sorted.cycle[0] as number].map((index) => (merged[index] as Merged).resource);
     const names = members.map((resource) => `${resource.module}/${resource.id ?? resource.identity}`);
-    const first = merged[sorted.cycle[0] as number] as Merged;
+    const { resource, declarations } = merged[sorted.cycle[0] as number] as Merged;
     const message = `dependency cycle: ${names.join(' -> ')}`;
-    return { ok: false, code: 'module_unresolved', faults: [moduleFault(first.resource.module, first.path, message)] };
+    const path = declarations[0]?.path ?? [];
+    return { ok: false, code: 'module_unresolved', faults: [moduleFault(resource.module, path, message)] };
   }
   const resources = sorted.order.map((index) => (merged[index] as Merged).resource);
   const verify = parts.flatMap((part) => part.verify);
@@ -98,95 +99,4 @@ function verificationsOf(module: ModuleDocument, scope: Scope, faults: Fault[]):
     }
     return { module: module.name, type, body: evaluated.body, deferred: evaluated.deferred };
   });
-}
-
-interface Merged {
-  readonly resource: UnfilledResource;
-  readonly path: Path;
-}
-
-/**
- * Merges the resources from modules. Equal declarations of a key in two modules become one, and different declarations
- * conflict.
- */
-function mergeInstances(modules: readonly (readonly Instance[])[]): { merged: Merged[]; conflicts: Fault[] } {
-  const merged: Merged[] = [];
-  const byKey = new Map<string, Merged>();
-  const conflicts: Fault[] = [];
-  for (const instances of modules) {
-    const keysOf = new Map<string, string[]>();
-    for (const { declaredId, key } of instances) {
-      if (declaredId === null) continue;
-      const keys = keysOf.get(declaredId);
-      if (keys === undefined) keysOf.set(declaredId, [key]);
-      else keys.push(key);
-    }
-    for (const instance of instances) {
-      const { path } = instance;
-      const resource = withKeys(instance, keysOf);
-      const earlier = byKey.get(resource.key);
-      if (earlier === undefined) {
-        const entry = { resource, path };
-        byKey.set(resource.key, entry);
-        merged.push(entry);
-      } else if (earlier.resource.module !== resource.module && isSame(earlier.resource, resource)) {
-        const depends = new Set([...earlier.resource.depends_on, ...resource.depends_on]);
-        earlier.resource.depends_on = [...depends];
-      } else {
-        conflicts.push(conflict(earlier, { resource, path }));
-      }
-    }
-  }
-  conflicts.push(...partsOfWholeFiles(merged, byKey));
-  return { merged, conflicts };
-}
-
-function partsOfWholeFiles(merged: readonly Merged[], byKey: ReadonlyMap<string, Merged>): Fault[] {
-  return merged.flatMap(({ resource, path }) => {
-    const whole = isPartOfFile(resource) ? byKey.get(`path:${String(resource.body.path)}`) : undefined;
-    if (whole === undefined || !takesWholeFile(whole.resource)) return [];
-    const { type, module, identity } = resource;
-    const message = `${type} ${identity} in ${locationOf({ resource, path })} is a part of a file, and ${locationOf(whole)} ${whyNotBoth(whole.resource.body)}`;
-    return [{ path: pointer(['modules', module, ...path]), message }];
-  });
-}
-
-function withKeys(instance: Instance, keysOf: ReadonlyMap<string, readonly string[]>): UnfilledResource {
-  const { path: _path, declaredId: _declaredId, dependsOnIds, triggerIds, ...rest } = instance;
-  // A dependency on a resource that does not apply to this agent is ignored.
-  const keys = (ids: readonly string[]): string[] => [...new Set(ids.flatMap((id) => keysOf.get(id) ?? []))];
-  const triggers = (trigger: Trigger): string[] => keys(triggerIds[trigger] ?? []);
-  const resource = {
-    ...rest,
-    reload_on: triggers('reload_on'),
-    restart_on: triggers('restart_on'),
-    rerun_on: triggers('rerun_on'),
-  };
-  const { reload_on, restart_on, rerun_on } = resource;
-  return { ...resource, depends_on: [...new Set([...keys(dependsOnIds), ...reload_on, ...restart_on, ...rerun_on])] };
-}
-
-const isSame = (one: UnfilledResource, other: UnfilledResource): boolean => declared(one) === declared(other);
-
-/** Returns a text that is the same for equal declarations. The order of triggers does not matter. */
-const declared = ({ type, body, deferred, only_if, reload_on, restart_on, rerun_on }: UnfilledResource): string =>
-  canonical([type, body, deferred, only_if, ...[reload_on, restart_on, rerun_on].map((keys) => [...keys].sort())]);
-
-const canonical = (value: unknown): string =>
-  JSON.stringify(value, (_, item: unknown) =>
-    typeof item === 'object' && item !== null && !Array.isArray(item)
-      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : item,
-  );
-
-const locationOf = ({ resource, path }: Merged): string =>
-  `module "${resource.module}" (${resource.id === null ? pointer(path) : `id "${resource.id}"`})`;
-
-function conflict(earlier: Merged, later: Merged): Fault {
-  const { type, identity, module } = later.resource;
-  const how = earlier.resource.module === module ? 'twice' : 'differently';
-  return {
-    path: pointer(['modules', module, ...later.path]),
-    message: `${type} ${identity} is declared ${how} in ${locationOf(earlier)} and ${locationOf(later)}: keep one of them`,
-  };
 }

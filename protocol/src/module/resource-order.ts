@@ -1,7 +1,11 @@
+import type { Fault } from '../errors.ts';
+import { triggerFor } from './composition/notifications.ts';
+import { readingsOf } from './composition/readings.ts';
 import type { ModuleDocument, ResourceDeclaration } from './document.ts';
 import { identify, type Trigger } from './kinds.ts';
 import { stableOrder } from './order.ts';
 import type { UnfilledResource } from './secrets.ts';
+import { pointer } from './source/tree.ts';
 
 /** The execution order of the resources in modules, with their dependencies. */
 export interface ResourceOrder {
@@ -45,32 +49,57 @@ export function resolvedOrder(
   };
 }
 
+export type DeclaredOrder = { ok: true; order: ResourceOrder } | { ok: false; faults: Fault[] };
+
 /**
- * Orders modules as written, without an agent: expressions are not evaluated, and dependencies do not cross modules.
- * @param modules parsed without errors, so without cycles
+ * Orders modules as written, without an agent: expressions are not evaluated. Ignores references to resources that are
+ * not in the modules.
+ * @param modules parsed without errors
+ * @returns the order, or the cycle across modules
  */
-export function declaredOrder(modules: readonly ModuleDocument[]): ResourceOrder {
+export function declaredOrder(modules: readonly ModuleDocument[]): DeclaredOrder {
   const declared = modules.flatMap((module) => module.resources.map((resource) => ({ module: module.name, resource })));
   const indexOf = new Map(
     declared.flatMap(({ module, resource }, index) =>
       resource.id === null ? [] : [[JSON.stringify([module, resource.id]), index] as const],
     ),
   );
-  const edges = declared.map(({ module, resource }) => {
-    const indices = (ids: readonly string[]) =>
-      [...new Set(ids)].flatMap((id) => indexOf.get(JSON.stringify([module, id])) ?? []);
-    const [reload_on, restart_on, rerun_on] = (['reload_on', 'restart_on', 'rerun_on'] as const).map((trigger) =>
-      indices(triggeredBy(resource, trigger)),
-    ) as [number[], number[], number[]];
+  const find = (module: string, reference: string): number[] => {
+    const readings = readingsOf(reference).map((reading) => JSON.stringify([reading.module ?? module, reading.id]));
+    return readings.flatMap((key) => indexOf.get(key) ?? []).slice(0, 1);
+  };
+  const notified = declared.map((): Record<Trigger, number[]> => ({ reload_on: [], restart_on: [], rerun_on: [] }));
+  for (const [index, { module, resource }] of declared.entries())
+    for (const { trigger, id } of resource.notify)
+      for (const target of find(module, id)) {
+        const [type] = (declared[target] as (typeof declared)[number]).resource.variants.flatMap(
+          ({ resource }) => resource?.type ?? [],
+        );
+        notified[target]?.[(type && triggerFor(type, trigger)) ?? trigger].push(index);
+      }
+  const edges = declared.map(({ module, resource }, position) => {
+    const indices = (references: readonly string[]) => [
+      ...new Set(references.flatMap((reference) => find(module, reference))),
+    ];
+    const [reload_on, restart_on, rerun_on] = (['reload_on', 'restart_on', 'rerun_on'] as const).map((trigger) => [
+      ...new Set([...indices(triggeredBy(resource, trigger)), ...(notified[position]?.[trigger] ?? [])]),
+    ]) as [number[], number[], number[]];
     const depends_on = [...new Set([...indices(resource.depends_on), ...reload_on, ...restart_on, ...rerun_on])];
     return { depends_on, reload_on, restart_on, rerun_on };
   });
   const sorted = stableOrder(edges.map(({ depends_on }) => depends_on));
-  if (!sorted.ok) throw new Error('a module has a cycle');
+  if (!sorted.ok) {
+    const members = [...sorted.cycle, sorted.cycle[0] as number].map(
+      (index) => declared[index] as (typeof declared)[number],
+    );
+    const names = members.map(({ module, resource }) => `${module}/${resource.id ?? 'a resource without an id'}`);
+    const path = pointer(['modules', members[0]?.module ?? '']);
+    return { ok: false, faults: [{ path, message: `dependency cycle: ${names.join(' -> ')}` }] };
+  }
   const positionOf = new Map(sorted.order.map((index, position) => [index, position]));
   const positions = (indices: readonly number[]) =>
     indices.map((index) => positionOf.get(index) as number).sort((a, b) => a - b);
-  return {
+  const order = {
     modules: modules.map(({ name }) => name),
     resources: sorted.order.map((index): OrderedResource => {
       const { module, resource } = declared[index] as (typeof declared)[number];
@@ -86,6 +115,7 @@ export function declaredOrder(modules: readonly ModuleDocument[]): ResourceOrder
       };
     }),
   };
+  return { ok: true, order };
 }
 
 const triggeredBy = ({ variants }: ResourceDeclaration, trigger: Trigger): string[] =>

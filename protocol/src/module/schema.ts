@@ -45,7 +45,17 @@ const id = checked(allOf(notEmpty, maxLength(128), noControlCharacters, noExpres
   maxLength: 128,
 });
 
-const idList = (description: string) => z.array(id, { error: 'must be a list of ids' }).meta({ description });
+/** An id, or a module and an id. */
+const reference = checked(
+  allOf(notEmpty, maxLength(258), noControlCharacters, noExpression),
+  'must be text, in quotes',
+  {
+    minLength: 1,
+    maxLength: 258,
+  },
+);
+
+const idList = (description: string) => z.array(reference, { error: 'must be a list of ids' }).meta({ description });
 
 /** Path of `only_if: { exists }`, which may contain expressions. */
 export const onlyIfPath = formatted(
@@ -84,6 +94,16 @@ const variant = closed('a mapping of when and resource', {
   resource: resourceBody.meta({ description: 'Absent if there is nothing to do on these machines' }).optional(),
 });
 
+const notification = closed(
+  'a mapping of reload, restart, or rerun to an id',
+  {
+    reload: reference.meta({ description: 'Id of a service, or MODULE:ID' }).optional(),
+    restart: reference.meta({ description: 'Id of a service, or MODULE:ID' }).optional(),
+    rerun: reference.meta({ description: 'Id of a script, or MODULE:ID' }).optional(),
+  },
+  exactlyOne(['reload', 'restart', 'rerun']),
+);
+
 const resource = closed(
   'a mapping of a resource',
   {
@@ -91,7 +111,13 @@ const resource = closed(
     name: checked(allOf(maxLength(256), noControlCharacters), 'must be text: write it in quotes', {
       description: 'A label for operators',
     }).optional(),
-    depends_on: idList('Ids of resources that are applied before this one').optional(),
+    depends_on: idList(
+      'Ids of resources that are applied before this one; MODULE:ID for a resource of another module; with ? at the end if it may be missing',
+    ).optional(),
+    notify: z
+      .array(notification, { error: 'must be a list of mappings, such as { reload: nginx }' })
+      .meta({ description: 'Resources that are reloaded, restarted, or rerun when this one changes' })
+      .optional(),
     when: whenSchema.optional(),
     only_if: closed(
       'a mapping of exists to a path',

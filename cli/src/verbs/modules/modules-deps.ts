@@ -1,3 +1,4 @@
+import type { Fault } from '@muster/protocol';
 import { type ModuleOrder, orderModules } from '@muster/protocol/http';
 import { declaredOrder, type ModuleDocument, resolveDesiredSet, resolvedOrder } from '@muster/protocol/module';
 import type { Command } from 'commander';
@@ -124,18 +125,19 @@ async function localOrder(context: Context, words: readonly string[], facts: Fac
     );
   }
   const { attributes, tags } = facts;
-  if (attributes === undefined && tags === undefined) return declaredOrder(modules);
+  if (attributes === undefined && tags === undefined) {
+    const declared = declaredOrder(modules);
+    if (declared.ok) return declared.order;
+    throw unresolved('module_unresolved', declared.faults, 'Remove one of these dependencies.');
+  }
   const agent = { name: null, node_id: '', attributes: attributes ?? {}, tags: tags ?? {} };
   const resolved = resolveDesiredSet({ modules, agent });
   if (resolved.ok) return resolvedOrder(modules, resolved.resources);
-  throw new CliError(
-    exits.failed,
-    resolved.code,
-    resolved.faults[0]?.message ?? 'the modules cannot be resolved',
-    'Describe the agent with --attribute and --tag.',
-    { faults: resolved.faults },
-  );
+  throw unresolved(resolved.code, resolved.faults, 'Describe the agent with --attribute and --tag.');
 }
+
+const unresolved = (code: string, faults: Fault[], remedy: string): CliError =>
+  new CliError(exits.failed, code, faults[0]?.message ?? 'the modules cannot be resolved', remedy, { faults });
 
 /** Returns a graph in the DOT language. An edge leads from a resource to one that runs after it. */
 function graphText({ modules, resources }: ModuleOrder): string {

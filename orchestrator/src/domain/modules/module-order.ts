@@ -39,7 +39,11 @@ export async function orderModules(context: Context, request: OrderRequest): Pro
   const agent = named === undefined ? null : await requireAgent(context, named);
   const loaded = await context.documents.load([...new Set(request.modules)]);
   const asWritten = agent === null && attributes === undefined && tags === undefined && parameters === undefined;
-  if (asWritten) return declaredOrder(loaded);
+  if (asWritten) {
+    const declared = declaredOrder(loaded);
+    if (!declared.ok) throw new MusterError('module_unresolved', declared.faults[0]?.message, declared.faults);
+    return declared.order;
+  }
   const facts: AgentFacts = agent
     ? { name: agent.name, node_id: agent.node_id, attributes: fromJson(agent.attributes), tags: fromJson(agent.tags) }
     : { name: null, node_id: '', attributes: attributes ?? {}, tags: tags ?? {} };

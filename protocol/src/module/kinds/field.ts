@@ -16,6 +16,8 @@ export interface Field<T = unknown> {
    * dispatch, when secrets are unknown.
    */
   readonly secrets: boolean;
+  /** Returns the same text for values that mean the same. Absent if each value has only one spelling. */
+  readonly canonical?: (value: string) => string;
   /** Default of an absent field. Without a default, an absent field is not managed. */
   readonly whenAbsent?: string;
 }

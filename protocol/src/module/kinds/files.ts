@@ -4,9 +4,12 @@ import { defineKind, ensure, joined } from './kind.ts';
 
 const owner = formatted('Name or number of the owning user', format.unixAccount);
 const group = formatted('Name or number of the owning group', format.unixAccount);
-const mode = formatted('Permissions as 3 or 4 octal digits in quotes, such as "0644"', format.mode, {
-  pattern: '^[0-7]{3,4}$',
-});
+const mode = {
+  ...formatted('Permissions as 3 or 4 octal digits in quotes, such as "0644"', format.mode, {
+    pattern: '^[0-7]{3,4}$',
+  }),
+  canonical: (value: string) => value.padStart(4, '0'),
+};
 const content = text('The whole content');
 const pattern = format.allOf(format.notEmpty, format.oneLine, format.maxLength(1000), format.regularExpression);
 const validate = text(

@@ -1,0 +1,337 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { AgentFacts } from '../conditions.ts';
+import { conflictsBetween } from '../conflicts-between.ts';
+import type { ModuleDocument } from '../document.ts';
+import { parseModule } from '../parse.ts';
+import { type Resolution, resolveDesiredSet } from '../resolve.ts';
+import { declaredOrder } from '../resource-order.ts';
+import { fillSecrets, type UnfilledResource } from '../secrets.ts';
+
+const agent: AgentFacts = { name: 'web-1', node_id: '', attributes: { platform: 'linux' }, tags: {} };
+
+function moduleOf(name: string, resources: string): ModuleDocument {
+  const parsed = parseModule(`name: "${name}"\nsupports: [{ platform: linux }]\nresources:\n${resources}`);
+  if (!parsed.ok) throw new Error(parsed.faults.map(({ path, message }) => `${path} ${message}`).join('\n'));
+  return parsed.module;
+}
+
+const resolve = (...modules: ModuleDocument[]): Resolution => resolveDesiredSet({ modules, agent });
+
+function resourcesOf(resolution: Resolution): UnfilledResource[] {
+  if (!resolution.ok) throw new Error(JSON.stringify(resolution.faults));
+  return resolution.resources;
+}
+
+const faultsOf = (resolution: Resolution): string[] =>
+  resolution.ok ? [] : [resolution.code, ...resolution.faults.map(({ path, message }) => `${path} ${message}`)];
+
+const uploadFaults = (resources: string): string[] => {
+  const parsed = parseModule(`name: m\nsupports: [{ platform: linux }]\nresources:\n${resources}`);
+  return parsed.ok ? [] : parsed.faults.map(({ path, message }) => `${path} ${message}`);
+};
+
+const find = (resources: readonly UnfilledResource[], key: string): UnfilledResource => {
+  const found = resources.find((resource) => resource.key === key);
+  if (found === undefined) throw new Error(`${key} is missing`);
+  return found;
+};
+
+describe('one resource in two modules', () => {
+  const nginx = moduleOf(
+    'nginx',
+    `  - { id: conf, resource: { file-unix: { path: /etc/nginx/nginx.conf, content: a } } }
+  - { id: service, resource: { service-systemd: { name: nginx, enabled: true, reload_on: [conf] } } }
+`,
+  );
+  const site = moduleOf(
+    'site',
+    `  - { id: vhost, resource: { file-unix: { path: /etc/nginx/vhost, content: b } } }
+  - { id: unit, depends_on: [vhost], resource: { service-systemd: { name: nginx, running: true, enabled: true, restart_on: [vhost] } } }
+`,
+  );
+
+  test('unites fields that one of them gives, dependencies, and triggers', () => {
+    const service = find(resourcesOf(resolve(nginx, site)), 'service-systemd:nginx');
+    expect(service).toMatchObject({
+      module: 'nginx',
+      id: 'service',
+      body: { name: 'nginx', enabled: true, running: true },
+      reload_on: ['path:/etc/nginx/nginx.conf'],
+      restart_on: ['path:/etc/nginx/vhost'],
+      depends_on: ['path:/etc/nginx/nginx.conf', 'path:/etc/nginx/vhost'],
+    });
+    expect(conflictsBetween([nginx, site])).toEqual([]);
+  });
+
+  test('keeps what the other module declares when one is removed', () => {
+    const [, service] = resourcesOf(resolve(site));
+    expect(service).toMatchObject({
+      module: 'site',
+      id: 'unit',
+      body: { name: 'nginx', running: true, enabled: true },
+    });
+  });
+
+  test('names the module that gave the field in which a third one differs', () => {
+    const owner = moduleOf('owner', '  - { id: o, resource: { file-unix: { path: /f, owner: root } } }\n');
+    const mode = moduleOf('mode', '  - { id: m, resource: { file-unix: { path: /f, mode: "0644" } } }\n');
+    const other = moduleOf('other', '  - { id: x, resource: { file-unix: { path: /f, mode: "0600" } } }\n');
+    expect(faultsOf(resolve(owner, mode, other))).toEqual([
+      'module_conflict',
+      '/modules/other/resources/0/resource/file-unix file-unix /f is declared differently in module "mode" (id "m") and module "other" (id "x"): the values of `mode` differ; keep one of them, or make them agree',
+    ]);
+  });
+
+  const file = (name: string, fields: string, more = '') =>
+    moduleOf(name, `  - { ${more}resource: { file-unix: { path: /f, ${fields} } } }\n`);
+
+  test.each([
+    ['permissions in two spellings', 'mode: "0644"', 'mode: "644"', null],
+    ['presence as the default and as written', 'ensure: present, mode: "0644"', 'owner: root', null],
+    ['a link and content', 'symlink: /a', 'content: a', '`symlink` cannot be combined with `content`'],
+    ['a link and permissions', 'mode: "0644"', 'symlink: /a', '`mode` cannot be combined with `symlink`'],
+    ['absence and content', 'ensure: absent', 'content: a', 'the values of `ensure` differ'],
+  ])('compares %s', (_, one, other, reason) => {
+    const modules = [file('one', one), file('two', other)];
+    const [code, fault] = faultsOf(resolve(...modules));
+    const [conflict] = conflictsBetween(modules);
+    if (reason === null) expect([code, conflict]).toEqual([undefined, undefined]);
+    else {
+      expect(fault).toContain(reason);
+      expect(conflict?.message).toContain(reason);
+    }
+  });
+
+  test('conflicts if only one has a condition, because the other is meant without it', () => {
+    const modules = [file('one', 'owner: root'), file('two', 'group: root', 'only_if: { exists: /x }, ')];
+    expect(faultsOf(resolve(...modules))[1]).toContain('the conditions `only_if` differ');
+    expect(conflictsBetween(modules)[0]?.message).toContain('the conditions `only_if` differ');
+  });
+
+  test('hides a field with a secret that only the later module gives', () => {
+    const [merged] = resourcesOf(resolve(file('one', 'owner: root'), file('two', 'content: "${{ secrets.s }}"')));
+    expect(merged?.sensitive_fields).toEqual(['content']);
+    const filled = fillSecrets([merged as UnfilledResource], () => 'hunter2');
+    expect(filled.ok && filled.resources[0]?.body).toEqual({ path: '/f', owner: 'root', content: 'hunter2' });
+  });
+
+  test('hides all bodies of a script if a part that the later module gives has a secret', () => {
+    const script = (name: string, undo: string) =>
+      moduleOf(name, `  - { resource: { script: { program: sh, manages: x, apply: run${undo} } } }\n`);
+    const [merged] = resourcesOf(resolve(script('one', ''), script('two', ', undo: "x ${{ secrets.s }}"')));
+    expect(merged?.sensitive_fields).toEqual(['apply', 'undo']);
+  });
+
+  test('compares the content of a template with content', () => {
+    const source = 'name: t\nsupports: [{ platform: linux }]\ntemplates: [{ id: t, content: a }]\n';
+    const templated = parseModule(`${source}resources: [{ resource: { file-unix: { path: /f, template: t } } }]`);
+    if (!templated.ok) throw new Error('faults');
+    const same = [templated.module, file('two', 'content: a, mode: "0600"')];
+    expect(faultsOf(resolve(...same))).toEqual([]);
+    expect(conflictsBetween(same)).toEqual([]);
+    expect(conflictsBetween([templated.module, file('two', 'content: b')])).toHaveLength(1);
+  });
+
+  test('merges to the same resources in any order of the modules', () => {
+    const fields = fc.record(
+      {
+        enabled: fc.boolean(),
+        running: fc.boolean(),
+        user: fc.constantFrom('web', 'db'),
+        type: fc.constantFrom('notify', 'exec'),
+      },
+      { requiredKeys: [] },
+    );
+    const triggers = fc.subarray(['a', 'b', 'c']);
+    type Part = { fields: object; reload: string[]; restart: string[]; after: string[] };
+    const part: fc.Arbitrary<Part> = fc.record({ fields, reload: triggers, restart: triggers, after: triggers });
+    const files = ['a', 'b', 'c']
+      .map((id) => `  - { id: ${id}, resource: { file-unix: { path: /${id} } } }\n`)
+      .join('');
+    const documentOf = ({ fields, reload, restart, after }: Part, name: string) => {
+      const reloading = reload.filter((id) => !restart.includes(id));
+      const body = JSON.stringify({ name: 's', ...fields, reload_on: reloading, restart_on: restart });
+      return moduleOf(
+        name,
+        `${files}  - { depends_on: ${JSON.stringify(after)}, resource: { service-systemd: ${body} } }\n`,
+      );
+    };
+    const shown = (resolution: Resolution) =>
+      resolution.ok
+        ? resolution.resources
+            .map(({ key, body, reload_on, restart_on, depends_on }) => [
+              key,
+              Object.entries(body).sort(),
+              ...[reload_on, restart_on, depends_on].map((keys) => [...keys].sort()),
+            ])
+            .sort()
+        : resolution.code;
+    fc.assert(
+      fc.property(part, part, (one, two) => {
+        const [first, second] = [documentOf(one, 'one'), documentOf(two, 'two')];
+        const merged = resolve(first, second);
+        expect(shown(merged)).toEqual(shown(resolve(second, first)));
+        expect(conflictsBetween([first, second]).length === 0).toBe(merged.ok);
+        if (!merged.ok) return;
+        const positions = new Map(merged.resources.map(({ key }, index) => [key, index]));
+        for (const { key, depends_on } of merged.resources)
+          for (const before of depends_on) expect(positions.get(before)).toBeLessThan(positions.get(key) as number);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('references to other modules', () => {
+  const nginx = moduleOf('nginx', '  - { id: service, resource: { service-systemd: { name: nginx } } }\n');
+  const user = (reference: string) =>
+    `  - { id: a, depends_on: ["${reference}"], resource: { file-unix: { path: /a } } }\n`;
+
+  test('orders and triggers resources across modules', () => {
+    const site = moduleOf(
+      'site',
+      `  - { id: page, depends_on: ["nginx:service"], resource: { file-unix: { path: /page } } }
+  - { id: cache, resource: { script: { program: sh, apply: x, check: x, rerun_on: ["nginx:service"] } } }
+`,
+    );
+    const resources = resourcesOf(resolve(site, nginx));
+    expect(resources.map(({ key }) => key)).toEqual(['service-systemd:nginx', 'path:/page', 'script:cache']);
+    expect(resources[2]?.rerun_on).toEqual(['service-systemd:nginx']);
+    const written = declaredOrder([site, nginx]);
+    expect(written.ok && written.order.resources.map(({ id }) => id)).toEqual(['service', 'page', 'cache']);
+  });
+
+  test('refuses a reference to a missing resource when it is resolved, with what to write', () => {
+    expect(faultsOf(resolve(moduleOf('site', user('nginx:service'))))).toEqual([
+      'module_unresolved',
+      '/modules/site/resources/0/depends_on/0 module "site": "nginx:service" names a resource of the module "nginx", which this agent does not have: assign it, add it to `requires`, or write "nginx:service?" if it may be missing',
+    ]);
+    expect(faultsOf(resolve(moduleOf('site', user('nginx:servce')), nginx))).toEqual([
+      'module_unresolved',
+      '/modules/site/resources/0/depends_on/0 module "site": the module "nginx" has no resource with the id "servce"; write "nginx:servce?" if it may be missing: did you mean "service"?',
+    ]);
+  });
+
+  test.each(['nginx:service?', 'nginx:other?', 'nothing?', 'nothing:at:all?'])(
+    'ignores a missing resource: %s',
+    (reference) => {
+      const site = moduleOf('site', user(reference));
+      expect(faultsOf(resolve(site))).toEqual([]);
+      expect(find(resourcesOf(resolve(site, nginx)), 'path:/a').depends_on).toEqual(
+        reference === 'nginx:service?' ? ['service-systemd:nginx'] : [],
+      );
+    },
+  );
+
+  test('prefers a resource of the own module that has this id', () => {
+    const own = moduleOf(
+      'site',
+      `  - { id: "nginx:service", resource: { file-unix: { path: /own } } }
+  - { id: "b?", resource: { file-unix: { path: /b } } }
+  - { id: a, depends_on: ["nginx:service", "b?"], resource: { file-unix: { path: /a } } }
+`,
+    );
+    expect(find(resourcesOf(resolve(own, nginx)), 'path:/a').depends_on).toEqual(['path:/own', 'path:/b']);
+  });
+
+  test('finds modules and ids with colons', () => {
+    const odd = moduleOf('a:b', '  - { id: "c:d", resource: { file-unix: { path: /odd } } }\n');
+    expect(find(resourcesOf(resolve(moduleOf('site', user('a:b:c:d')), odd)), 'path:/a').depends_on).toEqual([
+      'path:/odd',
+    ]);
+  });
+
+  test('accepts the name of the own module, and checks its references at the upload', () => {
+    const own = (id: string) => uploadFaults(`${user(id)}  - { id: b, resource: { file-unix: { path: /b } } }\n`);
+    expect(own('m:b')).toEqual([]);
+    expect(own('m:x')).toEqual(['/resources/0/depends_on/0 there is no resource with the id "m:x": use one of a, b']);
+    expect(own('m:a')).toEqual(['/resources/0 dependency cycle: a -> a']);
+  });
+
+  test('ignores a resource that the other module declares for other machines', () => {
+    const only = moduleOf(
+      'nginx',
+      '  - { id: service, when: { distro: none }, resource: { file-unix: { path: /n } } }\n',
+    );
+    expect(find(resourcesOf(resolve(moduleOf('site', user('nginx:service')), only)), 'path:/a').depends_on).toEqual([]);
+  });
+
+  test('reports a cycle through two modules with all members', () => {
+    const modules = [
+      moduleOf('one', '  - { id: a, depends_on: ["two:b"], resource: { file-unix: { path: /a } } }\n'),
+      moduleOf('two', '  - { id: b, depends_on: ["one:a"], resource: { file-unix: { path: /b } } }\n'),
+    ];
+    expect(faultsOf(resolve(...modules))[1]).toContain('dependency cycle: one/a -> two/b -> one/a');
+    expect(declaredOrder(modules)).toMatchObject({
+      ok: false,
+      faults: [{ path: '/modules/one', message: 'dependency cycle: one/a -> two/b -> one/a' }],
+    });
+  });
+});
+
+describe('notify', () => {
+  const target = (kind: string) => moduleOf('base', `  - { id: t, resource: { ${kind} } }\n`);
+  const notifier = (entry: string) =>
+    moduleOf('site', `  - { id: a, notify: [{ ${entry} }], resource: { file-unix: { path: /a } } }\n`);
+  const systemd = 'service-systemd: { name: s }';
+  const openrc = 'service-openrc: { name: s }';
+  const script = 'script: { program: sh, apply: x, check: x }';
+
+  test.each([
+    ['reload', systemd, 'reload_on'],
+    ['restart', systemd, 'restart_on'],
+    ['restart', openrc, 'restart_on'],
+    ['reload', openrc, 'restart_on'],
+    ['rerun', script, 'rerun_on'],
+  ] as const)('%s triggers %s by %s', (verb, kind, list) => {
+    const modules = [target(kind), notifier(`${verb}: "base:t"`)];
+    const last = resourcesOf(resolve(...modules)).at(-1);
+    expect(last).toMatchObject({ module: 'base', [list]: ['path:/a'], depends_on: ['path:/a'] });
+    const written = declaredOrder(modules);
+    expect(written.ok && written.order.resources[1]).toMatchObject({ module: 'base', [list]: [0], depends_on: [0] });
+  });
+
+  test('refuses a notification of a resource without that trigger', () => {
+    expect(faultsOf(resolve(target(script), notifier('reload: "base:t"')))).toEqual([
+      'module_unresolved',
+      '/modules/site/resources/0/notify/0/reload module "site": script t cannot be reloaded: notify a service',
+    ]);
+    expect(
+      uploadFaults(`  - { id: a, notify: [{ rerun: b }], resource: { file-unix: { path: /a } } }
+  - { id: b, resource: { service-systemd: { name: s } } }
+  - { id: c, notify: [{ reload: d }], resource: { file-unix: { path: /c } } }
+`),
+    ).toEqual([
+      '/resources/0/notify/0/rerun "b" is a service-systemd, which cannot be rerun: notify a script',
+      '/resources/2/notify/0/reload there is no resource with the id "d": did you mean "a"?',
+    ]);
+  });
+
+  test('refuses a notification that forms a cycle', () => {
+    expect(
+      uploadFaults(`  - { id: a, depends_on: [b], notify: [{ reload: b }], resource: { file-unix: { path: /a } } }
+  - { id: b, resource: { service-systemd: { name: s } } }
+`),
+    ).toEqual(['/resources/0 dependency cycle: a -> b -> a']);
+  });
+
+  test('requires exactly one of reload, restart, and rerun', () => {
+    expect(
+      uploadFaults(`  - { id: a, notify: [{}, { reload: b, restart: b }], resource: { file-unix: { path: /a } } }
+  - { id: b, resource: { service-systemd: { name: s } } }
+`),
+    ).toEqual([
+      '/resources/0/notify/0 needs one of reload, restart, and rerun',
+      '/resources/0/notify/1/restart only one can be given: reload or restart',
+    ]);
+  });
+
+  test('triggers a resource once if all elements of a list notify it', () => {
+    const each = moduleOf(
+      'site',
+      `  - { id: a, for_each: "\${{ ['x', 'y'] }}", notify: [{ reload: "base:t" }], resource: { file-unix: { path: "/\${{ each }}" } } }\n`,
+    );
+    expect(resourcesOf(resolve(target(systemd), each)).at(-1)?.reload_on).toEqual(['path:/x', 'path:/y']);
+  });
+});

@@ -1,0 +1,184 @@
+import type { Fault } from '../../errors.ts';
+import type { Json, ModuleDocument } from '../document.ts';
+import { isPartOfFile, takesWholeFile, whyNotBoth } from '../file-parts.ts';
+import { type Instance, sensitiveFields } from '../instances.ts';
+import type { Trigger } from '../kinds.ts';
+import type { UnfilledResource } from '../secrets.ts';
+import { type Path, pointer } from '../source/tree.ts';
+import { cannotBe, triggerFor } from './notifications.ts';
+import { References } from './references.ts';
+import { differenceBetween, type Fields } from './same-resource.ts';
+
+/** A resource of the desired state. */
+export interface Merged {
+  resource: UnfilledResource;
+  /** The declarations that it consists of, the first one first. */
+  readonly declarations: { readonly resource: UnfilledResource; readonly path: Path }[];
+}
+
+/** The resources of one module. */
+interface Part {
+  readonly module: ModuleDocument;
+  readonly instances: readonly Instance[];
+}
+
+export interface Merge {
+  merged: Merged[];
+  /** References to resources that do not exist. */
+  unresolved: Fault[];
+  conflicts: Fault[];
+}
+
+/**
+ * Merges the resources from modules. Two modules may declare one resource: fields that only one of them gives are united,
+ * as are dependencies and triggers. Different values of a field conflict.
+ */
+export function mergeInstances(parts: readonly Part[]): Merge {
+  const merged: Merged[] = [];
+  const byKey = new Map<string, Merged>();
+  const conflicts: Fault[] = [];
+  const references = new References(parts);
+  for (const { module, instances } of parts) {
+    const keysOf = references.from(module);
+    for (const instance of instances) {
+      const declaration = { resource: withKeys(instance, keysOf), path: instance.path };
+      const earlier = byKey.get(instance.key);
+      if (earlier === undefined) {
+        const entry = { resource: declaration.resource, declarations: [declaration] };
+        byKey.set(instance.key, entry);
+        merged.push(entry);
+      } else {
+        const conflict = unite(earlier, declaration);
+        if (conflict !== null) conflicts.push(conflict);
+      }
+    }
+  }
+  notify(parts, references, byKey);
+  conflicts.push(...partsOfWholeFiles(merged, byKey));
+  return { merged, unresolved: references.faults, conflicts };
+}
+
+type Declaration = Merged['declarations'][number];
+
+/** Adds a declaration to a resource. @returns the conflict if they differ; then the resource stays as it is */
+function unite(earlier: Merged, later: Declaration): Fault | null {
+  const { resource } = later;
+  if (earlier.declarations.some((declaration) => declaration.resource.module === resource.module))
+    return conflict(earlier.declarations[0] as Declaration, later, null);
+  const difference = differenceBetween(comparable(earlier.resource), comparable(resource));
+  if (difference !== null) {
+    const { fields, reason } = difference;
+    const giver = earlier.declarations.find(({ resource: { body } }) =>
+      fields.some((field) => Object.hasOwn(body, field)),
+    );
+    return conflict(giver ?? (earlier.declarations[0] as Declaration), later, reason);
+  }
+  earlier.declarations.push(later);
+  earlier.resource = united(earlier.resource, resource);
+  return null;
+}
+
+const comparable = ({ type, body, deferred, only_if }: UnfilledResource) => ({
+  type,
+  fields: fieldsOf(body, deferred),
+  onlyIf: only_if,
+});
+
+/** Returns the values of all fields, with the secrets that they contain. */
+function fieldsOf(body: UnfilledResource['body'], deferred: UnfilledResource['deferred']): Fields {
+  if (deferred.length === 0) return body;
+  const fields: Record<string, unknown> = { ...body };
+  for (const [name, texts] of Map.groupBy(deferred, ({ path }) => String(path[0]))) fields[name] = [body[name], texts];
+  return fields;
+}
+
+function united(one: UnfilledResource, other: UnfilledResource): UnfilledResource {
+  const added = Object.keys(other.body).filter((name) => !Object.hasOwn(one.body, name));
+  const union = (list: 'depends_on' | Trigger): string[] => [...new Set([...one[list], ...other[list]])];
+  const lists = {
+    depends_on: union('depends_on'),
+    reload_on: union('reload_on'),
+    restart_on: union('restart_on'),
+    rerun_on: union('rerun_on'),
+  };
+  if (added.length === 0) return { ...one, ...lists };
+  const body = { ...one.body, ...Object.fromEntries(added.map((name) => [name, other.body[name] as Json])) };
+  const deferred = [...one.deferred, ...other.deferred.filter(({ path }) => added.includes(String(path[0])))];
+  return { ...one, body, deferred, sensitive_fields: sensitiveFields(one.type, body, deferred), ...lists };
+}
+
+const triggers = ['reload_on', 'restart_on', 'rerun_on'] as const;
+
+/** Returns the resource of an instance with keys in place of references. */
+function withKeys(instance: Instance, keysOf: (references: readonly string[], at: Path) => string[]): UnfilledResource {
+  const { path, declaredId: _id, dependsOnIds, triggerIds, notifications: _notifications, ...rest } = instance;
+  const owner = path.slice(0, 2);
+  const [reload_on, restart_on, rerun_on] = triggers.map((trigger) =>
+    keysOf(triggerIds[trigger] ?? [], [...path, trigger]),
+  ) as [string[], string[], string[]];
+  const depends_on = keysOf(dependsOnIds, [...owner, 'depends_on']);
+  return {
+    ...rest,
+    reload_on,
+    restart_on,
+    rerun_on,
+    depends_on: [...new Set([...depends_on, ...reload_on, ...restart_on, ...rerun_on])],
+  };
+}
+
+/** Adds each resource to the triggers of those that it notifies. */
+function notify(parts: readonly Part[], references: References, byKey: ReadonlyMap<string, Merged>): void {
+  const added = new Map<Merged, Map<Trigger, Set<string>>>();
+  for (const { module, instances } of parts) {
+    for (const instance of instances) {
+      for (const [index, { trigger, id }] of instance.notifications.entries()) {
+        const at = [...instance.path.slice(0, 2), 'notify', index, trigger.slice(0, -'_on'.length)];
+        for (const key of references.from(module)([id], at)) {
+          const target = byKey.get(key);
+          if (target === undefined) continue;
+          const { type, identity } = target.resource;
+          const list = triggerFor(type, trigger);
+          if (list === null) {
+            references.fault(module, at, `${type} ${identity} ${cannotBe[trigger]}`);
+            continue;
+          }
+          const lists = added.get(target) ?? new Map<Trigger, Set<string>>();
+          added.set(target, lists.set(list, (lists.get(list) ?? new Set()).add(instance.key)));
+        }
+      }
+    }
+  }
+  for (const [target, lists] of added)
+    for (const [list, keys] of lists) {
+      const { resource } = target;
+      const union = (before: readonly string[]) => [...new Set([...before, ...keys])];
+      target.resource = { ...resource, [list]: union(resource[list]), depends_on: union(resource.depends_on) };
+    }
+}
+
+function partsOfWholeFiles(merged: readonly Merged[], byKey: ReadonlyMap<string, Merged>): Fault[] {
+  return merged.flatMap(({ resource, declarations }) => {
+    const whole = isPartOfFile(resource) ? byKey.get(`path:${String(resource.body.path)}`) : undefined;
+    if (whole === undefined || !takesWholeFile(whole.resource)) return [];
+    const [part] = declarations as [Declaration];
+    const taker = whole.declarations.find((each) => takesWholeFile(each.resource)) ?? whole.declarations[0];
+    const message = `${resource.type} ${resource.identity} in ${locationOf(part)} is a part of a file, and ${locationOf(taker as Declaration)} ${whyNotBoth(whole.resource.body)}`;
+    return [{ path: pointer(['modules', resource.module, ...part.path]), message }];
+  });
+}
+
+const locationOf = ({ resource, path }: Declaration): string =>
+  `module "${resource.module}" (${resource.id === null ? pointer(path) : `id "${resource.id}"`})`;
+
+/** @param reason null if one module declares the resource twice */
+function conflict(earlier: Declaration, later: Declaration, reason: string | null): Fault {
+  const { type, identity, module } = later.resource;
+  const places = `${locationOf(earlier)} and ${locationOf(later)}`;
+  return {
+    path: pointer(['modules', module, ...later.path]),
+    message:
+      reason === null
+        ? `${type} ${identity} is declared twice in ${places}: keep one of them`
+        : `${type} ${identity} is declared differently in ${places}: ${reason}; keep one of them, or make them agree`,
+  };
+}

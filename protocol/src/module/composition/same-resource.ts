@@ -1,0 +1,62 @@
+import type { Json } from '../document.ts';
+import { kinds, type ResourceType } from '../kinds.ts';
+
+/** The fields of a resource. A value is equal to another if its canonical JSON is. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+export interface DeclaredFields {
+  readonly type: ResourceType;
+  readonly fields: Fields;
+  readonly onlyIf: unknown;
+}
+
+/** Why two declarations of one resource do not merge. */
+export interface Difference {
+  /** The fields that differ; empty if another part differs. */
+  readonly fields: readonly string[];
+  readonly reason: string;
+}
+
+/**
+ * Compares two declarations of one resource. They merge if no field has two different values, so that each declaration
+ * may set fields that the other leaves out.
+ * @returns null if they merge
+ */
+export function differenceBetween(one: DeclaredFields, other: DeclaredFields): Difference | null {
+  if (one.type !== other.type) return { fields: [], reason: `one is a ${one.type} and the other a ${other.type}` };
+  const kind = kinds[one.type];
+  const identifying = new Set(kind.canonical === undefined ? [] : kind.identifiedBy(other.fields));
+  for (const [field, value] of Object.entries(other.fields)) {
+    if (identifying.has(field)) continue;
+    if (!Object.hasOwn(one.fields, field)) continue;
+    if (comparable(one.type, field, one.fields[field]) !== comparable(one.type, field, value))
+      return { fields: [field], reason: `the values of \`${field}\` differ` };
+  }
+  // An absent `ensure` means present, and not that the other declaration may decide.
+  if (Object.hasOwn(one.fields, 'ensure') !== Object.hasOwn(other.fields, 'ensure'))
+    return { fields: ['ensure'], reason: 'the values of `ensure` differ' };
+  for (const group of kind.exclusive) {
+    const mine = group.find((name) => Object.hasOwn(one.fields, name));
+    const theirs = group.find((name) => Object.hasOwn(other.fields, name));
+    if (mine !== undefined && theirs !== undefined && mine !== theirs)
+      return { fields: [mine, theirs], reason: `\`${mine}\` cannot be combined with \`${theirs}\`` };
+  }
+  if (canonical(one.onlyIf ?? null) !== canonical(other.onlyIf ?? null))
+    return { fields: [], reason: 'the conditions `only_if` differ' };
+  return null;
+}
+
+/** Returns a text that is equal for equal values of a field. */
+function comparable(type: ResourceType, name: string, value: unknown): string {
+  const kind = kinds[type];
+  const field = kind.required[name] ?? kind.optional[name];
+  return canonical(field?.canonical !== undefined && typeof value === 'string' ? field.canonical(value) : value);
+}
+
+/** Returns JSON in which the order of keys does not matter. */
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_, item: unknown) =>
+    typeof item === 'object' && item !== null && !Array.isArray(item)
+      ? Object.fromEntries(Object.entries(item as Record<string, Json>).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : item,
+  );
