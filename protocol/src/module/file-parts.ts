@@ -16,7 +16,9 @@ const contents = ['content', 'content_base64', 'template', 'symlink'];
 export const takesWholeFile = ({ type, body }: Declared): boolean =>
   type === 'file-unix' && (body.ensure === 'absent' || contents.some((field) => body[field] != null));
 
-export const isPartOfFile = ({ type }: Declared): boolean => type === 'line-unix' || type === 'block-unix';
+const parts: readonly ResourceType[] = ['line-unix', 'block-unix', 'ini-unix'];
+
+export const isPartOfFile = ({ type }: Declared): boolean => parts.includes(type);
 
 export const whyNotBoth = (whole: Readonly<Record<string, unknown>>): string =>
   whole.ensure === 'absent'

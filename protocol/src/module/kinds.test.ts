@@ -56,6 +56,10 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'path: /etc/login.defs, match: "^UMASK\\\\s", line: UMASK 027, backrefs: true, before: "^x", validate: "true %", ensure: present',
     'line-unix:/etc/login.defs#^UMASK\\s',
   ],
+  'ini-unix': [
+    'path: /etc/x.ini, section: a b, key: k, value: v, validate: "true %", ensure: present',
+    'ini-unix:/etc/x.ini%23a b#k',
+  ],
   'block-unix': [
     'path: /etc/hosts, marker: muster-hosts, content: "10.0.0.9 db\\n", ensure: present',
     'block-unix:/etc/hosts#muster-hosts',

@@ -57,6 +57,18 @@ export const block = (
 ): ResolvedResource =>
   resource('block-unix', `block-unix:${path}#${marker}`, `${path}#${marker}`, { path, marker, ...body }, links);
 
+export const ini = (
+  path: string,
+  section: string | null,
+  key: string,
+  body: Partial<ResourceBodies['ini-unix']> = {},
+  links?: Links,
+): ResolvedResource => {
+  const identity = `${path}%23${section ?? ''}#${key}`;
+  const place = section === null ? { path, key } : { path, section, key };
+  return resource('ini-unix', `ini-unix:${identity}`, identity, { ...place, ...body }, links);
+};
+
 export const script = (
   name: string,
   body: Omit<ResourceBodies['script'], 'program'> & Partial<ResourceBodies['script']>,

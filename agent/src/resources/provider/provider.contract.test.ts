@@ -3,7 +3,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { removeDirectory, temporaryDirectory } from '../../converge/test/agent.ts';
 import { type ContractAgent, contractAgent } from '../../converge/test/contract-agent.ts';
-import { block, directory, file, line, operation, script } from '../../converge/test/desired.ts';
+import { block, directory, file, ini, line, operation, script } from '../../converge/test/desired.ts';
 import { planAndApplyOn, providerContract } from '../../converge/test/provider-contract.ts';
 import { snapshotTree } from '../../converge/test/tree.ts';
 
@@ -143,6 +143,22 @@ const subjects: Subject[] = [
     changed: (root) => line(`${root}/f`, 'a 9', { match: '^a ' }),
     tamper: (root) => writeFileSync(`${root}/f`, 'a 5\nx\ny'),
     moved: ['line'],
+  },
+  {
+    name: 'ini-unix, in a new section',
+    prepare: (root) => writeFileSync(`${root}/f`, 'top=1\n[a]\nx=1'),
+    desired: (root) => ini(`${root}/f`, 'b', 'y', { value: '2' }),
+    changed: (root) => ini(`${root}/f`, 'b', 'y', { value: '3', validate: 'test -s %' }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'top=1\n[a]\nx=1\n\n[b]\ny=9'),
+    moved: ['value'],
+  },
+  {
+    name: 'ini-unix, taken over with its comments, absent in between',
+    prepare: (root) => writeFileSync(`${root}/f`, '; head\r\n[a]\r\n# x = 0\r\n  x :  1 \r\ny = 2\r\n[b]\r\nx = 3\r\n'),
+    desired: (root) => ini(`${root}/f`, 'a', 'x', { value: 'one two' }),
+    changed: (root) => ini(`${root}/f`, 'a', 'x', { ensure: 'absent' }),
+    tamper: (root) => writeFileSync(`${root}/f`, readFileSync(`${root}/f`, 'utf8').replace('one two', 'by hand')),
+    moved: ['value'],
   },
   {
     name: 'block-unix, added',

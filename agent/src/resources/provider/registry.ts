@@ -7,6 +7,7 @@ import { directoryUnix } from '../directory-unix.ts';
 import { fileUnix } from '../file-unix.ts';
 import { groupUnix } from '../group-unix.ts';
 import { hostname } from '../hostname.ts';
+import { iniUnix } from '../ini-unix.ts';
 import { knownHost } from '../known-host.ts';
 import { lineUnix } from '../line-unix.ts';
 import { packageApt } from '../package-apt.ts';
@@ -30,6 +31,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     cronUnix,
     groupUnix,
     lineUnix,
+    iniUnix,
     script,
     sshAuthorizedKey,
     sysctl,

@@ -118,6 +118,20 @@ export const fileKinds = {
     identifiedBy: ['path', 'marker'],
     identity: (body) => joined(body.path, '#', body.marker),
   }),
+  'ini-unix': defineKind({
+    description: 'One setting of an INI file that is otherwise managed elsewhere',
+    platforms: ['linux', 'macos'],
+    example: 'path: /etc/systemd/journald.conf\nsection: Journal\nkey: SystemMaxUse\nvalue: 500M',
+    required: { path: unixFilePath, key: formatted('The key', format.iniKey) },
+    optional: {
+      section: formatted('The section, without brackets; default: the part above the first section', format.iniSection),
+      value: line('The value; without it, the line has only the key'),
+      validate,
+      ensure,
+    },
+    identifiedBy: ['path', 'section', 'key'],
+    identity: (body) => joined(joined(body.path, '#', body.section ?? ''), '#', body.key),
+  }),
 };
 
 export const scriptKinds = {

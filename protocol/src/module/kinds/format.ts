@@ -235,3 +235,18 @@ export const regularExpression: Check = (text) => {
 export const validateCommand: Check = allOf(notEmpty, oneLine, (text) =>
   text.includes('%') ? undefined : 'must contain "%", which represents the file with the new content',
 );
+
+/** Text that has no spaces around it, and is one line. */
+const trimmedLine = allOf(notEmpty, oneLine, maxLength(1000), (text) =>
+  text.trim() === text ? undefined : 'must not begin or end with a space',
+);
+
+export const iniSection: Check = allOf(
+  trimmedLine,
+  byPattern(/^[^[\]]*$/, 'must not contain brackets: write the name of the section alone'),
+);
+
+export const iniKey: Check = allOf(
+  trimmedLine,
+  byPattern(/^[^#;[=][^=]*$/, 'must not contain "=", or begin with "#", ";", or "["'),
+);
