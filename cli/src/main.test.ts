@@ -549,6 +549,27 @@ describe('modules', () => {
     expect((await run(['modules', 'deps', file('bad.yml')], away)).exit).toBe(1);
   });
 
+  test('check and deps follow what the modules of files require', async () => {
+    const away = { ...home.env, MUSTER_URL: 'https://127.0.0.1:1' };
+    const module = (name: string, more: string) =>
+      writeFile(file(`${name}.yml`), `name: ${name}\nsupports: [{ platform: linux }]\n${more}\n`);
+    await module('below', 'requires: [{ module: above }]');
+    await module('above', 'requires: [{ module: below }]');
+    const cycle = await run(['modules', 'check', file('below.yml'), file('above.yml')], away);
+    expect(cycle.stdout).toContain('below.yml:3:1 modules require each other: below -> above -> below');
+    const path = (at: string) => `resources: [{ resource: { file-unix: { path: "${at}" } } }]`;
+    await module('below', `parameters: { at: { type: string } }\n${path('${{ param.at }}')}`);
+    await module('above', `requires: [{ module: below, with: { at: /x } }, { module: stored }]\n${path('/a')}`);
+    const deps = ['modules', 'deps', file('above.yml'), file('below.yml'), '--attribute', 'platform=linux'];
+    expect(JSON.parse((await run([...deps, '--json'], away)).stdout)).toMatchObject({
+      modules: ['below', 'above'],
+      resources: [{ identity: '/x' }, { identity: '/a' }],
+    });
+    await module('above', 'requires: [{ module: below, with: { bt: /x } }]');
+    const unknown = await run(['modules', 'check', file('below.yml'), file('above.yml')], away);
+    expect(unknown.stdout).toContain('module "below": the module has no parameter "bt": did you mean "at"?');
+  });
+
   test('upload checks the file first, then sends it under the name in the module', async () => {
     const faulty = await muster('modules', 'upload', file('bad.yml'));
     expect(faulty.exit).toBe(1);

@@ -269,8 +269,8 @@ export const errorKinds = {
   module_in_use: kind(
     409,
     false,
-    'An assignment includes the module',
-    'First remove the module from the assignments listed in `detail`.',
+    'An assignment includes the module, or another module requires it',
+    'First remove it from the assignments, or from `requires` of the modules, that `detail` lists.',
   ),
   assignment_audits: kind(
     409,

@@ -101,6 +101,8 @@ export interface ModulesTable {
   revision: number;
   uploaded_at: number;
   uploaded_by: string;
+  /** Names of the modules that the newest revision requires. */
+  requires: JsonText<string[]>;
 }
 
 export interface ModuleRevisionsTable {

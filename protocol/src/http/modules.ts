@@ -10,7 +10,12 @@ export type Module = z.infer<typeof moduleSchema>;
 const moduleExample: Module = { name: 'motd', uploaded_at: 1795000000, uploaded_by: operatorId };
 
 export const moduleWithContentSchema = moduleSchema
-  .extend({ content: z.string(), revision: z.number().int() })
+  .extend({
+    content: z.string(),
+    revision: z.number().int(),
+    requires: z.array(z.string()).describe('names of the modules that this revision requires'),
+    required_by: z.array(z.string()).describe('names of up to 20 modules that require the module'),
+  })
   .meta({ id: 'ModuleWithContent' });
 
 const contentExample = [
@@ -81,7 +86,10 @@ export const getModule = route({
   }),
   answers: { 200: moduleWithContentSchema },
   errors: ['module_not_found'],
-  example: { params: { name: 'motd' }, answer: { ...moduleExample, content: contentExample, revision: 1 } },
+  example: {
+    params: { name: 'motd' },
+    answer: { ...moduleExample, content: contentExample, revision: 1, requires: [], required_by: [] },
+  },
 });
 
 export const listModuleRevisions = route({

@@ -38,6 +38,7 @@ export interface Findings {
 export function checkModule(value: unknown, outline: Outline, findings: Findings): void {
   const budget = newVariantBudget();
   checkChoices(value, findings);
+  checkRequires(outline, findings);
   checkTemplates(outline, findings, budget);
   checkReferences(outline, findings);
   checkNotifications(outline, findings);
@@ -101,6 +102,18 @@ function checkChoices(value: unknown, { fault }: Findings): void {
     for (const [index, step] of verify.entries()) {
       exactlyOne(step, ['verify', index], Object.keys(verificationKinds), 'one of http, tcp, or command');
     }
+  }
+}
+
+function checkRequires({ name, requires }: Outline, { fault }: Findings): void {
+  const seen = new Set<string>();
+  for (const { module, with: values, path } of requires) {
+    if (module === name) fault([...path, 'module'], 'the module requires itself: remove this entry');
+    if (seen.has(module)) fault([...path, 'module'], `${quoted(module)} is required twice: keep one entry`);
+    seen.add(module);
+    for (const [parameter, value] of Object.entries(values))
+      if (JSON.stringify(value).includes('${{'))
+        fault([...path, 'with', parameter], 'cannot contain an expression: write the value');
   }
 }
 

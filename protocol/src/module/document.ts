@@ -89,10 +89,18 @@ interface Verification {
   body: DeclaredBody;
 }
 
+/** A module that another one brings along. */
+export interface Requirement {
+  module: string;
+  /** Values for its parameters, which any assignment replaces. They contain no expressions. */
+  with: Readonly<Record<string, Json>>;
+}
+
 /** A module that has passed all checks that need no agent. Its expressions are not evaluated. */
 export interface ModuleDocument {
   name: string;
   supports: readonly Conditions[];
+  requires: readonly Requirement[];
   /** Templates with the same id are variants, which are chosen by `when`. */
   templates: readonly { id: string; when: Conditions; content: string }[];
   parameters: Readonly<Record<string, Parameter>>;

@@ -1,4 +1,11 @@
 export { type BodyFault, type DeferredText, resourceBodyFaults } from './body.ts';
+export {
+  type Requires,
+  requirementFaults,
+  requiresOf,
+  withRequired,
+  withRequiredValues,
+} from './composition/requires.ts';
 export { type AgentFacts, own as ownFact } from './conditions.ts';
 export { conflictsBetween, type ModuleConflict } from './conflicts-between.ts';
 export type { Conditions, Json, ModuleDocument, Parameter, ParameterType, ResourceDeclaration } from './document.ts';

@@ -21,6 +21,7 @@ import { type VerificationType, verificationKinds } from './verification.ts';
 export interface Outline {
   name: string;
   supports: readonly { conditions: Conditions; path: Path }[];
+  requires: readonly { module: string; with: Readonly<Record<string, Json>>; path: Path }[];
   templates: readonly { id: string | undefined; when: Conditions; content: string; path: Path }[];
   parameters: ReadonlyMap<string, { parameter: Parameter; path: Path }>;
   resources: readonly OutlineResource[];
@@ -93,6 +94,11 @@ export function outline(value: unknown): Outline {
     supports: sequence(root.supports).map((clause, index) => ({
       conditions: readConditions(clause),
       path: ['supports', index],
+    })),
+    requires: sequence(root.requires).map((requirement, index) => ({
+      module: textOf(mapping(requirement).module) ?? '',
+      with: mapping(mapping(requirement).with) as Readonly<Record<string, Json>>,
+      path: ['requires', index],
     })),
     templates: sequence(root.templates).map((template, index) => ({
       id: textOf(mapping(template).id),
@@ -222,6 +228,7 @@ export function documentOf(complete: Outline): ModuleDocument {
   return {
     name: complete.name,
     supports: complete.supports.map(({ conditions }) => conditions),
+    requires: complete.requires.map(({ module, with: values }) => ({ module, with: values })),
     templates: complete.templates.map(({ id, when, content }) => ({ id: id ?? '', when, content })),
     parameters: Object.fromEntries([...complete.parameters].map(([name, { parameter }]) => [name, parameter])),
     resources: complete.resources.map((resource) => ({

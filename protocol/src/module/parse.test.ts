@@ -23,7 +23,7 @@ describe('parseModule accepts', () => {
     const parsed = parseModule('name: m');
     expect(parsed).toEqual({
       ok: true,
-      module: { name: 'm', supports: [], templates: [], parameters: {}, resources: [], verify: [] },
+      module: { name: 'm', supports: [], requires: [], templates: [], parameters: {}, resources: [], verify: [] },
       warnings: [
         { path: '', line: 1, column: 1, message: 'the module has no supports clause, so it matches no agent' },
       ],

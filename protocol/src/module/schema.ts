@@ -163,6 +163,14 @@ const parameterName: Check = (name) =>
     ? undefined
     : 'is not a valid name for a parameter: use letters, digits, "_", and "-", and do not begin with a digit';
 
+const requirement = closed('a mapping of module and with', {
+  module: moduleName.meta({ description: 'Name of the module' }),
+  with: z
+    .record(checked(parameterName, 'must be text'), z.unknown(), { error: 'must be a mapping of parameters to values' })
+    .meta({ description: 'Values for its parameters, unless an assignment sets them; without expressions' })
+    .optional(),
+});
+
 const verification = closed(
   'a mapping of http, tcp, or command',
   {
@@ -182,6 +190,11 @@ export const moduleSchema = closed(
     supports: z
       .array(clauseSchema, { error: 'must be a list of clauses' })
       .meta({ description: 'Clauses, of which an agent must match at least one' })
+      .optional(),
+    requires: z
+      .array(requirement, { error: 'must be a list of mappings, such as { module: base }' })
+      .max(64, 'must list at most 64 modules')
+      .meta({ description: 'Modules that this one brings along' })
       .optional(),
     templates: z.array(template, { error: 'must be a list of templates' }).optional(),
     parameters: z

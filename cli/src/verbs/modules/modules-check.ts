@@ -4,7 +4,15 @@ import { TextDecoder } from 'node:util';
 import type { Fault } from '@muster/protocol';
 import type { Client } from '@muster/protocol/client';
 import { validateModule } from '@muster/protocol/http';
-import { conflictsBetween, type ModuleDocument, parseModule, pointer, positionIn } from '@muster/protocol/module';
+import {
+  conflictsBetween,
+  type ModuleDocument,
+  parseModule,
+  pointer,
+  positionIn,
+  requirementFaults,
+  requiresOf,
+} from '@muster/protocol/module';
 import type { Command } from 'commander';
 import type { Context } from '../../context/context.ts';
 import type { Act } from '../../context/verb.ts';
@@ -98,7 +106,7 @@ export async function checkedFiles(
   return { files, exit };
 }
 
-/** Adds the conflicts between modules, and names that two files use. The later file gets them. */
+/** Adds errors in `requires`, the conflicts between modules, and names that two files use. The later file gets them. */
 function addConflicts(files: readonly CheckedFile[]): void {
   const sound = files.flatMap((file) => (file.module === null ? [] : [{ ...file, module: file.module, of: file }]));
   const firsts = new Map<string, string>();
@@ -111,7 +119,15 @@ function addConflicts(files: readonly CheckedFile[]): void {
       );
     return first === undefined;
   });
-  for (const { module, path, message, uncertain } of conflictsBetween(distinct.map((each) => each.module))) {
+  const modules = distinct.map((each) => each.module);
+  const requires = requiresOf(modules);
+  // A required module that is not among the files may be stored on the orchestrator.
+  for (const { module, of } of distinct)
+    for (const { path, message } of requirementFaults(module, requires, (name) =>
+      modules.find((each) => each.name === name),
+    ))
+      of.faults.push(faultAt(of, path, message));
+  for (const { module, path, message, uncertain } of conflictsBetween(modules)) {
     const of = distinct[module]?.of;
     if (of === undefined) continue;
     if (uncertain) of.warnings.push(faultAt(of, path, `${message}, or make sure that no agent gets both`));

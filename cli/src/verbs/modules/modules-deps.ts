@@ -1,6 +1,14 @@
 import type { Fault } from '@muster/protocol';
 import { type ModuleOrder, orderModules } from '@muster/protocol/http';
-import { declaredOrder, type ModuleDocument, resolveDesiredSet, resolvedOrder } from '@muster/protocol/module';
+import {
+  declaredOrder,
+  type ModuleDocument,
+  requiresOf,
+  resolveDesiredSet,
+  resolvedOrder,
+  withRequired,
+  withRequiredValues,
+} from '@muster/protocol/module';
 import type { Command } from 'commander';
 import type { Context } from '../../context/context.ts';
 import type { Act } from '../../context/verb.ts';
@@ -112,8 +120,8 @@ async function storedOrder(
 async function localOrder(context: Context, words: readonly string[], facts: Facts): Promise<ModuleOrder> {
   const { out } = context;
   const { files, exit } = await checkedFiles(context, words);
-  const modules: ModuleDocument[] = files.flatMap(({ module }) => module ?? []);
-  if (exit !== exits.done || modules.length < files.length) {
+  const parsed: ModuleDocument[] = files.flatMap(({ module }) => module ?? []);
+  if (exit !== exits.done || parsed.length < files.length) {
     printFaults(out, files, true);
     const faulty = files.filter(({ module }) => module === null);
     throw new CliError(
@@ -125,13 +133,22 @@ async function localOrder(context: Context, words: readonly string[], facts: Fac
     );
   }
   const { attributes, tags } = facts;
+  // Required modules that are not among the files are ignored.
+  const names = withRequired(
+    parsed.map(({ name }) => name),
+    requiresOf(parsed),
+  );
+  const modules = names.flatMap((name) => parsed.findLast((module) => module.name === name) ?? []);
   if (attributes === undefined && tags === undefined) {
     const declared = declaredOrder(modules);
     if (declared.ok) return declared.order;
     throw unresolved('module_unresolved', declared.faults, 'Remove one of these dependencies.');
   }
   const agent = { name: null, node_id: '', attributes: attributes ?? {}, tags: tags ?? {} };
-  const resolved = resolveDesiredSet({ modules, agent });
+  const given = withRequiredValues(modules, {});
+  if (given.faults.length > 0) throw unresolved('module_conflict', given.faults, 'Make the values equal.');
+  const ofModules = Object.entries(given.parameters).filter(([name]) => modules.some((module) => module.name === name));
+  const resolved = resolveDesiredSet({ modules, agent, parameters: Object.fromEntries(ofModules) });
   if (resolved.ok) return resolvedOrder(modules, resolved.resources);
   throw unresolved(resolved.code, resolved.faults, 'Describe the agent with --attribute and --tag.');
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { moduleLimits, parseModule } from '@muster/protocol/module';
 import { expect, onTestFinished, test } from 'vitest';
-import { readSource } from './modules-source.ts';
+import { readSource, requiredFirst } from './modules-source.ts';
 
 const stdin = async () => '';
 
@@ -19,4 +19,22 @@ test('reads no more of a file than the size limit requires', async () => {
     expect(bytes.length).toBe(moduleLimits.bytes + 1);
     expect(parseModule(bytes)).toMatchObject({ ok: false, faults: [{ message: 'the module is larger than 2 MiB' }] });
   }
+});
+
+test('orders files so that each module follows those that it requires', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const file = (name: string, content: string): string => {
+    writeFileSync(join(directory, name), content);
+    return join(directory, name);
+  };
+  const site = file('a.yml', 'name: site\nrequires: [{ module: nginx }, { module: stored }]\n');
+  const faulty = file('b.yml', 'nome: faulty\n');
+  const nginx = file('c.yml', 'name: nginx\nrequires: [{ module: base }]\n');
+  const again = file('d.yml', 'name: base\n');
+  const base = file('e.yml', 'name: base\n');
+  const missing = join(directory, 'missing.yml');
+  expect(await requiredFirst([site, faulty, '-', missing, nginx, again, base])).toEqual([
+    ...[again, nginx, site, faulty, '-', missing, base],
+  ]);
 });

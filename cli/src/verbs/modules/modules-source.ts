@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { ApiError, type Client } from '@muster/protocol/client';
 import { getModule, listModules } from '@muster/protocol/http';
-import { moduleLimits } from '@muster/protocol/module';
+import { type ModuleDocument, moduleLimits, parseModule, requiresOf, withRequired } from '@muster/protocol/module';
 import type { Context } from '../../context/context.ts';
 import { CliError, exits, usageError } from '../../exit.ts';
 import { nearest } from '../../text/nearest.ts';
@@ -34,6 +34,29 @@ export async function readSource({ stdin }: Pick<Context, 'stdin'>, file: string
       { cause: error },
     );
   }
+}
+
+/** Orders module files so that each follows those that it requires. Files with errors stay in place. */
+export async function requiredFirst(files: readonly string[]): Promise<string[]> {
+  if (files.length < 2) return [...files];
+  const read = async (file: string): Promise<ModuleDocument | null> => {
+    if (file === '-') return null;
+    const bytes = (await readSource({ stdin: async () => '' }, file).catch(() => null))?.bytes;
+    const parsed = bytes === undefined ? null : parseModule(bytes);
+    return parsed?.ok ? parsed.module : null;
+  };
+  const fileOf = new Map<string, string>();
+  const documents: ModuleDocument[] = [];
+  const names: string[] = [];
+  for (const file of files) {
+    const module = await read(file);
+    // A path is not a name of a module, because it contains a slash.
+    const name = module === null || fileOf.has(module.name) ? `/${file}` : module.name;
+    if (module !== null && name === module.name) documents.push(module);
+    fileOf.set(name, file);
+    names.push(name);
+  }
+  return withRequired(names, requiresOf(documents)).flatMap((name) => fileOf.get(name) ?? []);
 }
 
 export function onlyOneStdin(files: readonly string[]): void {

@@ -15,7 +15,7 @@ import { parseCount } from '../../text/values.ts';
 import { registerChecks } from './modules-check.ts';
 import { registerDeps } from './modules-deps.ts';
 import { registerRevisions } from './modules-revisions.ts';
-import { missingModule, onlyOneStdin, readSource, suggestModule } from './modules-source.ts';
+import { missingModule, onlyOneStdin, readSource, requiredFirst, suggestModule } from './modules-source.ts';
 
 export const register: Register = (command, act) => {
   command
@@ -74,7 +74,7 @@ async function upload(context: Context, files: string[]): Promise<Exit> {
   const uploaded: unknown[] = [];
   const exit = await eachOf(
     context,
-    files,
+    await requiredFirst(files),
     (file) => file,
     async (name) => {
       const { file, bytes } = await readSource(context, name);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { draftOf, draftStatus, fastForward, rebase, type Stored } from './draft.ts';
 
 const stored = (revision: number, content: string): Stored => ({
-  ...{ name: 'web', revision, content, uploaded_at: 1, uploaded_by: 'ab' },
+  ...{ name: 'web', revision, content, uploaded_at: 1, uploaded_by: 'ab', requires: [], required_by: [] },
 });
 const one = stored(1, 'name: web\n');
 const two = stored(2, 'name: web\n# two\n');

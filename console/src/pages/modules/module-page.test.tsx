@@ -106,6 +106,20 @@ test('offers no removal of a module that assignments use, and lists them', async
   expect(api.received(removeModule)).toEqual([]);
 });
 
+test('shows the modules that a module requires, and offers no removal of one that others require', async () => {
+  const api = orchestrator();
+  api.answer(listAssignments, []);
+  api.answer(getModule, { ...second, requires: ['base'], required_by: ['web-site'] } as never);
+  const { user } = await renderPage(ModulePage, { path: '/modules/$module', at: '/modules/motd?tab=usage' });
+  expect(await screen.findByRole('link', { name: 'base' })).toBeTruthy();
+  expect(screen.getByRole('link', { name: 'web-site' })).toBeTruthy();
+  await user.click(button('More'));
+  await user.click(screen.getByRole('menuitem', { name: 'Remove…' }));
+  const dialog = within(screen.getByRole('alertdialog'));
+  expect(dialog.getByRole('link', { name: 'web-site' })).toBeTruthy();
+  expect((dialog.getByRole('button', { name: 'Remove' }) as HTMLButtonElement).disabled).toBe(true);
+});
+
 test('refuses to save until a conflict with a newer revision is resolved', async () => {
   const { api, user } = await openEdited();
   api.answer(getModule, { ...second, revision: 3, content: `${second.content}# from another operator\n` } as never);

@@ -94,7 +94,7 @@ function ModuleDetails({
             Save…
           </Button>
           <RemoveModule
-            name={name}
+            module={latest}
             isRemoved={isRemoved}
             onRemoved={() => {
               allow();

@@ -68,7 +68,7 @@ export function ModuleTabs({
         {
           value: 'usage',
           label: users.length === 0 ? 'Used by' : `Used by ${users.length}`,
-          content: () => <UsageTab name={name} assignments={users} parameters={check.outline.parameters} />,
+          content: () => <UsageTab module={latest} assignments={users} parameters={check.outline.parameters} />,
         },
       ]}
     />

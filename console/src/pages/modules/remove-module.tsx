@@ -6,16 +6,17 @@ import { Callout } from '../../parts/callout.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import { visibleText } from '../../parts/text.tsx';
-import { AssignmentLink } from '../links.tsx';
+import { AssignmentLink, ModuleLinks } from '../links.tsx';
+import type { Stored } from './draft.ts';
 import { useAssignmentsOf } from './use-assignments-of.ts';
 
-/** Removes a module after a confirmation. The dialog lists the assignments that use the module. */
+/** Removes a module after a confirmation. The dialog lists the assignments and modules that use the module. */
 export function RemoveModule({
-  name,
+  module: { name, required_by: requiredBy },
   isRemoved,
   onRemoved,
 }: {
-  readonly name: string;
+  readonly module: Pick<Stored, 'name' | 'required_by'>;
   readonly isRemoved: boolean;
   readonly onRemoved: () => void;
 }) {
@@ -37,7 +38,7 @@ export function RemoveModule({
         onOpenChange={setRemoving}
         title={`Remove the module ${visibleText(name)}?`}
         action="Remove"
-        ready={users.length === 0}
+        ready={users.length === 0 && requiredBy.length === 0}
         onConfirm={async () => {
           await removeModule(name);
           onRemoved();
@@ -52,6 +53,16 @@ export function RemoveModule({
                 {users.map((assignment) => (
                   <AssignmentLink key={assignment.name} name={assignment.name} />
                 ))}
+              </span>
+            </Callout>
+          </div>
+        )}
+        {requiredBy.length > 0 && (
+          <div className="mt-2">
+            <Callout tone="warn" title="Modules require this module">
+              Remove it from <code className="font-mono">requires</code> of these modules first:
+              <span className="block">
+                <ModuleLinks modules={requiredBy} />
               </span>
             </Callout>
           </div>

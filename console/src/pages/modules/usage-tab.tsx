@@ -6,17 +6,19 @@ import { buttonClasses } from '../../parts/button.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { Line, Text } from '../../parts/text.tsx';
-import { AssignmentLink } from '../links.tsx';
+import { AssignmentLink, ModuleLinks } from '../links.tsx';
+import type { Stored } from './draft.ts';
 
 export function UsageTab({
   assignments,
   parameters,
-  name,
+  module,
 }: {
   readonly assignments: readonly Assignment[];
   readonly parameters: readonly DeclaredParameter[];
-  readonly name: string;
+  readonly module: Pick<Stored, 'name' | 'requires' | 'required_by'>;
 }) {
+  const { name, requires, required_by } = module;
   return (
     <div className="grid gap-4 lg:grid-cols-2">
       <Panel title="Used by" flush className="self-start">
@@ -45,6 +47,8 @@ export function UsageTab({
           </ul>
         )}
       </Panel>
+      {requires.length > 0 && <Modules title="Requires" names={requires} />}
+      {required_by.length > 0 && <Modules title="Required by" names={required_by} />}
       <Panel title="Parameters" flush className="self-start">
         {parameters.length === 0 ? (
           <Empty title="No parameters">
@@ -88,3 +92,11 @@ export function UsageTab({
     </div>
   );
 }
+
+const Modules = ({ title, names }: { readonly title: string; readonly names: readonly string[] }) => (
+  <Panel title={title} flush className="self-start">
+    <p className="px-4 py-2 text-sm">
+      <ModuleLinks modules={names} />
+    </p>
+  </Panel>
+);

@@ -5,9 +5,12 @@ import {
   type AgentFacts,
   type Json,
   type ModuleDocument,
+  type Requires,
   resolveDesiredSet,
   type UnfilledResource,
   type UnfilledVerification,
+  withRequired,
+  withRequiredValues,
 } from '@muster/protocol/module';
 import { isEmpty as isEmptySelector, matchesSelector, parseSelector, type Selector } from '@muster/protocol/selector';
 import { type JsonText, toJson } from '../../store/json-text.ts';
@@ -15,12 +18,12 @@ import { type JsonText, toJson } from '../../store/json-text.ts';
 export interface DesiredModules {
   /**
    * The modules in order of precedence, without duplicates: those from assignments, by assignment name, then requested
-   * ones.
+   * ones; each after those that it requires.
    */
   modules: string[];
   /** Parameters set by assignments, by module. */
   parameters: Assignment['parameters'];
-  /** Modules that this apply skips, and whose resources it does not remove. */
+  /** Modules that this apply skips, with those that they require. It does not remove their resources. */
   keep: string[];
 }
 
@@ -47,6 +50,8 @@ export function assignmentMatches(assignment: Assignment, agent: Pick<Agent, 'ta
 
 export interface DesiredSetRequest {
   modules: readonly string[];
+  /** The modules that each module requires; by default, none. */
+  requires?: Requires;
   /** Whether a maintenance window that matches the agent is open. */
   windowOpen: boolean;
   /**
@@ -115,16 +120,17 @@ export function desiredModules(
     [...values].flatMap(([name, layers]) => conflictsIn(layers, `/parameters/${module}/${name}`)),
   );
   if (faults.length > 0) throw new MusterError('module_conflict', faults[0]?.message, faults);
-  for (const module of request.modules) modules.add(module);
+  const { requires = new Map() } = request;
+  const desired = withRequired([...modules, ...request.modules], requires);
   return {
-    modules: [...modules],
+    modules: desired,
     parameters: Object.fromEntries(
       [...parameters].map(([module, values]) => [
         module,
         Object.fromEntries([...values].map(([name, layers]) => [name, highest(layers)[0]?.value ?? null])),
       ]),
     ),
-    keep: [...keptModules].filter((module) => !modules.has(module)),
+    keep: withRequired([...keptModules], requires).filter((module) => !desired.includes(module)),
   };
 }
 
@@ -154,7 +160,9 @@ export function resolvePayload(
   desired: DesiredModules,
   agent: AgentFacts,
 ): Payload {
-  const resolved = resolveDesiredSet({ modules: documents, parameters: desired.parameters, agent });
+  const { parameters, faults } = withRequiredValues(documents, desired.parameters);
+  if (faults.length > 0) throw new MusterError('module_conflict', faults[0]?.message, faults);
+  const resolved = resolveDesiredSet({ modules: documents, parameters, agent });
   if (!resolved.ok) throw new MusterError(resolved.code, resolved.faults[0]?.message, resolved.faults);
   const { resources, verify } = resolved;
   return { resources, keep_modules: desired.keep, ...(verify.length === 0 ? {} : { verify }) };

@@ -1,8 +1,15 @@
 import { MusterError } from '@muster/protocol';
 import type { ModuleOrder } from '@muster/protocol/http';
-import { type AgentFacts, declaredOrder, type Json, resolveDesiredSet, resolvedOrder } from '@muster/protocol/module';
+import {
+  type AgentFacts,
+  declaredOrder,
+  type Json,
+  resolveDesiredSet,
+  resolvedOrder,
+  withRequired,
+  withRequiredValues,
+} from '@muster/protocol/module';
 import { fromJson } from '../../store/json-text.ts';
-import { modulesByName } from '../../store/queries/modules.ts';
 import { requireAgent } from '../agents/agents.ts';
 import { requireTags } from '../agents/tags.ts';
 import type { Context } from '../shared/context.ts';
@@ -31,13 +38,13 @@ export async function orderModules(context: Context, request: OrderRequest): Pro
     throw new MusterError('invalid_input', `agent ${message}`, [{ path: '/agent', message }]);
   }
   if (tags !== undefined) requireTags(tags);
-  const known = new Set((await context.db.all(modulesByName, { names: request.modules })).map(({ name }) => name));
+  const { revisions, requires } = await context.documents.newest(request.modules);
   const missing = request.modules.flatMap((name, i) =>
-    known.has(name) ? [] : [{ path: `/modules/${i}`, message: `there is no module ${JSON.stringify(name)}` }],
+    revisions.has(name) ? [] : [{ path: `/modules/${i}`, message: `there is no module ${JSON.stringify(name)}` }],
   );
   if (missing.length > 0) throw new MusterError('unknown_module', missing[0]?.message, missing);
   const agent = named === undefined ? null : await requireAgent(context, named);
-  const loaded = await context.documents.load([...new Set(request.modules)]);
+  const loaded = await context.documents.load(withRequired(request.modules, requires), revisions);
   const asWritten = agent === null && attributes === undefined && tags === undefined && parameters === undefined;
   if (asWritten) {
     const declared = declaredOrder(loaded);
@@ -47,7 +54,9 @@ export async function orderModules(context: Context, request: OrderRequest): Pro
   const facts: AgentFacts = agent
     ? { name: agent.name, node_id: agent.node_id, attributes: fromJson(agent.attributes), tags: fromJson(agent.tags) }
     : { name: null, node_id: '', attributes: attributes ?? {}, tags: tags ?? {} };
-  const resolved = resolveDesiredSet({ modules: loaded, agent: facts, ...(parameters ? { parameters } : {}) });
+  const given = withRequiredValues(loaded, parameters ?? {});
+  if (given.faults.length > 0) throw new MusterError('module_conflict', given.faults[0]?.message, given.faults);
+  const resolved = resolveDesiredSet({ modules: loaded, agent: facts, parameters: given.parameters });
   if (!resolved.ok) throw new MusterError(resolved.code, resolved.faults[0]?.message, resolved.faults);
   return resolvedOrder(loaded, resolved.resources);
 }

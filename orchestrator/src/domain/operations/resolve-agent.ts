@@ -35,8 +35,12 @@ export interface AgentSet {
 export async function presentSet(context: Context, agent: Agent, modules: readonly string[]): Promise<AgentSet> {
   const windowEnd = coveredUntil(await openWindows(context), agent);
   const assignments = await listAssignments(context);
-  const desired = desiredModules(assignments, agent, { modules, windowOpen: windowEnd !== null });
-  const resolved = resolvePayload(await context.documents.load(desired.modules), desired, agent);
+  const { revisions, requires } = await context.documents.newest([
+    ...assignments.flatMap((assignment) => assignment.modules),
+    ...modules,
+  ]);
+  const desired = desiredModules(assignments, agent, { modules, requires, windowOpen: windowEnd !== null });
+  const resolved = resolvePayload(await context.documents.load(desired.modules, revisions), desired, agent);
   const secrets = await createSecretAccess(context).allow(resolved, agent);
   const until = dependsOnWindow(assignments, agent) ? windowEnd : null;
   return { desired, payload: encodePayload(resolved), resolved, secrets, until };

@@ -1,4 +1,5 @@
 import type { Assignment } from '@muster/protocol/http';
+import type { Requires } from '@muster/protocol/module';
 import { fromJson, type JsonText } from '../../store/json-text.ts';
 import type { RunsTable } from '../../store/schema.ts';
 import { defaultTtlSecs } from '../operations/operations.ts';
@@ -40,8 +41,10 @@ export interface RunBasis {
   modules?: readonly string[];
   /** All assignments at the time of the request, by name. */
   assignments: Assignment[];
-  /** Revision of each module that an assignment names. */
+  /** Revision of each module that an assignment names, or that such a module requires. */
   revisions: Record<string, number>;
+  /** The modules that these require; absent in runs from earlier releases. */
+  requires?: Record<string, readonly string[]>;
 }
 
 export interface RunTerms extends RunOptions {
@@ -51,6 +54,7 @@ export interface RunTerms extends RunOptions {
   readonly modules: readonly string[];
   readonly assignments: readonly Assignment[];
   readonly revisions: Revisions;
+  readonly requires: Requires;
   readonly requestedBy: string;
   readonly startedAt: number;
 }
@@ -105,6 +109,7 @@ export function termsOf(row: Row, basisText: JsonText<unknown>): RunTerms {
     modules: basis.modules ?? [],
     assignments: basis.assignments,
     revisions: new Map(Object.entries(basis.revisions)),
+    requires: new Map(Object.entries(basis.requires ?? {})),
     requestedBy: row.requested_by,
     startedAt: row.started_at,
   };

@@ -86,6 +86,7 @@ export async function giveTurns(
       const windowEnd = coveredUntil(windows, agent);
       const desired = desiredModules(terms.assignments, agent, {
         modules: terms.modules,
+        requires: terms.requires,
         windowOpen: windowEnd !== null,
         // A plan always includes the run's assignment. An apply includes it only in mode `apply` and, if it is
         // window-only, only inside a window.

@@ -10,7 +10,7 @@ import { putOneTag } from '../agents/tags.ts';
 import { listAudit } from '../audit/audit.ts';
 import { latestDrift } from '../drift/drift.ts';
 import { createAssignment } from '../modules/assignments.ts';
-import { uploadModule } from '../modules/modules.ts';
+import { removeModule, uploadModule } from '../modules/modules.ts';
 import { createWindow } from '../modules/windows.ts';
 import { listOperations, submitOperation } from '../operations/operations.ts';
 import type { Context } from '../shared/context.ts';
@@ -235,6 +235,23 @@ describeDatabases('runs in waves', (fixture) => {
     await execute(agents[0]!);
     await untilWork(1, 2);
     expect(await execute(agents[1]!)).toMatchObject({ resources: [{ body: { content: 'hi\n' } }] });
+  });
+
+  test('applies the required modules of its start to all agents, even if they are no longer required', async () => {
+    const { context, actor, agents, start, execute, untilWork } = await open(fixture, 3);
+    await uploadModule(context, actor, 'base', fileModule('base', 'base\n'));
+    await uploadModule(context, actor, 'motd', `${fileModule('motd', 'hi\n')}requires: [{ module: base }]\n`);
+    await start({ canary: 1 });
+    await untilWork(0);
+    await uploadModule(context, actor, 'motd', fileModule('motd', 'hi\n'));
+    await uploadModule(context, actor, 'base', fileModule('base', 'untried\n'));
+    await removeModule(context, actor, 'base');
+    await execute(agents[0]!);
+    await untilWork(1, 2);
+    for (const agent of [agents[1]!, agents[2]!])
+      expect(await execute(agent)).toMatchObject({
+        resources: [{ module: 'base', body: { content: 'base\n' } }, { module: 'motd' }],
+      });
   });
 
   test('halts the run if the failures exceed the maximum, but completes dispatched operations', async () => {

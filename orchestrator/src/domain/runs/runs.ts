@@ -58,10 +58,14 @@ export async function startRun(
   const assignments = await listAssignments(context);
   // Checks the modules once, so that a missing module fails the request rather than each agent.
   await context.documents.load(modules);
-  const revisions = await context.documents.revisions([
+  const { revisions, requires } = await context.documents.newest([
     ...new Set([...assignments.flatMap((each) => each.modules), ...modules]),
   ]);
-  const basis: RunBasis = { assignment, modules, assignments, revisions: Object.fromEntries(revisions) };
+  const basis: RunBasis = {
+    ...{ assignment, modules, assignments },
+    revisions: Object.fromEntries(revisions),
+    requires: Object.fromEntries(requires),
+  };
   const options = optionsOf(request, rows.length);
   const runId = context.newId();
   const now = seconds(context.now());

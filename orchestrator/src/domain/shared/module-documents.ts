@@ -1,6 +1,7 @@
 import { MusterError } from '@muster/protocol';
-import { type ModuleDocument, parseModule } from '@muster/protocol/module';
+import { type ModuleDocument, parseModule, type Requires } from '@muster/protocol/module';
 import type { Database } from '../../store/database.ts';
+import { fromJson } from '../../store/json-text.ts';
 import { moduleRevision, modulesByName } from '../../store/queries/modules.ts';
 
 /** Revision number by module name. */
@@ -14,8 +15,13 @@ export interface ModuleDocuments {
    * @throws MusterError module_not_found, naming the missing modules
    */
   load(names: readonly string[], at?: Revisions): Promise<ModuleDocument[]>;
-  /** Returns the newest revisions of the given modules. Omits missing modules. */
-  revisions(names: readonly string[]): Promise<Revisions>;
+  /** Returns the newest revisions of the given modules, and of those that they require. Omits missing modules. */
+  newest(names: readonly string[]): Promise<NewestModules>;
+}
+
+export interface NewestModules {
+  readonly revisions: Revisions;
+  readonly requires: Requires;
 }
 
 const maxCached = 200;
@@ -27,8 +33,26 @@ export function createModuleDocuments(db: Pick<Database, 'all' | 'get'>): Module
     const rows = await db.all(modulesByName, { names: [...names] });
     return new Map(rows.map(({ name, revision }) => [name, revision]));
   };
+  const newest = async (names: readonly string[]): Promise<NewestModules> => {
+    const revisions = new Map<string, number>();
+    const requires = new Map<string, readonly string[]>();
+    const asked = new Set(names);
+    let next = [...asked];
+    while (next.length > 0) {
+      const rows = await db.all(modulesByName, { names: next });
+      const required = rows.flatMap(({ name, revision, requires: text }) => {
+        revisions.set(name, revision);
+        const needed = fromJson(text);
+        if (needed.length > 0) requires.set(name, needed);
+        return needed;
+      });
+      next = [...new Set(required)].filter((name) => !asked.has(name));
+      for (const name of next) asked.add(name);
+    }
+    return { revisions, requires };
+  };
   return {
-    revisions,
+    newest,
     async load(names, at) {
       const fixed = names.every((name) => at?.has(name)) ? at : undefined;
       const found = fixed ?? new Map([...(await revisions(names)), ...(at ?? [])]);

@@ -8,6 +8,7 @@ import { channelHealth } from './0021-channel-health.ts';
 import { consoleSessions } from './0022-console-sessions.ts';
 import { runOutcomes } from './0023-run-outcomes.ts';
 import { assignmentPrecedence } from './0024-assignment-precedence.ts';
+import { moduleRequires } from './0025-module-requires.ts';
 import type { Migration } from './migration.ts';
 import { foundation } from './release-0.1/0001-foundation.ts';
 import { auditChain } from './release-0.1/0002-audit-chain.ts';
@@ -50,4 +51,5 @@ export const migrations: readonly Migration[] = [
   consoleSessions,
   runOutcomes,
   assignmentPrecedence,
+  moduleRequires,
 ];

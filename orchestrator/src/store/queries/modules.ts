@@ -1,3 +1,4 @@
+import type { JsonText } from '../json-text.ts';
 import { defineQuery } from '../query.ts';
 
 export const modules = defineQuery('modules/list', (db, p: { limit: number; offset: number }) =>
@@ -9,7 +10,17 @@ export const moduleByName = defineQuery('modules/by name', (db, p: { name: strin
 );
 
 export const modulesByName = defineQuery('modules/by names', (db, p: { names: readonly string[] }, d) =>
-  db.selectFrom('modules').select(['name', 'revision']).where(d.isIn('name', p.names)),
+  db.selectFrom('modules').select(['name', 'revision', 'requires']).where(d.isIn('name', p.names)),
+);
+
+/** Modules whose newest revision requires the given one. */
+export const modulesRequiring = defineQuery('modules/requiring', (db, p: { module: string }, d) =>
+  db.selectFrom('modules').select('name').where(d.jsonArrayHas('requires', p.module)).orderBy('name').limit(20),
+);
+
+/** For preconditions: returns a row if this is still the newest revision of the module. */
+export const moduleAtRevision = defineQuery('modules/at revision', (db, p: { name: string; revision: number }) =>
+  db.selectFrom('modules').select('name').where('name', '=', p.name).where('revision', '=', p.revision),
 );
 
 export const moduleRevision = defineQuery('modules/revision', (db, p: { name: string; revision: number }) =>
@@ -31,10 +42,16 @@ export const moduleRevisions = defineQuery(
 /** Creates the module, or raises its revision. Changes nothing if the module has this revision or a newer one. */
 export const putModule = defineQuery(
   'modules/put',
-  (db, p: { name: string; revision: number; uploaded_at: number; uploaded_by: string }) =>
+  (db, p: { name: string; revision: number; uploaded_at: number; uploaded_by: string; requires: JsonText<string[]> }) =>
     db
       .insertInto('modules')
-      .values({ name: p.name, revision: p.revision, uploaded_at: p.uploaded_at, uploaded_by: p.uploaded_by })
+      .values({
+        name: p.name,
+        revision: p.revision,
+        uploaded_at: p.uploaded_at,
+        uploaded_by: p.uploaded_by,
+        requires: p.requires,
+      })
       .onConflict((c) =>
         c
           .column('name')
@@ -42,6 +59,7 @@ export const putModule = defineQuery(
             revision: (e) => e.ref('excluded.revision'),
             uploaded_at: (e) => e.ref('excluded.uploaded_at'),
             uploaded_by: (e) => e.ref('excluded.uploaded_by'),
+            requires: (e) => e.ref('excluded.requires'),
           })
           .whereRef('excluded.revision', '>', 'modules.revision'),
       ),

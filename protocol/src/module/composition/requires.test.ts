@@ -1,0 +1,82 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parseModule } from '../parse.ts';
+import { type Requires, requiredCycle, withRequired, withRequiredValues } from './requires.ts';
+
+const requires = (of: Record<string, string[]>): Requires => new Map(Object.entries(of));
+const parsed = (source: string) => parseModule(`name: m\nsupports: [{ platform: linux }]\n${source}`);
+
+test('puts each module after those that it requires, once', () => {
+  const of = requires({ site: ['nginx', 'tls'], nginx: ['base'], tls: ['base'] });
+  expect(withRequired(['site'], of)).toEqual(['base', 'nginx', 'tls', 'site']);
+  expect(withRequired(['site', 'nginx', 'motd'], of)).toEqual(['base', 'nginx', 'tls', 'site', 'motd']);
+  expect(withRequired(['b', 'a', 'b'], of)).toEqual(['b', 'a']);
+});
+
+test('follows long chains', () => {
+  const chain = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`m${n}`, [`m${n + 1}`]]));
+  expect(withRequired(['m0'], requires(chain))).toHaveLength(20_001);
+});
+
+test('orders every acyclic graph, and names the members of every cycle', () => {
+  const names = ['a', 'b', 'c', 'd', 'e'];
+  const graph = fc.dictionary(fc.constantFrom(...names), fc.subarray(names));
+  fc.assert(
+    fc.property(graph, fc.subarray(names), (of, given) => {
+      const edges = requires(of);
+      const all = withRequired(given, edges);
+      expect(new Set(all).size).toBe(all.length);
+      for (const name of given) expect(all).toContain(name);
+      for (const name of all) for (const required of edges.get(name) ?? []) expect(all).toContain(required);
+      const cycle = requiredCycle(given, edges);
+      if (cycle === null)
+        for (const [index, name] of all.entries())
+          for (const required of edges.get(name) ?? []) expect(all.indexOf(required)).toBeLessThan(index);
+      else
+        for (const [index, name] of cycle.slice(0, -1).entries())
+          expect(edges.get(name) ?? []).toContain(cycle[index + 1]);
+    }),
+  );
+});
+
+test('parses what a module requires', () => {
+  const found = parsed('requires: [{ module: base, with: { port: 80, hosts: [a] } }, { module: tls, with: null }]');
+  expect(found.ok && found.module.requires).toEqual([
+    { module: 'base', with: { port: 80, hosts: ['a'] } },
+    { module: 'tls', with: {} },
+  ]);
+});
+
+test('gives values to required modules unless they have others, and reports those that differ', () => {
+  const modules = ['80', '80', '81'].map((port, index) => {
+    const found = parseModule(`name: m${index}\nrequires: [{ module: base, with: { port: ${port} } }]\n`);
+    if (!found.ok) throw new Error('faults');
+    return found.module;
+  });
+  expect(withRequiredValues(modules.slice(0, 2), { base: { user: 'web' } })).toEqual({
+    parameters: { base: { user: 'web', port: 80 } },
+    faults: [],
+  });
+  expect(withRequiredValues(modules, { base: { port: 1 } })).toEqual({ parameters: { base: { port: 1 } }, faults: [] });
+  expect(withRequiredValues(modules, {}).faults).toEqual([
+    {
+      path: '/parameters/base/port',
+      message: 'modules m0 and m2 require base with different values of port: set it in an assignment',
+    },
+  ]);
+});
+
+test.each([
+  ['[{ module: m }]', '/requires/0/module the module requires itself: remove this entry'],
+  ['[{ module: a }, { module: a }]', '/requires/1/module "a" is required twice: keep one entry'],
+  [
+    '[{ module: a, with: { p: "${{ param.x }}" } }]',
+    '/requires/0/with/p cannot contain an expression: write the value',
+  ],
+  ['[{ with: {} }]', '/requires/0/module "module" is required'],
+  ['[a]', '/requires/0 must be a mapping of module and with'],
+  ['a', '/requires must be a list of mappings, such as { module: base }'],
+])('refuses requires: %s', (written, fault) => {
+  const found = parsed(`requires: ${written}`);
+  expect(found.ok ? [] : found.faults.map(({ path, message }) => `${path} ${message}`)).toEqual([fault]);
+});

@@ -1,0 +1,109 @@
+import type { Fault } from '../../errors.ts';
+import type { Json, ModuleDocument } from '../document.ts';
+import { quoted } from '../nearest.ts';
+import { stableOrder } from '../order.ts';
+import { parameterValues } from '../parameters.ts';
+import { type Path, pointer } from '../source/tree.ts';
+
+/** The modules that each module requires, by name. Modules that require none may be absent. */
+export type Requires = ReadonlyMap<string, readonly string[]>;
+
+export const requiresOf = (modules: readonly ModuleDocument[]): Requires =>
+  new Map(modules.map(({ name, requires }) => [name, requires.map(({ module }) => module)]));
+
+/**
+ * Adds the modules that the given ones require, directly or not.
+ * @returns each module once, after those that it requires; otherwise in the given order
+ */
+export function withRequired(names: readonly string[], requires: Requires): string[] {
+  if (!names.some((name) => (requires.get(name)?.length ?? 0) > 0)) return [...new Set(names)];
+  const all = new Set<string>();
+  // A module is left when everything that it requires is in `all`. Uses no recursion, because chains can be long.
+  for (const name of names) {
+    const open = [name];
+    const entered = new Set<string>();
+    for (let last = open.at(-1); last !== undefined; last = open.at(-1)) {
+      const missing = entered.has(last)
+        ? []
+        : (requires.get(last) ?? []).filter((each) => !all.has(each) && !entered.has(each));
+      entered.add(last);
+      if (missing.length > 0) open.push(...missing.toReversed());
+      else {
+        open.pop();
+        all.add(last);
+      }
+    }
+  }
+  return [...all];
+}
+
+/** Finds modules that require each other. @returns their names, from the first to the first again; null if there are none */
+export function requiredCycle(names: readonly string[], requires: Requires): string[] | null {
+  const all = withRequired(names, requires);
+  const indexOf = new Map(all.map((name, index) => [name, index]));
+  const sorted = stableOrder(
+    all.map((name) => (requires.get(name) ?? []).flatMap((required) => indexOf.get(required) ?? [])),
+  );
+  if (sorted.ok) return null;
+  const members = sorted.cycle.map((index) => all[index] as string);
+  const first = Math.max(0, members.indexOf(names[0] ?? ''));
+  return [...members.slice(first), ...members.slice(0, first), members[first] as string];
+}
+
+/**
+ * Checks what a module requires.
+ * @param requires the modules that others require
+ * @param documentOf returns a required module; undefined if it is unknown
+ * @returns the errors, with their paths in the module
+ */
+export function requirementFaults(
+  module: ModuleDocument,
+  requires: Requires,
+  documentOf: (name: string) => ModuleDocument | undefined,
+): { path: Path; message: string }[] {
+  const edges = new Map([...requires, ...requiresOf([module])]);
+  const cycle = requiredCycle([module.name], edges);
+  if (cycle?.includes(module.name))
+    return [{ path: ['requires'], message: `modules require each other: ${cycle.join(' -> ')}` }];
+  return module.requires.flatMap(({ module: name, with: values }, index) => {
+    const document = documentOf(name);
+    if (document === undefined) return [];
+    return parameterValues(document.parameters, values).faults.map(({ path, message }) => ({
+      path: ['requires', index, 'with', ...path],
+      message: `module ${quoted(name)}: ${message}`,
+    }));
+  });
+}
+
+type Parameters = Readonly<Record<string, Readonly<Record<string, Json>>>>;
+
+/**
+ * Adds the values that modules give to those that they require, for parameters that have no other value.
+ * @param parameters values by module and name
+ * @returns the values of all, and an error for each parameter that two modules give different values
+ */
+export function withRequiredValues(
+  modules: readonly ModuleDocument[],
+  parameters: Parameters,
+): { parameters: Record<string, Record<string, Json>>; faults: Fault[] } {
+  const all = new Map(Object.entries(parameters).map(([module, values]) => [module, new Map(Object.entries(values))]));
+  const givers = new Map<string, string>();
+  const faults: Fault[] = [];
+  for (const { name: by, requires } of modules)
+    for (const { module, with: values } of requires)
+      for (const [parameter, value] of Object.entries(values)) {
+        const known = all.get(module) ?? new Map<string, Json>();
+        all.set(module, known);
+        const path = pointer(['parameters', module, parameter]);
+        const giver = givers.get(path);
+        if (!known.has(parameter)) {
+          known.set(parameter, value);
+          givers.set(path, by);
+        } else if (giver !== undefined && JSON.stringify(known.get(parameter)) !== JSON.stringify(value)) {
+          const message = `modules ${giver} and ${by} require ${module} with different values of ${parameter}: set it in an assignment`;
+          faults.push({ path, message });
+        }
+      }
+  const given = [...all].map(([module, values]) => [module, Object.fromEntries(values)] as const);
+  return { parameters: Object.fromEntries(given), faults };
+}
