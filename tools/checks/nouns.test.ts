@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest';
 import { layers, nounFaults } from './nouns.ts';
 
-const list = ['agents'];
 const routes = 'orchestrator/src/http/routes';
+const pages = 'console/src/pages';
 /** Returns layers that contain the noun. Layers in `names` contain the listed names instead. */
 const layersWith = (names: Record<string, string[]> = {}) =>
   (({ folder, others = [] }) => new Set(names[folder] ?? ['agents', ...others])) as Parameters<typeof nounFaults>[0];
 
 test('accepts a noun with a file in every layer', () => {
   expect(layers).toHaveLength(7);
-  expect(nounFaults(layersWith(), { list, except: {} })).toEqual([]);
+  expect(nounFaults(layersWith(), {})).toEqual([]);
 });
 
 test('refuses a noun that has another name in a layer', () => {
-  const faults = nounFaults(layersWith({ 'cli/src/verbs': ['agent'] }), { list, except: {} });
+  const faults = nounFaults(layersWith({ 'cli/src/verbs': ['agent'] }), {});
   expect(faults).toEqual([
     'cli/src/verbs  has no file agents; rename the file, or give the reason in tools/checks/nouns.ts',
   ]);
@@ -21,18 +21,20 @@ test('refuses a noun that has another name in a layer', () => {
 
 test('accepts an exception with a reason, and refuses an unused one', () => {
   const except = { agents: { 'cli/src/verbs': 'the verb is agent' } };
-  expect(nounFaults(layersWith({ 'cli/src/verbs': ['agent'] }), { list, except })).toEqual([]);
-  expect(nounFaults(layersWith(), { list, except })).toEqual([expect.stringContaining('delete its exception')]);
-  expect(nounFaults(layersWith(), { list, except: { machines: { [routes]: 'old' } } })).toEqual([
+  expect(nounFaults(layersWith({ 'cli/src/verbs': ['agent'] }), except)).toEqual([]);
+  expect(nounFaults(layersWith(), except)).toEqual([expect.stringContaining('delete its exception')]);
+  expect(nounFaults(layersWith(), { machines: { [routes]: 'old' } })).toEqual([
     expect.stringContaining('machines in orchestrator/src/http/routes is not a noun and a layer'),
   ]);
 });
 
 test('refuses a file that is not a noun, and an exception for a removed noun', () => {
-  const faults = nounFaults(layersWith({ [routes]: ['agents', 'machines'] }), { list, except: {} });
-  expect(faults).toContain(`${routes}/machines  is not listed in tools/checks/nouns.ts; add it there, or rename it`);
+  const faults = nounFaults(layersWith({ [pages]: ['agents', 'machines'] }), {});
+  expect(faults).toContain(
+    `${pages}/machines  has no handlers in ${routes}; rename it, or add it to tools/checks/nouns.ts`,
+  );
   const protocol = 'protocol/src/http';
-  expect(nounFaults(layersWith({ [protocol]: ['agents', 'index'] }), { list, except: {} })).toEqual([
+  expect(nounFaults(layersWith({ [protocol]: ['agents', 'index'] }), {})).toEqual([
     `tools/checks/nouns.ts  ${protocol}/definition does not exist; delete its name`,
   ]);
 });

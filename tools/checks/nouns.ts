@@ -1,14 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
-/** Nouns in the API. Every layer has a file for each noun; `npm run new -- noun NAME` creates these files. */
-const nouns: readonly string[] = [
-  ...['agents', 'assignments', 'audit', 'channels', 'discovery', 'drift', 'enrollment', 'events', 'metrics', 'modules'],
-  ...['notifications', 'operations', 'operators', 'overview', 'reconcile', 'runs', 'secrets', 'sessions', 'settings'],
-  ...['state', 'status', 'tags', 'terminals', 'windows'],
-  'kinds',
-];
-
 interface Layer {
   readonly folder: string;
   /** Whether the files are grouped into folders by area. */
@@ -18,6 +10,7 @@ interface Layer {
 }
 
 const protocol = 'protocol/src/http';
+/** Its files define the nouns: every other layer has a file for each of them. */
 const routes = 'orchestrator/src/http/routes';
 const domain = 'orchestrator/src/domain';
 const queries = 'orchestrator/src/store/queries';
@@ -27,7 +20,7 @@ const pages = 'console/src/pages';
 
 export const layers: readonly Layer[] = [
   { folder: protocol, nested: false, others: ['definition', 'index'] },
-  { folder: routes, nested: false, others: [] },
+  { folder: routes, nested: false, others: ['index'] },
   { folder: domain, nested: true },
   { folder: queries, nested: true },
   { folder: verbs, nested: true },
@@ -51,7 +44,6 @@ export const exceptions: Readonly<Record<string, Readonly<Record<string, string>
     [queries]: 'samples have their own store',
     [pages]: 'shown on the page of an agent',
   },
-  sessions: { [protocol]: 'are in operators.ts, with the other routes of the tag Sign-in' },
   state: { [pages]: 'shown on the page of an agent' },
   status: {
     [domain]: 'has no rules: it only reports the state of the process',
@@ -62,16 +54,17 @@ export const exceptions: Readonly<Record<string, Readonly<Record<string, string>
 };
 
 /**
- * Lists every noun without a file in a layer, every other file in a layer that may contain only nouns, and every unused
- * exception.
+ * Lists every noun of the routes without a file in a layer, every other file in a layer that may contain only nouns, and
+ * every unused exception.
  * @param namesIn returns the names of the files and folders in a layer, without extensions
  */
 export function nounFaults(
   namesIn: (layer: Layer) => ReadonlySet<string>,
-  { list, except }: { list: readonly string[]; except: typeof exceptions } = { list: nouns, except: exceptions },
+  except: typeof exceptions = exceptions,
 ): string[] {
   const faults: string[] = [];
   const used = new Set<string>();
+  const list = [...namesIn(layers.find(({ folder }) => folder === routes)!)].filter((name) => name !== 'index');
   for (const layer of layers) {
     const names = namesIn(layer);
     for (const noun of list) {
@@ -87,7 +80,9 @@ export function nounFaults(
     if (layer.others === undefined) continue;
     for (const name of names)
       if (!list.includes(name) && !layer.others.includes(name))
-        faults.push(`${layer.folder}/${name}  is not listed in tools/checks/nouns.ts; add it there, or rename it`);
+        faults.push(
+          `${layer.folder}/${name}  has no handlers in ${routes}; rename it, or add it to tools/checks/nouns.ts`,
+        );
     for (const name of layer.others)
       if (!names.has(name))
         faults.push(`tools/checks/nouns.ts  ${layer.folder}/${name} does not exist; delete its name`);

@@ -17,6 +17,7 @@ import * as overview from './overview.ts';
 import * as reconcile from './reconcile.ts';
 import * as runs from './runs.ts';
 import * as secrets from './secrets.ts';
+import * as sessions from './sessions.ts';
 import * as settings from './settings.ts';
 import * as state from './state.ts';
 import * as status from './status.ts';
@@ -46,6 +47,7 @@ export * from './overview.ts';
 export * from './reconcile.ts';
 export * from './runs.ts';
 export * from './secrets.ts';
+export * from './sessions.ts';
 export * from './settings.ts';
 export * from './state.ts';
 export * from './status.ts';
@@ -58,6 +60,7 @@ const isRoute = (value: unknown): value is Route =>
 
 export const routes: readonly Route[] = [
   operators,
+  sessions,
   agents,
   tags,
   enrollment,

@@ -101,7 +101,11 @@ export const updateWindow = route({
   body: z.strictObject({ ends_at: optional(unixTime), reason: optional(reason) }),
   answers: { 200: windowSchema },
   errors: ['window_not_found'],
-  example: { ...example, body: { ends_at: windowExample.ends_at } },
+  example: {
+    ...example,
+    body: { ends_at: windowExample.ends_at + 3600 },
+    answer: { ...windowExample, ends_at: windowExample.ends_at + 3600 },
+  },
 });
 
 export const removeWindow = route({
