@@ -17,7 +17,7 @@ test.each(resourceTypes)('documents the fields, an example, and the agent suppor
 });
 
 test('documents the choices and ranges of the schema', () => {
-  expect(sections.get('script')).toContain('`sh`, `bash`, `pwsh`, `powershell`, `cmd`');
+  expect(sections.get('file-unix')).toContain('| `present`, `absent` |');
   expect(sections.get('group-unix')).toContain('whole number, 0 to 4294967294');
   expect(sections.get('user-windows')).toMatch(/`password`.*never shown/);
 });
