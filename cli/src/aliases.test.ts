@@ -5,6 +5,7 @@ import { describeProgram, launched } from './program/program.ts';
 
 const program = await describeProgram();
 const noun = (name: string) => program.commands.find((command) => command.name() === name) as Command;
+const isNoun = (word: string) => program.commands.some((command) => command.name() === word);
 const typed = (line: string) => line.split(' ').filter(Boolean);
 
 test.each([
@@ -17,13 +18,13 @@ test.each([
   ['enrolment-tokens list', 'enrollment-tokens list'],
   ['plan agent', 'plan agent'],
 ])('reads %s as %s', (line, usual) => {
-  expect(withNoun(typed(line))).toEqual(typed(usual));
+  expect(withNoun(typed(line), isNoun)).toEqual(typed(usual));
 });
 
 test.each(['agent', 'agent connect h:1', 'agent rotate-key', 'agent --data-dir /x', 'agent --help'])(
   'leaves %s to the program that runs an agent',
   (line) => {
-    expect(withNoun(typed(line))).toEqual(typed(line));
+    expect(withNoun(typed(line), isNoun)).toEqual(typed(line));
     expect(agentVerbs.has(typed(line)[1] ?? '')).toBe(false);
   },
 );
@@ -49,7 +50,7 @@ test('every noun accepts its singular and its plural', () => {
   const uncountable = ['audit', 'maintenance', 'metrics', 'state'];
   for (const name of names.filter((each) => !launched.has(each) && !uncountable.includes(each))) {
     const other = name.endsWith('s') ? name.slice(0, -1) : `${name}s`;
-    expect(withNoun([other, 'list']), other).toEqual([name, 'list']);
+    expect(withNoun([other, 'list'], isNoun), other).toEqual([name, 'list']);
   }
 });
 

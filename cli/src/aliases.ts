@@ -1,30 +1,14 @@
 /** Other words for nouns and their subcommands. Help and completion show only the first. */
 
-/** Nouns by their other words: the singular or plural, and names from earlier releases. */
+/** Nouns by their other words, except the singular of a plural noun. Includes names from earlier releases. */
 const nouns: Readonly<Record<string, string>> = {
-  agent: 'agents',
-  assignment: 'assignments',
-  channel: 'channels',
   'enrolment-token': 'enrollment-tokens',
   'enrolment-tokens': 'enrollment-tokens',
-  'enrollment-token': 'enrollment-tokens',
-  event: 'events',
-  kind: 'kinds',
   'maintenance-window': 'maintenance',
   'maintenance-windows': 'maintenance',
-  metric: 'metrics',
-  module: 'modules',
-  notification: 'notifications',
-  operation: 'operations',
   operators: 'operator',
   profiles: 'profile',
-  run: 'runs',
-  secret: 'secrets',
-  selector: 'selectors',
-  session: 'sessions',
-  setting: 'settings',
   states: 'state',
-  tag: 'tags',
   terminals: 'terminal',
   token: 'enrollment-tokens',
   tokens: 'enrollment-tokens',
@@ -101,11 +85,15 @@ export function operandAt(words: readonly string[], start = 0): number {
   return -1;
 }
 
-/** Replaces another word for the noun of a command line with the noun. */
-export function withNoun(words: readonly string[]): string[] {
+/**
+ * Replaces another word for the noun of a command line with the noun.
+ * @param isNoun reports whether the program has a noun
+ */
+export function withNoun(words: readonly string[], isNoun: (word: string) => boolean): string[] {
   const at = operandAt(words);
   const word = words[at] ?? '';
-  const noun = Object.hasOwn(nouns, word) ? nouns[word] : undefined;
+  const plural = isNoun(`${word}s`) ? `${word}s` : undefined;
+  const noun = Object.hasOwn(nouns, word) ? nouns[word] : plural;
   if (noun === undefined) return [...words];
   const next = words[operandAt(words, at + 1)];
   if (word === 'agent' && !agentVerbs.has(next ?? '')) return [...words];

@@ -13,10 +13,11 @@ let known: Promise<Command> | undefined;
  */
 async function verbOf(typed: readonly string[]): Promise<string | null> {
   known ??= describeProgram();
-  let command = await known;
+  const program = await known;
+  let command = program;
   const { options } = command;
   const words: string[] = [];
-  let args = withNoun(typed);
+  let args = withNoun(typed, (word) => program.commands.some((each) => each.name() === word));
   for (let at = 0; at < args.length && command.commands.length > 0; at++) {
     const word = args[at] as string;
     if (word.startsWith('-')) {

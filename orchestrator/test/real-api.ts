@@ -7,31 +7,20 @@ import { createLiveEvents } from '../src/domain/live/events.ts';
 import { createAssignment } from '../src/domain/modules/assignments.ts';
 import { uploadModule } from '../src/domain/modules/modules.ts';
 import { type AppOptions, createApp } from '../src/http/app.ts';
-import { agentHandlers } from '../src/http/routes/agents.ts';
-import { assignmentHandlers } from '../src/http/routes/assignments.ts';
-import { auditHandlers } from '../src/http/routes/audit.ts';
 import { channelHandlers } from '../src/http/routes/channels.ts';
 import { discoveryHandlers } from '../src/http/routes/discovery.ts';
 import { driftHandlers } from '../src/http/routes/drift.ts';
 import { enrollmentHandlers } from '../src/http/routes/enrollment.ts';
 import { eventHandlers } from '../src/http/routes/events.ts';
-import { kindHandlers } from '../src/http/routes/kinds.ts';
+import { contextHandlers } from '../src/http/routes/index.ts';
 import { metricsHandlers } from '../src/http/routes/metrics.ts';
-import { moduleHandlers } from '../src/http/routes/modules.ts';
-import { notificationHandlers } from '../src/http/routes/notifications.ts';
 import { operationHandlers } from '../src/http/routes/operations.ts';
 import { operatorHandlers } from '../src/http/routes/operators.ts';
-import { overviewHandlers } from '../src/http/routes/overview.ts';
-import { reconcileHandlers } from '../src/http/routes/reconcile.ts';
 import { runHandlers } from '../src/http/routes/runs.ts';
-import { secretHandlers } from '../src/http/routes/secrets.ts';
 import { sessionHandlers } from '../src/http/routes/sessions.ts';
 import { settingsHandlers } from '../src/http/routes/settings.ts';
-import { stateHandlers } from '../src/http/routes/state.ts';
 import { statusHandlers } from '../src/http/routes/status.ts';
-import { tagHandlers } from '../src/http/routes/tags.ts';
 import { terminalHandlers } from '../src/http/routes/terminals.ts';
-import { windowHandlers } from '../src/http/routes/windows.ts';
 import { SessionCookie } from '../src/http/server/authentication.ts';
 import { recordRefused } from '../src/http/server/refused-requests.ts';
 import type { SampleStore } from '../src/store/samples/samples.ts';
@@ -73,9 +62,8 @@ export function realApiFixture() {
     const cookie = new SessionCookie('test');
     const app = createApp({
       handlers: {
+        ...contextHandlers(context),
         ...operatorHandlers(context, domain.signIn, (reached) => reached ?? 'https://muster.example:4748'),
-        ...agentHandlers(context),
-        ...tagHandlers(context),
         ...enrollmentHandlers(context, () => ({ agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) })),
         ...discoveryHandlers(
           createDiscovery(context, {
@@ -86,17 +74,9 @@ export function realApiFixture() {
             sign: () => new Uint8Array(64),
           }),
         ),
-        ...moduleHandlers(context),
-        ...assignmentHandlers(context),
-        ...overviewHandlers(context),
-        ...reconcileHandlers(context),
         ...operationHandlers(context, domain.waiting, domain.liveOutput),
         ...runHandlers(context, domain.waiting, domain.conductor),
-        ...stateHandlers(context),
         ...driftHandlers(context, domain.waiting),
-        ...kindHandlers,
-        ...windowHandlers(context),
-        ...notificationHandlers(context),
         ...channelHandlers(
           context,
           async (_, { channel }) => {
@@ -108,7 +88,6 @@ export function realApiFixture() {
         ...terminalHandlers(terminals),
         ...metricsHandlers(metrics),
         ...settingsHandlers(() => describeSettings({ api_port: 4748 }, {})),
-        ...auditHandlers(context),
         ...eventHandlers(context, createLiveEvents(context, domain.clock, domain.signIn)),
         ...statusHandlers({
           publicKey: 'ab'.repeat(32),
@@ -119,7 +98,6 @@ export function realApiFixture() {
           samples: () => ({ trouble: null }),
           disk: () => null,
         }),
-        ...secretHandlers(context),
         ...sessionHandlers(domain.signIn, cookie),
       },
       sessions: domain.signIn,

@@ -53,22 +53,6 @@ export const append = (path: string, text: string): Edit => ({
 });
 
 /**
- * Adds a line to the sorted lines after a line.
- * @throws Error if the file does not contain the line
- */
-export const insertSorted = (path: string, first: string, line: string): Edit => ({
-  path,
-  after(before) {
-    const lines = (before ?? '').split('\n');
-    const start = lines.indexOf(first) + 1;
-    if (start === 0) throw new Error(`${path} must contain ${JSON.stringify(first)}; correct the line in tools/new`);
-    const end = lines.findIndex((each, i) => i >= start && !each.startsWith(' '));
-    const sorted = [...lines.slice(start, end), line].sort();
-    return [...lines.slice(0, start), ...sorted, ...lines.slice(end)].join('\n');
-  },
-});
-
-/**
  * Appends a line to a section of the first release in the change log, and the section if it is missing.
  * @throws Error if the file has no release
  */

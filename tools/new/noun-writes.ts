@@ -1,4 +1,4 @@
-import { append, create, type Edit, insert, insertSorted, substitute } from './edit.ts';
+import { append, create, type Edit, insert, substitute } from './edit.ts';
 import type { Names } from './noun-names.ts';
 
 /**
@@ -9,7 +9,7 @@ export const writeEdits = (names: Names): Edit[] => [
   ...protocolEdits(names),
   ...storeEdits(names),
   ...domainEdits(names),
-  ...testTableEdits(names),
+  ...targetEdits(names),
   ...cliEdits(names),
   ...consoleListEdits(names),
   ...consolePageEdits(names),
@@ -213,24 +213,8 @@ describeDatabases('${name.replaceAll('-', ' ')}', (fixture) => {
 });
 `;
 
-/** Adds the routes to the tables in tests that cover every route. */
-const testTableEdits = ({ name, one, oneSnake }: Names): Edit[] => [
-  insertSorted('orchestrator/src/http/server/low-disk.test.ts', 'const refused = [', `  'create${one}',`),
-  insert(
-    'orchestrator/src/http/ended-sessions.contract.test.ts',
-    [
-      "import { defineQuery } from '../store/query.ts';",
-      `import { create${one} } from '../domain/${name}/${name}.ts';\n`,
-    ],
-    [
-      '    attachTerminal: terminal,',
-      `    create${one}: () => ({ body: { name: fresh('x'), description: 'x' } }),
-    remove${one}: async () => {
-      const { name } = await create${one}(context, actor, { name: fresh('x'), description: 'x' });
-      return { params: { name } };
-    },\n`,
-    ],
-  ),
+/** Links events to the object's page. */
+const targetEdits = ({ name, oneSnake }: Names): Edit[] => [
   insert('console/src/pages/audit/target-link.tsx', [
     "    case 'operator':\n      return '/operators';",
     `    case '${oneSnake}':\n      return \`/${name}/\${encodeURIComponent(name || id)}\`;\n`,
@@ -309,10 +293,6 @@ async function remove(context: Context, names: string[], { yes }: { yes?: boolea
       ['import { answerOf, prints,', 'import { answerOf, doneTo, prints,'],
       ['};\n', `  '${name} create': prints(answerOf(create${one})),\n  '${name} remove': doneTo('removed'),\n};\n`],
     ),
-    insert('cli/src/every-route.test.ts', [
-      "  getSettings: 'settings show',",
-      `  create${one}: '${name} create ${example} text',\n  remove${one}: '${name} remove ${example} --yes',\n`,
-    ]),
   ];
 };
 
@@ -320,11 +300,7 @@ const consoleListEdits = ({ name, oneName, pascal, one, camel, words, oneWords, 
   const list = `console/src/pages/${name}/${name}-page.tsx`;
   const api = `console/src/api/${name}.ts`;
   return [
-    insert(
-      'console/src/api/live/stale.ts',
-      [',window,audit', `,${oneSnake}`],
-      ["    case 'operator':\n", `    case '${oneSnake}':\n      return [keys.${camel}, ['${oneName}']];\n`],
-    ),
+    insert('console/src/api/live/stale.ts', [',window,audit', `,${oneSnake}`]),
     substitute(api, [
       `import { get${one}, list${pascal} }`,
       `import { create${one}, get${one}, list${pascal}, remove${one} }`,

@@ -1,17 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  addChange,
-  camelCase,
-  capital,
-  create,
-  type Edit,
-  insert,
-  insertSorted,
-  pascalCase,
-  quoted,
-  type Skeleton,
-} from './edit.ts';
+import { addChange, camelCase, capital, create, type Edit, insert, pascalCase, quoted, type Skeleton } from './edit.ts';
 import type { Names, NounOptions } from './noun-names.ts';
 import { writeEdits } from './noun-writes.ts';
 
@@ -64,11 +53,9 @@ export function nounSkeleton(root: string, name: string, options: NounOptions): 
 }
 
 const checkEdits = ({ name, table }: Names): Edit[] => [
-  insert(
-    'tools/checks/nouns.ts',
-    ['];\n\ninterface Layer', `  '${name}',\n`],
-    ...(table ? [] : [['  kinds: { [queries]:', `  '${name}': { [queries]: 'has no table' },\n`] as const]),
-  ),
+  ...(table
+    ? []
+    : [insert('tools/checks/nouns.ts', ['  kinds: { [queries]:', `  '${name}': { [queries]: 'has no table' },\n`])]),
   insert('tools/checks/api-contract.ts', [
     'GET /settings admin > 200',
     `GET /${name} operator > 200 name\nGET /${name}/{name} operator > 200 name ! 404\n`,
@@ -174,11 +161,6 @@ export const ${camel}: Migration = {
       ],
       ['  schema_version: SchemaVersionTable;', `  ${snake}: ${pascal}Table;\n`],
     ),
-    insertSorted(
-      'orchestrator/src/http/ended-sessions.contract.test.ts',
-      "const tables: Record<Exclude<keyof Schema, 'leases' | 'schema_version'>, true> = {",
-      `  ${snake}: true,`,
-    ),
     create(
       `orchestrator/src/store/queries/${name}.ts`,
       `import { defineQuery } from '../query.ts';
@@ -197,12 +179,6 @@ export const ${oneCamel} = defineQuery('${name}/get', (db, p: { name: string }) 
 
 function orchestratorEdits(names: Names): Edit[] {
   const { name, oneCamel, words, handlers, table, pascal } = names;
-  const registers = (path: string, routes: string): Edit =>
-    insert(
-      path,
-      ['import { windowHandlers }', `import { ${oneCamel}Handlers } from '${routes}/${name}.ts';\n`],
-      ['...windowHandlers(context),', `...${handlers},\n`],
-    );
   return [
     create(`orchestrator/src/domain/${name}/${name}.ts`, table ? tableDomainText(names) : domainText(names)),
     table
@@ -234,8 +210,11 @@ test('lists ${words} by name', async () => {
 `,
         ),
     create(`orchestrator/src/http/routes/${name}.ts`, handlersText(names)),
-    registers('orchestrator/src/compose/http.ts', '../http/routes'),
-    registers('orchestrator/test/real-api.ts', '../src/http/routes'),
+    insert(
+      'orchestrator/src/http/routes/index.ts',
+      ['import { windowHandlers }', `import { ${oneCamel}Handlers } from './${name}.ts';\n`],
+      ['...windowHandlers(context),', `...${handlers},\n`],
+    ),
   ];
 }
 
@@ -313,7 +292,6 @@ test('lists ${names.words}', () => {
     "  {\n    name: 'maintenance',",
     `  {\n    name: '${names.name}',\n    group: fleet,\n    summary: ${quoted(`${names.writable ? 'List, show, create, and remove' : 'List and show'} ${names.about}`)},\n    load: () => import('../verbs/${names.name}/${names.name}.ts'),\n  },\n`,
   ]),
-  insert('cli/src/aliases.ts', ["  window: 'maintenance',", `  '${names.oneName}': '${names.name}',\n`]),
   create(
     `cli/src/shapes/${names.name}.ts`,
     `import { get${names.one}, list${names.pascal} } from '@muster/protocol/http';
@@ -325,26 +303,7 @@ export const shapes: Shapes = {
 };
 `,
   ),
-  insert('cli/src/shapes/index.ts', [
-    "  maintenance: () => import('./fleet.ts'),",
-    `  '${names.name}': () => import('./${names.name}.ts'),\n`,
-  ]),
-  insert(
-    'cli/src/completion/completion.ts',
-    ["  'profiles',\n] as const", `  '${names.name}',\n`],
-    ["  operators: 'operators',\n", `  '${names.oneName}': '${names.name}',\n  '${names.name}': '${names.name}',\n`],
-  ),
-  insert('cli/src/completion/live.ts', [
-    '};\n\ninterface CachedCandidates',
-    `  '${names.name}': async (call) => {
-    const { list${names.pascal} } = await import('@muster/protocol/http');
-    return (await call(list${names.pascal}, { query: { limit: maxCandidates } })).map(({ name }) => named(name));
-  },\n`,
-  ]),
-  insert('cli/src/every-route.test.ts', [
-    "  getSettings: 'settings show',",
-    `  list${names.pascal}: '${names.name} list',\n  get${names.one}: '${names.name} show ${names.example}',\n`,
-  ]),
+  insert('cli/src/shapes/index.ts', ['  ]);', `import('./${names.name}.ts'),\n`]),
 ];
 
 const verbsText = ({ name, oneName, pascal, one, oneCamel, words, oneWords, example }: Names) => `

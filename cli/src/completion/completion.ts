@@ -1,23 +1,10 @@
 import type { Argument, Command, Option } from 'commander';
 
-/** Kinds of candidates that are read from the orchestrator or from the local profiles. */
-export const sources = [
-  'agents',
-  'modules',
-  'assignments',
-  'secrets',
-  'channels',
-  'windows',
-  'operations',
-  'runs',
-  'sessions',
-  'sign-in sessions',
-  'tokens',
-  'operators',
-  'kinds',
-  'profiles',
-] as const;
-export type Source = (typeof sources)[number];
+/**
+ * A kind of candidates, which are read from the orchestrator or from the local profiles: the plural of a noun, except
+ * that `sessions` are terminal sessions.
+ */
+export type Source = string;
 
 export interface Candidate {
   value: string;
@@ -40,30 +27,14 @@ export interface Completion {
   files: boolean;
 }
 
-/** Sources by the name of an argument or of an option's value. */
+/** Sources by the name of an argument, if it is not the singular or plural of a noun. */
 const byWord: Readonly<Record<string, Source>> = {
-  agent: 'agents',
-  agents: 'agents',
-  module: 'modules',
-  modules: 'modules',
-  assignment: 'assignments',
-  assignments: 'assignments',
-  secret: 'secrets',
-  secrets: 'secrets',
-  channel: 'channels',
-  channels: 'channels',
   window: 'windows',
   windows: 'windows',
-  operation: 'operations',
-  operations: 'operations',
-  run: 'runs',
-  runs: 'runs',
   session: 'sessions',
   sessions: 'sessions',
   operator: 'operators',
   operators: 'operators',
-  kind: 'kinds',
-  kinds: 'kinds',
 };
 
 /** Sources by noun, for arguments named `name`, `names`, `ids`, or `words`. */
@@ -124,11 +95,17 @@ function valueOfOption(option: Option, word: string, used: readonly string[]): C
   );
 }
 
+const rootOf = (command: Command): Command => (command.parent === null ? command : rootOf(command.parent));
+
 function valueOfArgument(argument: Argument, command: Command, word: string, used: readonly string[]): Completion {
   const name = argument.name().toLowerCase();
   const noun = command.parent?.parent ? command.parent.name() : command.name();
   const general = /^(name|names|ids?|words)$/.test(name) && !making.has(command.name());
-  const source = byWord[name] ?? (general ? (byNoun[noun] ?? null) : null);
+  const nouns = rootOf(command).commands.map((each) => each.name());
+  const source =
+    byWord[name] ??
+    nouns.find((noun) => noun === name || noun === `${name}s`) ??
+    (general ? (byNoun[noun] ?? null) : null);
   const choices = argument.argChoices ?? (source === null ? choicesIn(argument.description) : []);
   return completeLastItem(word, { fixed: toCandidates(choices), source, files: isFile(name) }, used);
 }

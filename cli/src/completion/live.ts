@@ -15,18 +15,16 @@ const maxCandidates = '500';
 const named = (value: string, about = ''): Candidate => ({ value, about });
 const recent = { query: { limit: '50' } };
 
-/** The request that returns each kind of candidate. Routes are imported on demand for a fast start. */
-const asks: Readonly<Record<Exclude<Source, 'profiles'>, (call: Client) => Promise<Candidate[]>>> = {
+/**
+ * The requests for candidates that have an id or a description. Routes are imported on demand for a fast start.
+ */
+const asks: Readonly<Record<Source, (call: Client) => Promise<Candidate[]>>> = {
   agents: async (call) => {
     const { listAgents } = await import('@muster/protocol/http');
     const agents = await call(listAgents, { query: { sort: 'name', limit: maxCandidates } });
     return agents.map(({ name, node_id, status, connected, initial_hostname }) =>
       named(name ?? node_id, name === null ? `${status}, ${initial_hostname}` : connected ? status : 'not connected'),
     );
-  },
-  modules: async (call) => {
-    const { listModules } = await import('@muster/protocol/http');
-    return (await call(listModules, {})).map(({ name }) => named(name));
   },
   assignments: async (call) => {
     const { listAssignments } = await import('@muster/protocol/http');
@@ -75,11 +73,18 @@ const asks: Readonly<Record<Exclude<Source, 'profiles'>, (call: Client) => Promi
     const { listOperators } = await import('@muster/protocol/http');
     return (await call(listOperators, {})).map(({ username, role }) => named(username, role));
   },
-  kinds: async (call) => {
-    const { listKinds } = await import('@muster/protocol/http');
-    return (await call(listKinds, { query: { limit: maxCandidates } })).map(({ name }) => named(name));
-  },
 };
+
+/** Returns the names that the list of a noun has. */
+async function namesOf(call: Client, noun: string): Promise<Candidate[]> {
+  const { listKinds, routes } = await import('@muster/protocol/http');
+  const id = `list-${noun}`.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+  const route = routes.find((each) => each.id === id);
+  if (route === undefined) return [];
+  // The lists of all nouns that are not in `asks` have names, as that of kinds has.
+  const rows: readonly { name?: string }[] = await call(route as typeof listKinds, {});
+  return rows.flatMap(({ name }) => (name === undefined ? [] : [named(name)]));
+}
 
 interface CachedCandidates {
   at: number;
@@ -115,7 +120,9 @@ export async function live(context: Context, source: Source, limitMs: number): P
     const { call, session } = await context.connect();
     // Do not sign in for a completion: the key may need a touch, and the audit log records each sign-in.
     if (!(await session.isOpen())) return null;
-    const candidates = (await asks[source](call)).filter(({ value }) => /^[^-]/.test(value));
+    const candidates = (await (asks[source]?.(call) ?? namesOf(call, source))).filter(({ value }) =>
+      /^[^-]/.test(value),
+    );
     await writePrivateFile(path, JSON.stringify({ at: now(), candidates } satisfies CachedCandidates));
     return candidates;
   })();

@@ -265,6 +265,8 @@ const entries: readonly Entry[] = [
   },
 ];
 
+const isNoun = (word: string): boolean => entries.some(({ name }) => name === word);
+
 /** Names of the separate programs that the launcher starts. */
 export const launched: ReadonlySet<string> = new Set(
   entries.filter(({ load }) => load === null).map(({ name }) => name),
@@ -392,7 +394,10 @@ async function complete(program: Command, typed: readonly string[], surroundings
   try {
     const [last = '', ...before] = typed.toReversed();
     // The shell completes the subcommand of `agent`.
-    const words = [...(before.length === 1 && before[0] === 'agent' ? ['agents'] : withNoun(before.reverse())), last];
+    const words = [
+      ...(before.length === 1 && before[0] === 'agent' ? ['agents'] : withNoun(before.reverse(), isNoun)),
+      last,
+    ];
     const noun = program.commands.find((command) => words.slice(0, -1).includes(command.name()));
     if (noun !== undefined) await loadEntry(noun, () => async () => {});
     const { answer } = await import('./answer-completion.ts');
@@ -500,11 +505,11 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
   const end = typed.indexOf('--');
   const json =
     typed.slice(0, end === -1 ? undefined : end).includes('--json') || /^(1|true|yes|on)$/i.test(env.MUSTER_JSON ?? '');
-  const [first, ...others] = typed[0] === '__complete' ? typed : withNoun(typed);
+  const [first, ...others] = typed[0] === '__complete' ? typed : withNoun(typed, isNoun);
   const program = createProgram({
     version: packageJson.version,
     act,
-    noun: first === undefined ? undefined : withNoun(typed)[operandAt(typed)],
+    noun: first === undefined ? undefined : withNoun(typed, isNoun)[operandAt(typed)],
     width: stdout.isTTY ? Number(env.COLUMNS) || (stdout.columns ?? 80) : null,
     stdout: (text) => void stdout.write(text),
     stderr: (text) => {
@@ -550,7 +555,7 @@ function requestedWords(program: Command, typed: readonly string[]): readonly st
   const [first, ...others] = typed;
   if (first === undefined) return ['--help'];
   if (first !== 'help') return typed;
-  const words = withNoun(others);
+  const words = withNoun(others, isNoun);
   const name = words[operandAt(words)];
   // Report an unknown subcommand with the usual error, which suggests the most similar name.
   const isKnown = name === undefined || program.commands.some((command) => command.name() === name);

@@ -14,14 +14,6 @@ test('every command declares its --json output, and no other command is declared
   expect(Object.keys(await loadShapes()).toSorted()).toEqual(verbs.toSorted());
 });
 
-test('loadShapes with a noun loads the shapes of its subcommands', async () => {
-  const all = await loadShapes();
-  for (const words of Object.keys(all)) {
-    const [noun = ''] = words.split(' ');
-    expect(await loadShapes(noun), words).toHaveProperty([words]);
-  }
-});
-
 test('documents every command that prints JSON, and errors', async () => {
   const shapes = await loadShapes();
   const document = documentOf(shapes) as { properties: Record<string, unknown>; $defs: Record<string, unknown> };

@@ -15,31 +15,20 @@ import { createApp } from '../http/app.ts';
 import { readConsoleFiles } from '../http/console/console-files.ts';
 import { readInstallFiles } from '../http/install/install-files.ts';
 import type { Telemetry } from '../http/metrics/telemetry.ts';
-import { agentHandlers } from '../http/routes/agents.ts';
-import { assignmentHandlers } from '../http/routes/assignments.ts';
-import { auditHandlers } from '../http/routes/audit.ts';
 import { channelHandlers } from '../http/routes/channels.ts';
 import { discoveryHandlers } from '../http/routes/discovery.ts';
 import { driftHandlers } from '../http/routes/drift.ts';
 import { enrollmentHandlers } from '../http/routes/enrollment.ts';
 import { eventHandlers } from '../http/routes/events.ts';
-import { kindHandlers } from '../http/routes/kinds.ts';
+import { contextHandlers } from '../http/routes/index.ts';
 import { metricsHandlers } from '../http/routes/metrics.ts';
-import { moduleHandlers } from '../http/routes/modules.ts';
-import { notificationHandlers } from '../http/routes/notifications.ts';
 import { operationHandlers } from '../http/routes/operations.ts';
 import { operatorHandlers } from '../http/routes/operators.ts';
-import { overviewHandlers } from '../http/routes/overview.ts';
-import { reconcileHandlers } from '../http/routes/reconcile.ts';
 import { runHandlers } from '../http/routes/runs.ts';
-import { secretHandlers } from '../http/routes/secrets.ts';
 import { sessionHandlers } from '../http/routes/sessions.ts';
 import { settingsHandlers } from '../http/routes/settings.ts';
-import { stateHandlers } from '../http/routes/state.ts';
 import { statusHandlers } from '../http/routes/status.ts';
-import { tagHandlers } from '../http/routes/tags.ts';
 import { terminalHandlers } from '../http/routes/terminals.ts';
-import { windowHandlers } from '../http/routes/windows.ts';
 import { SessionCookie } from '../http/server/authentication.ts';
 import type { Handlers } from '../http/server/handlers.ts';
 import { refuseGrowth } from '../http/server/low-disk.ts';
@@ -138,27 +127,17 @@ function createHandlers(
   const { context, health } = domain;
   const publicKey = identity.publicKey.toString('hex');
   return {
+    ...contextHandlers(context),
     ...operatorHandlers(context, domain.signIn, (reached) => addresses.publicUrl ?? reached ?? addresses.api),
-    ...agentHandlers(context),
-    ...tagHandlers(context),
     ...enrollmentHandlers(context, () => addresses.enrollment(publicKey, hasPackages)),
     ...discoveryHandlers(discoveryOf(parts)),
-    ...moduleHandlers(context),
-    ...assignmentHandlers(context),
-    ...overviewHandlers(context),
-    ...reconcileHandlers(context),
     ...operationHandlers(context, domain.waiting, domain.liveOutput),
     ...runHandlers(context, domain.waiting, domain.conductor),
-    ...stateHandlers(context),
     ...driftHandlers(context, domain.waiting),
-    ...kindHandlers,
-    ...windowHandlers(context),
     ...terminalHandlers(domain.terminals),
     ...metricsHandlers(domain.metrics),
     ...settingsHandlers(() => describeSettings({ data_dir: dataDir, ...settings.current }, settings.sources)),
-    ...auditHandlers(context),
     ...eventHandlers(context, domain.live),
-    ...notificationHandlers(context),
     ...channelHandlers(context, domain.deliver, domain.channelRule),
     ...statusHandlers({
       publicKey,
@@ -169,7 +148,6 @@ function createHandlers(
       samples: () => store.samples.stats(),
       disk: () => domain.disk.space,
     }),
-    ...secretHandlers(context),
   };
 }
 

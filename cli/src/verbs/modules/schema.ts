@@ -17,13 +17,14 @@ export const register: Register = (command, act) => {
 };
 
 async function schema({ out }: Context, words: string[]): Promise<undefined> {
-  const verb = withNoun(words).join(' ');
+  const shapes = await loadShapes();
+  const known = Object.keys(shapes);
+  const verb = withNoun(words, (noun) => known.some((each) => each.split(' ')[0] === noun)).join(' ');
   if (verb === 'error') out.data(errorJsonSchema());
-  else if (verb === '') out.data(documentOf(await loadShapes()));
+  else if (verb === '') out.data(documentOf(shapes));
   else {
-    const shapes = await loadShapes();
     const shape = shapes[verb];
-    if (!shape) throw unknown(verb, Object.keys(shapes), verb in shapes);
+    if (!shape) throw unknown(verb, known, verb in shapes);
     out.data(jsonSchemaOf(shape));
   }
   return undefined;

@@ -103,7 +103,7 @@ const ofOperation = ({ operation_id, node_id, run_id }: OperationChange): readon
 ];
 
 function byCategory({ event_type, target }: AuditEvent): readonly Key[] {
-  const [category] = event_type.split('.', 1);
+  const [category = ''] = event_type.split('.', 1);
   switch (category) {
     case 'agent':
       return [...fleet, keys.tags, ['matches']];
@@ -121,12 +121,6 @@ function byCategory({ event_type, target }: AuditEvent): readonly Key[] {
       return [keys.secrets, keys.overview];
     case 'terminal':
       return [keys.terminals, ['terminal']];
-    case 'channel':
-      return [keys.channels];
-    case 'window':
-      return [keys.windows];
-    case 'operator':
-      return [keys.operators];
     case 'auth':
       return [keys.sessions];
     case 'enrolment':
@@ -135,10 +129,15 @@ function byCategory({ event_type, target }: AuditEvent): readonly Key[] {
       return [keys.retention];
     case 'disk':
       return [keys.health, keys.status];
+    case 'discovery':
+      return [];
     case 'system':
       // The database was restored from a backup.
       return [[]];
-    default:
-      return [];
+    default: {
+      // By convention, the keys of a noun are its plural for the list and its singular for one object.
+      const noun = category.replaceAll('_', '-');
+      return [[`${noun}s`], [noun]];
+    }
   }
 }

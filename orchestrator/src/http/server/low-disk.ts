@@ -6,8 +6,8 @@ import type { Route } from '@muster/protocol/http';
  * `reportSpace` limits agents' reports.
  */
 
-/** Routes that are allowed in addition to GET and DELETE. */
-const spared: ReadonlySet<string> = new Set([
+/** Routes that are allowed in addition to GET and DELETE. All others are refused. */
+export const allowed: ReadonlySet<string> = new Set([
   'challenge',
   'verify',
   'renew',
@@ -33,7 +33,7 @@ const spared: ReadonlySet<string> = new Set([
 ]);
 
 export const growsNothing = ({ id, method }: Pick<Route, 'id' | 'method'>): boolean =>
-  method === 'GET' || method === 'DELETE' || spared.has(id);
+  method === 'GET' || method === 'DELETE' || allowed.has(id);
 
 /**
  * @param rowsElsewhere whether the database is on another machine; then only routes that write to this machine are
