@@ -19,8 +19,8 @@ const api = 'console/src/api';
 const pages = 'console/src/pages';
 
 export const layers: readonly Layer[] = [
-  { folder: protocol, nested: false, others: ['definition', 'index'] },
-  { folder: routes, nested: false, others: ['index'] },
+  { folder: protocol, nested: true, others: ['event-types', 'fields', 'index', 'route', 'tag-descriptions'] },
+  { folder: routes, nested: true, others: ['index'] },
   { folder: domain, nested: true },
   { folder: queries, nested: true },
   { folder: verbs, nested: true },

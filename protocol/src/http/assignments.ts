@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nameParams, optional, pageQuery, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';
-import { operatorId } from './operators.ts';
+import { operatorId } from './operators/operators.ts';
 
 export const assignmentSchema = z
   .strictObject({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { optional, queryInteger } from './definition/fields.ts';
 import { route } from './definition/route.ts';
-import { operatorId } from './operators.ts';
+import { operatorId } from './operators/operators.ts';
 
 const party = z.strictObject({ type: z.string(), id: z.string(), name: z.string() });
 export const auditEventSchema = z

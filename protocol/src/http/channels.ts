@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { optional, textMap, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';
-import { operatorId } from './operators.ts';
+import { operatorId } from './operators/operators.ts';
 
 export const channelTypes = ['webhook', 'discord', 'slack', 'ntfy'] as const;
 export type ChannelType = (typeof channelTypes)[number];

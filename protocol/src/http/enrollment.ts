@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { optional, pageQuery, textMap, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';
-import { operatorId } from './operators.ts';
+import { operatorId } from './operators/operators.ts';
 
 const enrolmentToken = z
   .strictObject({

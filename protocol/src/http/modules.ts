@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nameParams, optional, pageQuery, textMap, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';
-import { operatorId } from './operators.ts';
+import { operatorId } from './operators/operators.ts';
 
 export const moduleSchema = z
   .strictObject({ name: z.string(), uploaded_at: unixSeconds, uploaded_by: z.string() })

@@ -4,7 +4,7 @@ import { operationStatuses } from '../operation-status.ts';
 import { nodeExample } from './agents.ts';
 import { listQuery, nodeParams, optional, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';
-import { operatorId } from './operators.ts';
+import { operatorId } from './operators/operators.ts';
 
 const operationFields = {
   operation_id: z.string(),

@@ -5,7 +5,7 @@ import { nodeExample } from './agents.ts';
 import { nameParams, optional, pageQuery, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';
 import { entryExample, modulesField, operationId } from './operations.ts';
-import { operatorId } from './operators.ts';
+import { operatorId } from './operators/operators.ts';
 
 export const runStatuses = ['running', 'succeeded', 'failed', 'halted', 'cancelled'] as const;
 

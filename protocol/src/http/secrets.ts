@@ -3,7 +3,7 @@ import { maximumSelectorLength } from '../selector.ts';
 import { tagKeySchema, tagValueSchema } from '../tag.ts';
 import { nameParams, optional, pageQuery } from './definition/fields.ts';
 import { route } from './definition/route.ts';
-import { operatorId } from './operators.ts';
+import { operatorId } from './operators/operators.ts';
 
 /** Maximum length of a secret, in bytes of UTF-8. */
 export const maximumSecretBytes = 64 * 1024;

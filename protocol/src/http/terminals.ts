@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { nodeExample } from './agents.ts';
 import { nodeParams, pageQuery, queryInteger, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';
-import { operatorId } from './operators.ts';
+import { operatorId } from './operators/operators.ts';
 
 export const terminalStatuses = ['active', 'closed', 'interrupted'] as const;
 export type TerminalStatus = (typeof terminalStatuses)[number];

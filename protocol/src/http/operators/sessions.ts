@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { serverPattern } from '../sign-in.ts';
-import { hex, optional, pageQuery, unixSeconds } from './definition/fields.ts';
-import { route } from './definition/route.ts';
+import { serverPattern } from '../../sign-in.ts';
+import { hex, optional, pageQuery, unixSeconds } from '../definition/fields.ts';
+import { route } from '../definition/route.ts';
 import { operatorId, operatorKey, roles } from './operators.ts';
 
 const nonce = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff';

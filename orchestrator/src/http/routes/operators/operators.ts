@@ -1,10 +1,10 @@
 import { MusterError } from '@muster/protocol';
-import { addOperator, getOperator, listOperators, removeOperator } from '../../domain/operators/operators.ts';
-import { actorIn } from '../../domain/operators/sessions.ts';
-import type { SignIn } from '../../domain/operators/sign-in.ts';
-import type { Context } from '../../domain/shared/context.ts';
-import type { Handlers } from '../server/handlers.ts';
-import { paged } from '../server/page.ts';
+import { addOperator, getOperator, listOperators, removeOperator } from '../../../domain/operators/operators.ts';
+import { actorIn } from '../../../domain/operators/sessions.ts';
+import type { SignIn } from '../../../domain/operators/sign-in.ts';
+import type { Context } from '../../../domain/shared/context.ts';
+import type { Handlers } from '../../server/handlers.ts';
+import { paged } from '../../server/page.ts';
 
 /**
  * @param address returns the console URL for the origin at which a client reached the API; null for an unknown origin

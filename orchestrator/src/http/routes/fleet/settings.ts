@@ -1,5 +1,5 @@
 import type { Settings } from '@muster/protocol/http';
-import type { Handlers } from '../server/handlers.ts';
+import type { Handlers } from '../../server/handlers.ts';
 
 /** @param settings returns the current configuration without secrets */
 export const settingsHandlers = (settings: () => Settings) =>

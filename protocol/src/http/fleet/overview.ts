@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { unixSeconds } from './definition/fields.ts';
-import { route } from './definition/route.ts';
-import { maxUnreadCounted } from './notifications.ts';
+import { unixSeconds } from '../definition/fields.ts';
+import { route } from '../definition/route.ts';
+import { maxUnreadCounted } from '../notifications.ts';
 
 /** The overview lists secrets that expire within this number of days. */
 export const secretsExpiringWithinDays = 30;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { route } from './definition/route.ts';
+import { route } from '../definition/route.ts';
 
 export const statusSchema = z
   .strictObject({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { optional, pageQuery, unixSeconds } from './definition/fields.ts';
-import { route } from './definition/route.ts';
+import { optional, pageQuery, unixSeconds } from '../definition/fields.ts';
+import { route } from '../definition/route.ts';
 
 /** Example of an operator's public key. */
 export const operatorKey = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';

@@ -1,6 +1,6 @@
 import { protocolVersion } from '@muster/protocol/wire';
-import type { DiskSpace } from '../../domain/fleet/disk-space.ts';
-import type { Handlers } from '../server/handlers.ts';
+import type { DiskSpace } from '../../../domain/fleet/disk-space.ts';
+import type { Handlers } from '../../server/handlers.ts';
 
 export interface StatusSources {
   readonly publicKey: string;

@@ -1,10 +1,10 @@
 import { MusterError } from '@muster/protocol';
-import { actorIn } from '../../domain/operators/sessions.ts';
-import type { SignIn } from '../../domain/operators/sign-in.ts';
-import { type PageRequest, readPage } from '../../domain/shared/page.ts';
-import { isFromConsole, type SessionCookie } from '../server/authentication.ts';
-import { type Handlers, Reply, type RequestFacts } from '../server/handlers.ts';
-import { paged } from '../server/page.ts';
+import { actorIn } from '../../../domain/operators/sessions.ts';
+import type { SignIn } from '../../../domain/operators/sign-in.ts';
+import { type PageRequest, readPage } from '../../../domain/shared/page.ts';
+import { isFromConsole, type SessionCookie } from '../../server/authentication.ts';
+import { type Handlers, Reply, type RequestFacts } from '../../server/handlers.ts';
+import { paged } from '../../server/page.ts';
 
 export function sessionHandlers(signIn: SignIn, cookie: SessionCookie) {
   /** Returns the headers that delete the cookie, unless the request had a token, which is of another session. */
