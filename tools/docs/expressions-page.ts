@@ -46,7 +46,8 @@ resources:
 | \`agent.name\`, \`agent.node_id\` | the agent's name and node id |
 | \`attr\`, \`tag\` | attributes and tags: \`attr.rack.row\` and \`attr["rack.row"]\` are the same |
 | \`param\` | the parameters of the module |
-| \`each\`, \`index\` | the element and its position from 0, under \`for_each\` |
+| \`each\`, \`index\` | the element and its position from 0, under [\`for_each\`](modules.md#loops) |
+| any other name | the variable of a nested loop, or of a loop in a [template](modules.md#templates) |
 | \`secrets.NAME\`, \`secrets[each.secret]\` | a secret, which is inserted at dispatch |
 
 - A name with \`default\` and \`join\` alone is not CEL, so that \`\${{ attr.os/name }}\` and \`\${{ tag.my-key }}\` work. In a longer

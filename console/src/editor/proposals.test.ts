@@ -27,9 +27,11 @@ describe('keys', () => {
     expect(labels('resources:\n  - id: a\n    ¦')).toEqual([
       'name',
       'depends_on',
+      'notify',
       'when',
       'only_if',
       'for_each',
+      'where',
       'resource',
       'variants',
     ]));

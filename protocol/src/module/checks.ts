@@ -5,6 +5,7 @@ import { described, parameterPrefix, size, together } from './conditions.ts';
 import { type Contender, conflictingPairs } from './conflicts.ts';
 import type { Conditions } from './document.ts';
 import { checkExpressions, type ReportExpression } from './expression/expression-check.ts';
+import { includesIn } from './expression/template-names.ts';
 import { isPartOfFile, takesWholeFile, whyNotBoth } from './file-parts.ts';
 import { identify, kinds, resourceTypes } from './kinds.ts';
 import { quoted, suggestion } from './nearest.ts';
@@ -136,7 +137,12 @@ function checkTemplates(
       fault([...path, 'id'], `the template id ${quoted(id)} is used twice: ${remedy}`);
     }
   }
-  const used = new Set<string>();
+  const contents = resources.flatMap(({ candidates }) => candidates.map(({ body }) => body.content));
+  const used = new Set(
+    [...templates.map(({ content }) => content), ...contents].flatMap((text) =>
+      typeof text === 'string' ? includesIn(text).map(({ id }) => id) : [],
+    ),
+  );
   let hints = Math.min(100, Math.floor(20_000 / (known.size + 1)));
   for (const { candidates } of resources) {
     for (const { template } of candidates) {
@@ -149,7 +155,8 @@ function checkTemplates(
       }
     }
   }
-  for (const { id, path } of templates) {
+  for (const { id, content, path } of templates) {
+    if (foreignBraces.test(content)) warning([...path, 'content'], foreignBracesWarning(content));
     if (id !== undefined && !used.has(id)) warning(path, `no resource uses the template ${quoted(id)}`);
   }
 }
@@ -281,6 +288,8 @@ function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, 
       path,
       'declares no content, so a missing file is created empty: to skip a missing file, add `only_if: { exists }` next to `resource`',
     );
+  if (typeof body.content === 'string' && foreignBraces.test(body.content))
+    warning([...path, 'content'], foreignBracesWarning(body.content));
   if (type === 'script' && body.manages === undefined && id === undefined) {
     fault(path, 'a script needs an identity: add `manages`, or an id to its resource', 'key');
   }
@@ -292,6 +301,18 @@ function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, 
     );
   }
 }
+
+/** Braces of Jinja and similar languages. Scripts may contain them for the programs that they run. */
+const foreignBraces = /(?<![$])\{\{|\{%/;
+
+const foreignBracesWarning = (text: string): string => {
+  const found = foreignBraces.exec(text)?.[0] ?? '';
+  const form =
+    found === '{%'
+      ? 'for a loop or a condition, write ${{ for x in … }} or ${{ if … }}'
+      : 'to insert a value, write ${{ … }}';
+  return `"${found}" has no meaning here: ${form}`;
+};
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null && value !== false;
 

@@ -48,6 +48,14 @@ export interface Notification {
   id: string;
 }
 
+/** What `for_each` repeats a resource for. */
+export type Loop =
+  /** The text is one expression, which yields a list or a map. */
+  | { readonly kind: 'expression'; readonly text: string }
+  | { readonly kind: 'values'; readonly values: readonly Json[] }
+  /** Loops in order, outermost first. `list` is CEL without `${{`. */
+  | { readonly kind: 'nested'; readonly loops: readonly { readonly name: string; readonly list: string }[] };
+
 export interface ResourceDeclaration {
   id: string | null;
   name: string | null;
@@ -58,8 +66,9 @@ export interface ResourceDeclaration {
   when: Conditions;
   /** Evaluated on the machine before the resource is applied. The path may contain expressions. */
   only_if: OnlyIf | null;
-  /** An expression that yields a list. */
-  for_each: string | null;
+  for_each: Loop | null;
+  /** A condition in CEL that the elements of `for_each` must satisfy. */
+  where: string | null;
   /** The variants. If the module has `resource`, a single variant with an empty `when`. */
   variants: readonly Variant[];
   /** Whether the module has `resource` instead of `variants`. */

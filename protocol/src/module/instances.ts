@@ -1,10 +1,11 @@
 import { type BodyFault, bodyFaults, evaluateBody } from './body.ts';
 import { type AgentFacts, described, factOf, matches } from './conditions.ts';
 import type { DeclaredBody, DeclaredResource, Json, ModuleDocument, OnlyIf, ResourceDeclaration } from './document.ts';
-import { evaluateSole, evaluateText, type Scope } from './expression/evaluate.ts';
+import { evaluateText, type Scope } from './expression/evaluate.ts';
 import { Meter } from './expression/meter.ts';
 import { withoutClosingSlash } from './kinds/format.ts';
 import { identify, kinds, type Trigger } from './kinds.ts';
+import { type LoopElement, loopElements } from './loops.ts';
 import { parameterValues } from './parameters.ts';
 import { onlyIfPath } from './schema.ts';
 import type { UnfilledBody, UnfilledResource } from './secrets.ts';
@@ -70,16 +71,17 @@ export function instancesOf(
   budget: ResolutionBudget,
 ): Instances {
   const { values, faults: parameterFaults } = parameterValues(module.parameters, given, agent);
-  const scope: Scope = { agent, parameters: values, each: undefined, index: undefined, meter: budget.meter };
+  const outer: Scope = { agent, parameters: values, each: undefined, index: undefined, meter: budget.meter };
   const faults: ModuleFault[] = parameterFaults.map(({ name, message }) => ({
     path: ['parameters', name],
     message,
   }));
   if (!module.supports.some((clause) => matches(clause, agent))) {
     faults.push({ path: ['supports'], message: unsupported(module, agent) });
-    return { instances: [], faults, scope };
+    return { instances: [], faults, scope: outer };
   }
-  const templates = chosenTemplates(module, scope);
+  const templates = chosenTemplates(module, outer);
+  const scope: Scope = { ...outer, templates };
   const instances: Instance[] = [];
   const ids = new Set<string>();
   for (const [index, declaration] of module.resources.entries()) {
@@ -90,10 +92,10 @@ export function instancesOf(
     };
     const chosen = choose(declaration, scope, report);
     if (chosen === undefined) continue;
-    for (const [index, [id, each]] of elements(declaration, scope, report).entries()) {
+    for (const { id, ...element } of repetitions(declaration, scope, report)) {
       if (id !== null && ids.has(id)) report(['id'], `the id "${id}" is used twice after for_each is expanded`);
       if (id !== null) ids.add(id);
-      const instance = instanceOf(module.name, declaration, chosen, id, { ...scope, each, index }, templates, report);
+      const instance = instanceOf(module.name, declaration, chosen, id, { ...scope, ...element }, templates, report);
       if (instance === undefined) continue;
       const exceeded = budget.spend(charactersOf(instance.body) + charactersOf(instance.deferred));
       if (exceeded !== undefined) {
@@ -106,6 +108,19 @@ export function instancesOf(
   return { instances, faults, scope };
 }
 
+/** Returns the ids of a resource with the values of its loop: one, or one for each element of `for_each`. */
+function repetitions(
+  { id, for_each, where }: ResourceDeclaration,
+  scope: Scope,
+  report: Report,
+): (Partial<Omit<LoopElement, 'label'>> & { id: string | null })[] {
+  if (for_each === null) return [{ id }];
+  return loopElements(for_each, where, scope, report).map(({ label, ...element }) => ({
+    id: id === null ? null : `${id}[${label}]`,
+    ...element,
+  }));
+}
+
 type Report = (path: Path, message: string) => void;
 
 function unsupported({ supports }: ModuleDocument, agent: AgentFacts): string {
@@ -116,7 +131,7 @@ function unsupported({ supports }: ModuleDocument, agent: AgentFacts): string {
   return `the agent has ${facts} and matches no supports clause: ${clauses}${supports.length > 5 ? ' | …' : ''}`;
 }
 
-type ChosenTemplate = { readonly content: string; readonly fault?: undefined } | { readonly fault: string };
+type ChosenTemplate = { readonly content: string } | { readonly fault: string };
 
 /** Chooses among the templates with the same id, as among variants. */
 function chosenTemplates(module: ModuleDocument, { agent, parameters }: Scope): ReadonlyMap<string, ChosenTemplate> {
@@ -172,24 +187,6 @@ function choose(
   return undefined;
 }
 
-/** Returns a resource's `[id, element]` pairs: a single pair, or with `for_each` one pair per list element. */
-function elements(
-  { id, for_each }: ResourceDeclaration,
-  scope: Scope,
-  report: Report,
-): [string | null, Json | undefined][] {
-  if (for_each === null) return [[id, undefined]];
-  const list = evaluateSole(for_each, 'list', scope);
-  if (list.kind === 'fault') report(['for_each'], list.message);
-  // An omitted list has no elements.
-  if (list.kind !== 'value') return [];
-  if (!Array.isArray(list.value)) {
-    report(['for_each'], 'must yield a list');
-    return [];
-  }
-  return list.value.map((element, index) => [id === null ? null : `${id}[${index}]`, element]);
-}
-
 function instanceOf(
   module: string,
   declaration: ResourceDeclaration,
@@ -203,7 +200,7 @@ function instanceOf(
   let declared: DeclaredBody = resource.body;
   if (resource.template !== null) {
     const template = templates.get(resource.template);
-    if (template?.fault !== undefined) {
+    if (template !== undefined && 'fault' in template) {
       report([...path, 'template'], template.fault);
       return undefined;
     }

@@ -4,6 +4,7 @@ import type {
   DeclaredBody,
   DeclaredResource,
   Json,
+  Loop,
   ModuleDocument,
   Parameter,
   ParameterType,
@@ -48,7 +49,8 @@ export interface OutlineResource {
   when: Conditions;
   /** The path of `only_if: { exists }`. */
   onlyIfExists: string | undefined;
-  forEach: string | undefined;
+  forEach: Loop | undefined;
+  where: string | undefined;
   universal: boolean;
   /** The variants in order, or one for `resource`. */
   variants: readonly OutlineVariant[];
@@ -161,11 +163,21 @@ function resourceOf(value: Mapping, path: Path): OutlineResource {
     notify: notificationsOf(value.notify, [...path, 'notify']),
     when: readConditions(value.when),
     onlyIfExists: textOf(mapping(value.only_if).exists),
-    forEach: textOf(value.for_each),
+    forEach: loopOf(value.for_each),
+    where: textOf(value.where),
     universal,
     variants,
     candidates: variants.flatMap(({ candidate }) => candidate ?? []),
   };
+}
+
+/** A mapping is always nested loops, so that a map of values is written as an expression. */
+function loopOf(value: unknown): Loop | undefined {
+  if (typeof value === 'string') return { kind: 'expression', text: value };
+  if (Array.isArray(value)) return { kind: 'values', values: value as Json[] };
+  const names = givenKeys(value);
+  if (names.length === 0) return undefined;
+  return { kind: 'nested', loops: names.map((name) => ({ name, list: textOf(mapping(value)[name]) ?? '' })) };
 }
 
 function variantOf(value: unknown, when: Conditions, ownerPath: Path): OutlineVariant {
@@ -239,6 +251,7 @@ export function documentOf(complete: Outline): ModuleDocument {
       when: resource.when,
       only_if: resource.onlyIfExists === undefined ? null : { exists: resource.onlyIfExists },
       for_each: resource.forEach ?? null,
+      where: resource.where ?? null,
       universal: resource.universal,
       variants: resource.variants.map(({ when, candidate }) => ({
         when,

@@ -331,7 +331,9 @@ describe('parseModule reports the path, line, and column of', () => {
     [
       'a script of an unknown program',
       withResources('{ id: a, resource: { script: { program: zsh, apply: "true" } } }'),
-      ['4:45 /resources/0/resource/script/program must be one of sh, bash, pwsh, powershell, cmd'],
+      [
+        '4:45 /resources/0/resource/script/program must be sh, bash, pwsh, powershell, cmd, or an absolute path such as /usr/bin/python3',
+      ],
     ],
     [
       'a required field that is missing or null',

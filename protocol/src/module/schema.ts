@@ -104,6 +104,9 @@ const notification = closed(
   exactlyOne(['reload', 'restart', 'rerun']),
 );
 
+/** Nested loops: variables with the expressions of their lists, outermost first. */
+const nestedLoops = z.record(z.string(), z.string({ error: 'must be an expression in quotes, such as "param.users"' }));
+
 const resource = closed(
   'a mapping of a resource',
   {
@@ -128,8 +131,17 @@ const resource = closed(
       },
     ).optional(),
     for_each: z
-      .string({ error: 'must be one expression, such as "${{ param.users }}"' })
-      .meta({ description: 'An expression that yields a list, with a resource for each of its elements' })
+      .union([z.string(), z.array(z.unknown()), nestedLoops], {
+        error: 'must be one expression, such as "${{ param.users }}", a list, or a mapping of names to expressions',
+      })
+      .meta({
+        description:
+          'An expression that yields a list or a map, a list, or nested loops, with a resource for each of the elements',
+      })
+      .optional(),
+    where: z
+      .string({ error: 'must be an expression, such as "each.enabled"' })
+      .meta({ description: 'A condition in CEL for the elements of for_each; others are left out' })
       .optional(),
     resource: resourceBody.optional(),
     variants: z.array(variant, { error: 'must be a list of variants' }).min(1, 'must contain a variant').optional(),

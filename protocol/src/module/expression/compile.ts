@@ -10,6 +10,8 @@ export interface Compiled {
   /** Names of parameters, as far as the expression has them as constants. */
   readonly parameters: ReadonlySet<string>;
   readonly usesSecrets: boolean;
+  /** Names that only a loop around the expression can define. */
+  readonly ofLoops: ReadonlySet<string>;
   /** Type in CEL, such as `list<string>`; `dyn` if it depends on values. */
   readonly type: string;
 }
@@ -46,6 +48,7 @@ function compiledSource(source: string): Compiled | { readonly message: string }
       variables: names.variables,
       parameters: names.parameters,
       usesSecrets: names.variables.has('secrets') || names.calls.has('secret'),
+      ofLoops: names.ofLoops,
       type: checked.type ?? 'dyn',
     };
   } catch (error) {
@@ -72,6 +75,7 @@ class NamesOf {
   readonly variables = new Set<string>();
   readonly parameters = new Set<string>();
   readonly calls = new Set<string>();
+  readonly ofLoops = new Set<string>();
   fault: string | undefined;
 
   constructor(root: ASTNode) {
@@ -101,8 +105,7 @@ class NamesOf {
   #identifier(name: string, bound: ReadonlySet<string>): void {
     if (bound.has(name)) return;
     if ((variables as readonly string[]).includes(name)) this.variables.add(name);
-    else if (!known.has(name))
-      this.fault ??= `unknown name ${quoted(name)}${suggestion(name, [...variables])}; write $\${{ for a plain \${{`;
+    else if (!known.has(name)) this.ofLoops.add(name);
   }
 
   #function(args: [string, ...unknown[]], replaced: Readonly<Record<string, string>>): void {
@@ -126,6 +129,13 @@ class NamesOf {
     for (const node of isMacro ? rest : given) this.#visit(node, inner);
   }
 }
+
+/**
+ * Returns the error about a name that no variable and no loop defines.
+ * @param names the variables of the loops around the expression
+ */
+export const unknownName = (name: string, names: Iterable<string> = []): string =>
+  `unknown name ${quoted(name)}${suggestion(name, [...variables, ...names])}; write $\${{ for a plain \${{`;
 
 /** Macros whose first argument names a variable. */
 const macros = new Set(['map', 'filter', 'all', 'exists', 'exists_one', 'bind']);

@@ -69,7 +69,8 @@ export const replacedFunctions: Readonly<Record<string, string>> = { matches: 'm
 export const replacedCalls: Readonly<Record<string, string>> = { duration: 'duration_' };
 
 function environmentOf(): Environment {
-  const environment = new Environment({ limits, homogeneousAggregateLiterals: false });
+  // Variables of loops have any name. `compile.ts` knows which names an expression uses.
+  const environment = new Environment({ limits, homogeneousAggregateLiterals: false, unlistedVariablesAreDyn: true });
   environment.registerType('Secret', Secret).registerType('Secrets', SecretNames).registerType('Omitted', Omit);
   for (const name of variables) environment.registerVariable(name, 'dyn');
   // A variable, because the type of a constant would be that of its value.

@@ -1,11 +1,13 @@
 import { type AgentFacts, own } from '../conditions.ts';
 import type { Json } from '../document.ts';
 import type { Field } from '../kinds/field.ts';
+import type { Block } from './blocks.ts';
 import { described } from './compile.ts';
 import { type CelError, metered } from './environment.ts';
-import { type CelExpression, type Expression, parseExpressions, soleExpression, written } from './expression.ts';
+import { parseExpressions, soleExpression, written } from './expression.ts';
 import type { Meter } from './meter.ts';
-import { ExpressionError, fromCel, Omit, omitted, Secret, SecretNames, textOf, toCel } from './values.ts';
+import type { CelExpression, Expression } from './parts.ts';
+import { ExpressionError, entriesOf, fromCel, Omit, omitted, Secret, SecretNames, textOf, toCel } from './values.ts';
 
 /** The values that expressions can use. Expressions within these values are not evaluated. */
 export interface Scope {
@@ -15,6 +17,10 @@ export interface Scope {
   readonly each: Json | undefined;
   /** Position of the element in the list, from 0; undefined outside `for_each`. */
   readonly index: number | undefined;
+  /** Variables of loops, as values of CEL. */
+  readonly loops?: ReadonlyMap<string, unknown>;
+  /** Templates of the module by id, for `include`; a template may be unavailable for the agent. */
+  readonly templates?: ReadonlyMap<string, { readonly content: string } | { readonly fault: string }>;
   /** Counts the work of all expressions of the agent. */
   readonly meter: Meter;
 }
@@ -37,42 +43,159 @@ const fault = (message: string): Evaluated => ({ kind: 'fault', message });
 
 /** Evaluates the expressions in a text. The result is text, or is deferred if the text contains a secret. */
 export function evaluateText(text: string, scope: Scope): Evaluated {
-  const { parts, faults } = parseExpressions(text);
+  const { parts, blocks, faults } = parseExpressions(text);
   if (faults[0] !== undefined) return fault(faults[0].message);
-  const pieces: DeferredPart[] = [];
-  let literal = '';
+  const writer = new TextWriter();
+  if (blocks !== null) return writeBlocks(blocks, scope, writer, 0) ?? writer.result;
+  const sole = soleExpression(parts);
   for (const part of parts) {
-    if (part.kind === 'text') {
-      literal += part.text;
-    } else if (part.kind === 'cel') {
-      const found = evaluateCel(part, scope);
-      if ('fault' in found) return fault(found.fault);
-      const { value } = found;
-      if (value instanceof Omit && soleExpression(parts) === part) return { kind: 'omitted' };
-      if (value instanceof Secret) {
-        if (literal !== '') pieces.push({ text: literal });
-        literal = '';
-        pieces.push({ secret: Secret.nameOf(value), default: Secret.fallbackOf(value) });
-        continue;
-      }
-      const shown = celInText(value);
-      if (typeof shown !== 'string') return shown;
-      literal += shown;
-    } else if (part.root === 'secrets') {
-      if (literal !== '') pieces.push({ text: literal });
-      literal = '';
-      pieces.push({ secret: part.key, default: part.fallback });
-    } else {
-      const value = lookUp(part, scope);
-      if (value === undefined) return fault(missing(part));
-      const shown = inText(part, value);
-      if (typeof shown !== 'string') return shown;
-      literal += shown;
-    }
+    // A text with control words has blocks.
+    const ended = part.kind === 'control' ? undefined : writePart(part, scope, writer, part === sole);
+    if (ended !== undefined) return ended;
   }
-  if (pieces.length === 0) return { kind: 'value', value: literal };
-  if (literal !== '') pieces.push({ text: literal });
-  return { kind: 'deferred', parts: pieces };
+  return writer.result;
+}
+
+/** Collects a text and the secrets in it. */
+class TextWriter {
+  readonly #pieces: DeferredPart[] = [];
+  #literal = '';
+  #length = 0;
+
+  text(text: string): void {
+    this.#literal += text;
+    this.#length += text.length;
+  }
+
+  secret(secret: string, fallback: string | null): void {
+    if (this.#literal !== '') this.#pieces.push({ text: this.#literal });
+    this.#literal = '';
+    this.#pieces.push({ secret, default: fallback });
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  get result(): Evaluated {
+    if (this.#pieces.length === 0) return { kind: 'value', value: this.#literal };
+    if (this.#literal !== '') this.#pieces.push({ text: this.#literal });
+    this.#literal = '';
+    return { kind: 'deferred', parts: this.#pieces };
+  }
+}
+
+/** @returns an error, or `omitted` for a text that is only this part; undefined if the part is written */
+function writePart(
+  part: Extract<Block, { kind: 'text' | 'expression' | 'cel' }>,
+  scope: Scope,
+  writer: TextWriter,
+  isSole: boolean,
+): Evaluated | undefined {
+  if (part.kind === 'text') {
+    writer.text(part.text);
+    return undefined;
+  }
+  if (part.kind === 'cel') {
+    const found = evaluateCel(part, scope);
+    if ('fault' in found) return fault(found.fault);
+    const { value } = found;
+    if (value instanceof Omit && isSole) return { kind: 'omitted' };
+    if (value instanceof Secret) {
+      writer.secret(Secret.nameOf(value), Secret.fallbackOf(value));
+      return undefined;
+    }
+    const shown = celInText(value);
+    if (typeof shown !== 'string') return shown;
+    writer.text(shown);
+    return undefined;
+  }
+  if (part.root === 'secrets') {
+    writer.secret(part.key, part.fallback);
+    return undefined;
+  }
+  const value = lookUp(part, scope);
+  if (value === undefined) return fault(missing(part));
+  const shown = inText(part, value);
+  if (typeof shown !== 'string') return shown;
+  writer.text(shown);
+  return undefined;
+}
+
+/** Maximum length of a text with loops, in characters. */
+const maximumLooped = 4 * 1024 * 1024;
+/** Maximum depth of templates that include each other. */
+const maximumIncludes = 16;
+
+/** @returns the error that ended the text, or undefined */
+function writeBlocks(
+  blocks: readonly Block[],
+  scope: Scope,
+  writer: TextWriter,
+  includes: number,
+): Evaluated | undefined {
+  for (const block of blocks) {
+    const ended = writeBlock(block, scope, writer, includes);
+    if (ended !== undefined) return ended;
+    if (writer.length > maximumLooped)
+      return fault('the text has more than 4 MiB: shorten its loops or the templates that it includes');
+  }
+  return undefined;
+}
+
+function writeBlock(block: Block, scope: Scope, writer: TextWriter, includes: number): Evaluated | undefined {
+  const exceeded = scope.meter.count(1);
+  if (exceeded !== undefined) return fault(exceeded);
+  switch (block.kind) {
+    case 'for': {
+      const found = evaluateCel(block.list, scope);
+      if ('fault' in found) return fault(found.fault);
+      const elements = elementsOf(found.value);
+      if (elements === undefined) return fault('a loop needs a list or a map');
+      const [first = '', second] = block.names;
+      for (const [key, value] of elements) {
+        const loops = new Map(scope.loops);
+        if (second !== undefined) loops.set(first, key).set(second, value);
+        else loops.set(first, Array.isArray(found.value) ? value : key);
+        const ended = writeBlocks(block.body, { ...scope, loops }, writer, includes);
+        if (ended !== undefined) return ended;
+      }
+      return undefined;
+    }
+    case 'if':
+      for (const { condition, body } of block.branches) {
+        const holds = condition === null ? true : evaluateCondition(condition, scope);
+        if (typeof holds === 'string') return fault(holds);
+        if (holds) return writeBlocks(body, scope, writer, includes);
+      }
+      return undefined;
+    case 'include': {
+      const template = scope.templates?.get(block.id);
+      if (template === undefined) return fault(`there is no template "${block.id}"`);
+      if ('fault' in template) return fault(template.fault);
+      if (includes === maximumIncludes) return fault(`templates include each other more than ${maximumIncludes} deep`);
+      const { parts, blocks, faults } = parseExpressions(template.content);
+      if (faults[0] !== undefined) return fault(faults[0].message);
+      return writeBlocks(blocks ?? (parts as readonly Block[]), scope, writer, includes + 1);
+    }
+    default:
+      return writePart(block, scope, writer, false);
+  }
+}
+
+/** Returns the keys and values of a list or map of CEL, undefined for other values. Keys of a list are positions. */
+export function elementsOf(value: unknown): [unknown, unknown][] | undefined {
+  if (Array.isArray(value)) return value.map((element, index) => [BigInt(index), element]);
+  if (value instanceof Map || (typeof value === 'object' && value?.constructor === Object)) return entriesOf(value);
+  return undefined;
+}
+
+/** Evaluates a condition. @returns whether it holds, or the error */
+export function evaluateCondition(condition: CelExpression, scope: Scope): boolean | string {
+  const found = evaluateCel(condition, scope);
+  if ('fault' in found) return found.fault;
+  if (typeof found.value === 'boolean') return found.value;
+  return 'the condition yields neither true nor false: compare it, such as param.x == "y"';
 }
 
 /** Converts a value for its use within text. Returns an error if this is not possible. */
@@ -185,6 +308,12 @@ class Variables {
   }
 }
 
+function variablesOf(scope: Scope): Variables {
+  const variables = new Variables(scope);
+  for (const [name, value] of scope.loops ?? []) Object.defineProperty(variables, name, { value });
+  return variables;
+}
+
 const secretNames = new SecretNames();
 const known = new WeakMap<object, unknown>();
 
@@ -214,9 +343,10 @@ function nested(values: Readonly<Record<string, string>>): Map<string, unknown> 
   return root;
 }
 
-function evaluateCel(part: CelExpression, scope: Scope): { value: unknown } | { fault: string } {
+/** Evaluates an expression. @returns the value of CEL, or the error */
+export function evaluateCel(part: CelExpression, scope: Scope): { value: unknown } | { fault: string } {
   try {
-    return { value: metered(scope.meter, () => part.compiled.evaluate(new Variables(scope))) };
+    return { value: metered(scope.meter, () => part.compiled.evaluate(variablesOf(scope))) };
   } catch (error) {
     return { fault: messageOf(error as Error) };
   }

@@ -1,19 +1,16 @@
 import type { Field } from '../kinds/field.ts';
 import type { Kind } from '../kinds/kind.ts';
 import { kinds } from '../kinds.ts';
-import { suggestion } from '../nearest.ts';
+import { quoted, suggestion } from '../nearest.ts';
 import type { Outline, OutlineResource } from '../outline.ts';
 import type { Path } from '../source/tree.ts';
 import { verificationKind } from '../verification.ts';
-import {
-  type CelExpression,
-  type Expression,
-  maximumFaults,
-  type Part,
-  parseExpressions,
-  soleExpression,
-  written,
-} from './expression.ts';
+import type { Block } from './blocks.ts';
+import { unknownName } from './compile.ts';
+import { variableFault } from './control.ts';
+import { maximumFaults, parseExpressions, parsePlain, soleExpression, written } from './expression.ts';
+import type { CelExpression, Expression, Part } from './parts.ts';
+import { namesOfTemplates, type TemplateNames } from './template-names.ts';
 
 /** @param offset offset of the expression in the text at `path` */
 export type ReportExpression = (path: Path, message: string, offset: number) => void;
@@ -22,73 +19,105 @@ interface FieldContext {
   readonly path: Path;
   /** Whether the resource has `for_each`. */
   readonly each: boolean;
+  /** Variables of the loops around the text. */
+  readonly names: ReadonlySet<string>;
   readonly secrets: boolean;
-  readonly shape: Field['shape'];
+  readonly shape: Field['shape'] | 'loop';
+  /** Whether the text may have control words. */
+  readonly blocks?: boolean;
 }
+
+const noNames: ReadonlySet<string> = new Set();
 
 /**
  * Reports every expression that cannot be resolved for any agent: its syntax is wrong, it refers to an unknown value, or it
  * yields a type that the field does not accept.
  */
 export function checkExpressions(outline: Outline, report: ReportExpression): void {
-  const check = new ExpressionCheck(outline, report);
-  const usesEach = new Set<string>();
+  const templates = namesOfTemplates(outline);
+  const check = new ExpressionCheck(outline, templates, report);
   for (const template of outline.templates) {
-    const parts = check.text(template.content, {
-      path: [...template.path, 'content'],
+    const path = [...template.path, 'content'];
+    check.text(template.content, {
+      path,
       each: true,
+      names: templates.variables,
       secrets: true,
       shape: 'text',
+      blocks: true,
     });
-    if (template.id !== undefined && parts.some(isOfElement)) {
-      usesEach.add(template.id);
-    }
   }
-  for (const resource of outline.resources) checkResource(resource, check, usesEach, report);
+  for (const { path, offset, message } of templates.cycles) report(path, message, offset);
+  for (const resource of outline.resources) checkResource(resource, check, templates, report);
   for (const step of outline.verify) {
-    check.body(step.body, verificationKind(step.type), { path: step.bodyPath, each: false });
+    check.body(step.body, verificationKind(step.type), { path: step.bodyPath, each: false, names: noNames });
   }
 }
 
 function checkResource(
   resource: OutlineResource,
   check: ExpressionCheck,
-  usesEach: ReadonlySet<string>,
+  templates: TemplateNames,
   report: ReportExpression,
 ): void {
   const each = resource.forEach !== undefined;
+  const names = new Set(resource.forEach?.kind === 'nested' ? resource.forEach.loops.map(({ name }) => name) : []);
   if (resource.name !== undefined) {
-    check.text(resource.name, { path: [...resource.path, 'name'], each, secrets: false, shape: 'text' });
+    check.text(resource.name, { path: [...resource.path, 'name'], each, names, secrets: false, shape: 'text' });
   }
   if (resource.onlyIfExists !== undefined) {
     const path = [...resource.path, 'only_if', 'exists'];
-    check.text(resource.onlyIfExists, { path, each, secrets: false, shape: 'text' });
+    check.text(resource.onlyIfExists, { path, each, names, secrets: false, shape: 'text' });
   }
-  if (resource.forEach !== undefined) {
-    if (!resource.forEach.includes('${{')) {
-      report([...resource.path, 'for_each'], 'must be one expression, such as "${{ param.users }}"', 0);
-    }
-    check.text(resource.forEach, { path: [...resource.path, 'for_each'], each: false, secrets: false, shape: 'list' });
-  }
+  checkLoop(resource, names, check, report);
   for (const { body, type, path, template } of resource.candidates) {
-    check.body(body, kinds[type], { path, each });
-    if (template !== undefined && !each && usesEach.has(template.id)) {
-      report(template.path, 'the template uses "each", which exists only in a resource with for_each', 0);
+    check.body(body, kinds[type], { path, each, names });
+    if (template === undefined) continue;
+    for (const name of templates.namesOf(template.id)) {
+      if (each && (name === 'each' || name === 'index' || names.has(name))) continue;
+      const where =
+        name === 'each' || name === 'index' ? 'exists only in a resource with for_each' : 'no loop defines here';
+      report(template.path, `the template uses ${quoted(name)}, which ${where}`, 0);
     }
   }
 }
 
+function checkLoop(
+  { path, forEach, where }: OutlineResource,
+  names: ReadonlySet<string>,
+  check: ExpressionCheck,
+  report: ReportExpression,
+): void {
+  const at: Path = [...path, 'for_each'];
+  if (forEach === undefined) {
+    if (where !== undefined) report([...path, 'where'], 'filters the elements of for_each: add it', 0);
+    return;
+  }
+  const outer = new Set<string>();
+  if (forEach.kind === 'expression') {
+    if (!forEach.text.includes('${{')) report(at, 'must be one expression, such as "${{ param.users }}"', 0);
+    check.text(forEach.text, { path: at, each: false, names: outer, secrets: false, shape: 'loop' });
+  } else if (forEach.kind === 'nested') {
+    for (const { name, list } of forEach.loops) {
+      const message = variableFault(name);
+      if (message !== undefined) report([...at, name], message, 0);
+      // The schema refuses a list that is not text, or empty.
+      if (list !== '')
+        check.plain(list, { path: [...at, name], each: false, names: new Set(outer), secrets: false, shape: 'loop' });
+      outer.add(name);
+    }
+  }
+  if (where !== undefined)
+    check.plain(where, { path: [...path, 'where'], each: true, names, secrets: false, shape: 'boolean' });
+}
+
 const noSecret = 'a secret is not allowed here: the value is shown, or checked before secrets are known';
 
-const isOfElement = (part: Part): boolean =>
-  part.kind === 'cel'
-    ? part.compiled.variables.has('each') || part.compiled.variables.has('index')
-    : part.kind === 'expression' && part.root === 'each';
-
 /** Types of CEL that a field never accepts, by the field's shape. Text is converted where a field allows it. */
-const refusedTypes: Readonly<Record<Field['shape'], RegExp>> = {
+const refusedTypes: Readonly<Record<FieldContext['shape'], RegExp>> = {
   text: /^(list|map|bytes|type)\b/,
   choice: /^(list|map|bytes|type)\b/,
+  loop: /^(string|int|uint|double|bool|bytes|type|null)\b/,
   list: /^(map|string|int|uint|double|bool|bytes|type|null)\b/,
   map: /^(list|string|int|uint|double|bool|bytes|type|null)\b/,
   integer: /^(list|map|bool|bytes|type|null)\b/,
@@ -99,17 +128,25 @@ class ExpressionCheck {
   readonly #parameters: Outline['parameters'];
   readonly #report: ReportExpression;
 
-  constructor(outline: Outline, report: ReportExpression) {
+  readonly #templates: TemplateNames;
+
+  constructor(outline: Outline, templates: TemplateNames, report: ReportExpression) {
     this.#parameters = outline.parameters;
+    this.#templates = templates;
     this.#report = report;
   }
 
-  body(body: Readonly<Record<string, unknown>>, kind: Kind, { path, each }: { path: Path; each: boolean }): void {
+  body(
+    body: Readonly<Record<string, unknown>>,
+    kind: Kind,
+    { path, each, names }: Pick<FieldContext, 'path' | 'each' | 'names'>,
+  ): void {
     const identifying = kind.identifiedBy(body);
     for (const [name, value] of Object.entries(body)) {
       const field = kind.required[name] ?? kind.optional[name];
       if (field === undefined) continue;
-      const context = { each, secrets: field.secrets && !identifying.includes(name), shape: field.shape };
+      const secrets = field.secrets && !identifying.includes(name);
+      const context = { each, names, secrets, shape: field.shape, blocks: name === 'content' };
       this.#value(value, { ...context, path: [...path, name] });
     }
   }
@@ -128,27 +165,70 @@ class ExpressionCheck {
   text(text: string, context: FieldContext): readonly Part[] {
     // The schema refuses plain text for a list or a number.
     if (!text.includes('${{')) return [];
-    const { parts, faults } = parseExpressions(text);
+    const { parts, blocks, faults } = parseExpressions(text);
     for (const fault of faults) this.#report(context.path, fault.message, fault.offset);
     const isSole = context.shape !== 'text' && context.shape !== 'choice';
     if (isSole && faults.length === 0 && soleExpression(parts) === undefined) {
       this.#report(context.path, 'must be one expression and nothing else', 0);
       return parts;
     }
-    let found = 0;
-    for (const part of parts) {
-      if (part.kind === 'text') continue;
-      const message = part.kind === 'cel' ? this.#celFault(part, context) : this.#fault(part, context);
-      if (message === undefined) continue;
-      this.#report(context.path, message, part.offset);
-      found += 1;
-      if (found === maximumFaults) break;
-    }
+    const control = parts.find((part) => part.kind === 'control');
+    if (control !== undefined && context.blocks !== true)
+      this.#report(context.path, `"${control.control.word}" is possible only in content and templates`, control.offset);
+    else if (blocks !== null) this.#blocks(blocks, context, { left: maximumFaults });
+    else
+      this.#blocks(
+        parts.filter((part) => part.kind !== 'control'),
+        context,
+        { left: maximumFaults },
+      );
     return parts;
+  }
+
+  /** Checks a text that is CEL without `${{`. */
+  plain(text: string, context: FieldContext): void {
+    const parsed = parsePlain(text);
+    const message = 'message' in parsed ? parsed.message : this.#celFault(parsed, context);
+    if (message !== undefined) this.#report(context.path, message, 0);
+  }
+
+  #blocks(blocks: readonly Block[], context: FieldContext, faults: { left: number }): void {
+    const report = (message: string | undefined, offset: number): void => {
+      if (message === undefined || faults.left === 0) return;
+      faults.left -= 1;
+      this.#report(context.path, message, offset);
+    };
+    for (const block of blocks) {
+      if (block.kind === 'text') continue;
+      if (block.kind === 'for') {
+        report(this.#celFault(block.list, { ...context, secrets: false, shape: 'loop' }), block.list.offset);
+        this.#blocks(block.body, { ...context, names: new Set([...context.names, ...block.names]) }, faults);
+      } else if (block.kind === 'if') {
+        for (const { condition, body } of block.branches) {
+          if (condition !== null)
+            report(this.#celFault(condition, { ...context, secrets: false, shape: 'boolean' }), condition.offset);
+          this.#blocks(body, context, faults);
+        }
+      } else if (block.kind === 'include') {
+        report(this.#includeFault(block.id, context), block.offset);
+      } else {
+        report(block.kind === 'cel' ? this.#celFault(block, context) : this.#fault(block, context), block.offset);
+      }
+    }
+  }
+
+  #includeFault(id: string, { each, names }: FieldContext): string | undefined {
+    const { ids } = this.#templates;
+    if (!ids.has(id)) return `there is no template ${quoted(id)}${ids.size > 100 ? '' : suggestion(id, [...ids])}`;
+    const missing = [...this.#templates.namesOf(id)].find((name) =>
+      name === 'each' || name === 'index' ? !each : !names.has(name),
+    );
+    return missing === undefined ? undefined : `the template uses ${quoted(missing)}, which no loop defines here`;
   }
 
   #celFault({ compiled }: CelExpression, context: FieldContext): string | undefined {
     const { variables, parameters, usesSecrets, type } = compiled;
+    for (const name of compiled.ofLoops) if (!context.names.has(name)) return unknownName(name, context.names);
     if (!context.each && variables.has('each')) return '"each" exists only in a resource with for_each';
     if (!context.each && variables.has('index')) return '"index" exists only in a resource with for_each';
     if (usesSecrets && !context.secrets) return noSecret;
@@ -180,10 +260,11 @@ class ExpressionCheck {
       if (!context.each) return '"each" exists only in a resource with for_each';
       return undefined;
     }
-    const collection = context.shape === 'list' || context.shape === 'map';
+    const wanted = context.shape === 'loop' ? 'list' : context.shape;
+    const collection = wanted === 'list' || wanted === 'map';
     if (expression.root !== 'param') {
       return collection
-        ? `${written(expression)} is text: a ${context.shape} comes from a parameter of type ${context.shape}`
+        ? `${written(expression)} is text: a ${wanted} comes from a parameter of type ${wanted}`
         : undefined;
     }
     const declared = this.#parameters.get(expression.key)?.parameter;
@@ -194,7 +275,8 @@ class ExpressionCheck {
         : `the parameter "${expression.key}" is a ${declared.type}: only a list can be joined`;
     }
     const isCollection = declared.type === 'list' || declared.type === 'map';
-    if (collection ? declared.type !== context.shape : isCollection) {
+    if (context.shape === 'loop' && declared.type === 'map') return undefined;
+    if (collection ? declared.type !== wanted : isCollection) {
       const joined = !collection && declared.type === 'list' ? ' without | join("…")' : '';
       return `the parameter "${expression.key}" is a ${declared.type}, which is not allowed here${joined}`;
     }

@@ -1,44 +1,9 @@
 import { quoted, suggestion } from '../nearest.ts';
-import { type Compiled, compile } from './compile.ts';
+import { type Block, blocksOf } from './blocks.ts';
+import { compile } from './compile.ts';
+import { readControl } from './control.ts';
+import type { CelExpression, ControlPart, Expression, ExpressionFault, ExpressionRoot, Part } from './parts.ts';
 import { scanExpression } from './scan.ts';
-
-/** The source of a value. `each` is the current element of `for_each`. */
-type ExpressionRoot = 'secrets' | 'agent' | 'attr' | 'tag' | 'param' | 'each';
-
-export interface Expression {
-  readonly kind: 'expression';
-  readonly root: ExpressionRoot;
-  /** The text after the first dot; empty for `each` itself. */
-  readonly key: string;
-  /** Value of `| default("…")`, which replaces a missing value. */
-  readonly fallback: string | null;
-  /** Value of `| join("…")`, which separates list elements. */
-  readonly separator: string | null;
-  /** Offset of the opening `${{` in the text, in UTF-16 units. */
-  readonly offset: number;
-}
-
-interface TextPart {
-  readonly kind: 'text';
-  readonly text: string;
-}
-
-/** An expression that needs CEL. A name with `default` and `join` alone is an {@link Expression}, which is faster. */
-export interface CelExpression {
-  readonly kind: 'cel';
-  /** The expression with pipes as calls. */
-  readonly source: string;
-  readonly compiled: Compiled;
-  /** Offset of the opening `${{` in the text, in UTF-16 units. */
-  readonly offset: number;
-}
-
-export type Part = TextPart | Expression | CelExpression;
-
-export interface ExpressionFault {
-  readonly offset: number;
-  readonly message: string;
-}
 
 const open = '${{';
 const close = '}}';
@@ -63,10 +28,10 @@ const roots = [...Object.keys(keyPatterns), 'each'];
  * @returns the parts, and at most `maximumFaults` errors
  */
 export function parseExpressions(text: string): ParsedText {
-  if (!text.includes(open)) return { parts: text === '' ? [] : [{ kind: 'text', text }], faults: [] };
+  if (!text.includes(open)) return { parts: text === '' ? [] : [{ kind: 'text', text }], blocks: null, faults: [] };
   const known = parsedTexts.get(text);
   if (known !== undefined) return known;
-  const parsed = parseText(text);
+  const parsed = arranged(parseText(text));
   rememberedCharacters += text.length;
   if (rememberedCharacters > maximumRemembered) {
     parsedTexts.clear();
@@ -78,6 +43,8 @@ export function parseExpressions(text: string): ParsedText {
 
 interface ParsedText {
   readonly parts: readonly Part[];
+  /** The parts as a tree; null without control words. */
+  readonly blocks: readonly Block[] | null;
   readonly faults: readonly ExpressionFault[];
 }
 
@@ -86,7 +53,13 @@ const parsedTexts = new Map<string, ParsedText>();
 const maximumRemembered = 16 * 1024 * 1024;
 let rememberedCharacters = 0;
 
-function parseText(text: string): ParsedText {
+function arranged({ parts, faults }: Omit<ParsedText, 'blocks'>): ParsedText {
+  if (faults.length > 0 || !parts.some(({ kind }) => kind === 'control')) return { parts, faults, blocks: null };
+  const { blocks, faults: found } = blocksOf(parts);
+  return { parts, faults: found.slice(0, maximumFaults), blocks };
+}
+
+function parseText(text: string): Omit<ParsedText, 'blocks'> {
   const parts: Part[] = [];
   const faults: ExpressionFault[] = [];
   let literal = '';
@@ -101,9 +74,8 @@ function parseText(text: string): ParsedText {
       continue;
     }
     literal += text.slice(position, start);
-    const simple = readExpression(text, start);
-    let read: ReadPart = 'message' in simple ? readCel(text, start, simple) : simple;
-    if ('expression' in read && read.expression.kind === 'cel' && ++cel > maximumCel)
+    let read = readPart(text, start);
+    if ('expression' in read && read.expression.kind !== 'expression' && ++cel > maximumCel)
       read = { message: `a text has at most ${maximumCel} expressions with operators or functions: split it` };
     if ('message' in read) {
       faults.push({ offset: start, message: read.message });
@@ -133,6 +105,8 @@ export function soleExpression(parts: readonly Part[]): Expression | CelExpressi
   for (const part of parts) {
     if (part.kind === 'text') {
       if (part.text.trim() !== '') return undefined;
+    } else if (part.kind === 'control') {
+      return undefined;
     } else if (sole === undefined) {
       sole = part;
     } else {
@@ -140,6 +114,18 @@ export function soleExpression(parts: readonly Part[]): Expression | CelExpressi
     }
   }
   return sole;
+}
+
+/**
+ * Parses a text that is an expression without `${{` and `}}`, which may be written as well.
+ * @returns the expression, or a message for its author
+ */
+export function parsePlain(text: string): CelExpression | { readonly message: string } {
+  const inner = /^\s*\$\{\{([\s\S]*)\}\}\s*$/.exec(text)?.[1] ?? text;
+  const scanned = scanExpression(inner, 0, false);
+  if ('message' in scanned) return scanned;
+  const compiled = compile(scanned.source);
+  return 'message' in compiled ? compiled : { kind: 'cel', source: scanned.source, compiled, offset: 0 };
 }
 
 /** Formats the name in an expression for messages. */
@@ -159,7 +145,17 @@ const isFilter = (name: string): name is Filter => (filters as readonly string[]
 /** @param prefer whether CEL has no better message: `always`, or `unparsed` if CEL cannot even find the end */
 type ReadFault = { message: string; prefer: 'always' | 'unparsed' | 'never' };
 type Read = { expression: Expression; end: number } | ReadFault;
-type ReadPart = { expression: Expression | CelExpression; end: number } | { message: string };
+type ReadPart = { expression: Expression | CelExpression | ControlPart; end: number } | { message: string };
+
+function readPart(text: string, start: number): ReadPart {
+  const control = readControl(text, start + open.length);
+  if (control !== undefined)
+    return 'message' in control
+      ? control
+      : { expression: { kind: 'control', control: control.control, offset: start }, end: control.end };
+  const simple = readExpression(text, start);
+  return 'message' in simple ? readCel(text, start, simple) : simple;
+}
 
 /** Reads an expression as CEL after `readExpression` found it to be more than a name with filters. */
 function readCel(text: string, start: number, simple: ReadFault): ReadPart {

@@ -7,6 +7,9 @@ import { ExpressionError } from './values.ts';
 export const maximumSteps = 50_000;
 export const maximumStepsOfAgent = 1_000_000;
 
+const tooMuchForAgent =
+  'the expressions of the agent together do more work than is allowed (100 ms): shorten the lists';
+
 /** Counts the work of the expressions of one agent. Time is not measured, because it depends on the machine's load. */
 export class Meter {
   #ofAgent = maximumStepsOfAgent;
@@ -29,11 +32,20 @@ export class Meter {
     if (this.#left < 0) throw new ExpressionError(this.fault ?? '');
   }
 
+  /**
+   * Counts steps outside an expression, such as those of a loop in a template.
+   * @returns the reason if the agent has none left
+   */
+  count(steps: number): string | undefined {
+    this.#ofAgent -= steps;
+    return this.#ofAgent < 0 ? tooMuchForAgent : undefined;
+  }
+
   /** The reason if too much work was done. */
   get fault(): string | undefined {
     if (this.#left >= 0) return undefined;
     return this.#isLimitOfAgent
-      ? 'the expressions of the agent together do more work than is allowed (100 ms): shorten the lists'
+      ? tooMuchForAgent
       : 'the expression does more work than is allowed (5 ms): shorten its lists and texts';
   }
 }

@@ -77,6 +77,8 @@ const orExpression = (schema: z.ZodType, fault: string): z.ZodType =>
 interface TextOptions {
   /** Pattern for text without expressions, so that editors can validate it. */
   readonly pattern?: string;
+  /** Values that editors propose. Others are valid too. */
+  readonly proposals?: readonly string[];
   readonly whenAbsent?: string;
 }
 
@@ -87,13 +89,19 @@ export const formatted = (about: string, check: Check, options: TextOptions = {}
     shape: 'text',
     declared: declaredText(check, {
       description,
-      ...(options.pattern === undefined ? {} : { pattern: `${options.pattern}|\\$\\{\\{` }),
+      ...patternMeta(options),
     }),
     resolved: resolvedText(check),
     secrets: false,
     ...rest,
   };
 };
+
+function patternMeta({ pattern, proposals }: TextOptions): Record<string, unknown> {
+  if (pattern === undefined) return {};
+  const form = `${pattern}|\\$\\{\\{`;
+  return proposals === undefined ? { pattern: form } : { anyOf: [{ enum: [...proposals] }, { pattern: form }] };
+}
 
 /** Returns a field for free text, which may contain secrets. */
 export const text = (description: string, check?: Check): Field<string> => ({

@@ -145,7 +145,8 @@ export const scriptKinds = {
         'The interpreter of apply, check, and undo: a shell, or an absolute path',
         format.interpreter,
         {
-          pattern: '^(sh|bash|pwsh|powershell|cmd)$|^/',
+          pattern: '^/',
+          proposals: format.shells,
         },
       ),
       apply: text('Makes the change; any exit code except 0 fails the resource'),

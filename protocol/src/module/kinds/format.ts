@@ -60,11 +60,12 @@ export const withoutClosingSlash = (path: string): string =>
 /** The path of a file, which is never "/". */
 export const unixFile: Check = (path) => (path === '/' ? 'must be a file, not "/"' : unixPath(path));
 
+export const shells: readonly string[] = ['sh', 'bash', 'pwsh', 'powershell', 'cmd'];
+
 /** A shell that agents find by its name, or the absolute path of any other interpreter. */
 export const interpreter: Check = (program) => {
-  if (['sh', 'bash', 'pwsh', 'powershell', 'cmd'].includes(program)) return undefined;
-  if (!program.startsWith('/'))
-    return 'must be sh, bash, pwsh, powershell, cmd, or an absolute path such as /usr/bin/python3';
+  if (shells.includes(program)) return undefined;
+  if (!program.startsWith('/')) return `must be ${shells.join(', ')}, or an absolute path such as /usr/bin/python3`;
   return unixFile(program);
 };
 

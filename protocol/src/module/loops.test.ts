@@ -1,0 +1,171 @@
+import { describe, expect, test } from 'vitest';
+import { parseModule } from './parse.ts';
+import { resolveDesiredSet } from './resolve.ts';
+
+const agent = { name: 'web-1', node_id: 'a', attributes: { platform: 'linux' }, tags: {} };
+
+const moduleOf = (resources: string, parameters = ''): string =>
+  `name: m\nsupports: [{ platform: linux }]\n${parameters}resources:\n${resources}`;
+
+/** Returns the ids and bodies of the resources, or the errors. */
+function resolved(source: string, given: Record<string, never> = {}) {
+  const parsed = parseModule(source);
+  if (!parsed.ok) return parsed.faults.map(({ path, message }) => `${path} ${message}`);
+  const resolution = resolveDesiredSet({ modules: [parsed.module], agent, parameters: { m: given } });
+  if (!resolution.ok) return resolution.faults.map(({ path, message }) => `${path} ${message}`);
+  return resolution.resources.map(({ id, body }) => [id, body]);
+}
+
+const file = (loop: string, path: string, content: string): string =>
+  `  - { id: f, ${loop}, resource: { file-unix: { path: '${path}', content: '${content}' } } }\n`;
+
+describe('for_each', () => {
+  test('repeats a resource for a list in place', () => {
+    expect(resolved(moduleOf(file('for_each: [a, 2]', '/x/${{ each }}', '${{ index }}')))).toEqual([
+      ['f[0]', { path: '/x/a', content: '0' }],
+      ['f[1]', { path: '/x/2', content: '1' }],
+    ]);
+  });
+
+  test('repeats a resource for a map, with key and value', () => {
+    const parameters = 'parameters: { m: { type: map, default: { a: 1, b c: 2 } } }\n';
+    const source = moduleOf(file('for_each: "${{ param.m }}"', '/x/${{ each.value }}', '${{ each.key }}'), parameters);
+    expect(resolved(source)).toEqual([
+      ['f[a]', { path: '/x/1', content: 'a' }],
+      ['f[1]', { path: '/x/2', content: 'b c' }],
+    ]);
+  });
+
+  const users = `parameters:
+  users:
+    type: list
+    default:
+      - { name: ada, keys: [k1, k2], uid: 7 }
+      - { name: bob, keys: [], uid: 8 }
+      - { name: cy, keys: [k3] }
+`;
+
+  test('nests loops in order, and an inner loop uses the outer variable', () => {
+    const loop = 'for_each: { user: "param.users", key: "user.keys" }';
+    expect(
+      resolved(moduleOf(file(loop, '/${{ user.name }}/${{ key }}', '${{ index }} ${{ each.user.name }}'), users)),
+    ).toEqual([
+      ['f[0,0]', { path: '/ada/k1', content: '0 ada' }],
+      ['f[0,1]', { path: '/ada/k2', content: '1 ada' }],
+      ['f[2,0]', { path: '/cy/k3', content: '2 cy' }],
+    ]);
+  });
+
+  test('leaves a field out whose element lacks the key', () => {
+    const resources = `  - id: u
+    for_each: "\${{ param.users }}"
+    resource: { user-unix: { name: "\${{ each.name }}", uid: "\${{ each.uid | omit }}" } }
+`;
+    expect(resolved(moduleOf(resources, users))).toEqual([
+      ['u[0]', { name: 'ada', uid: 7 }],
+      ['u[1]', { name: 'bob', uid: 8 }],
+      ['u[2]', { name: 'cy' }],
+    ]);
+  });
+
+  test('leaves elements out that `where` excludes, and keeps the positions of the others', () => {
+    const loop = 'for_each: "${{ param.users }}", where: "has(each.uid) && each.uid > 7"';
+    expect(resolved(moduleOf(file(loop, '/${{ each.name }}', '${{ index }}'), users))).toEqual([
+      ['f[1]', { path: '/bob', content: '1' }],
+    ]);
+    const nested = 'for_each: { user: "param.users", key: "user.keys" }, where: "key != \'k1\'"';
+    expect(resolved(moduleOf(file(nested, '/${{ key }}', 'x'), users))).toHaveLength(2);
+  });
+
+  test.each([
+    [
+      'a name that is a variable',
+      'for_each: { each: "param.users" }',
+      '/${{ each }}',
+      '/resources/0/for_each/each "each" has another meaning in expressions: choose another name',
+    ],
+    [
+      'an unknown name',
+      'for_each: { u: "param.users" }',
+      '/${{ user.name }}',
+      '/resources/0/resource/file-unix/path unknown name "user": use one of agent, attr, tag, param, each, index, secrets, u; write $${{ for a plain ${{',
+    ],
+    [
+      'an inner variable in an outer loop',
+      'for_each: { u: "k", k: "param.users" }',
+      '/${{ k }}',
+      '/resources/0/for_each/u unknown name "k": use one of agent, attr, tag, param, each, index, secrets; write $${{ for a plain ${{',
+    ],
+    [
+      'an unknown parameter',
+      'for_each: { u: "param.user" }',
+      '/${{ u }}',
+      '/resources/0/for_each/u there is no parameter "user": did you mean "users"?',
+    ],
+    [
+      'a condition without a loop',
+      'where: "true"',
+      '/x',
+      '/resources/0/where filters the elements of for_each: add it',
+    ],
+    [
+      'a condition that is no condition',
+      'for_each: [1], where: "size(param.users)"',
+      '/${{ each }}',
+      '/resources/0/where the expression yields int, which is not allowed here',
+    ],
+    [
+      'a text without an expression',
+      'for_each: users',
+      '/${{ each }}',
+      '/resources/0/for_each must be one expression, such as "${{ param.users }}"',
+    ],
+    [
+      'a number',
+      'for_each: 3',
+      '/${{ each }}',
+      '/resources/0/for_each must be one expression, such as "${{ param.users }}", a list, or a mapping of names to expressions',
+    ],
+    [
+      'a map of values',
+      'for_each: { a: 1 }',
+      '/${{ each }}',
+      '/resources/0/for_each/a must be text: write it in quotes, "1"',
+    ],
+    [
+      'a value that is no list',
+      'for_each: "${{ agent.name + \\"\\" }}"',
+      '/${{ each }}',
+      '/resources/0/for_each the expression yields string, which is not allowed here',
+    ],
+  ])('refuses %s', (_what, loop, path, message) => {
+    expect(resolved(moduleOf(file(loop, path, 'x'), users))).toContain(message);
+  });
+
+  test('names the missing key of an element', () => {
+    expect(resolved(moduleOf(file('for_each: "${{ param.users }}"', '/${{ each.uid }}', 'x'), users))).toEqual([
+      '/modules/m/resources/0/resource/file-unix/path module "m": each.uid has no value: fix the list, or give the expression | default("…")',
+    ]);
+  });
+
+  test('limits the elements of nested loops before it expands them', () => {
+    const parameters = `parameters: { l: { type: list, default: [${'1,'.repeat(200)}] } }\n`;
+    const loop = 'for_each: { a: "param.l", b: "param.l", c: "param.l", d: "param.l" }';
+    expect(resolved(moduleOf(file(loop, '/${{ a }}${{ b }}', 'x'), parameters))).toEqual([
+      '/modules/m/resources/0/for_each/b module "m": for_each has more than 20000 elements: shorten its lists',
+    ]);
+  });
+
+  test('treats names of the prototype as plain keys and names', () => {
+    const parameters = 'parameters: { m: { type: map, default: { constructor: 1, toString: 2 } } }\n';
+    expect(
+      resolved(moduleOf(file('for_each: { constructor: "param.m" }', '/${{ constructor.key }}', 'x'), parameters)),
+    ).toEqual([
+      ['f[constructor]', { path: '/constructor', content: 'x' }],
+      ['f[toString]', { path: '/toString', content: 'x' }],
+    ]);
+    expect(resolved(moduleOf(file('for_each: [1]', '/${{ toString.x }}', 'x')))[0]).toContain(
+      'unknown name "toString"',
+    );
+  });
+});

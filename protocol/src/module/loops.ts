@@ -1,0 +1,116 @@
+import type { Json, Loop } from './document.ts';
+import { elementsOf, evaluateCel, evaluateCondition, evaluateSole, type Scope } from './expression/evaluate.ts';
+import { parsePlain } from './expression/expression.ts';
+import { fromCel } from './expression/values.ts';
+import type { Path } from './source/tree.ts';
+
+/** An element of `for_each`. */
+export interface LoopElement {
+  /** Position or key of the element, for the id of its resource: `0`, `alice`, or `alice,0`. */
+  readonly label: string;
+  readonly each: Json | undefined;
+  readonly index: number;
+  /** Variables of nested loops, as values of CEL. */
+  readonly loops: ReadonlyMap<string, unknown>;
+}
+
+/** Maximum number of elements, before `where` filters them. Nested loops multiply. */
+const maximumElements = 20_000;
+
+type Report = (path: Path, message: string) => void;
+
+/** Returns the elements of a loop, without those that `where` excludes. Reports errors; after one, elements are missing. */
+export function loopElements(loop: Loop, where: string | null, scope: Scope, report: Report): LoopElement[] {
+  const all = loop.kind === 'nested' ? nestedElements(loop.loops, scope, report) : singleElements(loop, scope, report);
+  if (where === null) return all;
+  const condition = parsePlain(where);
+  if ('message' in condition) {
+    report(['where'], condition.message);
+    return [];
+  }
+  return all.filter(({ each, index, loops }) => {
+    const holds = evaluateCondition(condition, {
+      ...scope,
+      each,
+      index,
+      loops: new Map([...(scope.loops ?? []), ...loops]),
+    });
+    if (typeof holds === 'string') report(['where'], holds);
+    return holds === true;
+  });
+}
+
+function singleElements(loop: Exclude<Loop, { kind: 'nested' }>, scope: Scope, report: Report): LoopElement[] {
+  const found: Json | undefined = loop.kind === 'values' ? [...loop.values] : yielded(loop.text, scope, report);
+  if (found === undefined) return [];
+  if (typeof found !== 'object' || found === null) {
+    report(['for_each'], 'must yield a list or a map');
+    return [];
+  }
+  const loops = new Map<string, unknown>();
+  if (Array.isArray(found)) return found.map((each, index) => ({ label: String(index), each, index, loops }));
+  return Object.entries(found).map(([key, value], index) => ({
+    label: labelOf(key, index),
+    each: { key, value },
+    index,
+    loops,
+  }));
+}
+
+/** Evaluates the expression. Returns undefined after an error, and for an omitted list. */
+function yielded(text: string, scope: Scope, report: Report): Json | undefined {
+  const list = evaluateSole(text, 'list', scope);
+  if (list.kind === 'fault') report(['for_each'], list.message);
+  return list.kind === 'value' ? list.value : undefined;
+}
+
+type NestedLoops = Extract<Loop, { kind: 'nested' }>['loops'];
+
+/** Combines the elements of nested loops. An inner loop uses the variables of the outer ones. */
+function nestedElements(nested: NestedLoops, scope: Scope, report: Report): LoopElement[] {
+  let combinations: { labels: readonly string[]; loops: ReadonlyMap<string, unknown> }[] = [
+    { labels: [], loops: new Map() },
+  ];
+  for (const { name, list } of nested) {
+    const path: Path = ['for_each', name];
+    const parsed = parsePlain(list);
+    if ('message' in parsed) {
+      report(path, parsed.message);
+      return [];
+    }
+    const next: typeof combinations = [];
+    for (const { labels, loops } of combinations) {
+      const found = evaluateCel(parsed, { ...scope, loops });
+      const elements = 'fault' in found ? found.fault : (elementsOf(found.value) ?? 'must yield a list or a map');
+      if (typeof elements === 'string') {
+        report(path, elements);
+        return [];
+      }
+      const isList = !('fault' in found) && Array.isArray(found.value);
+      for (const [index, [key, value]] of elements.entries()) {
+        if (next.length === maximumElements) {
+          report(path, `for_each has more than ${maximumElements} elements: shorten its lists`);
+          return [];
+        }
+        const element = isList
+          ? value
+          : new Map([
+              ['key', key],
+              ['value', value],
+            ]);
+        const label = isList ? String(index) : labelOf(String(key), index);
+        next.push({ labels: [...labels, label], loops: new Map([...loops, [name, element]]) });
+      }
+    }
+    combinations = next;
+  }
+  return combinations.map(({ labels, loops }, index) => ({
+    label: labels.join(','),
+    each: Object.fromEntries([...loops].map(([name, value]) => [name, fromCel(value)])),
+    index,
+    loops,
+  }));
+}
+
+/** Returns a key as part of an id. Long keys, and those with other characters, are replaced by their position. */
+const labelOf = (key: string, index: number): string => (/^[\w.@:/-]{1,64}$/.test(key) ? key : String(index));
