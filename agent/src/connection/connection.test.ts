@@ -287,7 +287,7 @@ describe('connecting', () => {
       token: 'enrol-me',
       attributes: { platform: 'linux' },
       open_operations: engine.open,
-      versions: [6, 5, 4, 3, 2, 1],
+      versions: [7, 6, 5, 4, 3, 2, 1],
     });
     expect(link.proves(hello, orchestrator.publicKey)).toBe(true);
     expect(has('connected')).toBe(false);

@@ -107,6 +107,8 @@ export class Progress {
   readonly #databases = new Map<string, Promise<unknown>>();
   #resources: readonly Step['resource'][] = [];
   #desired: ReadonlyMap<string, Step['resource']> = new Map();
+  /** Steps that other resources trigger immediately, by key of such a resource. */
+  #immediate: ReadonlyMap<string, readonly Step[]> = new Map();
   /** Declared paths, and every directory above them. */
   #declared: ReadonlySet<string> = new Set();
 
@@ -127,6 +129,17 @@ export class Progress {
     this.#desired = desiredByKey(steps);
     this.#declared = declaredPaths(this.#desired.values());
     this.#resources = steps.map(({ resource }) => resource);
+    const triggered = steps.flatMap((step) =>
+      step.kind === 'remove' ? [] : (step.resource.immediate_on ?? []).map((key) => ({ key, step })),
+    );
+    this.#immediate = new Map(
+      [...Map.groupBy(triggered, ({ key }) => key)].map(([key, of]) => [key, of.map(({ step }) => step)]),
+    );
+  }
+
+  /** Returns the steps that are executed right after this one if it changes, in order, besides their own turn. */
+  triggeredImmediately({ kind, resource }: Step): readonly Step[] {
+    return kind === 'remove' ? [] : (this.#immediate.get(resource.key) ?? []);
   }
 
   /**

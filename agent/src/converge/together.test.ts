@@ -1,10 +1,11 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { ResourceResult } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { HostFailure } from '../host/failure.ts';
 import type { Database, Json, Provider } from '../resources/provider/provider.ts';
 import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from './test/agent.ts';
-import { file, operation } from './test/desired.ts';
+import { file, operation, script } from './test/desired.ts';
 
 /**
  * Tests batches with simulated kinds in a directory: a package is a file, a transaction a line in a list, and a restart
@@ -117,6 +118,7 @@ const units: Provider<{ restarts: number }, Json> = {
   diffRemoval: () => ({ action: 'none', changes: [], diff: null }),
   async together(items) {
     return items.map(({ resource }) => {
+      if (existsSync(`${root}/refuse`)) return { failure: 'it refuses' };
       appendFileSync(`${root}/restarts-${nameOf(resource)}`, 'restart\n');
       return {};
     });
@@ -392,4 +394,120 @@ test('repairs an interrupted transaction before observing the packages again', a
   agent = await startAgent(`${home}/data`);
   expect((await agent.ended(applied.operation_id)).finished.status).toBe('succeeded');
   expect(recovered).toBe(1);
+});
+
+/** Declares a unit that follows `a` before a script that needs it, and is triggered by `b` after the script. */
+function followed(a: string, b: string): ResolvedResource[] {
+  const [first, second] = [`path:${root}/a`, `path:${root}/b`];
+  const needs = script(
+    'needs',
+    { check: 'false', apply: `cat ${root}/restarts-follower | wc -l >> ${root}/seen` },
+    { depends_on: [first] },
+  );
+  return [
+    file(`${root}/a`, { content: a }, { id: 'a' }),
+    needs,
+    file(`${root}/b`, { content: b }, { id: 'b', depends_on: ['script:needs'] }),
+    { ...unit('follower', [first, second]), immediate_on: [first] },
+  ];
+}
+const seen = () => lines(`${root}/seen`).map(Number);
+const restarts = () => lines(`${root}/restarts-follower`).length;
+const shown = ({ results }: { results: ResourceResult[] }) =>
+  results.map(
+    ({ action, status, triggered_by }) => `${action} ${status.replace('would_change', 'changed')} ${triggered_by}`,
+  );
+
+test('restarts a unit immediately after a change, and again after a later trigger', async () => {
+  const planned = await plan(followed('1', '1'));
+  const applied = await apply(followed('1', '1'));
+  expect(shown(applied)).toEqual(shown(planned));
+  expect(shown(applied)).toEqual(['create changed ', 'run changed ', 'create changed ', 'restart changed a,b']);
+  expect([seen(), restarts()]).toEqual([[1], 2]);
+});
+
+test('restarts a unit once if only its immediate trigger is due, and reports that with the unit', async () => {
+  await apply(followed('1', '1'));
+  const planned = await plan(followed('2', '1'));
+  const applied = await apply(followed('2', '1'));
+  expect(shown(applied)).toEqual(shown(planned));
+  expect(applied.results[3]).toMatchObject({
+    ...{ action: 'restart', status: 'changed', triggered_by: ['a'] },
+    message: 'applied immediately after `a` changed',
+  });
+  expect([seen(), restarts()]).toEqual([[1, 3], 3]);
+  expect((await apply(followed('2', '1'))).results[3]).toMatchObject({ action: 'none', status: 'unchanged' });
+  expect(restarts()).toBe(3);
+});
+
+test('fails a resource whose unit cannot follow, and repeats the trigger at the same place next time', async () => {
+  await apply(followed('1', '1'));
+  writeFileSync(`${root}/refuse`, '');
+  const failed = await apply(followed('2', '1'));
+  expect(failed.results.map(({ status }) => status)).toEqual(['failed', 'skipped', 'skipped', 'skipped']);
+  expect(failed.results[0]?.message).toBe('it is in place, but `follower` could not follow: it refuses');
+  expect((await apply(followed('2', '1'))).results[0]).toMatchObject({ action: 'none', status: 'failed' });
+  rmSync(`${root}/refuse`);
+  const planned = await plan(followed('2', '1'));
+  const applied = await apply(followed('2', '1'));
+  expect(shown(applied)).toEqual(shown(planned));
+  expect(shown(applied)).toEqual(['none unchanged ', 'run changed ', 'none unchanged ', 'restart changed a']);
+  expect([seen(), restarts()]).toEqual([[1, 3], 3]);
+});
+
+test('restarts a unit before later resources, and after all triggers, despite a kill at any step', async () => {
+  let cut = 0;
+  for (let at = 1; ; at++) {
+    await agent.stop();
+    removeDirectory(home);
+    await begin();
+    await apply(followed('1', '1'));
+    await agent.stop();
+    let passed = 0;
+    let name = '';
+    let dead = () => {};
+    const died = new Promise<void>((resolve) => {
+      dead = resolve;
+    });
+    const doomed = await startAgent(`${home}/data`, {
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+      crashPoint(point) {
+        passed++;
+        if (passed === at) name = point;
+        if (passed < at) return;
+        dead();
+        throw new Error('cut off');
+      },
+    });
+    const applied = operation('apply', followed('2', '2'));
+    const run = doomed.run(applied).catch(() => null);
+    const outcome = await Promise.race([died.then(() => 'cut'), run.then(() => 'whole')]);
+    if (outcome === 'whole') {
+      await doomed.stop();
+      agent = await startAgent(`${home}/data`);
+      break;
+    }
+    cut++;
+    agent = await startAgent(`${home}/data`);
+    await agent.engine.accept(applied);
+    const reported = await agent.ended(applied.operation_id);
+    // A script that was interrupted is not run again, and skips what depends on it.
+    const interrupted = reported.results[1]?.status === 'unknown';
+    if (interrupted) await apply(followed('2', '2'));
+    else {
+      expect(shown(reported), `${at} ${name}`).toEqual([
+        'update changed ',
+        'run changed ',
+        'update changed ',
+        'restart changed a,b',
+      ]);
+    }
+    // The unit had followed `a` before the script ran, and followed `b` at the end.
+    for (const count of seen().slice(1)) expect(count, `${at} ${name}`).toBeGreaterThanOrEqual(3);
+    const before = restarts();
+    expect(before, `${at} ${name}`).toBeGreaterThan(seen().at(-1) as number);
+    expect((await apply(followed('2', '2'))).results[3], name).toMatchObject({ action: 'none' });
+    expect(restarts(), name).toBe(before);
+  }
+  expect(cut).toBeGreaterThan(8);
 });

@@ -3,7 +3,7 @@ import type { Report } from '@muster/protocol/wire';
 import { HostFailure } from '../host/failure.ts';
 import type { Json } from '../resources/provider/provider.ts';
 import { reduce } from './reduce.ts';
-import type { FinishedReport, JournalEvent, JournalState, OperationRecord } from './state.ts';
+import type { FinishedReport, Intent, JournalEvent, JournalState, OperationRecord } from './state.ts';
 
 /**
  * Writes the whole state as the first lines of a new journal file, and reads it back. Writes each resource once,
@@ -16,7 +16,7 @@ const journalVersion = 1;
 type OperationLine = Omit<OperationRecord, 'message' | 'intents' | 'befores' | 'freshDirectories'> & {
   message: Omit<OperationRecord['message'], 'resources'>;
   resources: number[];
-  intents: [number, { seen: Json; before: Json | null }][];
+  intents: [number, Intent][];
   befores: [string, Json][];
   freshDirectories: string[];
 };

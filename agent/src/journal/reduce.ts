@@ -48,7 +48,7 @@ const reducers: { readonly [T in JournalEvent['t']]: Reducer<T> } = {
   },
   intents({ operations }, { id, entries }) {
     const operation = operations.get(id);
-    for (const { position, seen, before } of entries) operation?.intents.set(position, { seen, before });
+    for (const { position, ...intent } of entries) operation?.intents.set(position, intent);
   },
   step({ operations }, { id, position, process, before }) {
     const operation = operations.get(id);

@@ -36,6 +36,8 @@ export interface OperationRecord {
 export interface Intent {
   seen: Json;
   before: Json | null;
+  /** Whether another resource triggered the step immediately, before its turn. */
+  isEarly?: boolean;
 }
 
 export interface ManagedRecord {

@@ -251,7 +251,7 @@ describe('agent admission', () => {
     const refusal = await newer.next('refused');
     expect(refusal.code).toBe('version_unsupported');
     expect(refusal.message).toContain(
-      'this orchestrator supports protocol versions 6, 5, 4, 3, 2, 1, agent test supports 9, 8',
+      'this orchestrator supports protocol versions 7, 6, 5, 4, 3, 2, 1, agent test supports 9, 8',
     );
   });
 

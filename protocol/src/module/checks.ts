@@ -216,8 +216,14 @@ function ownIndex(id: string, name: string, indexOf: ReadonlyMap<string, number>
 /** Refuses a notification of a resource that can never be triggered so. */
 function checkNotifications({ name, resources }: Outline, { fault }: Findings): void {
   const indexOf = new Map(resources.flatMap(({ id }, index) => (id === undefined ? [] : [[id, index] as const])));
-  for (const { notify } of resources) {
-    for (const { trigger, id, path } of notify) {
+  const notImmediately = 'cannot be combined with rerun: let later resources depend on the script instead';
+  for (const { notify, candidates } of resources) {
+    for (const { triggers } of candidates)
+      for (const { immediately, path } of triggers.rerun_on ?? [])
+        if (immediately === true) fault([...path, 'immediately'], notImmediately, 'key');
+    for (const { trigger, id, path, immediately } of notify) {
+      if (immediately === true && trigger === 'rerun_on')
+        fault([...path.slice(0, -1), 'immediately'], notImmediately, 'key');
       const candidates = resources[ownIndex(id, name, indexOf) ?? -1]?.candidates ?? [];
       if (candidates.length > 0 && candidates.every(({ type }) => triggerFor(type, trigger) === null))
         fault(path, `${quoted(id)} is a ${candidates[0]?.type}, which ${cannotBe[trigger]}`);

@@ -28,6 +28,8 @@ export interface DeclaredResource {
   template: string | null;
   /** References to the resources that trigger it. */
   triggers: Readonly<Partial<Record<Trigger, readonly string[]>>>;
+  /** The triggers that take effect before any later resource. */
+  immediately: readonly string[];
 }
 
 export interface Variant {
@@ -46,6 +48,7 @@ export interface Notification {
   trigger: Trigger;
   /** Reference to a resource. */
   id: string;
+  immediately: boolean;
 }
 
 /** What `for_each` repeats a resource for. */

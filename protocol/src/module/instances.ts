@@ -13,12 +13,13 @@ import type { Path } from './source/tree.ts';
 import { chooseVariant } from './variants.ts';
 
 /** A resource of one module for one agent, before modules are merged. */
-export interface Instance extends Omit<UnfilledResource, 'depends_on' | Trigger> {
+export interface Instance extends Omit<UnfilledResource, 'depends_on' | 'immediate_on' | Trigger> {
   /** Path of the body in the module. */
   readonly path: Path;
   /** References to resources, which the merge converts to keys. */
   readonly dependsOnIds: readonly string[];
   readonly triggerIds: Readonly<Partial<Record<Trigger, readonly string[]>>>;
+  readonly immediateIds: readonly string[];
   readonly notifications: ResourceDeclaration['notify'];
   /** The id in the module, which several instances share with `for_each`. */
   readonly declaredId: string | null;
@@ -235,6 +236,7 @@ function instanceOf(
     ...(onlyIf === null ? {} : { only_if: onlyIf }),
     dependsOnIds: declaration.depends_on,
     triggerIds: resource.triggers,
+    immediateIds: resource.immediately,
     notifications: declaration.notify,
   };
 }

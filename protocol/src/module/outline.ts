@@ -38,6 +38,8 @@ export interface Outline {
 export interface Reference {
   id: string;
   path: Path;
+  /** Whether a trigger takes effect before any later resource. */
+  immediately?: boolean;
 }
 
 export interface OutlineResource {
@@ -135,7 +137,11 @@ const parameterOf = (value: unknown): Parameter => ({
 });
 
 const referencesOf = (value: unknown, path: Path): Reference[] =>
-  sequence(value).flatMap((id, index) => (typeof id === 'string' ? [{ id, path: [...path, index] }] : []));
+  sequence(value).flatMap((entry, index) => {
+    if (typeof entry === 'string') return [{ id: entry, path: [...path, index] }];
+    const { id, immediately } = mapping(entry);
+    return typeof id === 'string' ? [{ id, path: [...path, index], immediately: immediately === true }] : [];
+  });
 
 /** Keys of an entry of `notify`, with the triggers that they stand for. */
 export const notificationTriggers = { reload: 'reload_on', restart: 'restart_on', rerun: 'rerun_on' } as const;
@@ -145,7 +151,9 @@ const notificationsOf = (value: unknown, path: Path): OutlineResource['notify'] 
   sequence(value).flatMap((entry, index) => {
     const key = notificationKeys.find((name) => typeof mapping(entry)[name] === 'string');
     if (key === undefined) return [];
-    return [{ trigger: notificationTriggers[key], id: String(mapping(entry)[key]), path: [...path, index, key] }];
+    const immediately = mapping(entry).immediately === true;
+    const id = String(mapping(entry)[key]);
+    return [{ trigger: notificationTriggers[key], id, path: [...path, index, key], immediately }];
   });
 
 function resourceOf(value: Mapping, path: Path): OutlineResource {
@@ -233,6 +241,9 @@ const declaredResource = ({ type, body, template, triggers }: Candidate): Declar
   triggers: Object.fromEntries(
     Object.entries(triggers).map(([trigger, references]) => [trigger, references.map(({ id }) => id)]),
   ),
+  immediately: Object.values(triggers).flatMap((references) =>
+    references.flatMap(({ id, immediately }) => (immediately === true ? [id] : [])),
+  ),
 });
 
 /** Converts the outline of a module without errors to the module. */
@@ -247,7 +258,7 @@ export function documentOf(complete: Outline): ModuleDocument {
       id: resource.id ?? null,
       name: resource.name ?? null,
       depends_on: resource.dependsOn.map(({ id }) => id),
-      notify: resource.notify.map(({ trigger, id }) => ({ trigger, id })),
+      notify: resource.notify.map(({ trigger, id, immediately = false }) => ({ trigger, id, immediately })),
       when: resource.when,
       only_if: resource.onlyIfExists === undefined ? null : { exists: resource.onlyIfExists },
       for_each: resource.forEach ?? null,

@@ -23,6 +23,11 @@ export interface ResolvedResource<T extends ResourceType = ResourceType> {
   reload_on: string[];
   restart_on: string[];
   rerun_on: string[];
+  /**
+   * Keys in `reload_on` and `restart_on` that the service follows before any later resource is applied. Absent if there
+   * are none. Agents support them since protocol version 7.
+   */
+  immediate_on?: string[];
   /** Absent if there is no condition. Agents support conditions since protocol version 6. */
   only_if?: OnlyIf;
   /** Names of body fields that may contain a secret. Their values are shown only on the machine itself. */

@@ -57,6 +57,21 @@ const reference = checked(
 
 const idList = (description: string) => z.array(reference, { error: 'must be a list of ids' }).meta({ description });
 
+const immediately = z
+  .boolean({ error: 'must be true or false' })
+  .meta({ description: 'Whether the service follows before any later resource is applied' })
+  .optional();
+
+const triggerList = (description: string) =>
+  z
+    .array(
+      z.union([reference, closed('a mapping of id and immediately', { id: reference, immediately })], {
+        error: 'must be an id, or a mapping of id and immediately',
+      }),
+      { error: 'must be a list of ids' },
+    )
+    .meta({ description });
+
 /** Path of `only_if: { exists }`, which may contain expressions. */
 export const onlyIfPath = formatted(
   'Absolute path. Symbolic links are followed, so a dangling link does not exist',
@@ -67,7 +82,7 @@ export const onlyIfPath = formatted(
 function bodySchema(type: string, kind: Kind) {
   const shape: Record<string, z.ZodType> = fieldShape(kind.required, kind.optional);
   if (kind.templated) shape.template = id.meta({ description: templateDescription }).optional();
-  for (const trigger of kind.triggers) shape[trigger] = idList(triggerDescriptions[trigger]).optional();
+  for (const trigger of kind.triggers) shape[trigger] = triggerList(triggerDescriptions[trigger]).optional();
   return closed(`the mapping of the fields of ${type}`, shape, { description: kind.description });
 }
 
@@ -100,6 +115,7 @@ const notification = closed(
     reload: reference.meta({ description: 'Id of a service, or MODULE:ID' }).optional(),
     restart: reference.meta({ description: 'Id of a service, or MODULE:ID' }).optional(),
     rerun: reference.meta({ description: 'Id of a script, or MODULE:ID' }).optional(),
+    immediately,
   },
   exactlyOne(['reload', 'restart', 'rerun']),
 );

@@ -47,6 +47,8 @@ const resource = z.strictObject({
   reload_on: z.array(z.string()),
   restart_on: z.array(z.string()),
   rerun_on: z.array(z.string()),
+  /** Since version 7. */
+  immediate_on: z.array(z.string()).optional(),
   /** Since version 6. */
   only_if: z.strictObject({ exists: z.string() }).optional(),
   sensitive_fields: z.array(z.string()),

@@ -14,14 +14,15 @@
  * 5 — Statements of earlier rotations in the hello (`earlier_statements`), for an orchestrator that was restored from a
  *     backup, and the refusal of a key whose previous keys are all unknown (`key_unknown`).
  * 6 — Resource conditions that are evaluated on the machine (`only_if`).
+ * 7 — Services that follow a resource before any later one is applied (`immediate_on`).
  *
  * Every message has a strict schema, so neither side may send fields that are newer than the version of the link. The
  * agent learns that version from the challenge and the welcome.
  */
-export const protocolVersion = 6;
+export const protocolVersion = 7;
 
 /** Versions that this build supports, newest first: its own version and at least the two before it. */
-export const supportedProtocolVersions: readonly number[] = [6, 5, 4, 3, 2, 1];
+export const supportedProtocolVersions: readonly number[] = [7, 6, 5, 4, 3, 2, 1];
 
 /**
  * Returns the newest version that both sides support.

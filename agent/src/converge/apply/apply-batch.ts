@@ -8,6 +8,7 @@ import { type Progress, Stopped } from '../progress.ts';
 import { noted, resultOf } from '../result.ts';
 import { awaitLeftover } from './apply-one.ts';
 import { claimIfNew, isUnmet, rememberPartial } from './apply-run.ts';
+import { endStep, servedEarly } from './trigger-immediately.ts';
 
 /**
  * Applies adjacent resources of one type together, such as packages in one transaction. Observes all of them and
@@ -34,6 +35,8 @@ interface Planned {
   original: Act | null;
   /** Whether `original` was finished before the agent was killed. */
   wasFinished: boolean;
+  /** The change that preceded the turn of this step, if nothing else is left to do. */
+  early: Act | null;
 }
 
 export async function applyTogether(
@@ -49,15 +52,15 @@ export async function applyTogether(
   const batch = await planBatch(progress, steps, picture, provider);
   await recordIntents(progress, batch);
   const due = batch.filter(
-    ({ decision, seen, wasFinished }) => decision.verdict === 'act' && seen !== null && !wasFinished,
+    ({ decision, seen, wasFinished, early }) =>
+      decision.verdict === 'act' && seen !== null && !wasFinished && early === null,
   );
   const outcomes = due.length === 0 ? [] : await executeBatch(progress, provider, due);
   const averageMs = (progress.now() - started) / batch.length;
   for (const planned of batch) {
     const outcome = outcomes[due.indexOf(planned)] ?? null;
     const result = await resultFor(progress, planned, outcome, averageMs);
-    picture.ended(planned.step, result.status);
-    progress.add(planned.step, result);
+    await endStep(progress, planned.step, result, picture);
   }
   if (due.length === 0) return progress.yieldIfDue();
   progress.context.crashPoint('batch:ended');
@@ -108,15 +111,34 @@ async function planBatch(
     const seen = observation !== null && 'seen' in observation ? { it: observation.seen } : null;
     const intended = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
     const original = intended?.verdict === 'act' ? intended : null;
+    const early = servedEarly(step, decision, picture);
+    // An early execution does not show whether the triggers that came due since were served.
+    const isSettled = intent !== null && (intent.isEarly !== true || decision.verdict === 'none');
     const wasFinished =
-      intent !== null &&
+      early === null &&
+      isSettled &&
       original !== null &&
       seen !== null &&
       wasApplied(provider, step, decision, intent.seen, seen.it, original);
     // A change that leaves no trace, such as a restart, counts as unfinished, so it is repeated.
-    const due = original !== null && seen !== null && !wasFinished && decision.verdict === 'none' ? original : decision;
+    const due =
+      early === null && original !== null && seen !== null && !wasFinished && decision.verdict === 'none'
+        ? original
+        : decision;
     const before = intent?.before ?? step.record?.before ?? null;
-    batch.push({ step, provider, seen, decision: due, before, isRecorded: intent !== null, original, wasFinished });
+    batch.push({
+      step,
+      provider,
+      seen,
+      decision: due,
+      before,
+      isRecorded: intent !== null,
+      original,
+      wasFinished,
+      early,
+    });
+    // The services that follow immediately come before the next resource.
+    if (progress.triggeredImmediately(step).length > 0) break;
     await progress.yieldIfDue();
   }
   return batch;
@@ -207,11 +229,15 @@ async function resultFor(
   outcome: Outcome | null,
   ms: number,
 ): Promise<ResourceResult> {
-  const { step, provider, seen, original, before, wasFinished, decision } = planned;
+  const { step, provider, seen, original, before, wasFinished, decision, early } = planned;
   const { resource, kind } = step;
   const record = (now: Json | null) => {
     if (kind === 'apply') progress.recordBefore(resource.key, now);
   };
+  if (early !== null) {
+    record(before);
+    return resultOf(step, early, 'changed', ms);
+  }
   if (wasFinished && original !== null) {
     const later = kind === 'apply' && before !== null ? provider.afterwards : undefined;
     record(later === undefined || before === null ? before : await later(resource, before, progress.machine()));

@@ -8,6 +8,7 @@ import { whyNoProvider } from '../plan/find-provider.ts';
 import { type Decision, decide, type Picture, type Step } from '../plan/plan.ts';
 import { maxResultDelayMs, type Progress, Stopped } from '../progress.ts';
 import { failedResult, noted, resultOf } from '../result.ts';
+import { endStep } from './trigger-immediately.ts';
 
 /** Applies a resource that is not recheckable. Journals and syncs when it starts and when it finishes. */
 
@@ -21,8 +22,7 @@ export async function applyOne(
   const started = progress.now();
   const elapsed = () => progress.now() - started;
   const end = async (result: ResourceResult, flush: boolean): Promise<void> => {
-    picture.ended(step, result.status);
-    progress.add(step, result);
+    await endStep(progress, step, result, picture);
     if (flush || elapsed() > maxResultDelayMs) await progress.flush('results');
   };
   const obstacle = picture.obstacle(step, progress.desired);

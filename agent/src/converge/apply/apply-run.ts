@@ -7,6 +7,7 @@ import { providerFor } from '../plan/find-provider.ts';
 import { ancestors, type Decision, decide, type Observation, Picture, planStep, type Step } from '../plan/plan.ts';
 import { maxResultDelayMs, type Progress } from '../progress.ts';
 import { failedResult, noted, resultOf } from '../result.ts';
+import { endStep } from './trigger-immediately.ts';
 
 /**
  * Applies a run of recheckable resources: observes all of them, journals them in one synced entry, and then applies
@@ -44,8 +45,7 @@ export async function applyRun(progress: Progress, steps: readonly Step[], pictu
     // closed.
     await Promise.allSettled(awaited.map(({ result }) => result));
     for (const { planned, result } of awaited) {
-      picture.ended(planned.step, (await result).status);
-      progress.add(planned.step, await result);
+      await endStep(progress, planned.step, await result, picture);
     }
     progress.context.crashPoint('resource:after');
     if (progress.now() - progress.flushedAt > maxResultDelayMs) await progress.flush('results');
@@ -139,6 +139,8 @@ async function planRun(progress: Progress, steps: readonly Step[], picture: Pict
       before: intent?.before ?? null,
       known: intent !== null,
     });
+    // The services that follow immediately come before the next resource.
+    if (progress.triggeredImmediately(step).length > 0) break;
     await progress.yieldIfDue();
   }
   return run;

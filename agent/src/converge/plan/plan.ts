@@ -39,12 +39,15 @@ export type Decision =
       corrective: boolean;
     };
 
+/** The decision of a step that needs a change, or needed none. */
+type Acted = Extract<Decision, { verdict: 'none' | 'act' }>;
+
 /**
  * Result of `only_if`: the condition holds, with a note if the plan cannot be certain; or the step is skipped or fails.
  */
 export type Condition = { note: string | null } | Extract<Decision, { verdict: 'skip' | 'fail' }>;
 
-const labelOf = (resource: ResolvedResource): string => resource.id ?? resource.key;
+export const labelOf = (resource: ResolvedResource): string => resource.id ?? resource.key;
 
 /**
  * Returns every step of an operation: the desired resources in order, then removals of the managed resources that are
@@ -129,6 +132,8 @@ export class Picture {
   readonly #removed: Set<string>;
   readonly #made: Set<string>;
   readonly #blocked: ReadonlyMap<string, string>;
+  /** What steps have done before their turn, because resources trigger them immediately; by key. */
+  readonly #early = new Map<string, Acted>();
   /** Labels of the steps that may provide each prerequisite. */
   readonly #maySupply: Map<Brought, string[]>;
   /** Prerequisites that a changing step may provide, but only to its dependents, by key of the step. */
@@ -172,6 +177,25 @@ export class Picture {
     // A step that was skipped because of its condition, and not because of a dependency, blocks no other step.
     if (status === 'skipped' && this.#failedDependency(step) === null) return;
     if (status === 'failed' || status === 'unknown' || status === 'skipped') this.#failed.set(key, status);
+  }
+
+  /** Reports whether an earlier operation left a trigger of `source` due. */
+  isPending({ resource }: Step, source: Step): boolean {
+    return this.#pending.get(resource.key)?.includes(labelOf(source.resource)) === true;
+  }
+
+  /** Records that a step was executed before its turn. */
+  triggeredEarly({ resource: { key } }: Step, decision: Acted): void {
+    const earlier = this.#early.get(key);
+    // The first execution may have made changes, and a later one only served a trigger.
+    const { difference, corrective } = earlier ?? decision;
+    const triggeredBy = [...new Set([...(earlier?.triggeredBy ?? []), ...decision.triggeredBy])];
+    this.#early.set(key, { verdict: 'act', difference, corrective, triggeredBy });
+  }
+
+  /** Returns what a step has done before its turn; null if nothing. */
+  earlyDecision({ resource }: Step): Acted | null {
+    return this.#early.get(resource.key) ?? null;
   }
 
   /** Records a finished removal, because the directories above were observed while the object still existed. */
@@ -223,6 +247,12 @@ export class Picture {
     const status = this.#failed.get(key);
     const on = desired.get(key);
     return `skipped, because \`${on === undefined ? key : labelOf(on)}\` ${status === 'skipped' ? 'was skipped' : status === 'unknown' ? 'may have run partly' : 'failed'}`;
+  }
+
+  /** Reports whether a resource failed, or may have run partly. */
+  hasFailed(key: string): boolean {
+    const status = this.#failed.get(key);
+    return status === 'failed' || status === 'unknown';
   }
 
   /** Returns the key of the first dependency that did not succeed; null if there is none. */
@@ -524,9 +554,13 @@ export function triggersLeft(
   }
   // Records all results first, because a skipped step may come before the steps that trigger it.
   for (const step of steps) picture.ended(step, results[step.position]?.status ?? 'skipped');
+  const labels = new Map(steps.map(({ resource }) => [resource.key, labelOf(resource)]));
   for (const step of steps) {
     if (step.kind === 'remove') continue;
-    const due = triggersOf(picture.circumstances(step));
+    // A resource that failed may have changed, and the service that it triggers immediately may not have followed.
+    const failed = (step.resource.immediate_on ?? []).filter((key) => picture.hasFailed(key));
+    const unserved = failed.flatMap((key) => labels.get(key) ?? []);
+    const due = [...new Set([...triggersOf(picture.circumstances(step)), ...unserved])];
     const status = results[step.position]?.status;
     // A step that was observed and needed no action, such as a service that does not run, no longer needs its trigger.
     if (due.length > 0 && status !== 'changed' && status !== 'unchanged') left.set(step.resource.key, due);

@@ -225,6 +225,25 @@ resources:
     expect((await domain.links.nextOperation(agent.id, 5))?.operation.operation_id).toBe(other);
   });
 
+  test('sends no immediate trigger to an agent that does not support it', async () => {
+    const { domain, context, actor, agent, submitFor } = await openWith();
+    const module = `name: live
+supports: [{ platform: linux }]
+resources:
+  - { id: a, resource: { file-unix: { path: /etc/a } } }
+  - { resource: { service-systemd: { name: s, reload_on: [{ id: a, immediately: true }] } } }
+`;
+    await uploadModule(context, actor, 'live', module);
+    const refused = await submitFor('apply', ['live']);
+    expect(await domain.links.nextOperation(agent.id, 6)).toBeNull();
+    expect((await getOperation(context, refused)).error).toContain(
+      'a module has a trigger with `immediately`, and the agent web-1 (version 0.1.0, protocol 6) does not support it',
+    );
+    await submitFor('apply', ['live']);
+    const sent = await domain.links.nextOperation(agent.id, 7);
+    expect(sent?.operation.resources[1]).toMatchObject({ reload_on: ['path:/etc/a'], immediate_on: ['path:/etc/a'] });
+  });
+
   test('sends a resource’s condition, and does not remove the resource if the condition is false', async () => {
     const { domain, context, agent, submitFor } = await openWith();
     const id = await submitFor('apply');

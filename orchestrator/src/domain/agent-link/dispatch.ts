@@ -34,6 +34,8 @@ type Marked = Pick<Row, 'kind' | 'trigger' | 'payload_digest' | 'snapshot_operat
 const verifiesSince = 2;
 /** First protocol version with `only_if`. Older agents would ignore the condition and apply the resource. */
 const conditionsSince = 6;
+/** First protocol version with `immediate_on`. Older agents would reload the service too late. */
+const immediateSince = 7;
 
 /**
  * Returns an agent's next operation, and whether another operation is queued after it. Returns a dispatched operation
@@ -143,6 +145,8 @@ function unknownTo(version: number, verifies: boolean, resources: readonly Resol
   if (verifies && version < verifiesSince) return 'a `verify` section';
   if (version < conditionsSince && resources.some(({ only_if }) => only_if !== undefined))
     return 'a resource with `only_if`';
+  if (version < immediateSince && resources.some(({ immediate_on }) => immediate_on !== undefined))
+    return 'a trigger with `immediately`';
   return null;
 }
 

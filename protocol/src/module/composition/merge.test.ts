@@ -335,3 +335,67 @@ describe('notify', () => {
     expect(resourcesOf(resolve(target(systemd), each)).at(-1)?.reload_on).toEqual(['path:/x', 'path:/y']);
   });
 });
+
+describe('immediate triggers', () => {
+  const site = (triggers: string) => `  - { id: pkg, resource: { package-apt: { name: nginx } } }
+  - { id: cert, depends_on: [http], resource: { script: { program: sh, apply: x, check: x } } }
+  - { id: http, resource: { file-unix: { path: /http } } }
+  - { id: tls, depends_on: [cert], resource: { file-unix: { path: /tls } } }
+  - { id: service, depends_on: [pkg], resource: { service-systemd: { name: nginx, reload_on: [${triggers}] } } }
+`;
+
+  test('puts what the service depends on before the resources that it follows', () => {
+    const resources = resourcesOf(resolve(moduleOf('site', site('{ id: http, immediately: true }, tls, { id: pkg }'))));
+    expect(resources.map(({ id }) => id)).toEqual(['pkg', 'http', 'cert', 'tls', 'service']);
+    expect(resources.at(-1)).toMatchObject({
+      reload_on: ['path:/http', 'path:/tls', 'package-apt:nginx'],
+      immediate_on: ['path:/http'],
+    });
+    const without = resourcesOf(resolve(moduleOf('site', site('{ id: http }, tls'))));
+    expect(without.every((resource) => !Object.hasOwn(resource, 'immediate_on'))).toBe(true);
+  });
+
+  test('orders the explicit dependencies of a service before a resource that is declared earlier', () => {
+    const early = moduleOf(
+      'early',
+      `  - { id: conf, resource: { file-unix: { path: /conf } } }
+  - { id: user, resource: { user-unix: { name: web } } }
+  - { id: s, depends_on: [user], resource: { service-systemd: { name: s, restart_on: [{ id: conf, immediately: true }] } } }
+`,
+    );
+    expect(resourcesOf(resolve(early)).map(({ id }) => id)).toEqual(['user', 'conf', 's']);
+  });
+
+  test('unites immediate triggers of other modules and of notify', () => {
+    const base = moduleOf('base', '  - { id: s, resource: { service-systemd: { name: s } } }\n');
+    const one = moduleOf(
+      'one',
+      '  - { id: a, notify: [{ reload: "base:s", immediately: true }], resource: { file-unix: { path: /a } } }\n',
+    );
+    const two = moduleOf(
+      'two',
+      `  - { id: b, resource: { file-unix: { path: /b } } }
+  - { resource: { service-systemd: { name: s, restart_on: [{ id: b, immediately: true }] } } }
+`,
+    );
+    expect(find(resourcesOf(resolve(base, one, two)), 'service-systemd:s')).toMatchObject({
+      reload_on: ['path:/a'],
+      restart_on: ['path:/b'],
+      immediate_on: ['path:/b', 'path:/a'],
+    });
+  });
+
+  test('refuses immediate triggers of scripts, and unknown fields', () => {
+    const script = 'resource: { script: { program: sh, apply: x, check: x';
+    expect(
+      uploadFaults(`  - { id: a, notify: [{ rerun: b, immediately: true }], resource: { file-unix: { path: /a } } }
+  - { id: b, ${script}, rerun_on: [{ id: a, immediately: true }] } } }
+  - { id: c, resource: { service-systemd: { name: c, reload_on: [{ id: a, soon: true }] } } }
+`),
+    ).toEqual([
+      '/resources/0/notify/0/immediately cannot be combined with rerun: let later resources depend on the script instead',
+      '/resources/1/resource/script/rerun_on/0/immediately cannot be combined with rerun: let later resources depend on the script instead',
+      '/resources/2/resource/service-systemd/reload_on/0/soon unknown field "soon": use one of id, immediately',
+    ]);
+  });
+});

@@ -54,6 +54,7 @@ export function mergeInstances(parts: readonly Part[]): Merge {
     }
   }
   notify(parts, references, byKey);
+  orderImmediate(merged, byKey);
   conflicts.push(...partsOfWholeFiles(merged, byKey));
   return { merged, unresolved: references.faults, conflicts };
 }
@@ -95,11 +96,13 @@ function fieldsOf(body: UnfilledResource['body'], deferred: UnfilledResource['de
 function united(one: UnfilledResource, other: UnfilledResource): UnfilledResource {
   const added = Object.keys(other.body).filter((name) => !Object.hasOwn(one.body, name));
   const union = (list: 'depends_on' | Trigger): string[] => [...new Set([...one[list], ...other[list]])];
+  const immediate_on = [...new Set([...(one.immediate_on ?? []), ...(other.immediate_on ?? [])])];
   const lists = {
     depends_on: union('depends_on'),
     reload_on: union('reload_on'),
     restart_on: union('restart_on'),
     rerun_on: union('rerun_on'),
+    ...(immediate_on.length === 0 ? {} : { immediate_on }),
   };
   if (added.length === 0) return { ...one, ...lists };
   const body = { ...one.body, ...Object.fromEntries(added.map((name) => [name, other.body[name] as Json])) };
@@ -110,15 +113,21 @@ function united(one: UnfilledResource, other: UnfilledResource): UnfilledResourc
 const triggers = ['reload_on', 'restart_on', 'rerun_on'] as const;
 
 /** Returns the resource of an instance with keys in place of references. */
-function withKeys(instance: Instance, keysOf: (references: readonly string[], at: Path) => string[]): UnfilledResource {
-  const { path, declaredId: _id, dependsOnIds, triggerIds, notifications: _notifications, ...rest } = instance;
+function withKeys(
+  instance: Instance,
+  keysOf: (references: readonly string[], at: Path | null) => string[],
+): UnfilledResource {
+  const { path, declaredId: _id, dependsOnIds, triggerIds, immediateIds, notifications: _, ...rest } = instance;
   const owner = path.slice(0, 2);
   const [reload_on, restart_on, rerun_on] = triggers.map((trigger) =>
     keysOf(triggerIds[trigger] ?? [], [...path, trigger]),
   ) as [string[], string[], string[]];
   const depends_on = keysOf(dependsOnIds, [...owner, 'depends_on']);
+  // A missing resource is reported for the trigger.
+  const immediate_on = keysOf(immediateIds, null);
   return {
     ...rest,
+    ...(immediate_on.length === 0 ? {} : { immediate_on }),
     reload_on,
     restart_on,
     rerun_on,
@@ -128,10 +137,10 @@ function withKeys(instance: Instance, keysOf: (references: readonly string[], at
 
 /** Adds each resource to the triggers of those that it notifies. */
 function notify(parts: readonly Part[], references: References, byKey: ReadonlyMap<string, Merged>): void {
-  const added = new Map<Merged, Map<Trigger, Set<string>>>();
+  const added = new Map<Merged, Map<Trigger | 'immediate_on', Set<string>>>();
   for (const { module, instances } of parts) {
     for (const instance of instances) {
-      for (const [index, { trigger, id }] of instance.notifications.entries()) {
+      for (const [index, { trigger, id, immediately }] of instance.notifications.entries()) {
         const at = [...instance.path.slice(0, 2), 'notify', index, trigger.slice(0, -'_on'.length)];
         for (const key of references.from(module)([id], at)) {
           const target = byKey.get(key);
@@ -142,8 +151,9 @@ function notify(parts: readonly Part[], references: References, byKey: ReadonlyM
             references.fault(module, at, `${type} ${identity} ${cannotBe[trigger]}`);
             continue;
           }
-          const lists = added.get(target) ?? new Map<Trigger, Set<string>>();
+          const lists = added.get(target) ?? new Map<Trigger | 'immediate_on', Set<string>>();
           added.set(target, lists.set(list, (lists.get(list) ?? new Set()).add(instance.key)));
+          if (immediately) lists.set('immediate_on', (lists.get('immediate_on') ?? new Set()).add(instance.key));
         }
       }
     }
@@ -152,8 +162,28 @@ function notify(parts: readonly Part[], references: References, byKey: ReadonlyM
     for (const [list, keys] of lists) {
       const { resource } = target;
       const union = (before: readonly string[]) => [...new Set([...before, ...keys])];
-      target.resource = { ...resource, [list]: union(resource[list]), depends_on: union(resource.depends_on) };
+      target.resource = { ...resource, [list]: union(resource[list] ?? []), depends_on: union(resource.depends_on) };
     }
+}
+
+/**
+ * Puts everything that a service depends on before the resources that it follows immediately. What triggers the service
+ * otherwise may come later.
+ */
+function orderImmediate(merged: readonly Merged[], byKey: ReadonlyMap<string, Merged>): void {
+  for (const { resource: service } of merged) {
+    if (service.immediate_on === undefined) continue;
+    const triggering = new Set(triggers.flatMap((trigger) => service[trigger]));
+    const before = service.depends_on.filter((key) => !triggering.has(key));
+    for (const key of service.immediate_on) {
+      const source = byKey.get(key);
+      if (source !== undefined)
+        source.resource = {
+          ...source.resource,
+          depends_on: [...new Set([...source.resource.depends_on, ...before])].filter((each) => each !== key),
+        };
+    }
+  }
 }
 
 function partsOfWholeFiles(merged: readonly Merged[], byKey: ReadonlyMap<string, Merged>): Fault[] {

@@ -33,9 +33,9 @@ export class References {
 
   /**
    * Returns a function that converts references of one module to distinct keys. A reference to a resource that does not
-   * apply to this agent has no key.
+   * apply to this agent has no key. Faults are reported at the given path, or not at all.
    */
-  from(module: ModuleDocument): (references: readonly string[], at: Path) => string[] {
+  from(module: ModuleDocument): (references: readonly string[], at: Path | null) => string[] {
     const own = this.#parts.get(module.name)?.keysOf;
     return (references, at) => [
       ...new Set(
@@ -51,7 +51,7 @@ export class References {
     });
   }
 
-  #find(module: ModuleDocument, reference: string, at: Path, index: number): readonly string[] {
+  #find(module: ModuleDocument, reference: string, at: Path | null, index: number): readonly string[] {
     const readings = readingsOf(reference).map(({ module: of, id }) => ({
       id,
       of,
@@ -59,7 +59,7 @@ export class References {
     }));
     const found = readings.find(({ part, id }) => part?.declared.has(id) === true);
     if (found !== undefined) return found.part?.keysOf.get(found.id) ?? [];
-    if (isOptional(reference)) return [];
+    if (isOptional(reference) || at === null) return [];
     this.fault(module, typeof at.at(-1) === 'number' ? at : [...at, index], whyMissing(reference, readings));
     return [];
   }

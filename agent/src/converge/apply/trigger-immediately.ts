@@ -1,0 +1,103 @@
+import type { ResourceResult } from '@muster/protocol';
+import { HostFailure } from '../../host/failure.ts';
+import { conditionOf } from '../plan/condition.ts';
+import { providerFor } from '../plan/find-provider.ts';
+import { type Decision, decide, labelOf, type Picture, type Step } from '../plan/plan.ts';
+import { type Progress, Stopped } from '../progress.ts';
+
+/**
+ * Applies services right after a resource that triggers them immediately, before any later resource. Each service has
+ * its own step as well, which applies it again if another trigger is due.
+ */
+
+/** Adds the result of a step, after the services that it triggers immediately. */
+export async function endStep(progress: Progress, step: Step, result: ResourceResult, picture: Picture): Promise<void> {
+  picture.ended(step, result.status);
+  const failure = await triggerImmediately(progress, step, result, picture);
+  if (failure === null) return progress.add(step, result);
+  picture.ended(step, 'failed');
+  progress.add(step, { ...result, status: 'failed', message: failure });
+}
+
+/** @returns why a service could not be triggered; null if all could */
+async function triggerImmediately(
+  progress: Progress,
+  step: Step,
+  { status }: ResourceResult,
+  picture: Picture,
+): Promise<string | null> {
+  for (const service of progress.triggeredImmediately(step)) {
+    // The trigger of an earlier operation is due again at the same place.
+    if (status !== 'changed' && !(status === 'unchanged' && picture.isPending(service, step))) continue;
+    const failure = await apply(progress, service, picture);
+    if (failure !== null) return `it is in place, but \`${labelOf(service.resource)}\` could not follow: ${failure}`;
+  }
+  return null;
+}
+
+/** Applies a service before its own step. @returns why that failed; null if it succeeded, or there is nothing to do */
+async function apply(progress: Progress, service: Step, picture: Picture): Promise<string | null> {
+  const { journal, running, stopping } = progress.context;
+  const provider = providerFor(service);
+  if (provider?.together === undefined || picture.obstacle(service, progress.desired) !== null) return null;
+  if ('verdict' in conditionOf(service, picture)) return null;
+  const observation = await progress.observe(service, picture);
+  const decision = decide(service, observation, picture, journal.copies);
+  // The step of the service reports why it cannot be applied.
+  if (decision.verdict !== 'act' || !('seen' in observation)) return null;
+  const { resource, position } = service;
+  const { seen } = observation;
+  const { difference } = decision;
+  const machine = progress.machine((process, fate) => {
+    if (fate !== 'left') running(process);
+  });
+  try {
+    let before = service.record?.before ?? null;
+    if (!progress.operation.intents.has(position)) {
+      before = (await progress.originalIsLost(service, provider))
+        ? null
+        : await provider.remember(resource, seen, difference, before, machine);
+      journal.copies.sync();
+      const entry = { position, seen: provider.inBrief(seen), before, isEarly: true };
+      await progress.flush('immediately', [{ t: 'intents', id: progress.id, entries: [entry] }]);
+    }
+    progress.context.crashPoint('immediately:synced');
+    progress.walk.forget();
+    const [outcome = {}] = await provider.together([{ kind: 'apply', resource, seen, difference, before }], machine);
+    if (stopping() && outcome.failure !== undefined) throw new Stopped();
+    // The operation may end before the step of the service, which then must stay restorable.
+    progress.recordBefore(resource.key, before);
+    if (outcome.failure !== undefined) return outcome.failure;
+    picture.triggeredEarly(service, decision);
+    progress.context.crashPoint('immediately:done');
+    return null;
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    if (stopping()) throw new Stopped();
+    return error.message;
+  } finally {
+    running(null);
+    progress.stale();
+  }
+}
+
+/**
+ * Returns what an early execution of this step has done already, if its own execution would only repeat that: every due
+ * trigger was served.
+ */
+export function servedEarly(
+  step: Step,
+  decision: Decision,
+  picture: Picture,
+): Extract<Decision, { verdict: 'act' | 'none' }> | null {
+  const early = picture.earlyDecision(step);
+  if (early === null || decision.verdict === 'skip' || decision.verdict === 'fail') return null;
+  const repeats =
+    decision.verdict === 'none' ||
+    (decision.difference.changes.length === 0 &&
+      decision.triggeredBy.every((label) => early.triggeredBy.includes(label)));
+  if (!repeats) return null;
+  const [source] = early.triggeredBy;
+  const message = `applied immediately after \`${source}\` changed`;
+  return { ...early, difference: { ...early.difference, message } };
+}
