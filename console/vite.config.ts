@@ -57,7 +57,7 @@ export default defineConfig({
         codeSplitting: {
           groups: [
             { name: 'start', test: started, priority: 2 },
-            // Groups shared modules into a few files, because a request takes longer than a kilobyte more in a file.
+            // Groups shared modules into a few files, because another request takes longer than another kilobyte in a file.
             { name: 'first', tags: ['$initial'], priority: 1 },
             { name: 'shared', test: small, minShareCount: 4 },
             { name: 'table', test: tables, minShareCount: 4 },

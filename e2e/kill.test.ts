@@ -27,7 +27,7 @@ import { runsOf, siteModule } from './site.ts';
 import { connected, expectDone, type Moment, startTrial } from './trial.ts';
 
 const moments: Moment[] = [...sampled([0, 3, 10, 25, 60, 120], 3), 'script'];
-/** Milliseconds of concurrent writes before a kill. */
+/** Milliseconds of concurrent writes before the process is killed. */
 const pauses = sampled([0, 40, 80, 120, 160], 3);
 
 describe('kill -9 during an apply', () => {
@@ -151,7 +151,7 @@ describe('kill -9 during an apply', () => {
     expect(events.length).toBeGreaterThanOrEqual(Math.min(500, answered.size));
   });
 
-  test('the agent does not rerun a script without `check` after a kill, and reports its outcome as unknown', async ({
+  test('the agent does not rerun a script without `check` after it was killed, and reports its outcome as unknown', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();

@@ -84,7 +84,7 @@ function amongMounts(shell: string, body: string): Record<string, unknown> {
 const program = '"$NODE" --input-type=module-typescript --eval "$BODY" || test $? = 137';
 
 describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`}`, () => {
-  test("samples agree with the machine's tools, and arrive once and in order after a lost link, a stop, and a kill", async ({
+  test("samples agree with the machine's tools, and arrive once and in order after the link is lost, and the agent is stopped and killed", async ({
     hosts,
     stage,
   }) => {

@@ -45,7 +45,7 @@ export async function startTrial(
   return { ...parts, root, operationId: operation_id };
 }
 
-/** Expects that the operation succeeds after a kill, that its script ran once, and that it reported each resource once. */
+/** Expects that the operation succeeds after the agent was killed, that its script ran once, and that it reported each resource once. */
 export async function expectDone({ orchestrator, agent, root, operationId }: Trial, name: string): Promise<void> {
   const { call } = orchestrator;
   const operation = await ended(call, operationId);

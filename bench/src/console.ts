@@ -54,7 +54,7 @@ async function linkOf(orchestrator: OrchestratorProcess): Promise<string> {
 }
 
 interface Opened {
-  /** Milliseconds from when navigation starts until the rows were painted. */
+  /** Milliseconds from the start of the navigation until the rows are painted. */
   painted: number;
   /** Milliseconds from when navigation starts until the frame after a click was painted. */
   answered: number;

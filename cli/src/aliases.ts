@@ -86,7 +86,7 @@ export function operandAt(words: readonly string[], start = 0): number {
 }
 
 /**
- * Replaces another word for the noun of a command line with the noun.
+ * Replaces an alias with the noun that it stands for.
  * @param isNoun reports whether the program has a noun
  */
 export function withNoun(words: readonly string[], isNoun: (word: string) => boolean): string[] {

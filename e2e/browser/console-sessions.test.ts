@@ -52,7 +52,7 @@ describe.skipIf(reason !== null)(`the session of a browser${reason === null ? ''
     await page.getByText('Live', { exact: true }).waitFor();
   });
 
-  test('ends in the page at once when another session ends it', async ({ tab, orchestrator }) => {
+  test('ends in the page immediately when another session ends it', async ({ tab, orchestrator }) => {
     const { page } = tab;
     await tab.signIn('/modules');
     await page.getByText('Live', { exact: true }).waitFor();

@@ -30,7 +30,7 @@ async function bundled(): Promise<Uint8Array> {
     logLevel: 'error',
   });
   const [file] = outputFiles;
-  if (file === undefined) throw new Error('the bundle of the driver has no file');
+  if (file === undefined) throw new Error('the build of the driver produced no file');
   return file.contents;
 }
 

@@ -80,7 +80,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     await Promise.all([a.end(), b.end()]);
   });
 
-  test('test hosts run the real agent as a service, which restarts after a kill and a reboot', async ({
+  test('test hosts run the real agent as a service, which restarts after it is killed and after a reboot', async ({
     hosts,
     stage,
   }) => {

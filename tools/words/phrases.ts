@@ -54,6 +54,7 @@ const bannedPhrases: readonly BannedPhrase[] = [
   rule(String.raw`\b(?:has|have|had) (?:said|told)\b`, 'has sent, has reported'),
   rule(String.raw`\bput right\b`, 'repair, fix'),
   rule(String.raw`\bmend(?:s|ed|ing)?\b`, 'fix, repair'),
+  ruleIn(sources, String.raw`\b(?:after|before|survives?|and|or|so) a kill\b`, 'if it is killed, after it was killed'),
   rule(String.raw`\bcarr(?:y|ies|ied|ying) (?:\w+ )?out\b`, 'run, apply'),
   rule(String.raw`\bcall(?:s|ed|ing)? off\b`, 'cancel, unsubscribe'),
   rule(String.raw`\bgo(?:es)? by (?:the|its|this|that|them|it|what)\b`, 'use, follow'),

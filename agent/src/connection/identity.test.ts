@@ -65,7 +65,7 @@ describe('the keys of a data directory', () => {
     expect(statSync(join(dir, 'agent.key')).mode & 0o777).toBe(0o600);
   });
 
-  test('survives a kill at any write during the switch to a new key', async () => {
+  test('keeps a valid identity if it is killed at any write during the switch to a new key', async () => {
     const { identity, former } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const nodeId = await idOfKey(former.publicKey);
@@ -74,7 +74,7 @@ describe('the keys of a data directory', () => {
     const before = join(root, 'before');
     cpSync(dir, before, { recursive: true });
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
-    // Checks the id and the key, and that the new key's file is removed, after a kill at each write.
+    // Checks the id and the key, and that the new key's file is removed, after the process was killed at each write.
     const steps = [[], ['agent-keys.json'], ['agent-keys.json', 'agent.key']];
     for (const written of steps) {
       const killed = join(root, `killed-${written.length}`);
@@ -152,7 +152,7 @@ describe('the keys of a data directory', () => {
     }
   });
 
-  test('presents the statements of the current key if a kill interrupted the change to a key that was then refused', async () => {
+  test('presents the statements of the current key if the process was killed before the new key was refused', async () => {
     const { identity } = await prepared();
     const first = identity.toShow(versions, orchestrator);
     identity.welcomed(first, undefined);

@@ -138,7 +138,7 @@ export class AgentKeys implements AgentIdentity {
     const isNew = !isSame(key, this.#current);
     const id = nodeId ?? this.#nodeId;
     if (isNew) {
-      // Writes the id first. It is valid under both keys, so a kill between the two writes is harmless.
+      // Writes the id first. It is valid under both keys, so the process may be killed between the two writes.
       const earlier = this.#statements().slice(0, keyStatementLimits.mostEarlier);
       this.#remember({ node_id: id, keys: [hexOf(this.#current), hexOf(key)], statement, earlier });
       // Writes the key from memory, because the orchestrator now expects the key and the file may be missing.

@@ -78,7 +78,7 @@ describe('samples on a link', () => {
     expect(buffer.first).toBe(3);
   });
 
-  test('spreads the samples of a thousand agents that reconnect at once over the interval', () => {
+  test('spreads the samples of a thousand agents that reconnect at the same time over the interval', () => {
     const agents = 1_000;
     const moments: number[] = [];
     let state = 7;

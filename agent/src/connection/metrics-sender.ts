@@ -63,7 +63,7 @@ export class MetricsSender {
     this.#isEnabled = isEnabled;
     if (isEnabled) {
       const { random, intervalMs } = this.#options;
-      // Starts at a random time within the interval, because all agents reconnect at once after the orchestrator
+      // Starts at a random time within the interval, because all agents reconnect at the same time after the orchestrator
       // restarts.
       this.#next(random() * intervalMs);
       return;

@@ -43,7 +43,7 @@ const first = () => [
 ];
 
 /**
- * Checks the state after a kill: the operation finished exactly once, each step ran exactly once, and no resource is in
+ * Checks the state after the agent was killed: the operation finished exactly once, each step ran exactly once, and no resource is in
  * a mixed state.
  */
 function expectComplete(reported: Reported, died: string): void {
@@ -73,7 +73,7 @@ const stepsOf = (total: number) =>
   );
 
 describe('an agent that is killed at a durable step', () => {
-  test('finishes an apply after a kill at any step, and can restore the original state', async () => {
+  test('finishes an apply if it is killed at any step, and can restore the original state', async () => {
     const steps = await killedOff(dataDir, [operation('apply', first())], 0);
     expect(steps.points.at(-1)).toBe('done');
     const total = steps.points.length - 1;
@@ -106,7 +106,7 @@ describe('an agent that is killed at a durable step', () => {
     fresh();
   });
 
-  test('finishes an apply that is bound to a plan after a kill at any step', {
+  test('finishes an apply that is bound to a plan if it is killed at any step', {
     timeout: 240_000,
   }, async () => {
     const planned = async () => {
@@ -134,7 +134,7 @@ describe('an agent that is killed at a durable step', () => {
     }
   });
 
-  test('finishes a removal after a kill at any step', async () => {
+  test('finishes a removal if it is killed at any step', async () => {
     const steps = await killedOff(dataDir, [operation('apply', first()), operation('apply', [])], 0);
     const total = steps.points.length - 1;
     expect(total).toBeGreaterThan(15);

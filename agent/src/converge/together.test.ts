@@ -317,7 +317,7 @@ test('observes files again if an earlier file of the run provides the missing un
   expect(lines(`${root}/restarts-from-package`)).toHaveLength(1);
 });
 
-test('finishes with one transaction and one restart after a kill at any step', async () => {
+test('finishes with one transaction and one restart if it is killed at any step', async () => {
   const desired = () => [
     file(`${root}/f`, { content: 'x' }),
     pack('a'),

@@ -112,7 +112,7 @@ describe('unsent samples', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('restores samples after a kill, except those of the last ten minutes', async () => {
+  test('restores samples after the agent was killed, except those of the last ten minutes', async () => {
     const agent = start();
     await agent.take(19);
     expect(existsSync(path)).toBe(false);

@@ -23,7 +23,7 @@ export interface SavedSamplesOptions {
 /**
  * Saves unsent samples to a file, so that they outlive this process. Samples that are sent within ten minutes are never
  * written. Others are appended every ten minutes, and when the agent stops. Sent samples stay in the file until all are
- * sent or the agent stops. After a kill, they are sent again, and the orchestrator ignores the duplicates.
+ * sent or the agent stops. If the agent is killed, they are sent again, and the orchestrator ignores the duplicates.
  */
 export class SavedSamples {
   readonly #options: SavedSamplesOptions;

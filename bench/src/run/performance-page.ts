@@ -39,7 +39,7 @@ export function performancePage(page: string, results: Results): string {
   return `${page.slice(0, from)}${begin}\n\n${made.join('\n\n')}\n\n${page.slice(to)}`;
 }
 
-/** Returns the benches that have bars and no section about what limits their figures. */
+/** Returns the benches that have bars but no section that explains the limits of their figures. */
 export function benchesWithoutSection(page: string): string[] {
   return Object.keys(bars).filter((bench) => !page.includes(`\n### ${bench}\n`));
 }

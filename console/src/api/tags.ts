@@ -22,7 +22,7 @@ export function useSelectorVocabulary(): {
   const { data: tags } = useQuery(tagsQuery);
   const { data: agents } = useQuery(agentsQuery);
   return useMemo(() => {
-    // Computed on first use: most visits never type a selector.
+    // Computed on first use: most visits need no selector.
     let attributes: readonly Counted[] | null = null;
     const keys = (): readonly Counted[] => {
       attributes ??= counted(agents ?? [], ({ attributes }) => Object.keys(attributes)).map(({ value, count }) => ({

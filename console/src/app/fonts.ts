@@ -35,7 +35,7 @@ function areCached(): boolean {
 }
 
 /**
- * Uses the fonts at once if this browser has loaded them before, so that the text of the first paint does not change.
+ * Uses the fonts immediately if this browser has loaded them before, so that the text of the first paint does not change.
  * Otherwise loads them after the page. Call this before the first render.
  */
 export function startFonts(): void {

@@ -1,7 +1,7 @@
 import { render, screen, waitFor } from '@testing-library/react';
 import { expect, onTestFinished, test, vi } from 'vitest';
 
-test('shows times at once, and adds their tooltips later', async () => {
+test('shows times immediately, and adds their tooltips later', async () => {
   const format = vi.spyOn(Intl, 'DateTimeFormat');
   onTestFinished(() => format.mockRestore());
   // Other test files may have loaded the module and created the format.

@@ -1050,7 +1050,7 @@ describe('attributes and hints', () => {
     await until(() => links.row(agent.key.nodeId).attributes.n === '2');
   });
 
-  test('logs an agent’s clock skew once, and its changes no more often than attributes are committed', async () => {
+  test('logs an agent’s clock skew once, and a changed skew at most once per commit of attributes', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();

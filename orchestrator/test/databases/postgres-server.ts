@@ -97,7 +97,7 @@ export async function startPostgres(): Promise<PostgresServer> {
     };
   } catch (error) {
     rmSync(directory, { recursive: true, force: true });
-    const reason = error instanceof Error ? error.message : 'the server ended at once';
+    const reason = error instanceof Error ? error.message : 'the server ended immediately';
     throw new PostgresMissing(`PostgreSQL cannot run here: ${reason}\n${log.join('').slice(-2_000)}`, { cause: error });
   }
 }

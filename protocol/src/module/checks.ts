@@ -205,7 +205,7 @@ function checkReferences({ name, resources }: Outline, findings: Findings): void
   checkCycles(resources, dependencies, findings);
 }
 
-/** Returns the index of the resource that a reference such as `vhost?` or `this-module:vhost` means. */
+/** Returns the index of the resource that a reference such as `vhost?` or `this-module:vhost` refers to. */
 function ownIndex(id: string, name: string, indexOf: ReadonlyMap<string, number>): number | undefined {
   const own = readingsOf(id).find(
     (reading) => (reading.module === null || reading.module === name) && indexOf.has(reading.id),

@@ -277,7 +277,7 @@ resources: [{ resource: { file-unix: { path: /a, template: t } } }]`;
     ]);
   });
 
-  test.each(['__proto__', 'constructor', 'toString'])('refuse the type %s of a parameter', (type) =>
+  test.each(['__proto__', 'constructor', 'toString'])('refuses the type %s of a parameter', (type) =>
     expect(faultsOf(`parameters: { p: { type: ${type}, default: 1 } }`)).toEqual([expect.stringContaining('must be ')]),
   );
 

@@ -10,7 +10,7 @@ export interface ValueSet {
   readonly notIn?: readonly string[];
   /** Lowest version, in the order of `compareVersions`. */
   readonly from?: string;
-  /** Versions from this one on are not accepted. */
+  /** Exclusive upper bound of the accepted versions. */
   readonly below?: string;
 }
 

@@ -106,7 +106,7 @@ async function planBatch(
     const observe = () => progress.observe(step, forecast);
     const ask = () => condition;
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies, ask);
-    // Skipped resources must be in the journal first, because after a kill their conditions may hold.
+    // Skipped resources must be in the journal first, because their conditions may hold when a killed agent continues.
     if (decision.verdict === 'act' && intent === null && batch.some(isUnmet)) break;
     const seen = observation !== null && 'seen' in observation ? { it: observation.seen } : null;
     const intended = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);

@@ -114,7 +114,7 @@ async function planRun(progress: Progress, steps: readonly Step[], picture: Pict
     const observe = () => progress.observe(step, forecast);
     const ask = () => (isConditional ? conditionOf(step, forecast) : satisfied);
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies, ask);
-    // Skipped resources must be in the journal first, because after a kill their conditions may hold.
+    // Skipped resources must be in the journal first, because their conditions may hold when a killed agent continues.
     if (decision.verdict === 'act' && intent === null && hasUnmet) break;
     // An earlier resource of this run may provide the missing prerequisite, so this one is observed again later.
     if (decision.verdict === 'fail' && run.length > 0 && decision.awaits && forecast.suppliersOf(step, decision.awaits))

@@ -122,7 +122,7 @@ export function ancestors(path: string): string[] {
 
 /**
  * State of an operation in progress: changed and failed resources and, in a forecast, the expected state of the
- * machine. Plans and applies update it with the same calls, so that they decide alike.
+ * machine. Plans and applies update it with the same calls, so that both make the same decisions.
  */
 export class Picture {
   readonly purpose: Circumstances['purpose'];

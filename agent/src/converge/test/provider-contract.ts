@@ -75,9 +75,9 @@ export function providerContract({ begin, moved, ...kills }: ContractOptions): v
   test('reports exactly the drifted fields, and repairs them with the next apply', () =>
     expectDriftRepaired(ground, moved));
   test('restores the original state on removal, even after changes and drift', () => expectRestored(ground));
-  test('survives a kill at any step of an apply, with one end and a complete removal', () =>
+  test('finishes an apply that is killed at any step once, and removes it completely', () =>
     expectApplySurvivesKills(ground, kills));
-  test('finishes a removal after a kill at any step', () => expectRemovalSurvivesKills(ground, kills));
+  test('finishes a removal that is killed at any step', () => expectRemovalSurvivesKills(ground, kills));
   test('leaves a resource unchanged on removal if it was already as declared', () => expectUntouched(ground));
 }
 

@@ -1,5 +1,5 @@
 /**
- * Selects random but evenly spread steps of a kill loop. Returns all steps with `MUSTER_EVERY_STEP`, which `npm run
+ * Selects random but evenly spread steps at which a test kills the agent. Returns all steps with `MUSTER_EVERY_STEP`, which `npm run
  * soak -- kill-steps` sets. A failure names its step.
  * @param random a number in [0, 1)
  */

@@ -46,7 +46,7 @@ async function setOwnershipWithoutAcls(
   target: Ownership,
 ): Promise<void> {
   const open = `/proc/${process.pid}/fd/${fd}`;
-  // Removes ACLs before the owner changes. After a kill in between, the next agent would find the declared owner and
+  // Removes ACLs before the owner changes. If this agent is killed in between, the next one would find the declared owner and
   // skip this step.
   const isRemoved = await removeAcls(open, type, fstatSync(fd).mode & 0o777);
   if (!isRemoved && isWidenedByAcl(target)) throw aclStays(path, path, target);

@@ -224,7 +224,7 @@ class CappedText {
     const head = Buffer.concat(this.#head).toString('utf8');
     const tail = Buffer.concat(this.#tail).toString('utf8');
     if (this.#dropped === 0) {
-      // Decodes both halves at once, so that a character across the boundary stays whole.
+      // Decodes both halves together, so that a character across the boundary stays whole.
       return Buffer.concat([...this.#head, ...this.#tail]).toString('utf8');
     }
     return `${head}\n[… ${this.#dropped} bytes cut …]\n${tail}`;

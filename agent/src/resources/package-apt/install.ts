@@ -92,7 +92,7 @@ function failureOf({ name, version }: RequestedPackage, result: TransactionResul
 const lastWords = (output: string): string => output.trimEnd().split('\n').slice(-2).join(' / ').slice(0, 500);
 
 /**
- * Lets dpkg finish work that a kill, a power cut, or a failed package interrupted.
+ * Lets dpkg finish work that was killed, or interrupted by a power failure or a failed package.
  * @throws LeftRunning if the agent stops first
  * @throws HostFailure if dpkg takes too long
  */

@@ -158,7 +158,7 @@ async function approveOne(
   out.print(`Approved ${out.style.color.bold(sanitiseLine(agentLabel(approved)))} (${approved.node_id}).`);
   if (agent.status === 'rejected')
     out.note(
-      `The agent reconnects within ${limits.rejectedRetryAfterSecs / 60} minutes; restart it to connect at once.`,
+      `The agent reconnects within ${limits.rejectedRetryAfterSecs / 60} minutes; restart it to connect immediately.`,
     );
   return approved;
 }

@@ -13,7 +13,7 @@ import { parseDuration, parseMoment } from '../../text/values.ts';
 
 const naming = '\nSpecify a window by its id, or the beginning or end of the id if only one matches.\n';
 const times =
-  '\nA time is like 2026-12-01T22:00:00Z, a day like 2026-12-01, or a duration from now like 2h. Without Z or +01:00 it is\nlocal time. With a day, --until includes that day.\n';
+  '\nSpecify a time such as 2026-12-01T22:00:00Z, a day such as 2026-12-01, or a duration from now such as 2h. A time\nwithout Z or +01:00 is local time. With a day, --until includes that day.\n';
 
 export const register: Register = (command, act) => {
   command

@@ -40,7 +40,7 @@ export function OrderTab({ name }: { readonly name: string }) {
           />
         ) : order.data.resources.length === 0 ? (
           <Empty title="No resources">
-            {agent === '' ? 'This module has no resources yet.' : 'No resource of this module is for this agent.'}
+            {agent === '' ? 'This module has no resources yet.' : 'This module has no resources for this agent.'}
           </Empty>
         ) : (
           <OrderList resources={order.data.resources} />

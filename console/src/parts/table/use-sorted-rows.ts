@@ -9,9 +9,9 @@ type Sort<Row> =
   | { readonly result: null; readonly steps: Iterator<undefined, SortedRows<Row>> };
 
 /**
- * Returns the sorted rows with their keys in the same order, and whether rows are still being sorted. Few new rows are
- * sorted at once, many in slices. Until then, the rows are those that the table showed before. Partial rows keep their
- * order, because the orchestrator has sorted them.
+ * Returns the sorted rows with their keys in the same order, and whether rows are still being sorted. A few new rows
+ * are sorted immediately, many in slices. Until then, the rows are those that the table showed before. Partial rows keep
+ * their order, because the orchestrator has sorted them.
  */
 export function useSortedRows<Row>(
   rows: readonly Row[],
@@ -43,7 +43,7 @@ export function useSortedRows<Row>(
   useEffect(() => {
     if (result === null) return;
     shown.current = result;
-    // A filter hides rows. Their order remains known, so that they are sorted at once when they are shown again.
+    // A filter hides rows. Their order remains known, so that they are sorted immediately when they are shown again.
     const { current } = known;
     if (current?.column !== column || current.keys.length <= result.keys.length)
       known.current = { column, descending, keys: result.keys };

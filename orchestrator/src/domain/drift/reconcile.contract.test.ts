@@ -386,7 +386,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       expect(await getDrift(context, third)).toMatchObject({ accepted: null });
     });
 
-    test('accepts a record of any age, while other old records are deleted', async () => {
+    test('keeps an accepted record of any age, and deletes other old records', async () => {
       const { domain, context, actor, apply, check, listed } = await open('a1');
       await apply('a1');
       const former = await check('a1', [moved('a')]);

@@ -9,7 +9,7 @@ import { type Deliver, delivered, describeAttempt, type Message } from './delive
 import { recordRecovered } from './outbox.ts';
 
 /**
- * Sends a test message immediately, without retries. If it arrives, waiting messages follow at once.
+ * Sends a test message immediately, without retries. If it arrives, waiting messages follow immediately.
  * @throws MusterError channel_not_found; channel_failed with the receiver's response
  */
 export async function testChannel(

@@ -26,7 +26,7 @@ async function unusedHashOf(domain: Domain, key: Key): Promise<string> {
   return hashOfToken(consoleToken(cookie, page_key));
 }
 
-/** Opens a console session and uses it, as the console does at once. @returns the hash of its cookie and page key */
+/** Opens a console session and uses it, as the console does immediately. @returns the hash of its cookie and page key */
 async function consoleHashOf(domain: Domain, key: Key): Promise<string> {
   const hash = await unusedHashOf(domain, key);
   const writes = vi.spyOn(domain.db, 'write');

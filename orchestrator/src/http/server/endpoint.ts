@@ -114,7 +114,7 @@ export function registerEndpoint(
     };
     // GET handlers log nothing, and are so frequent that an async context would cost too much.
     const given = route.method === 'GET' ? handler(call) : withinRequest(request.id, () => handler(call));
-    // A handler's synchronous part does not end sessions. A complete short body is sent at once. A longer one may be
+    // A handler's synchronous part does not end sessions. A complete short body is sent immediately. A longer one may be
     // compressed first, in the thread pool.
     const isSent = given instanceof JsonBody && given.json.length < minCompressedBytes;
     if (!mayTakeLong && request.session !== null && !isSent) track(request.session, reply);

@@ -79,7 +79,7 @@ export class JoinedPages<T> {
 
 /** Bytes of a page besides its JSON, so that empty pages count too. */
 const pageOverhead = 500;
-/** A page also keeps its items, which have the same size. */
+/** Doubled, because a page also keeps its items, which are about as large as the JSON. */
 const sizeOf = ({ body }: JoinedPage<unknown>): number => 2 * body.json.length + pageOverhead;
 
 /** Returns a complete list of items as JSON, which is written while the list is read. */

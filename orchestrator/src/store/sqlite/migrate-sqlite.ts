@@ -14,7 +14,7 @@ import { configureSqlite, openSqliteFile } from './sqlite-connection.ts';
 
 /**
  * Migrates a database file to the newest schema, and creates the file if it is missing. Each migration is one
- * transaction, and all migrations of an empty file share one, so a kill never leaves a partial migration. A file with
+ * transaction, and all migrations of an empty file share one, so a killed process never leaves a partial migration. A file with
  * data is copied before it is migrated.
  * @throws SchemaRefused if the file is newer than this release, or is not a Muster database
  */
