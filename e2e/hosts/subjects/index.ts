@@ -4,6 +4,7 @@ import { aptRepositorySubjects } from './apt-repository.ts';
 import { authorizedKeySubjects } from './authorized-keys.ts';
 import { cronSubjects } from './cron.ts';
 import { knownHostSubjects } from './known-host.ts';
+import { limitsSubjects } from './limits.ts';
 import { scriptSubjects } from './script.ts';
 import { serviceSubjects } from './services.ts';
 import type { Subject } from './subject.ts';
@@ -20,4 +21,5 @@ export const subjects: readonly Subject[] = [
   ...serviceSubjects,
   ...alternativesSubjects,
   ...knownHostSubjects,
+  ...limitsSubjects,
 ];

@@ -3,6 +3,7 @@ import { alternativesKind } from './kinds/alternatives.ts';
 import { fileKinds, scriptKinds } from './kinds/files.ts';
 import type { BodyOf, Kind } from './kinds/kind.ts';
 import { knownHostKind } from './kinds/known-host.ts';
+import { limitsKind } from './kinds/limits.ts';
 import { packageKinds } from './kinds/packages.ts';
 import { serviceKinds } from './kinds/services.ts';
 import { systemKinds } from './kinds/system.ts';
@@ -17,6 +18,7 @@ const table = {
   ...scriptKinds,
   ...alternativesKind,
   ...knownHostKind,
+  ...limitsKind,
   ...systemKinds,
 };
 

@@ -9,6 +9,7 @@ import { groupUnix } from '../group-unix.ts';
 import { hostname } from '../hostname.ts';
 import { iniUnix } from '../ini-unix.ts';
 import { knownHost } from '../known-host.ts';
+import { limits } from '../limits.ts';
 import { lineUnix } from '../line-unix.ts';
 import { packageApt } from '../package-apt.ts';
 import { packageDnf } from '../package-dnf.ts';
@@ -45,6 +46,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     packageDnf,
     alternatives,
     knownHost,
+    limits,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 
