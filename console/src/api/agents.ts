@@ -3,12 +3,13 @@ import {
   type AgentSort,
   getAgent,
   latestSamples,
+  matchSelector,
   removeAgent,
   setAgentStatus,
 } from '@muster/protocol/http';
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import { agentList, firstAgents } from './agent-list.ts';
 import { call } from './client.ts';
+import { agentList, firstAgents } from './live/agent-list.ts';
 import { keepAgents } from './live/live-agents.ts';
 import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
@@ -80,3 +81,13 @@ export async function forgetAgent(node_id: string): Promise<void> {
   await call(removeAgent, { params: { node_id } });
   keepAgents(new Map([[node_id, null]]));
 }
+
+/** Returns the query for the agents that a selector matches. */
+export const matchesQuery = (selector: string) =>
+  queryOptions({
+    queryKey: keys.matches(selector),
+    queryFn: async ({ signal }) => (await call(matchSelector, { body: { selector }, signal })).matches,
+    // Each typed selector has its own key, so unused results are removed soon.
+    gcTime: 60_000,
+    retry: false,
+  });

@@ -1,7 +1,7 @@
 // Must be the first import, because other modules create style elements when they load.
 import './nonce.ts';
-import { prefetchAgents, requestFirstAgents } from '../api/agent-list.ts';
 import { session } from '../api/client.ts';
+import { prefetchAgents, requestFirstAgents } from '../api/live/agent-list.ts';
 import { startLive } from '../api/live/events.ts';
 import { startLiveAgents } from '../api/live/live-agents.ts';
 import type { Person } from '../api/sign-in/session.ts';

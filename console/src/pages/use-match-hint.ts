@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { matchesQuery } from '../api/matches.ts';
+import { matchesQuery } from '../api/agents.ts';
 import { countedText } from '../parts/count.ts';
 import { messageOf } from '../parts/states.tsx';
 

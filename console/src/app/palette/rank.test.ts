@@ -13,7 +13,7 @@ test.each([
   ['ari', 'web-paris-1', 3],
   ['new mod', 'module: new', 4],
   ['db', 'web', null],
-])('ranks the match of %s in %s as %s', (query, text, rank) => {
+])('gives the match of %s in %s the rank %s', (query, text, rank) => {
   expect(matchRank(query, text)).toBe(rank);
 });
 

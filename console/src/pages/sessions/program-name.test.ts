@@ -18,6 +18,6 @@ test.each([
   ['muster/1.0', 'muster/1.0'],
   ['', 'Unknown program'],
   [null, 'Unknown program'],
-])('names the program of %j', (userAgent, name) => {
+])('returns the program name for the user agent %j', (userAgent, name) => {
   expect(programName(userAgent)).toBe(name);
 });

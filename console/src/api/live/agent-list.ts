@@ -1,10 +1,10 @@
 import { type Agent, type AgentSort, listAgents } from '@muster/protocol/http';
-import { call, callBeforeEvents } from './client.ts';
-import { provisional } from './live/query-invalidation.ts';
-import { queryClient } from './query-client.ts';
-import { keys } from './query-keys.ts';
-import type { Person } from './sign-in/session.ts';
-import type { PendingSignIn } from './sign-in/sign-in.ts';
+import { call, callBeforeEvents } from '../client.ts';
+import { queryClient } from '../query-client.ts';
+import { keys } from '../query-keys.ts';
+import type { Person } from '../sign-in/session.ts';
+import type { PendingSignIn } from '../sign-in/sign-in.ts';
+import { provisional } from './query-invalidation.ts';
 
 // Structural sharing compares all agents on every change, which costs more than rendering them again.
 const structuralSharing = false;

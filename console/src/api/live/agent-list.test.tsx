@@ -1,12 +1,12 @@
 import { type Agent, agentExample, listAgents, redeemWebLogin } from '@muster/protocol/http';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { fakeApi } from '../../test/fake-api.ts';
+import { fakeApi } from '../../../test/fake-api.ts';
+import { session } from '../client.ts';
+import { queryClient } from '../query-client.ts';
+import { keys } from '../query-keys.ts';
+import type { Person } from '../sign-in/session.ts';
+import { redeemCode } from '../sign-in/sign-in.ts';
 import { firstAgentsSort, prefetchAgents, requestFirstAgents } from './agent-list.ts';
-import { session } from './client.ts';
-import { queryClient } from './query-client.ts';
-import { keys } from './query-keys.ts';
-import type { Person } from './sign-in/session.ts';
-import { redeemCode } from './sign-in/sign-in.ts';
 
 test.each([
   [null, 'name'],
