@@ -155,7 +155,7 @@ test.each([
   [['upload', 'x.yml'], "unknown command 'upload'", 'Did you mean `muster modules upload`?'],
   [['plan', '--exitcode'], "unknown option '--exitcode'", 'Did you mean --exit-code?'],
   [['metrics', 'show'], "missing required argument 'agent'", 'Run `muster metrics show --help`.'],
-])('muster %j fails with one error and one hint', async (args, message, hint) => {
+])('prints one error and one hint for muster %j', async (args, message, hint) => {
   expect(await musterHere(args, env)).toEqual({ exit: 2, stdout: '', stderr: `error: ${message}\nhint: ${hint}\n` });
   const { stderr } = await musterHere([...args, '--json'], env);
   expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'usage', message, remedy: hint } });

@@ -1343,7 +1343,7 @@ describe('the program', () => {
     [['maintenance', 'create', 'updates', '--for', '2h'], 'createWindow'],
     [['enrolment-token', 'add'], 'createEnrolmentToken'],
     [['audit', 'retention'], 'getAuditRetention'],
-  ])('%j calls %s', async (args, id) => {
+  ])('muster %j calls %s', async (args, id) => {
     expect((await muster(...args)).exit).toBe(0);
     expect(routes()).toContain(id);
   });

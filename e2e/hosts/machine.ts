@@ -87,7 +87,7 @@ export class Machine {
   }
 
   /**
-   * Starts the machine, for the first time or after a stop or a power cut. Resolves when systemd has completed the boot.
+   * Starts the machine, for the first time or after a stop or a power failure. Resolves when systemd has completed the boot.
    */
   async start(): Promise<void> {
     if (this.#nspawn !== null) throw new Error(`the machine ${this.name} is already running`);

@@ -41,7 +41,7 @@ test.skipIf(reason !== null)('a bridge can reuse a number while a process of the
 });
 
 describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason})`}`, () => {
-  test('test hosts run systemd with separate root, network, and names, and keep data through a power cut', async ({
+  test('test hosts run systemd in namespaces of their own, and keep data through a power failure', async ({
     hosts,
   }) => {
     const [a, b] = await Promise.all([hosts.start('a'), hosts.start('b')]);

@@ -69,7 +69,7 @@ export function readPrivateFile(path: string, forbidden = 0o077): string | null 
 }
 
 /**
- * Writes a file with mode 0600 and syncs it. After a power cut, the file has either the old or the new content.
+ * Writes a file with mode 0600 and syncs it. After a power failure, the file has either the old or the new content.
  * @param existing whether to `replace` an existing file, or `keep` it and throw an error with code EEXIST
  */
 export function writePrivateFile(path: string, text: string, existing: 'replace' | 'keep'): void {

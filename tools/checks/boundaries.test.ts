@@ -91,7 +91,7 @@ describe('allows the import', () => {
     ['console/src/api/live.ts', '../../../client/src/event-frames.ts'],
     ['client/src/event-frames.ts', 'eventsource-parser'],
     ['client/src/event-frames.ts', '@muster/protocol/http'],
-  ])('accepts in %s the import of %s', (from, specifier) => {
+  ])('accepts, in %s, the import of %s', (from, specifier) => {
     expect(faultsOf(from, specifier)).toEqual([]);
   });
 });

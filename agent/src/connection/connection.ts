@@ -155,7 +155,7 @@ export class Connection {
 
   private async run(): Promise<void> {
     const { log, clock, random } = this.options;
-    // After a power cut, agents and orchestrator start together, so an agent that knows its orchestrator retries
+    // After a power failure, agents and orchestrator start together, so an agent that knows its orchestrator retries
     // quickly.
     let backoffState: Waits = this.home === null ? noWaits : { ...noWaits, linkedAt: clock.monotonic() };
     while (!this.stopping.signal.aborted) {

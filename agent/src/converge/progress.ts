@@ -377,7 +377,7 @@ export class Progress {
 
   /**
    * Syncs the changed directories. Never throws: the owner of a directory may have replaced it, and the results must
-   * still be reported. A failure only means that the names in the directory may not survive a power cut.
+   * still be reported. A failure only means that the names in the directory may not survive a power failure.
    */
   #syncDirectories(): void {
     for (const path of this.#unsyncedDirectories) {

@@ -25,7 +25,7 @@ import { expectUnchanged, inspect } from './files/inspect.ts';
 import { setDirectoryOwnership, setFileOwnership, setLinkOwner } from './files/ownership.ts';
 import { type OpenDirectory, PathWalk } from './files/path-walk.ts';
 
-/** Tests the guards against other users and power cuts. */
+/** Tests the guards against other users and power failures. */
 
 let directory: string;
 let walk: PathWalk;

@@ -77,7 +77,7 @@ export class Journal {
     return more;
   }
 
-  /** Highest sequence number on disk. After a power cut, another entry could get a higher number. */
+  /** Highest sequence number on disk. After a power failure, another entry could get a higher number. */
   get visibleSeq(): number {
     return this.#visibleSeq;
   }

@@ -45,7 +45,7 @@ export class JournalLog {
   }
 
   /**
-   * Opens and reads the newest file. Truncates an incomplete last line, which a power cut may have left.
+   * Opens and reads the newest file. Truncates an incomplete last line, which a power failure may have left.
    * @param directory an existing directory that only the agent can access
    * @param replay called with the value of each line, in order; its errors are passed on
    * @param damaged called if more than the last line is lost, because the disk damaged synced data
@@ -94,7 +94,7 @@ export class JournalLog {
   }
 
   /**
-   * Appends a line. The line survives if this process exits, but survives a power cut only after `sync`.
+   * Appends a line. The line survives if this process exits, but survives a power failure only after `sync`.
    * @throws JournalFailure if the disk rejects the line; the file then does not contain it
    */
   append(value: unknown): void {

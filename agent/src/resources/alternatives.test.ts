@@ -218,7 +218,7 @@ test.each([
   ['a path that is an option', { path: '--force' }, 'is not an absolute path'],
   ['a path with a line break', { path: '/bin/a\nb' }, 'is not an absolute path'],
   ['a long path', { path: `/${'x'.repeat(4095)}` }, 'is not an absolute path'],
-])('the agent and the module upload refuse %s', (_what, body, message) => {
+])('refuses %s on upload and on the agent', (_what, body, message) => {
   const resource = declared(body);
   expect(() => alternatives.check(resource)).toThrow(message);
   expect(upload(resource.body)).toMatchObject({ ok: false });

@@ -12,7 +12,7 @@ describe('judge', () => {
     ['≥', 19.9, false],
     ['<', 19.9, true],
     ['<', 20, false],
-  ] as const)('a bar %s 20 with the value %d is met: %s', (compare, value, met) => {
+  ] as const)('judges a bar %s 20 with the value %d: %s', (compare, value, met) => {
     expect(judge(bar(compare, 20), value)).toMatchObject({ value, met, reason: null });
   });
 

@@ -43,7 +43,7 @@ describe('recorded results', () => {
     expect(resultRows(recorded(runOf(2)))).toHaveLength(count);
   });
 
-  test('a result with a missed bar is recognized', () => {
+  test('recognizes a result that misses a bar', () => {
     expect(anyMissed(recorded(runOf(2)))).toBe(false);
     expect(anyMissed(recorded(runOf(4)))).toBe(true);
     expect(anyMissed(recorded(runOf(notJudged('x'))))).toBe(false);

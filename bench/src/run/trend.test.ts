@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { growthBetween, trend } from './trend.ts';
 
-test('the trend compares the medians of the last and the first third', () => {
+test('compares the medians of the last and the first third', () => {
   expect(trend([10, 10, 99, 50, 50, 50, 20, 20, 1])).toBe(2);
   expect(trend([4, 9, 4])).toBe(1);
   expect(trend([4, 9])).toBeNaN();

@@ -52,7 +52,7 @@ describe('candidates of a command line', () => {
     [['profile', 'use', ''], 'profiles', '', ''],
     [['status', '--profile', ''], 'profiles', '', ''],
     [['enrollment-tokens', 'revoke', ''], 'tokens', '', ''],
-  ])('completes %j from %s', (typed, source, before, begins) => {
+  ])('completes %j with the names of %s', (typed, source, before, begins) => {
     expect(completionOf(program, typed)).toMatchObject({ source, before, begins, files: false });
   });
 

@@ -10,7 +10,7 @@ test.each([
   ['n2p', first],
   ['3Q', second],
   ['01KAGZ4D3E5F6G7H8J9K0M1N3', second],
-])('completes %s to an id', async (idPart, id) => {
+])('finds the only id that %s matches', async (idPart, id) => {
   expect(await find(idPart)).toBe(id);
 });
 

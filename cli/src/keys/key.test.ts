@@ -98,7 +98,7 @@ test.each([
       await writeFile(path, privateKey.export({ format: 'pem', type: 'pkcs8' }));
     },
   ],
-])('refuses a key with instructions: %s', async (_, code, spoil) => {
+])('explains how to replace a key that it refuses: %s', async (_, code, spoil) => {
   await makeKey(path, { replace: false, now });
   await spoil();
   const error = await readKey(path).catch((caught: unknown) => caught);

@@ -59,6 +59,6 @@ test.each([
   () => parseCount('--limit', '501', 1, 500),
   () => parseCount('--limit', '1e2', 1, 500),
   () => parseChoice('--kind', 'drift', ['apply', 'plan']),
-])('refuses %s with instructions', (parse) => {
+])('refuses %s, and says what to write instead', (parse) => {
   expect(parse).toThrow(expect.objectContaining({ code: 'usage', exit: 2, remedy: expect.any(String) }));
 });

@@ -24,7 +24,7 @@ test.each([
   ['draining', exits.unreachable],
   ['storage_unavailable', exits.failed],
   ['unexpected_answer', exits.unreachable],
-] as const)('%s has the exit code %i', (code, exit) => {
+] as const)('explains %s with the exit code %i', (code, exit) => {
   expect(explain(answer(code)).exit).toBe(exit);
 });
 

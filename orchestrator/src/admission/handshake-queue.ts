@@ -179,7 +179,7 @@ export class HandshakeQueue {
     });
   }
 
-  /** @returns false if no network may start now */
+  /** @returns false if no handshake may start now */
   private begin(): boolean {
     const network = nextNetwork(this.waiting.keys(), this.slotsOf, this.mayBegin);
     if (network === null) return false;

@@ -73,7 +73,7 @@ describe('variants', () => {
       `resources:\n  - variants:\n${whens.map((when, index) => `      - { when: ${when}, resource: { sysctl: { key: k, value: "${index}" } } }\n`).join('')}`,
     );
 
-  test('the matching variant with the most keys is chosen', () => {
+  test('chooses the matching variant with the most keys', () => {
     const chosen = (...whens: string[]) => resourcesOf(variants(...whens))[0]?.body.value;
     expect(chosen('{}', '{ platform: linux }')).toBe('1');
     expect(chosen('{ platform: linux, distro: debian }', '{ platform: linux }')).toBe('0');
@@ -257,7 +257,7 @@ resources: [{ for_each: "\${{ param.p }}", resource: { file-unix: { path: /f, co
     expect(faultsOf(each({ k: 'a' }))[1]).toContain('each.k is not a list, so join cannot use it');
   });
 
-  test('a missing value is reported with instructions', () => {
+  test('reports a missing value, and what to write', () => {
     const more = 'parameters: { p: { type: string } }';
     const fault = (content: string, facts: Partial<AgentFacts> = {}) =>
       faultsOf(resolve(file(content, more), facts))[1];
@@ -447,7 +447,7 @@ describe('several modules', () => {
 });
 
 describe('size limits', () => {
-  test('a desired state that is too large is refused', () => {
+  test('refuses a desired state that is too large', () => {
     const source = `templates: [{ id: t, content: "${'x'.repeat(1_500_000)}\${{ tag.role }}" }]
 resources:
 ${Array.from({ length: 1000 }, (_, index) => `  - { resource: { file-unix: { path: /f${index}, template: t } } }\n`).join('')}`;

@@ -14,7 +14,7 @@ test.each([
   ['a*b*c', 'a.c.b.c', true],
   ['1.0', '1.0', true],
   ['1.0', '1x0', false],
-])('the pattern %s matches the version %s: %s', (pattern, text, matches) => {
+])('decides whether the pattern %s matches the version %s: %s', (pattern, text, matches) => {
   expect(matchesPattern(pattern, text)).toBe(matches);
 });
 

@@ -114,7 +114,7 @@ function failureOf(one: RequestedPackage, result: TransactionResult, machine: Ma
 }
 
 /**
- * Removes the old versions of packages whose upgrade was interrupted, for example by a power cut.
+ * Removes the old versions of packages whose upgrade was interrupted, for example by a power failure.
  * @throws HostFailure if dnf fails
  */
 export async function repairInterrupted(machine: Machine): Promise<void> {

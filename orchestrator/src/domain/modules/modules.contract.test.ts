@@ -42,7 +42,7 @@ describeDatabases('modules that require others', (fixture) => {
     return { domain, context, actor, upload, found, set };
   };
 
-  test('brings required modules along, with values that any assignment replaces', async () => {
+  test('includes required modules, with values that any assignment replaces', async () => {
     const { domain, context, actor, upload, set } = await open();
     await upload('base');
     await upload('nginx', requiring('base'));

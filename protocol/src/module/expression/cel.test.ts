@@ -95,7 +95,7 @@ describe('types', () => {
     ['${{ timestamp("2024-01-01T00:00:00Z") }}', '2024-01-01T00:00:00.000Z'],
     ['${{ duration("90s") }}', '90s'],
     ['${{ true }}', 'true'],
-  ])('%s in text is %s', (source, expected) => {
+  ])('converts %s in text to %s', (source, expected) => {
     expect(text(source)).toEqual(value(expected));
   });
 
@@ -107,7 +107,7 @@ describe('types', () => {
     ['a ${{ omit }}', 'omit leaves a whole value out, so it cannot be part of text'],
     ['${{ double("inf") }}', 'the expression yields Infinity, which is not a number that a module can hold'],
     ['${{ type(1) }}', 'the expression yields a value that a module cannot hold: convert it with string(…)'],
-  ])('%s in text is an error', (source, message) => {
+  ])('refuses %s in text', (source, message) => {
     expect(text(source)).toEqual(fault(message));
   });
 
@@ -147,7 +147,7 @@ describe('secrets', () => {
     ],
     ['a secret cannot be part of a value: insert it into text as ${{ secrets.NAME }}', '[secrets.a].map(x, x)'],
     ['must be one expression, without a secret', 'secrets.a'],
-  ])('refuses with the message %s', (message, expression) => {
+  ])('refuses an expression with the message %s', (message, expression) => {
     expect(sole(`\${{ ${expression}${expression === 'secrets.a' ? ' | default("")' : ''} }}`, 'list')).toEqual(
       fault(message),
     );
@@ -190,7 +190,7 @@ describe('secrets', () => {
     'merge({}, {"a": secrets.s}) | json',
     'secrets | json',
     'secrets.s.name',
-  ])('no function takes a secret: %s', (expression) => {
+  ])('refuses a secret as an argument: %s', (expression) => {
     const found = text(`\${{ ${expression} }}`);
     // A function may hand an unchanged secret on, as `without` does. It then stays one.
     if (found.kind === 'value') expect(JSON.stringify(found.value)).not.toContain('s');
@@ -229,7 +229,7 @@ describe('hostile expressions', () => {
     yaml: 'param.numbers.map(x, yaml(param.numbers))',
   };
 
-  test.each(Object.entries(expressions))('%s stops at the limit of work', (_, expression) => {
+  test.each(Object.entries(expressions))('stops %s at the limit of work', (_, expression) => {
     const meter = new Meter();
     const spent = { steps: 0 };
     const spend = meter.spend.bind(meter);
@@ -252,7 +252,7 @@ describe('hostile expressions', () => {
     ['duration(param.long)', 'a duration has at most 40 characters'],
     [`"a".matches("${'a'.repeat(501)}")`, 'a regular expression has at most 500 characters'],
     ['"a".matches("(?=a)")', '"(?=a)" is not a regular expression of RE2'],
-  ])('%s is refused', (expression, message) => {
+  ])('refuses %s', (expression, message) => {
     expect(text(`\${{ ${expression} }}`, scopeOf({ long: long.slice(0, 600_000) }))).toEqual(fault(message));
   });
 

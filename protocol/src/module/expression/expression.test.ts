@@ -114,7 +114,7 @@ const tricky = fc
   .map((pieces) => pieces.join(''));
 
 describe('parseExpressions with any text', () => {
-  test('an escaped text is parsed to the original text', () => {
+  test('parses an escaped text to the original text', () => {
     fc.assert(
       fc.property(tricky, (text) => {
         const { parts, faults } = parseExpressions(escapeExpressions(text));
