@@ -1,7 +1,19 @@
-import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { directory, file, line, operation } from '../converge/test/desired.ts';
 import { useAgent } from '../converge/test/harness.ts';
 import { cleanEnvironment } from '../host/clean-environment.ts';
@@ -15,18 +27,50 @@ const h = useAgent();
 const user = 41_000;
 const other = 41_001;
 
-/** Runs Python, because Node.js has no calls for extended attributes. */
-function python(code: string, ...args: string[]): string {
-  return execFileSync('python3', ['-c', `import os, struct, sys\n${code}`, ...args], { encoding: 'utf8' });
-}
 const canTry = (() => {
   try {
-    python('os.setxattr');
+    execFileSync('python3', ['-c', 'import os\nos.setxattr'], { stdio: 'ignore' });
     return process.geteuid?.() === 0;
   } catch {
     return false;
   }
 })();
+
+/** Runs each script that it reads from a FIFO, and writes its output to another one. */
+const pythonLoop = `
+import contextlib, io, json, os, struct, sys
+requests, answers = sys.argv[1:]
+while True:
+    with open(requests) as file: sys.argv = json.load(file)
+    output = io.StringIO()
+    error = None
+    try:
+        with contextlib.redirect_stdout(output): exec(sys.argv[0])
+    except Exception as caught: error = repr(caught)
+    with open(answers, 'w') as file: json.dump([error, output.getvalue()], file)
+`;
+const fifos = mkdtempSync(join(tmpdir(), 'muster-python-'));
+const [requests, answers] = [`${fifos}/requests`, `${fifos}/answers`];
+let interpreter: ChildProcess | undefined;
+afterAll(() => {
+  interpreter?.kill('SIGKILL');
+  rmSync(fifos, { recursive: true });
+});
+
+/**
+ * Runs Python, because Node.js has no calls for extended attributes. All scripts share a process, because starting one
+ * takes longer than a test.
+ */
+function python(code: string, ...args: string[]): string {
+  if (interpreter === undefined) {
+    execFileSync('mkfifo', [requests, answers]);
+    interpreter = spawn('python3', ['-c', pythonLoop, requests, answers], { stdio: 'ignore' });
+  }
+  writeFileSync(requests, JSON.stringify([code, ...args]));
+  const [error, output] = JSON.parse(readFileSync(answers, 'utf8')) as [string | null, string];
+  if (error !== null) throw new Error(error);
+  return output;
+}
 
 /** Sets an ACL with permissions for the owner, `name`, the group, the mask, and everyone else. */
 function setAcl(
@@ -49,7 +93,7 @@ os.setxattr(sys.argv[1], 'system.posix_acl_${kind}', struct.pack('<I', 2) + b''.
 const setDefaultAcl = (path: string, acl: readonly number[]): void => setAcl('default', path, acl);
 /** Returns the names of the ACLs on a file or directory. */
 const aclsOf = (path: string): string[] =>
-  JSON.parse(python('import json\nprint(json.dumps([n for n in os.listxattr(sys.argv[1]) if "acl" in n]))', path));
+  JSON.parse(python('print(json.dumps([n for n in os.listxattr(sys.argv[1]) if "acl" in n]))', path));
 
 const open = [7, 7, 7, 7, 7];
 /** Creates the user's directory with this default ACL. */
@@ -239,7 +283,7 @@ describe.runIf(canTry)('an ACL of the former owner', () => {
 
 describe.runIf(canTry)('the capabilities of a program', () => {
   const capabilities = (path: string): string[] =>
-    JSON.parse(python('import json\nprint(json.dumps([n for n in os.listxattr(sys.argv[1]) if "cap" in n]))', path));
+    JSON.parse(python('print(json.dumps([n for n in os.listxattr(sys.argv[1]) if "cap" in n]))', path));
   function program(uid: number): string {
     const path = `${h.root}/program`;
     writeFileSync(path, 'a program\n', { mode: 0o755 });
