@@ -161,7 +161,11 @@ const generated: Record<string, () => string> = {
   'docs/module-kinds.md': kindsPage,
   'docs/expressions.md': expressionsPage,
   'docs/performance.md': () => performance.page,
-  ...Object.fromEntries(filesBelow('docs/recipes', '.yml').map((path) => [pageOf(path), () => recipe(path)])),
+  ...Object.fromEntries(
+    filesBelow('docs/recipes', '.yml')
+      .filter((path) => !path.startsWith('docs/recipes/tests/'))
+      .map((path) => [pageOf(path), () => recipe(path)]),
+  ),
   'docs/cli-reference.md': () => cliPage(cli, read('docs/api.md')),
   'docs/cli-output.schema.json': () => `${JSON.stringify(cli.document, null, 2)}\n`,
 };

@@ -88,15 +88,20 @@ export function instancesOf(
   for (const [index, declaration] of module.resources.entries()) {
     if (!matches(declaration.when, agent, values)) continue;
     const path: Path = ['resources', index];
-    const report = (at: Path, message: string): void => {
-      faults.push({ path: [...path, ...at], message });
-    };
+    const reportOf =
+      (id: string | null, index?: number, element?: Json): Report =>
+      (at, message) => {
+        faults.push({ path: [...path, ...at], message: `${labelOf(id, index, element)}${message}` });
+      };
+    const report = reportOf(declaration.id);
     const chosen = choose(declaration, scope, report);
     if (chosen === undefined) continue;
     for (const { id, ...element } of repetitions(declaration, scope, report)) {
       if (id !== null && ids.has(id)) report(['id'], `the id "${id}" is used twice after for_each is expanded`);
       if (id !== null) ids.add(id);
-      const instance = instanceOf(module.name, declaration, chosen, id, { ...scope, ...element }, templates, report);
+      const ofElement = declaration.for_each === null ? report : reportOf(id, element.index, element.each);
+      const repeated = { ...scope, ...element };
+      const instance = instanceOf(module.name, declaration, chosen, id, repeated, templates, ofElement);
       if (instance === undefined) continue;
       const exceeded = budget.spend(charactersOf(instance.body) + charactersOf(instance.deferred));
       if (exceeded !== undefined) {
@@ -123,6 +128,14 @@ function repetitions(
 }
 
 type Report = (path: Path, message: string) => void;
+
+/** Returns the beginning of a message about a resource, such as `resource "site[2]" ("b.example"): `. */
+function labelOf(id: string | null, index?: number, element?: Json): string {
+  const name = id === null ? (index === undefined ? '' : `element ${index}`) : `resource "${id}"`;
+  if (element === undefined) return name === '' ? '' : `${name}: `;
+  const text = JSON.stringify(element);
+  return `${name} (${text.length > 80 ? `${text.slice(0, 80)}…` : text}): `;
+}
 
 function unsupported({ supports }: ModuleDocument, agent: AgentFacts): string {
   if (supports.length === 0) return 'the module has no supports clause, so it matches no agent: add one';

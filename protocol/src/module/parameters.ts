@@ -50,7 +50,10 @@ const isGiven = (given: Readonly<Record<string, Json>>, name: string): boolean =
   Object.hasOwn(given, name) && given[name] !== null;
 
 /** Returns the value of the matching variant, or the default; and the error if several variants tie. */
-function declaredValue(parameter: Parameter, agent: AgentFacts | undefined): { value: Json; fault: string | null } {
+export function declaredValue(
+  parameter: Parameter,
+  agent: AgentFacts | undefined,
+): { value: Json; fault: string | null } {
   const value = parameter.default;
   if (agent === undefined || parameter.variants.length === 0) return { value, fault: null };
   const conditions = parameter.variants.map(({ when }) => when);

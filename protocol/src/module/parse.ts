@@ -4,6 +4,7 @@ import { checkModule } from './checks.ts';
 import type { ModuleDocument } from './document.ts';
 import { documentOf, outline } from './outline.ts';
 import { moduleSchema } from './schema.ts';
+import { rememberSource } from './source/places.ts';
 import { decodeSource, moduleLimits, Positions } from './source/source.ts';
 import { nodeAt, offsetOf, type Path, pointer, readTree, type TreeNode, treeValue } from './source/tree.ts';
 
@@ -49,7 +50,9 @@ export function parseModule(source: string | Uint8Array): ParsedModule {
       faults.push(faultAt(path, message, expressionOffset(decoded.text, root, path, offset))),
   });
   if (faults.length > 0) return { ok: false, faults: inOrder(faults), warnings: inOrder(warnings) };
-  return { ok: true, module: documentOf(outlined), warnings: inOrder(warnings) };
+  const module = documentOf(outlined);
+  rememberSource(module, decoded.text);
+  return { ok: true, module, warnings: inOrder(warnings) };
 }
 
 /**
@@ -78,7 +81,12 @@ interface Finding {
  * Converts schema issues to errors. Reports each unknown key separately, and for a choice between forms, only the
  * issues with the intended form.
  */
-function flatten(issues: readonly z.core.$ZodIssue[], root: TreeNode, source: string, above: Path = []): Finding[] {
+export function flatten(
+  issues: readonly z.core.$ZodIssue[],
+  root: TreeNode,
+  source: string,
+  above: Path = [],
+): Finding[] {
   return issues.flatMap((issue): Finding[] => {
     const path = [...above, ...(issue.path as Path)];
     if (issue.code === 'unrecognized_keys') {
@@ -130,7 +138,7 @@ function expressionOffset(source: string, root: TreeNode, path: Path, offset: nu
 const opening = '${{';
 
 /** Sorts errors by position, removes duplicates, and keeps at most `moduleLimits.faults`. */
-function inOrder(faults: readonly Fault[]): Fault[] {
+export function inOrder(faults: readonly Fault[]): Fault[] {
   const seen = new Set<string>();
   const distinct = faults.filter(({ path, message }) => {
     const key = `${path}\0${message}`;

@@ -261,7 +261,7 @@ resources: [{ for_each: "\${{ param.p }}", resource: { file-unix: { path: /f, co
     const more = 'parameters: { p: { type: string } }';
     const fault = (content: string, facts: Partial<AgentFacts> = {}) =>
       faultsOf(resolve(file(content, more), facts))[1];
-    const path = '/modules/m/resources/0/resource/file-unix/content module "m":';
+    const path = '/modules/m/resources/0/resource/file-unix/content module "m": resource "f":';
     const otherwise = 'or give the expression | default("…")';
     expect(fault('${{ attr.x }}')).toBe(`${path} the agent reports no attribute "x": fix the name, ${otherwise}`);
     expect(fault('${{ tag.x }}')).toBe(`${path} the agent has no tag "x": set it, ${otherwise}`);
@@ -653,7 +653,7 @@ resources:
     const path = 'parameters: { path: { type: string, default: etc } }';
     expect(faultsOf(resolve(source('"${{ param.path }}"', path)))).toEqual([
       'module_unresolved',
-      '/modules/m/resources/0/only_if/exists module "m": must be an absolute path, starting with "/"',
+      '/modules/m/resources/0/only_if/exists module "m": resource "f": must be an absolute path, starting with "/"',
     ]);
     expect(faultsOf(resolve(source('"/${{ attr.none }}"')))).toEqual(['module_unresolved', expect.any(String)]);
   });

@@ -7,6 +7,7 @@ import type { Scope } from './expression/evaluate.ts';
 import { instancesOf, ResolutionBudget } from './instances.ts';
 import { stableOrder } from './order.ts';
 import { secretNames, type UnfilledResource, type UnfilledVerification } from './secrets.ts';
+import { located } from './source/places.ts';
 import { type Path, pointer } from './source/tree.ts';
 import { verificationKind } from './verification.ts';
 
@@ -16,6 +17,8 @@ export interface ResolutionRequest {
   /** `{module: {name: value}}` */
   readonly parameters?: Readonly<Record<string, Readonly<Record<string, Json>>>>;
   readonly agent: AgentFacts;
+  /** Whether to return `declarations`. */
+  readonly withDeclarations?: boolean;
 }
 
 export type Resolution =
@@ -28,10 +31,21 @@ export type Resolution =
       secrets: string[];
       /** Names of secrets without a default. Dispatch fails if one of them is missing. */
       required_secrets: string[];
+      /** For each of `resources`, the declarations that it consists of. Absent if not requested. */
+      declarations?: Merged['declarations'][];
     }
   | { ok: false; code: 'module_unresolved' | 'module_conflict'; faults: Fault[] };
 
 const maximumFaults = 500;
+
+type Refusal = Extract<Resolution, { ok: false }>;
+
+/** Errors with the positions in the modules' sources. */
+const refused = (code: Refusal['code'], faults: readonly Fault[], modules: readonly ModuleDocument[]): Refusal => ({
+  ok: false,
+  code,
+  faults: located(faults.slice(0, maximumFaults), modules),
+});
 
 /**
  * Resolves an agent's desired resources from its desired modules, as the first phase of resolution. Lists secrets but
@@ -40,7 +54,8 @@ const maximumFaults = 500;
  * @returns the resources in execution order, or the errors; the path of an error is a JSON pointer into `{modules:
  *   {<name>: <module>}, parameters: {…}}`
  */
-export function resolveDesiredSet({ modules, parameters = {}, agent }: ResolutionRequest): Resolution {
+export function resolveDesiredSet(request: ResolutionRequest): Resolution {
+  const { modules, parameters = {}, agent, withDeclarations = false } = request;
   const unresolved: Fault[] = [];
   const distinct = [...new Map(modules.map((module) => [module.name, module])).values()];
   for (const name of Object.keys(parameters)) {
@@ -57,12 +72,11 @@ export function resolveDesiredSet({ modules, parameters = {}, agent }: Resolutio
     for (const { path, message } of faults) unresolved.push(moduleFault(module.name, path, message));
     return { module, instances, verify: verificationsOf(module, scope, unresolved) };
   });
-  if (unresolved.length > 0)
-    return { ok: false, code: 'module_unresolved', faults: unresolved.slice(0, maximumFaults) };
+  if (unresolved.length > 0) return refused('module_unresolved', unresolved, distinct);
 
   const { merged, unresolved: missing, conflicts } = mergeInstances(parts);
-  if (missing.length > 0) return { ok: false, code: 'module_unresolved', faults: missing.slice(0, maximumFaults) };
-  if (conflicts.length > 0) return { ok: false, code: 'module_conflict', faults: conflicts.slice(0, maximumFaults) };
+  if (missing.length > 0) return refused('module_unresolved', missing, distinct);
+  if (conflicts.length > 0) return refused('module_conflict', conflicts, distinct);
 
   const indexOf = new Map(merged.map(({ resource }, index) => [resource.key, index]));
   const sorted = stableOrder(
@@ -74,12 +88,20 @@ export function resolveDesiredSet({ modules, parameters = {}, agent }: Resolutio
     const { resource, declarations } = merged[sorted.cycle[0] as number] as Merged;
     const message = `dependency cycle: ${names.join(' -> ')}`;
     const path = declarations[0]?.path ?? [];
-    return { ok: false, code: 'module_unresolved', faults: [moduleFault(resource.module, path, message)] };
+    return refused('module_unresolved', [moduleFault(resource.module, path, message)], distinct);
   }
   const resources = sorted.order.map((index) => (merged[index] as Merged).resource);
   const verify = parts.flatMap((part) => part.verify);
   const { used, required } = secretNames([...resources, ...verify]);
-  return { ok: true, resources, verify, secrets: used, required_secrets: required };
+  const declarations = sorted.order.map((index) => (merged[index] as Merged).declarations);
+  return {
+    ok: true,
+    resources,
+    verify,
+    secrets: used,
+    required_secrets: required,
+    ...(withDeclarations ? { declarations } : {}),
+  };
 }
 
 const moduleFault = (module: string, path: Path, message: string): Fault => ({

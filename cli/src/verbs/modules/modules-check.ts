@@ -58,7 +58,7 @@ export function registerChecks(command: Command, act: Act): void {
     .action(act(validate));
 }
 
-/** Returns the files for the typed words. A directory stands for the YAML files below it. */
+/** Returns the files for the typed words. A directory stands for the YAML files below it, except tests of modules. */
 async function filesOf(words: readonly string[]): Promise<string[]> {
   onlyOneStdin(words);
   const files: string[] = [];
@@ -77,7 +77,7 @@ async function yamlBelow(folder: string): Promise<string[]> {
   return entries
     .filter((entry) => entry.isFile() && /\.ya?ml$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => !/(^|\/)(node_modules|\.[^./][^/]*)\//.test(path.slice(folder.length)))
+    .filter((path) => !/(^|\/)(node_modules|tests|\.[^./][^/]*)\//.test(path.slice(folder.length)))
     .toSorted();
 }
 

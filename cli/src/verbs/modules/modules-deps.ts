@@ -94,7 +94,7 @@ async function deps(context: Context, words: string[], options: Options): Promis
   return undefined;
 }
 
-const isFile = (word: string): boolean => word === '-' || word.includes('/') || /\.ya?ml$/.test(word);
+export const isFile = (word: string): boolean => word === '-' || word.includes('/') || /\.ya?ml$/.test(word);
 
 /** Orders modules that the orchestrator has. */
 async function storedOrder(

@@ -16,6 +16,8 @@ import { registerChecks } from './modules-check.ts';
 import { registerDeps } from './modules-deps.ts';
 import { registerRevisions } from './modules-revisions.ts';
 import { missingModule, onlyOneStdin, readSource, requiredFirst, suggestModule } from './modules-source.ts';
+import { registerTests } from './modules-test.ts';
+import { registerTrials } from './modules-trial.ts';
 
 export const register: Register = (command, act) => {
   command
@@ -51,6 +53,8 @@ export const register: Register = (command, act) => {
   registerRevisions(command, act);
   registerChecks(command, act);
   registerDeps(command, act);
+  registerTrials(command, act);
+  registerTests(command, act);
 };
 
 /** Contains only the number of errors, because they were printed already. */

@@ -9,6 +9,8 @@ export interface Compiled {
   readonly variables: ReadonlySet<string>;
   /** Names of parameters, as far as the expression has them as constants. */
   readonly parameters: ReadonlySet<string>;
+  /** Names such as `attr.rack`, as far as the expression has them as constants. */
+  readonly references: ReadonlySet<string>;
   readonly usesSecrets: boolean;
   /** Names that only a loop around the expression can define. */
   readonly ofLoops: ReadonlySet<string>;
@@ -47,6 +49,7 @@ function compiledSource(source: string): Compiled | { readonly message: string }
       evaluate,
       variables: names.variables,
       parameters: names.parameters,
+      references: names.references,
       usesSecrets: names.variables.has('secrets') || names.calls.has('secret'),
       ofLoops: names.ofLoops,
       type: checked.type ?? 'dyn',
@@ -74,6 +77,7 @@ const known = new Set<string>([...variables, ...typeNames, 'type', 'uint', 'goog
 class NamesOf {
   readonly variables = new Set<string>();
   readonly parameters = new Set<string>();
+  readonly references = new Set<string>();
   readonly calls = new Set<string>();
   readonly ofLoops = new Set<string>();
   fault: string | undefined;
@@ -97,6 +101,7 @@ class NamesOf {
     if (owner.op !== 'id' || bound.has(owner.args)) return;
     const name = typeof key === 'string' ? key : key.op === 'value' ? key.args : undefined;
     if (typeof name !== 'string') return;
+    if ((variables as readonly string[]).includes(owner.args)) this.references.add(`${owner.args}.${name}`);
     if (owner.args === 'param') this.parameters.add(name);
     if (owner.args === 'agent' && name !== 'name' && name !== 'node_id')
       this.fault ??= `${quoted(`agent.${name}`)} is not of the form agent.name or agent.node_id`;

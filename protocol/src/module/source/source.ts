@@ -52,20 +52,23 @@ const refusal = (message: string, position: { line: number; column: number } = {
   faults: [{ path: '', message, ...position }],
 });
 
-/** Decodes a module. Refuses invalid UTF-8, control characters, and text that exceeds the size limit. */
-export function decodeSource(source: string | Uint8Array): DecodedSource {
+/**
+ * Decodes a module. Refuses invalid UTF-8, control characters, and text that exceeds the size limit.
+ * @param noun what the messages call the source
+ */
+export function decodeSource(source: string | Uint8Array, noun = 'the module'): DecodedSource {
   // Each UTF-16 unit has at least one byte in UTF-8, so the limit applies to the length of both forms.
-  if (source.length > moduleLimits.bytes) return tooLarge();
+  if (source.length > moduleLimits.bytes) return tooLarge(noun);
   let text: string;
   if (typeof source === 'string') {
-    if (!source.isWellFormed()) return refusal('the module is not Unicode text: it contains a lone surrogate');
-    if (new TextEncoder().encode(source).length > moduleLimits.bytes) return tooLarge();
+    if (!source.isWellFormed()) return refusal(`${noun} is not Unicode text: it contains a lone surrogate`);
+    if (new TextEncoder().encode(source).length > moduleLimits.bytes) return tooLarge(noun);
     text = source;
   } else {
     try {
       text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(source);
     } catch {
-      return refusal('the module is not UTF-8: save it in that encoding', firstInvalid(source));
+      return refusal(`${noun} is not UTF-8: save it in that encoding`, firstInvalid(source));
     }
   }
   if (text.startsWith('\uFEFF')) text = text.slice(1);
@@ -77,7 +80,7 @@ export function decodeSource(source: string | Uint8Array): DecodedSource {
   return { ok: true, text };
 }
 
-const tooLarge = () => refusal(`the module is larger than ${moduleLimits.bytes / 1024 / 1024} MiB`);
+const tooLarge = (noun: string) => refusal(`${noun} is larger than ${moduleLimits.bytes / 1024 / 1024} MiB`);
 
 /**
  * Returns the position of the first byte that is not UTF-8. Uses bisection, because the decoder does not report where

@@ -1,0 +1,163 @@
+import type { Json } from '@muster/protocol/module';
+import {
+  type Explained,
+  type ExplainedResource,
+  explainDesiredSet,
+  type Place,
+  tryExpression,
+} from '@muster/protocol/module-trial';
+import { type Command, Option } from 'commander';
+import type { Context } from '../../context/context.ts';
+import type { Act } from '../../context/verb.ts';
+import { CliError, type Exit, exits, usageError } from '../../exit.ts';
+import { sanitise, sanitiseLine } from '../../text/sanitize.ts';
+import { type Colors, counted } from '../../text/style.ts';
+import { type AgentChoice, readAgent, readGiven, readModules, type TriedModule, unresolved } from './trial-sources.ts';
+
+const agentOption = (): Option => new Option('--agent <agent>', 'An agent of the orchestrator');
+const factsOption = (): Option => new Option('--facts <file>', 'File with attributes and tags; needs no orchestrator');
+
+/** Registers `muster modules eval` and `muster modules resolve`. */
+export function registerTrials(command: Command, act: Act): void {
+  command
+    .command('eval')
+    .description('Evaluate an expression for an agent; changes nothing')
+    .argument('<expression>', 'An expression without ${{ }}, or a text with them')
+    .addOption(agentOption())
+    .addOption(factsOption())
+    .option('--module <module>', 'File or name of the module that declares the parameters')
+    .option('--parameters <file>', 'File with values by parameter')
+    .option('--each <json>', 'Value of each, as JSON')
+    .addHelpText(
+      'after',
+      '\nSecrets are shown as expressions, because their values are inserted at dispatch.\n\nExamples:\n  $ muster modules eval \'attr.distro == "debian"\' --agent web-1\n  $ muster modules eval \'param.hosts | join(", ")\' --facts web.yml --module nginx.yml',
+    )
+    .action(act(evaluate));
+  command
+    .command('resolve')
+    .description('Show what an agent would be sent, with origins')
+    .argument('<modules...>', 'YAML files, or names of modules')
+    .addOption(agentOption())
+    .addOption(factsOption())
+    .option('--parameters <file>', 'File with values by parameter, or by module')
+    .addHelpText(
+      'after',
+      '\nChanges nothing. Shows the place that each value comes from. Without --parameters, parameters have their\ndefaults. Secrets are shown as expressions. A file is a word that ends with\n.yml or .yaml, contains a slash, or is -.\n\nExamples:\n  $ muster modules resolve nginx.yml --agent web-1\n  $ muster modules resolve nginx.yml --facts web.yml --parameters values.yml',
+    )
+    .action(act(resolve));
+}
+
+interface EvaluateOptions extends AgentChoice {
+  module?: string;
+  parameters?: string;
+  each?: string;
+}
+
+async function evaluate(context: Context, expression: string, options: EvaluateOptions): Promise<Exit> {
+  const { out } = context;
+  const each = options.each === undefined ? undefined : parseEach(options.each);
+  const modules = options.module === undefined ? [] : await readModules(context, [options.module]);
+  const module = modules[0]?.module;
+  const agent = await readAgent(context, options);
+  const given = await readGiven(context, options.parameters, module === undefined ? [] : [module]);
+  const parameters = module === undefined ? (given as Record<string, Json>) : (given[module.name] ?? {});
+  const { result, from } = tryExpression(expression, { agent, module, parameters, each });
+  if (result.kind === 'fault')
+    throw new CliError(exits.failed, 'expression_failed', result.message, null, {
+      faults: [{ path: '', message: result.message }],
+    });
+  if (out.json) {
+    const value = result.kind === 'value' ? result.value : null;
+    out.data({ kind: result.kind, value, text: result.kind === 'secret' ? result.text : null, from });
+    return exits.done;
+  }
+  if (result.kind === 'omitted') out.note('The expression yields omit: the field is left out.');
+  else if (result.kind === 'secret') out.print(sanitise(result.text));
+  else out.print(sanitise(typeof result.value === 'string' ? result.value : JSON.stringify(result.value, null, 2)));
+  return exits.done;
+}
+
+function parseEach(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch (error) {
+    throw usageError(
+      `--each is not JSON: ${(error as Error).message}`,
+      'Write for example --each \'{"name": "alice"}\'.',
+    );
+  }
+}
+
+async function resolve(
+  context: Context,
+  words: string[],
+  options: AgentChoice & { parameters?: string },
+): Promise<Exit> {
+  const { out } = context;
+  const modules = await readModules(context, words);
+  const agent = await readAgent(context, options);
+  const documents = modules.map(({ module }) => module);
+  const parameters = await readGiven(context, options.parameters, documents);
+  const resolved = explainDesiredSet({ modules: documents, agent, parameters });
+  if (!resolved.ok) throw unresolved(context, resolved.code, resolved.faults, modules);
+  const { ok: _, ...explained } = resolved;
+  if (out.json) out.data(explained);
+  else for (const line of explainedLines(explained, modules, out.style.color)) out.print(line);
+  return exits.done;
+}
+
+/** Formats resolved resources in execution order, with the place of each value at the end of its line. */
+function explainedLines(explained: Explained, modules: readonly TriedModule[], color: Colors): string[] {
+  const fileOf = new Map(modules.map(({ module, source }) => [module.name, source]));
+  const at = (place: Place | null): string =>
+    place === null
+      ? ''
+      : sanitiseLine(`${fileOf.get(place.module) ?? place.module}:${place.line ?? 1}:${place.column ?? 1}`);
+  const { resources, verify, secrets } = explained;
+  const lines = [color.bold(`${counted(resources.length, 'resource')} in the order of execution`)];
+  for (const resource of resources) lines.push('', ...resourceLines(resource, explained, at, color));
+  for (const { module, type, body } of verify)
+    lines.push('', `${color.bold(`verify ${type}`)}  ${sanitiseLine(module)}`, ...bodyLines(body));
+  if (secrets.length > 0) lines.push('', `secrets: ${secrets.map(sanitiseLine).join(', ')}`);
+  return lines;
+}
+
+function resourceLines(
+  resource: ExplainedResource,
+  { parameters }: Explained,
+  at: (place: Place | null) => string,
+  color: Colors,
+): string[] {
+  const { module, id, type, identity, places, fields } = resource;
+  const label = sanitiseLine(id === null ? module : `${module}:${id}`);
+  const head = `${color.bold(`${type} ${sanitiseLine(identity)}`)}  ${label}  ${color.dim(places.map(at).join(', '))}`;
+  const originOf = (name: string): string => {
+    const parameter = name.startsWith('param.') ? parameters[module]?.[name.slice('param.'.length)] : undefined;
+    return sanitiseLine(parameter === undefined ? name : `${name} (${parameter.origin})`);
+  };
+  const lines = Object.entries(fields).flatMap(([name, { value, hidden, place, from }]) => {
+    const sources = from.length === 0 ? '' : ` from ${from.map(originOf).join(', ')}`;
+    const note = place === null ? '' : color.dim(`  # ${at(place)}${sources}`);
+    return hidden ? [`  ${name}: (hidden)${note}`] : fieldLines(name, value, note);
+  });
+  const lists = (['depends_on', 'reload_on', 'restart_on', 'rerun_on'] as const).flatMap((name) =>
+    resource[name].length === 0 ? [] : [`  ${name}: ${resource[name].map(sanitiseLine).join(', ')}`],
+  );
+  const onlyIf = resource.only_if === null ? [] : [`  only_if: ${sanitiseLine(JSON.stringify(resource.only_if))}`];
+  return [head, ...lines, ...lists, ...onlyIf];
+}
+
+const bodyLines = (body: Readonly<Record<string, Json>>): string[] =>
+  Object.entries(body).flatMap(([name, value]) => fieldLines(name, value, ''));
+
+/** Reports whether a text without quotes differs from a number, true, false, null, and nothing. */
+const isPlain = (value: Json): value is string =>
+  typeof value === 'string' && !/^([\d.+-]|$|(true|false|null|~)$)/.test(value);
+
+/** Formats a field. A text of several lines is an indented block. */
+function fieldLines(name: string, value: Json, note: string): string[] {
+  if (typeof value !== 'string' || !value.includes('\n'))
+    return [`  ${name}: ${sanitiseLine(isPlain(value) ? value : JSON.stringify(value))}${note}`];
+  const text = value.endsWith('\n') ? value.slice(0, -1) : value;
+  return [`  ${name}: |${note}`, ...text.split('\n').map((line) => `    ${sanitiseLine(line)}`.trimEnd())];
+}

@@ -1,0 +1,129 @@
+import type { Fault } from '@muster/protocol';
+import { getModule } from '@muster/protocol/http';
+import { type AgentFacts, type Json, type ModuleDocument, parseModule } from '@muster/protocol/module';
+import { readAgentFacts, readParameters } from '@muster/protocol/module-trial';
+import type { Context } from '../../context/context.ts';
+import { chooseAgent } from '../../execution/choose-agents.ts';
+import { CliError, exits, usageError } from '../../exit.ts';
+import { codeFrame } from '../../text/code-frame.ts';
+import { faultLine } from '../../text/fault-text.ts';
+import { counted } from '../../text/style.ts';
+import { isFile } from './modules-deps.ts';
+import { onlyOneStdin, readSource, suggestModule } from './modules-source.ts';
+
+/** Reads the input of a trial: modules, an agent, and parameters. */
+
+export interface AgentChoice {
+  agent?: string;
+  facts?: string;
+}
+
+/** A module with its source. */
+export interface TriedModule {
+  readonly module: ModuleDocument;
+  /** File or name as typed. */
+  readonly source: string;
+  readonly content: string;
+}
+
+/**
+ * Reads modules from files, or from the orchestrator.
+ * @throws CliError if a module has errors, after printing them
+ */
+export async function readModules(context: Context, words: readonly string[]): Promise<TriedModule[]> {
+  onlyOneStdin(words);
+  const modules: TriedModule[] = [];
+  for (const word of words) {
+    const { source, bytes } = isFile(word)
+      ? await readSource(context, word).then(({ file, bytes }) => ({ source: file, bytes }))
+      : { source: word, bytes: await storedModule(context, word) };
+    const content = new TextDecoder().decode(bytes);
+    const parsed = parseModule(bytes);
+    if (!parsed.ok) throw faulty(context, source, content, parsed.faults);
+    modules.push({ module: parsed.module, source, content });
+  }
+  return modules;
+}
+
+async function storedModule(context: Context, name: string): Promise<Uint8Array> {
+  const { call } = await context.connect();
+  try {
+    return Buffer.from((await call(getModule, { params: { name } })).content);
+  } catch (error) {
+    return suggestModule(call, name, error);
+  }
+}
+
+/** Reads the agent of `--agent` or `--facts`. */
+export async function readAgent(context: Context, { agent, facts }: AgentChoice): Promise<AgentFacts> {
+  if (agent !== undefined && facts !== undefined)
+    throw usageError('--agent cannot be combined with --facts', 'Specify an agent of the orchestrator, or a file.');
+  if (agent !== undefined) {
+    const { call } = await context.connect();
+    const { name, node_id, attributes, tags } = await chooseAgent(call, agent);
+    return { name, node_id, attributes, tags };
+  }
+  if (facts === undefined)
+    throw usageError(
+      'an agent is required',
+      'Name an agent with --agent, or a file with --facts that has attributes and tags, such as the output of: muster agents show web-1 --json',
+    );
+  const { file, bytes } = await readSource(context, facts);
+  const read = readAgentFacts(bytes);
+  if (!read.ok) throw faulty(context, file, new TextDecoder().decode(bytes), read.faults);
+  return read.value;
+}
+
+/** Reads the parameters of a file, by module. */
+export async function readGiven(
+  context: Context,
+  file: string | undefined,
+  modules: readonly ModuleDocument[],
+): Promise<Record<string, Record<string, Json>>> {
+  if (file === undefined) return {};
+  const { file: name, bytes } = await readSource(context, file);
+  const declared = new Map(modules.map(({ name, parameters }) => [name, Object.keys(parameters)]));
+  const read = readParameters(bytes, declared);
+  if (!read.ok) throw faulty(context, name, new TextDecoder().decode(bytes), read.faults);
+  return read.value;
+}
+
+/** Prints the errors of a file with the lines around them. @returns the error to throw */
+export function faulty({ out }: Context, file: string, content: string, faults: readonly Fault[]): CliError {
+  const message = `${counted(faults.length, 'error')} in ${file}`;
+  const remedy = 'Fix the errors at the positions above.';
+  if (out.json) return new CliError(exits.failed, 'module_invalid', message, remedy, { faults });
+  for (const fault of faults) {
+    out.note(faultLine(file, fault, out.noteColor));
+    const frame = codeFrame(content, fault, { color: out.noteColor, width: out.style.width });
+    if (frame !== '') out.note(frame);
+  }
+  return new CliError(exits.failed, 'module_invalid', message, remedy);
+}
+
+/** Prints the errors of a resolution at their places in the modules. @returns the error to throw */
+export function unresolved(
+  { out }: Context,
+  code: string,
+  faults: readonly Fault[],
+  modules: readonly TriedModule[],
+): CliError {
+  const message = `the ${modules.length === 1 ? 'module does' : 'modules do'} not resolve for this agent: ${counted(faults.length, 'error')}`;
+  if (out.json) return new CliError(exits.failed, code, message, null, { faults });
+  for (const fault of faults) {
+    const found = modules.find(({ module }) => moduleOf(fault) === module.name);
+    if (found === undefined) out.note(`${out.noteColor.red('error:')} ${fault.message}`);
+    else {
+      out.note(faultLine(found.source, fault, out.noteColor));
+      const frame = codeFrame(found.content, fault, { color: out.noteColor, width: out.style.width });
+      if (frame !== '') out.note(frame);
+    }
+  }
+  return new CliError(exits.failed, code, message, 'Fix the errors at the positions above.');
+}
+
+/** Returns the module of an error whose path is a pointer into `{modules: {<name>: …}}`. */
+export const moduleOf = ({ path }: Fault): string | undefined => {
+  const [, root, name] = path.split('/');
+  return root === 'modules' ? name?.replaceAll('~1', '/').replaceAll('~0', '~') : undefined;
+};

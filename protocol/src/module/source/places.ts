@@ -1,0 +1,61 @@
+import type { Fault } from '../../errors.ts';
+import type { ModuleDocument } from '../document.ts';
+import { Positions } from './source.ts';
+import { offsetOf, type Path, readTree, type TreeNode } from './tree.ts';
+
+/** Positions in the sources of modules, for errors that are found after parsing. */
+
+interface Position {
+  /** From 1; columns count UTF-16 units. */
+  readonly line: number;
+  readonly column: number;
+}
+
+interface Source {
+  readonly text: string;
+  /** Positions that were sought before, by JSON pointer. All agents of a module have the same errors. */
+  readonly known: Map<string, Position>;
+}
+
+const maximumKnown = 1000;
+
+const sources = new WeakMap<ModuleDocument, Source>();
+/** The tree of the last source in which a position was sought. One, because a tree needs much memory. */
+let latest: { readonly source: Source; readonly root: TreeNode | undefined; readonly positions: Positions } | undefined;
+
+/** @param text result of `decodeSource` */
+export const rememberSource = (module: ModuleDocument, text: string): void => {
+  sources.set(module, { text, known: new Map() });
+};
+
+/** Returns the position of the value at a path; undefined if the module does not come from a source. */
+export function placeOf(module: ModuleDocument, path: Path): Position | undefined {
+  const source = sources.get(module);
+  if (source === undefined) return undefined;
+  const key = path.join('\0');
+  const found = source.known.get(key);
+  if (found !== undefined) return found;
+  if (latest?.source !== source) {
+    const positions = new Positions(source.text);
+    latest = { source, positions, root: readTree(source.text, positions).root };
+  }
+  if (latest.root === undefined) return undefined;
+  const position = latest.positions.at(offsetOf(latest.root, path, 'value'));
+  if (source.known.size >= maximumKnown) source.known.clear();
+  source.known.set(key, position);
+  return position;
+}
+
+/** Adds line and column to errors whose path is a JSON pointer into `{modules: {<name>: <module>}}`. */
+export const located = (faults: readonly Fault[], modules: readonly ModuleDocument[]): Fault[] =>
+  faults.map((fault) => {
+    const [root, name, ...path] = segmentsOf(fault.path);
+    const module = root === 'modules' ? modules.find((one) => one.name === name) : undefined;
+    return module === undefined ? fault : { ...fault, ...placeOf(module, path) };
+  });
+
+const segmentsOf = (pointer: string): string[] =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import type { AgentFacts } from '../conditions.ts';
+import type { Json } from '../document.ts';
+import { closed } from '../kinds/declared.ts';
+import { type ReadDocument, readDocument } from './document-file.ts';
+
+/** Facts of an agent in a file, for a resolution without an orchestrator. */
+
+const scalar = z.union([z.string(), z.number(), z.boolean()]);
+type Facts = string | number | boolean | { [key: string]: Facts };
+const nestedFacts: z.ZodType<Facts> = z.lazy(() => z.union([scalar, z.record(z.string(), nestedFacts)]));
+const wrongFact = 'must be text, a number, true or false, or a mapping of them; write a list as text, "a,b"';
+const facts = z.record(
+  z.string(),
+  z.unknown().superRefine((value, context) => {
+    if (!nestedFacts.safeParse(value).success) context.addIssue({ code: 'custom', message: wrongFact });
+  }),
+  { error: 'must be a mapping of names to values, such as { platform: linux, distro: debian }' },
+);
+
+export const agentFactsSchema = closed(
+  'a mapping of attributes, tags, name, and node_id',
+  {
+    name: z
+      .string({ error: 'must be text: write it in quotes' })
+      .meta({ description: 'Name; test-agent if absent' })
+      .optional(),
+    node_id: z.string({ error: 'must be text: write it in quotes' }).optional(),
+    attributes: facts
+      .meta({ description: 'Attributes that the agent reports, such as platform, distro, and version' })
+      .optional(),
+    tags: facts.meta({ description: 'Tags of the agent' }).optional(),
+  },
+  { description: 'The agent that the modules are resolved for' },
+);
+
+/** The answer of the API for an agent, as `muster agents show --json` prints it. */
+const agentRecord = z
+  .looseObject({
+    node_id: z.string(),
+    status: z.string(),
+    name: z.string().nullable(),
+    attributes: z.record(z.string(), z.string()),
+    tags: z.record(z.string(), z.string()),
+  })
+  .transform(({ node_id, name, attributes, tags }) => ({ node_id, name, attributes, tags }));
+
+/** Flattens nested facts with dots, as agents do. */
+function flat(values: Readonly<Record<string, unknown>>, prefix = ''): [string, string][] {
+  return Object.entries(values).flatMap(([key, value]): [string, string][] =>
+    typeof value === 'object' && value !== null
+      ? flat(value as Record<string, unknown>, `${prefix}${key}.`)
+      : [[`${prefix}${key}`, String(value)]],
+  );
+}
+
+export const agentOf = (declared: z.output<typeof agentFactsSchema>): AgentFacts => ({
+  name: declared.name ?? 'test-agent',
+  node_id: declared.node_id ?? '0'.repeat(32),
+  attributes: Object.fromEntries(flat(declared.attributes ?? {})),
+  tags: Object.fromEntries(flat(declared.tags ?? {})),
+});
+
+/** Reads a file of facts: YAML, or the JSON of `muster agents show --json`. */
+export function readAgentFacts(source: string | Uint8Array): ReadDocument<AgentFacts> {
+  const record = readDocument(agentRecord, source);
+  if (record.ok) return record;
+  const read = readDocument(agentFactsSchema, source);
+  return read.ok ? { ...read, value: agentOf(read.value) } : read;
+}
+
+const parameterFile = z.record(z.string(), z.unknown(), { error: 'must be a mapping of names to values' });
+
+/**
+ * Reads a file of parameters: `{name: value}`, or `{module: {name: value}}` as assignments have.
+ * @param modules names of the modules, and the names of their parameters
+ */
+export function readParameters(
+  source: string | Uint8Array,
+  modules: ReadonlyMap<string, readonly string[]>,
+): ReadDocument<Record<string, Record<string, Json>>> {
+  const read = readDocument(parameterFile, source);
+  return read.ok ? { ...read, value: byModule(read.value as Record<string, Json>, modules) } : read;
+}
+
+/** Returns parameters by module. If there is one module, its name may be left out. */
+export function byModule(
+  values: Readonly<Record<string, Json>>,
+  modules: ReadonlyMap<string, readonly string[]>,
+): Record<string, Record<string, Json>> {
+  const [sole] = modules;
+  const isByModule = Object.entries(values).every(
+    ([key, value]) => modules.has(key) && typeof value === 'object' && value !== null && !Array.isArray(value),
+  );
+  const declaresAll = sole !== undefined && Object.keys(values).every((key) => sole[1].includes(key));
+  if (sole !== undefined && modules.size === 1 && (declaresAll || !isByModule)) return { [sole[0]]: { ...values } };
+  return values as Record<string, Record<string, Json>>;
+}

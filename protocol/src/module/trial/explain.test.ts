@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest';
+import { parseModule } from '../parse.ts';
+import { readAgentFacts, readParameters } from './agent-facts.ts';
+import { explainDesiredSet } from './explain.ts';
+import { tryExpression } from './try-expression.ts';
+
+function moduleOf(source: string) {
+  const parsed = parseModule(source);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
+  return parsed.module;
+}
+
+const agent = { name: 'web-1', node_id: 'a'.repeat(32), attributes: { platform: 'linux', cpus: '4' }, tags: {} };
+
+const users = moduleOf(`name: users
+supports: [{ platform: linux }]
+parameters:
+  names: { type: list, default: [ann, bob] }
+templates: [{ id: t, content: "\${{ each }} \${{ attr.cpus }}" }]
+resources:
+  - id: home
+    for_each: "\${{ param.names }}"
+    resource:
+      file-unix:
+        path: /home/\${{ each }}
+        template: t
+`);
+
+test('says where each value of a resource comes from', () => {
+  const explained = explainDesiredSet({ modules: [users], agent, parameters: { users: { names: ['eve'] } } });
+  if (!explained.ok) throw new Error(JSON.stringify(explained.faults));
+  expect(explained.resources[0]).toMatchObject({
+    id: 'home[0]',
+    element: 0,
+    identity: '/home/eve',
+    places: [{ module: 'users', line: 11, column: 9 }],
+    fields: {
+      path: { value: '/home/eve', place: { line: 11, column: 15 }, from: ['each'] },
+      content: { value: 'eve 4', place: { line: 5, column: 31 }, from: ['attr.cpus', 'each'] },
+    },
+  });
+  expect(explained.parameters.users?.names).toEqual({
+    value: ['eve'],
+    origin: 'given',
+    place: { module: 'users', line: 4, column: 10 },
+  });
+});
+
+test('an error of the resolution has the position, the id, and the element', () => {
+  const module = moduleOf(`name: m
+supports: [{ platform: linux }]
+resources:
+  - id: site
+    for_each: "\${{ ['aa', 'b c'] }}"
+    resource:
+      package-apt:
+        name: \${{ each }}
+`);
+  const explained = explainDesiredSet({ modules: [module], agent });
+  expect(explained).toMatchObject({
+    ok: false,
+    faults: [{ line: 8, column: 15, message: expect.stringMatching(/^module "m": resource "site\[1\]" \("b c"\): /) }],
+  });
+});
+
+test('evaluates an expression for an agent, and never shows a secret', () => {
+  const tried = (source: string) => tryExpression(source, { agent, module: users, parameters: {} });
+  expect(tried('int(attr.cpus) * 2')).toEqual({ result: { kind: 'value', value: 8 }, from: ['attr.cpus'] });
+  expect(tried('param.names | join("-")').result).toEqual({ kind: 'value', value: 'ann-bob' });
+  expect(tried('${{ agent.name }}!').result).toEqual({ kind: 'value', value: 'web-1!' });
+  expect(tried('secrets.db').result).toEqual({ kind: 'secret', text: '${{ secrets.db }}' });
+  expect(tried('secrets["db"]').result).toEqual({ kind: 'secret', text: '${{ secrets.db }}' });
+  expect(tried('attr.none').result).toMatchObject({ kind: 'fault' });
+  expect(tried('param.names[0] | omit').result).toEqual({ kind: 'value', value: 'ann' });
+});
+
+test('reads facts from YAML, and from the record of an agent', () => {
+  const yaml = readAgentFacts('attributes: { platform: linux, cpus: 4, rack: { row: 7 } }');
+  expect(yaml).toMatchObject({
+    ok: true,
+    value: { name: 'test-agent', attributes: { platform: 'linux', cpus: '4', 'rack.row': '7' }, tags: {} },
+  });
+  const record = { ...agent, status: 'approved', connected: true };
+  expect(readAgentFacts(JSON.stringify(record))).toMatchObject({ ok: true, value: agent });
+  expect(readAgentFacts('attribute: {}')).toEqual({
+    ok: false,
+    faults: [
+      { path: '/attribute', message: 'unknown field "attribute": did you mean "attributes"?', line: 1, column: 1 },
+    ],
+  });
+});
+
+test('parameters of one module need no name of the module', () => {
+  const modules = new Map([['users', ['names']]]);
+  for (const source of ['names: [eve]', 'users: { names: [eve] }'])
+    expect(readParameters(source, modules)).toMatchObject({ ok: true, value: { users: { names: ['eve'] } } });
+});

@@ -1,0 +1,59 @@
+import type { AgentFacts } from '../conditions.ts';
+import type { Json, ModuleDocument } from '../document.ts';
+import { type Evaluated, evaluateSole, evaluateText, type Scope } from '../expression/evaluate.ts';
+import { parseExpressions, soleExpression } from '../expression/expression.ts';
+import { Meter } from '../expression/meter.ts';
+import { parameterValues } from '../parameters.ts';
+import { namesIn } from './explain.ts';
+
+export type TriedExpression =
+  | { readonly kind: 'value'; readonly value: Json }
+  | { readonly kind: 'omitted' }
+  /** A text with secrets, whose values are not known; each is an expression in `text`. */
+  | { readonly kind: 'secret'; readonly text: string }
+  | { readonly kind: 'fault'; readonly message: string };
+
+export interface ExpressionTrial {
+  readonly agent: AgentFacts;
+  /** Declares the parameters; without it, all given values are parameters. */
+  readonly module?: ModuleDocument | undefined;
+  readonly parameters: Readonly<Record<string, Json>>;
+  /** Element of `for_each`. */
+  readonly each?: Json | undefined;
+}
+
+/**
+ * Evaluates an expression as for a field of a module.
+ * @param source `param.port + 1`, or a text with `${{ … }}`
+ * @returns the result, and the names that the expression reads
+ */
+export function tryExpression(
+  source: string,
+  { agent, module, parameters, each }: ExpressionTrial,
+): { result: TriedExpression; from: string[] } {
+  const { values, faults } =
+    module === undefined
+      ? { values: new Map(Object.entries(parameters)), faults: [] }
+      : parameterValues(module.parameters, parameters, agent);
+  const [fault] = faults;
+  if (fault !== undefined) return { result: { kind: 'fault', message: fault.message }, from: [] };
+  const text = source.includes('${{') ? source : `\${{ ${source} }}`;
+  const scope: Scope = {
+    agent,
+    parameters: values,
+    each,
+    index: each === undefined ? undefined : 0,
+    meter: new Meter(),
+  };
+  const sole = soleExpression(parseExpressions(text).parts);
+  const usesSecrets = sole !== undefined && (sole.kind === 'cel' ? sole.compiled.usesSecrets : sole.root === 'secrets');
+  const isText = sole === undefined || usesSecrets || (sole.kind === 'expression' && sole.separator !== null);
+  const evaluated = isText ? evaluateText(text, scope) : evaluateSole(text, 'text', scope);
+  return { result: shownResult(evaluated), from: namesIn(text) };
+}
+
+function shownResult(evaluated: Evaluated): TriedExpression {
+  if (evaluated.kind !== 'deferred') return evaluated;
+  const parts = evaluated.parts.map((part) => ('text' in part ? part.text : `\${{ secrets.${part.secret} }}`));
+  return { kind: 'secret', text: parts.join('') };
+}
