@@ -37,6 +37,21 @@ test('resolves once for agents that differ only in facts that the modules do not
   expect(resolve([byRole], desired(), agent())).toBe(first);
 });
 
+test('agents with other values share the resolution of an expression that does not read them', () => {
+  const byDistro = moduleOf(
+    '  - { id: a, resource: { file-unix: { path: /a, content: "${{ attr.distro + tag.role + attr.rack.row }}" } } }',
+  );
+  const resolve = createSharedResolution();
+  const facts = (more: Record<string, string>) => ({ platform: 'linux', distro: 'debian', 'rack.row': '7', ...more });
+  const first = resolve([byDistro], desired(), agent({ attributes: facts({ hostname: 'a' }) }));
+  expect(first.payload.resources).toMatchObject([{ body: { content: 'debianweb7' } }]);
+  expect(resolve([byDistro], desired(), agent({ attributes: facts({ hostname: 'b' }) }))).toBe(first);
+  const other = resolve([byDistro], desired(), agent({ attributes: facts({ hostname: 'a', 'rack.row': '8' }) }));
+  expect(other.payload.resources).toMatchObject([{ body: { content: 'debianweb8' } }]);
+  const renamed = resolve([byDistro], desired(), agent({ attributes: facts({ 'rack.side': 'left' }) }));
+  expect(renamed.payload.resources).toMatchObject([{ body: { content: 'debianweb7' } }]);
+});
+
 test('returns the same desired state as a separate resolution for each agent', () => {
   const value = fc.constantFrom('a', 'b', 'web', 'debian', 'linux');
   const facts = fc.record(

@@ -13,10 +13,10 @@ export interface SharedSet {
   readonly encoded: EncodedPayload;
 }
 
-/** A fact that a resolution read, with its value. */
+/** A fact that a resolution read, with its value; or, without a key, the names of all facts. */
 interface Read {
   readonly from: 'attributes' | 'tags';
-  readonly key: string;
+  readonly key: string | null;
   readonly value: string | undefined;
 }
 
@@ -60,17 +60,17 @@ export function createSharedResolution() {
 }
 
 const factOf = (agent: AgentFacts, { from, key }: Pick<Read, 'from' | 'key'>): string | undefined =>
-  ownFact(agent[from], key);
+  key === null ? JSON.stringify(Object.keys(agent[from])) : ownFact(agent[from], key);
 
 /** Returns an agent's facts, and records which of them are read. */
 function watched(agent: AgentFacts) {
   const reads: Read[] = [];
   let isOfOne = false;
   const values = (from: Read['from']) => {
-    const record = (key: string | symbol) => {
-      if (typeof key !== 'string') throw new TypeError('the key of a fact must be a string');
+    const record = (key: string | symbol | null) => {
+      if (typeof key === 'symbol') throw new TypeError('the key of a fact must be a string');
       if (!reads.some((read) => read.from === from && read.key === key))
-        reads.push({ from, key, value: ownFact(agent[from], key) });
+        reads.push({ from, key, value: factOf(agent, { from, key }) });
     };
     const handler: ProxyHandler<Readonly<Record<string, string>>> = {
       getOwnPropertyDescriptor(target, key) {
@@ -85,8 +85,9 @@ function watched(agent: AgentFacts) {
         record(key);
         return Reflect.has(target, key);
       },
-      ownKeys() {
-        throw new TypeError('facts cannot be enumerated; read each by its key');
+      ownKeys(target) {
+        record(null);
+        return Reflect.ownKeys(target);
       },
     };
     return new Proxy(agent[from], handler);

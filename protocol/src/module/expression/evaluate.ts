@@ -276,11 +276,11 @@ class Variables {
   }
 
   get attr(): unknown {
-    return remembered(this.#scope.agent.attributes, nested);
+    return remembered(this.#scope.agent.attributes, factsOf);
   }
 
   get tag(): unknown {
-    return remembered(this.#scope.agent.tags, nested);
+    return remembered(this.#scope.agent.tags, factsOf);
   }
 
   get param(): unknown {
@@ -325,20 +325,61 @@ function remembered<T extends object>(value: T, convert: (value: T) => unknown):
   return converted;
 }
 
+/**
+ * Facts of an agent in CEL. Reads a value only when an expression uses it, so that agents that differ in other values share
+ * a resolution.
+ */
+class Facts extends Map<string, unknown> {
+  readonly #values: Readonly<Record<string, string>>;
+
+  /** @param values the map has the keys of these values, or maps of them */
+  constructor(values: Readonly<Record<string, string>>) {
+    super();
+    this.#values = values;
+  }
+
+  override get(name: string): unknown {
+    const found = super.get(name);
+    return typeof found === 'string' ? this.#values[found] : found;
+  }
+
+  override *entries(): MapIterator<[string, unknown]> {
+    for (const name of this.keys()) yield [name, this.get(name)];
+  }
+
+  override *values(): MapIterator<unknown> {
+    for (const name of this.keys()) yield this.get(name);
+  }
+
+  override [Symbol.iterator](): MapIterator<[string, unknown]> {
+    return this.entries();
+  }
+
+  override forEach(call: (value: unknown, name: string, map: Map<string, unknown>) => void): void {
+    for (const [name, value] of this.entries()) call(value, name, this);
+  }
+}
+
+// The library chooses a value's type by its constructor.
+Object.defineProperty(Facts.prototype, 'constructor', { value: Map });
+
 /** Makes `rack.row` available as a key, and as the key `row` of the map `rack` if no value has the key `rack`. */
-function nested(values: Readonly<Record<string, string>>): Map<string, unknown> {
-  const root = new Map<string, unknown>(Object.entries(values));
-  for (const [key, value] of Object.entries(values)) {
+function factsOf(values: Readonly<Record<string, string>>): Facts {
+  const root = new Facts(values);
+  // `Object.keys` would read a property of each value.
+  const keys = Reflect.ownKeys(values) as string[];
+  for (const key of keys) root.set(key, key);
+  for (const key of keys) {
     const segments = key.split('.');
     const last = segments.pop() as string;
-    let map: Map<string, unknown> | undefined = root;
+    let facts: Facts | undefined = root;
     for (const segment of segments) {
-      const inner: unknown = map.get(segment) ?? new Map<string, unknown>();
-      map.set(segment, inner);
-      map = inner instanceof Map ? inner : undefined;
-      if (map === undefined) break;
+      const inner: unknown = facts.get(segment) ?? new Facts(values);
+      if (inner instanceof Facts) facts.set(segment, inner);
+      facts = inner instanceof Facts ? inner : undefined;
+      if (facts === undefined) break;
     }
-    if (map !== undefined && map !== root && !map.has(last)) map.set(last, value);
+    if (facts !== undefined && facts !== root && !facts.has(last)) facts.set(last, key);
   }
   return root;
 }
