@@ -48,6 +48,7 @@ resources:
 | \`param\` | the parameters of the module |
 | \`each\`, \`index\` | the element and its position from 0, under [\`for_each\`](modules.md#loops) |
 | any other name | the variable of a nested loop, or of a loop in a [template](modules.md#templates) |
+| \`lookup\` | the lists of the module's [lookups](modules.md#lookups), by name |
 | \`secrets.NAME\`, \`secrets[each.secret]\` | a secret, which is inserted at dispatch |
 
 - A name with \`default\` and \`join\` alone is not CEL, so that \`\${{ attr.os/name }}\` and \`\${{ tag.my-key }}\` work. In a longer

@@ -25,7 +25,7 @@ const place = z.strictObject({
 const explainedResource = z.strictObject({
   module: z.string(),
   id: z.string().nullable(),
-  element: z.number().int().nullable().describe('position in the list of for_each, from 0'),
+  element: z.string().nullable().describe('position or key of the element of for_each'),
   type: z.string(),
   identity: z.string(),
   name: z.string().nullable(),

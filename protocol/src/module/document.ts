@@ -95,6 +95,14 @@ export interface Parameter {
   description: string | null;
 }
 
+/** A sorted list of values of other agents. */
+export interface Lookup {
+  /** Selects approved agents. */
+  selector: string;
+  /** `agent.name`, `agent.node_id`, or an attribute or a tag such as `attr.default_address`. */
+  of: string;
+}
+
 interface Verification {
   when: Conditions;
   type: VerificationType;
@@ -116,6 +124,8 @@ export interface ModuleDocument {
   /** Templates with the same id are variants, which are chosen by `when`. */
   templates: readonly { id: string; when: Conditions; content: string }[];
   parameters: Readonly<Record<string, Parameter>>;
+  /** Values of other agents, which the orchestrator reads when it resolves the module. */
+  lookups: Readonly<Record<string, Lookup>>;
   resources: readonly ResourceDeclaration[];
   verify: readonly Verification[];
 }

@@ -1,4 +1,5 @@
 export { type BodyFault, type DeferredText, resourceBodyFaults } from './body.ts';
+export { type LookupValues, lookedUp, sortedValues } from './composition/lookups.ts';
 export {
   type Requires,
   requirementFaults,

@@ -1,4 +1,5 @@
 import { type BodyFault, bodyFaults, evaluateBody } from './body.ts';
+import { type LookupValues, lookupValues } from './composition/lookups.ts';
 import { type AgentFacts, described, factOf, matches } from './conditions.ts';
 import type { DeclaredBody, DeclaredResource, Json, ModuleDocument, OnlyIf, ResourceDeclaration } from './document.ts';
 import { evaluateText, type Scope } from './expression/evaluate.ts';
@@ -69,10 +70,19 @@ export function instancesOf(
   module: ModuleDocument,
   agent: AgentFacts,
   given: Readonly<Record<string, Json>>,
+  lookups: LookupValues,
   budget: ResolutionBudget,
 ): Instances {
   const { values, faults: parameterFaults } = parameterValues(module.parameters, given, agent);
-  const outer: Scope = { agent, parameters: values, each: undefined, index: undefined, meter: budget.meter };
+  const looked = lookupValues(module.lookups, lookups);
+  const outer: Scope = {
+    agent,
+    parameters: values,
+    lookups: looked.values,
+    each: undefined,
+    index: undefined,
+    meter: budget.meter,
+  };
   const faults: ModuleFault[] = parameterFaults.map(({ name, message }) => ({
     path: ['parameters', name],
     message,
@@ -81,6 +91,7 @@ export function instancesOf(
     faults.push({ path: ['supports'], message: unsupported(module, agent) });
     return { instances: [], faults, scope: outer };
   }
+  faults.push(...looked.faults.map(({ name, message }) => ({ path: ['lookups', name], message })));
   const templates = chosenTemplates(module, outer);
   const scope: Scope = { ...outer, templates };
   const instances: Instance[] = [];

@@ -88,13 +88,13 @@ describe('for_each', () => {
       'an unknown name',
       'for_each: { u: "param.users" }',
       '/${{ user.name }}',
-      '/resources/0/resource/file-unix/path unknown name "user": use one of agent, attr, tag, param, each, index, secrets, u; write $${{ for a plain ${{',
+      '/resources/0/resource/file-unix/path unknown name "user": use one of agent, attr, tag, param, each, index, lookup, secrets, u; write $${{ for a plain ${{',
     ],
     [
       'an inner variable in an outer loop',
       'for_each: { u: "k", k: "param.users" }',
       '/${{ k }}',
-      '/resources/0/for_each/u unknown name "k": use one of agent, attr, tag, param, each, index, secrets; write $${{ for a plain ${{',
+      '/resources/0/for_each/u unknown name "k": use one of agent, attr, tag, param, each, index, lookup, secrets; write $${{ for a plain ${{',
     ],
     [
       'an unknown parameter',
@@ -144,7 +144,7 @@ describe('for_each', () => {
 
   test('names the missing key of an element', () => {
     expect(resolved(moduleOf(file('for_each: "${{ param.users }}"', '/${{ each.uid }}', 'x'), users))).toEqual([
-      '/modules/m/resources/0/resource/file-unix/path module "m": each.uid has no value: fix the list, or give the expression | default("…")',
+      '/modules/m/resources/0/resource/file-unix/path module "m": resource "f[2]" ({"name":"cy","keys":["k3"]}): each.uid has no value: fix the list, or give the expression | default("…")',
     ]);
   });
 
@@ -152,7 +152,7 @@ describe('for_each', () => {
     const parameters = `parameters: { l: { type: list, default: [${'1,'.repeat(200)}] } }\n`;
     const loop = 'for_each: { a: "param.l", b: "param.l", c: "param.l", d: "param.l" }';
     expect(resolved(moduleOf(file(loop, '/${{ a }}${{ b }}', 'x'), parameters))).toEqual([
-      '/modules/m/resources/0/for_each/b module "m": for_each has more than 20000 elements: shorten its lists',
+      '/modules/m/resources/0/for_each/b module "m": resource "f": for_each has more than 20000 elements: shorten its lists',
     ]);
   });
 

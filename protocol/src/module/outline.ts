@@ -4,6 +4,7 @@ import type {
   DeclaredBody,
   DeclaredResource,
   Json,
+  Lookup,
   Loop,
   ModuleDocument,
   Parameter,
@@ -25,6 +26,7 @@ export interface Outline {
   requires: readonly { module: string; with: Readonly<Record<string, Json>>; path: Path }[];
   templates: readonly { id: string | undefined; when: Conditions; content: string; path: Path }[];
   parameters: ReadonlyMap<string, { parameter: Parameter; path: Path }>;
+  lookups: ReadonlyMap<string, Lookup>;
   resources: readonly OutlineResource[];
   verify: readonly {
     when: Conditions;
@@ -114,6 +116,12 @@ export function outline(value: unknown): Outline {
       Object.entries(mapping(root.parameters)).map(([name, parameter]) => [
         name,
         { parameter: parameterOf(parameter), path: ['parameters', name] },
+      ]),
+    ),
+    lookups: new Map(
+      Object.entries(mapping(root.lookups)).map(([name, lookup]) => [
+        name,
+        { selector: textOf(mapping(lookup).selector) ?? '', of: textOf(mapping(lookup).of) ?? '' },
       ]),
     ),
     resources: sequence(root.resources).map((resource, index) => resourceOf(mapping(resource), ['resources', index])),
@@ -254,6 +262,7 @@ export function documentOf(complete: Outline): ModuleDocument {
     requires: complete.requires.map(({ module, with: values }) => ({ module, with: values })),
     templates: complete.templates.map(({ id, when, content }) => ({ id: id ?? '', when, content })),
     parameters: Object.fromEntries([...complete.parameters].map(([name, { parameter }]) => [name, parameter])),
+    lookups: Object.fromEntries(complete.lookups),
     resources: complete.resources.map((resource) => ({
       id: resource.id ?? null,
       name: resource.name ?? null,

@@ -1,5 +1,6 @@
 import type { Fault } from '../errors.ts';
 import { bodyFaults, evaluateBody } from './body.ts';
+import type { LookupValues } from './composition/lookups.ts';
 import { type Merged, mergeInstances } from './composition/merge.ts';
 import { type AgentFacts, matches } from './conditions.ts';
 import type { Json, ModuleDocument } from './document.ts';
@@ -17,6 +18,8 @@ export interface ResolutionRequest {
   /** `{module: {name: value}}` */
   readonly parameters?: Readonly<Record<string, Readonly<Record<string, Json>>>>;
   readonly agent: AgentFacts;
+  /** Values of lookups, by module and name. */
+  readonly lookups?: Readonly<Record<string, LookupValues>>;
   /** Whether to return `declarations`. */
   readonly withDeclarations?: boolean;
 }
@@ -55,7 +58,7 @@ const refused = (code: Refusal['code'], faults: readonly Fault[], modules: reado
  *   {<name>: <module>}, parameters: {…}}`
  */
 export function resolveDesiredSet(request: ResolutionRequest): Resolution {
-  const { modules, parameters = {}, agent, withDeclarations = false } = request;
+  const { modules, parameters = {}, lookups = {}, agent, withDeclarations = false } = request;
   const unresolved: Fault[] = [];
   const distinct = [...new Map(modules.map((module) => [module.name, module])).values()];
   for (const name of Object.keys(parameters)) {
@@ -68,7 +71,8 @@ export function resolveDesiredSet(request: ResolutionRequest): Resolution {
   const budget = new ResolutionBudget();
   const parts = distinct.map((module) => {
     const given = Object.hasOwn(parameters, module.name) ? (parameters[module.name] ?? {}) : {};
-    const { instances, faults, scope } = instancesOf(module, agent, given, budget);
+    const looked = Object.hasOwn(lookups, module.name) ? (lookups[module.name] ?? {}) : {};
+    const { instances, faults, scope } = instancesOf(module, agent, given, looked, budget);
     for (const { path, message } of faults) unresolved.push(moduleFault(module.name, path, message));
     return { module, instances, verify: verificationsOf(module, scope, unresolved) };
   });

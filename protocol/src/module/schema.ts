@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { lookupOfCheck, lookupSelectorCheck, maximumLookups } from './composition/lookups.ts';
 import { clauseSchema, whenSchema } from './conditions/declared.ts';
 import { templateDescription, triggerDescriptions } from './kind-fields.ts';
 import { closed } from './kinds/declared.ts';
@@ -199,6 +200,15 @@ const requirement = closed('a mapping of module and with', {
     .optional(),
 });
 
+const lookup = closed('a mapping of selector and of', {
+  selector: checked(lookupSelectorCheck, 'must be text: write it in quotes', {
+    description: 'Selects approved agents, for example "role=web"',
+  }),
+  of: checked(lookupOfCheck, 'must be text', {
+    description: 'agent.name, agent.node_id, attr.NAME, or tag.KEY; agents without it are left out',
+  }),
+});
+
 const verification = closed(
   'a mapping of http, tcp, or command',
   {
@@ -231,6 +241,15 @@ export const moduleSchema = closed(
           issue.code === 'invalid_key' ? parameterName('') : 'must be a mapping of names to parameters',
       })
       .meta({ description: 'Parameters, whose values assignments can set' })
+      .optional(),
+    lookups: z
+      .record(checked(parameterName, 'must be text'), lookup, {
+        error: (issue) => (issue.code === 'invalid_key' ? parameterName('') : 'must be a mapping of names to lookups'),
+      })
+      .refine((lookups) => Object.keys(lookups).length <= maximumLookups, {
+        error: `a module has at most ${maximumLookups} lookups`,
+      })
+      .meta({ description: 'Sorted lists of values of other agents, available as lookup.NAME' })
       .optional(),
     resources: z.array(resource, { error: 'must be a list of resources' }).optional(),
     verify: z

@@ -122,7 +122,7 @@ describe('a template', () => {
     [
       'a variable outside of its loop',
       '${{ for x in [1] }}${{ end }}${{ x }}',
-      'unknown name "x": use one of agent, attr, tag, param, each, index, secrets; write $${{ for a plain ${{',
+      'unknown name "x": use one of agent, attr, tag, param, each, index, lookup, secrets; write $${{ for a plain ${{',
     ],
     [
       'a condition after else',

@@ -58,10 +58,16 @@ async function evaluate(context: Context, expression: string, options: EvaluateO
   const each = options.each === undefined ? undefined : parseEach(options.each);
   const modules = options.module === undefined ? [] : await readModules(context, [options.module]);
   const module = modules[0]?.module;
-  const agent = await readAgent(context, options);
+  const { agent, lookups } = await readAgent(context, options, module === undefined ? [] : [module]);
   const given = await readGiven(context, options.parameters, module === undefined ? [] : [module]);
   const parameters = module === undefined ? (given as Record<string, Json>) : (given[module.name] ?? {});
-  const { result, from } = tryExpression(expression, { agent, module, parameters, each });
+  const { result, from } = tryExpression(expression, {
+    agent,
+    module,
+    parameters,
+    lookups: lookups[module?.name ?? ''] ?? {},
+    each,
+  });
   if (result.kind === 'fault')
     throw new CliError(exits.failed, 'expression_failed', result.message, null, {
       faults: [{ path: '', message: result.message }],
@@ -95,10 +101,10 @@ async function resolve(
 ): Promise<Exit> {
   const { out } = context;
   const modules = await readModules(context, words);
-  const agent = await readAgent(context, options);
   const documents = modules.map(({ module }) => module);
+  const { agent, lookups } = await readAgent(context, options, documents);
   const parameters = await readGiven(context, options.parameters, documents);
-  const resolved = explainDesiredSet({ modules: documents, agent, parameters });
+  const resolved = explainDesiredSet({ modules: documents, agent, parameters, lookups });
   if (!resolved.ok) throw unresolved(context, resolved.code, resolved.faults, modules);
   const { ok: _, ...explained } = resolved;
   if (out.json) out.data(explained);

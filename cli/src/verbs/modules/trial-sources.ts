@@ -1,6 +1,15 @@
 import type { Fault } from '@muster/protocol';
-import { getModule } from '@muster/protocol/http';
-import { type AgentFacts, type Json, type ModuleDocument, parseModule } from '@muster/protocol/module';
+import type { Client } from '@muster/protocol/client';
+import { getModule, listAgents } from '@muster/protocol/http';
+import {
+  type AgentFacts,
+  type Json,
+  type LookupValues,
+  lookedUp,
+  type ModuleDocument,
+  parseModule,
+  sortedValues,
+} from '@muster/protocol/module';
 import { readAgentFacts, readParameters } from '@muster/protocol/module-trial';
 import type { Context } from '../../context/context.ts';
 import { chooseAgent } from '../../execution/choose-agents.ts';
@@ -54,14 +63,25 @@ async function storedModule(context: Context, name: string): Promise<Uint8Array>
   }
 }
 
-/** Reads the agent of `--agent` or `--facts`. */
-export async function readAgent(context: Context, { agent, facts }: AgentChoice): Promise<AgentFacts> {
+export interface TrialInput {
+  readonly agent: AgentFacts;
+  /** Values of lookups, by module and name. */
+  readonly lookups: Record<string, LookupValues>;
+}
+
+/** Reads the agent of `--agent` or `--facts`, and the values of the modules' lookups. */
+export async function readAgent(
+  context: Context,
+  { agent, facts }: AgentChoice,
+  modules: readonly ModuleDocument[],
+): Promise<TrialInput> {
   if (agent !== undefined && facts !== undefined)
     throw usageError('--agent cannot be combined with --facts', 'Specify an agent of the orchestrator, or a file.');
   if (agent !== undefined) {
     const { call } = await context.connect();
     const { name, node_id, attributes, tags } = await chooseAgent(call, agent);
-    return { name, node_id, attributes, tags };
+    const lookups = await lookUp(call, modules);
+    return { agent: { name, node_id, attributes, tags }, lookups };
   }
   if (facts === undefined)
     throw usageError(
@@ -71,7 +91,27 @@ export async function readAgent(context: Context, { agent, facts }: AgentChoice)
   const { file, bytes } = await readSource(context, facts);
   const read = readAgentFacts(bytes);
   if (!read.ok) throw faulty(context, file, new TextDecoder().decode(bytes), read.faults);
-  return read.value;
+  const { lookups } = read.value;
+  return { agent: read.value.agent, lookups: Object.fromEntries(modules.map(({ name }) => [name, lookups])) };
+}
+
+/** Reads the lookups of modules from the orchestrator's approved agents. */
+async function lookUp(call: Client, modules: readonly ModuleDocument[]): Promise<Record<string, LookupValues>> {
+  const selected = new Map<string, AgentFacts[]>();
+  for (const { selector } of modules.flatMap(({ lookups }) => Object.values(lookups)))
+    if (!selected.has(selector))
+      selected.set(selector, await call(listAgents, { query: { status: 'approved', filter: selector }, all: true }));
+  return Object.fromEntries(
+    modules.map(({ name, lookups }) => [
+      name,
+      Object.fromEntries(
+        Object.entries(lookups).map(([lookup, { selector, of }]) => [
+          lookup,
+          sortedValues((selected.get(selector) ?? []).flatMap((agent) => lookedUp(of, agent) ?? [])),
+        ]),
+      ),
+    ]),
+  );
 }
 
 /** Reads the parameters of a file, by module. */

@@ -14,6 +14,7 @@ import {
 } from '@muster/protocol/module';
 import { isEmpty as isEmptySelector, matchesSelector, parseSelector, type Selector } from '@muster/protocol/selector';
 import { type JsonText, toJson } from '../../store/json-text.ts';
+import { type Lookups, noLookups } from './lookups.ts';
 
 export interface DesiredModules {
   /**
@@ -149,6 +150,8 @@ export interface Payload {
   keep_modules: string[];
   /** Checks to run after an apply. Absent if no module declares any. */
   verify?: UnfilledVerification[];
+  /** Digests of the lookups that it was resolved with, by `module:name`. Absent if no module declares any. */
+  lookups?: Lookups['digests'];
 }
 
 /**
@@ -159,13 +162,19 @@ export function resolvePayload(
   documents: readonly ModuleDocument[],
   desired: DesiredModules,
   agent: AgentFacts,
+  lookups = noLookups,
 ): Payload {
   const { parameters, faults } = withRequiredValues(documents, desired.parameters);
   if (faults.length > 0) throw new MusterError('module_conflict', faults[0]?.message, faults);
-  const resolved = resolveDesiredSet({ modules: documents, parameters, agent });
+  const resolved = resolveDesiredSet({ modules: documents, parameters, lookups: lookups.values, agent });
   if (!resolved.ok) throw new MusterError(resolved.code, resolved.faults[0]?.message, resolved.faults);
   const { resources, verify } = resolved;
-  return { resources, keep_modules: desired.keep, ...(verify.length === 0 ? {} : { verify }) };
+  return {
+    resources,
+    keep_modules: desired.keep,
+    ...(verify.length === 0 ? {} : { verify }),
+    ...(lookups.key === '' ? {} : { lookups: lookups.digests }),
+  };
 }
 
 /** Maximum size as JSON: the message limit of a link, minus space for secrets. */

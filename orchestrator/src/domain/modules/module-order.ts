@@ -13,6 +13,7 @@ import { fromJson } from '../../store/json-text.ts';
 import { requireAgent } from '../agents/agents.ts';
 import { requireTags } from '../agents/tags.ts';
 import type { Context } from '../shared/context.ts';
+import { createLookups } from './lookups.ts';
 
 /** Computes the order of the resources in modules, with their dependencies. */
 
@@ -56,7 +57,8 @@ export async function orderModules(context: Context, request: OrderRequest): Pro
     : { name: null, node_id: '', attributes: attributes ?? {}, tags: tags ?? {} };
   const given = withRequiredValues(loaded, parameters ?? {});
   if (given.faults.length > 0) throw new MusterError('module_conflict', given.faults[0]?.message, given.faults);
-  const resolved = resolveDesiredSet({ modules: loaded, agent: facts, parameters: given.parameters });
+  const { values: lookups } = await createLookups(context)(loaded);
+  const resolved = resolveDesiredSet({ modules: loaded, agent: facts, parameters: given.parameters, lookups });
   if (!resolved.ok) throw new MusterError(resolved.code, resolved.faults[0]?.message, resolved.faults);
   return resolvedOrder(loaded, resolved.resources);
 }

@@ -6,6 +6,7 @@ import {
   type Payload,
   resolvePayload,
 } from './desired-set.ts';
+import { noLookups } from './lookups.ts';
 
 /** A desired state with its encoded form. Agents share it, so it must not be changed. */
 export interface SharedSet {
@@ -32,7 +33,7 @@ const maxLength = 16 * 1024 * 1024;
 
 /**
  * Resolves desired states once for all similar agents. Resolution is a pure function, so two agents get the same
- * desired state if their desired modules and all facts that the resolution read are equal.
+ * desired state if their desired modules, the values of their lookups, and all facts that the resolution read are equal.
  * @returns a function with the arguments and errors of {@link resolvePayload}. The documents must always have the same
  * revisions
  */
@@ -40,12 +41,17 @@ export function createSharedResolution() {
   let known: Known[] = [];
   let length = 0;
 
-  return (documents: readonly ModuleDocument[], desired: DesiredModules, agent: AgentFacts): SharedSet => {
-    const key = JSON.stringify(desired);
+  return (
+    documents: readonly ModuleDocument[],
+    desired: DesiredModules,
+    agent: AgentFacts,
+    lookups = noLookups,
+  ): SharedSet => {
+    const key = `${lookups.key}${JSON.stringify(desired)}`;
     const found = known.find((one) => one.key === key && one.reads.every((read) => factOf(agent, read) === read.value));
     if (found) return found.set;
     const { facts, reads, isOfOne } = watched(agent);
-    const payload = resolvePayload(documents, desired, facts);
+    const payload = resolvePayload(documents, desired, facts, lookups);
     const set = { payload, encoded: encodePayload(payload) };
     // No other agent has the same name or id.
     if (isOfOne()) return set;

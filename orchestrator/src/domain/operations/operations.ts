@@ -81,8 +81,9 @@ export async function submitOperation(
   const plan = request.plan_id === undefined ? null : await requirePlan(context, request.plan_id, agent.node_id);
   const modules = plan === null ? request.modules : modulesOfPlan(plan, request.modules);
   const current = () => presentSet(context, agent, modules);
-  const { desired, payload, secrets, until } = await (plan === null ? current() : orStale(current));
-  if (plan !== null) requireSamePlan(plan, { digest: payload.digest, secrets });
+  const { desired, payload, resolved, secrets, until } = await (plan === null ? current() : orStale(current));
+  if (plan !== null)
+    await requireSamePlan(context, plan, { digest: payload.digest, secrets, lookups: resolved.lookups });
   if (agent.status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${agent.status}`);
   if (!request.queue && !context.presence.isConnected(agent.node_id))
     throw new MusterError('agent_not_connected', `${label} is not connected`);

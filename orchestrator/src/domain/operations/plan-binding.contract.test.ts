@@ -4,6 +4,7 @@ import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { awaitRun, getOperation, getRun } from '../../../test/reading.ts';
 import { withOverrides } from '../../store/database.ts';
+import { setStatus } from '../agents/agents.ts';
 import { putOneTag } from '../agents/tags.ts';
 import { createAssignment, removeAssignment } from '../modules/assignments.ts';
 import { removeModule, uploadModule } from '../modules/modules.ts';
@@ -119,6 +120,35 @@ describeDatabases('plan binding', (fixture) => {
     const operation = await getOperation(context, id);
     expect(operation).toMatchObject({ status: 'failed', error: expect.stringMatching(/^plan_stale: /) });
     expect(isStale(operation)).toBe(true);
+  });
+
+  test('refuses a plan when a lookup has changed, and names it', async () => {
+    const { domain, context, actor, agent, submit, plan, execute } = await open(fixture);
+    const lookups = 'lookups: { nodes: { selector: "role=web", of: agent.name } }\n';
+    const content = '${{ lookup.nodes | join(",") }}';
+    await uploadModule(context, actor, 'm', fileModule('m', content).replace('resources:', `${lookups}resources:`));
+    await newAgent(domain, actor, 'web-2');
+    const failure = (promise: Promise<unknown>) => promise.then(String, String);
+    const plan_id = await plan();
+    await submit('apply', { plan_id });
+    expect(await execute()).toMatchObject({ resources: [{}, { body: { content: 'web-1' } }] });
+    await putOneTag(context, actor, 'web-2', 'role', 'web');
+    expect(await failure(submit('apply', { plan_id }))).toContain('the lookup m:nodes has changed since the plan');
+    const again = await plan();
+    const id = await submit('apply', { plan_id: again });
+    // Another agent changes while the apply is queued. Pending and rejected agents do not count.
+    await newAgent(domain, actor, 'web-3');
+    await putOneTag(context, actor, 'web-3', 'role', 'web');
+    expect(await domain.links.nextOperation(agent.id)).toBeNull();
+    expect(await getOperation(context, id)).toMatchObject({
+      status: 'failed',
+      error: expect.stringMatching(/^plan_stale: the lookup m:nodes has changed/),
+    });
+    await setStatus(context, actor, 'web-3', { status: 'rejected' });
+    // Dispatch shares lookups for a second.
+    domain.clock.advance(1000);
+    await submit('apply', { plan_id: again });
+    expect(await execute()).toMatchObject({ resources: [{}, { body: { content: 'web-1,web-2' } }] });
   });
 
   test('never sends a secret value that changed after the plan', async () => {

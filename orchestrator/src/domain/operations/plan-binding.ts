@@ -1,6 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import { fromJson } from '../../store/json-text.ts';
-import { planById, plansOfRun } from '../../store/queries/operations.ts';
+import { payloadByDigest, planById, plansOfRun } from '../../store/queries/operations.ts';
+import type { Payload } from '../modules/desired-set.ts';
 import type { Context } from '../shared/context.ts';
 
 /** Binds an apply to a plan: the apply makes exactly the planned changes, or it fails. */
@@ -17,6 +18,7 @@ export interface BoundPlan {
 export interface PresentSet {
   digest: string;
   secrets: SecretVersions;
+  lookups: Payload['lookups'];
 }
 
 export type SecretVersions = Readonly<Record<string, number>>;
@@ -30,16 +32,34 @@ const stale = (detail: string) => new MusterError('plan_stale', detail);
  * Checks that the current desired state equals the planned one. The agent compares its machine's state.
  * @throws MusterError plan_stale
  */
-export function requireSamePlan(plan: BoundPlan | null, now: PresentSet): asserts plan is BoundPlan {
+export async function requireSamePlan(
+  context: Pick<Context, 'db'>,
+  plan: BoundPlan | null,
+  now: PresentSet,
+): Promise<void> {
   if (plan === null) throw stale('the planned run does not include this agent');
   if (plan.status !== 'succeeded')
     throw stale(`the plan has ${plan.status === 'queued' || plan.status === 'running' ? 'not ended' : plan.status}`);
   if (plan.plan_digest === null) throw stale('the agent’s version does not report digests of plans; upgrade the agent');
-  if (plan.payload_digest !== now.digest) throw stale('the desired state of the agent has changed since the plan');
+  if (plan.payload_digest !== now.digest) throw stale(await causeOf(context, plan, now));
   const planned = versionsIn(plan);
   const names = new Set([...Object.keys(planned), ...Object.keys(now.secrets)]);
   for (const name of names)
     if (planned[name] !== now.secrets[name]) throw stale(`the secret ${name} has changed since the plan`);
+}
+
+/** Says why the desired state differs from the planned one: names a lookup that has changed. */
+async function causeOf({ db }: Pick<Context, 'db'>, { payload_digest }: BoundPlan, now: PresentSet): Promise<string> {
+  const changed = 'the desired state of the agent has changed since the plan';
+  if (now.lookups === undefined || payload_digest === null) return changed;
+  const row = await db.get(payloadByDigest, { digest: payload_digest });
+  const planned = row === undefined ? {} : ((fromJson(row.payload) as Payload).lookups ?? {});
+  const name = Object.keys(now.lookups).find(
+    (each) => Object.hasOwn(planned, each) && planned[each] !== now.lookups?.[each],
+  );
+  return name === undefined
+    ? changed
+    : `the lookup ${name} has changed since the plan: its agents or their values are others; plan again`;
 }
 
 /** Returns the given agents' plans in a run, by node id. */

@@ -10,6 +10,7 @@ import {
   type Payload,
   resolvePayload,
 } from '../modules/desired-set.ts';
+import { createLookups, recentLookups } from '../modules/lookups.ts';
 import { coveredUntil, openWindows } from '../modules/windows.ts';
 import { createSecretAccess } from '../secrets/secret-access.ts';
 import type { Context } from '../shared/context.ts';
@@ -32,7 +33,12 @@ export interface AgentSet {
  * @param modules requested modules, in addition to those of assignments
  * @throws MusterError module_not_found, module_unresolved, module_conflict
  */
-export async function presentSet(context: Context, agent: Agent, modules: readonly string[]): Promise<AgentSet> {
+export async function presentSet(
+  context: Context,
+  agent: Agent,
+  modules: readonly string[],
+  lookUp = createLookups(context),
+): Promise<AgentSet> {
   const windowEnd = coveredUntil(await openWindows(context), agent);
   const assignments = await listAssignments(context);
   const { revisions, requires } = await context.documents.newest([
@@ -40,11 +46,16 @@ export async function presentSet(context: Context, agent: Agent, modules: readon
     ...modules,
   ]);
   const desired = desiredModules(assignments, agent, { modules, requires, windowOpen: windowEnd !== null });
-  const resolved = resolvePayload(await context.documents.load(desired.modules, revisions), desired, agent);
+  const documents = await context.documents.load(desired.modules, revisions);
+  const lookups = await lookUp(documents);
+  const resolved = resolvePayload(documents, desired, agent, lookups);
   const secrets = await createSecretAccess(context).allow(resolved, agent);
   const until = dependsOnWindow(assignments, agent) ? windowEnd : null;
   return { desired, payload: encodePayload(resolved), resolved, secrets, until };
 }
+
+/** How long dispatch uses the values of a lookup, in milliseconds: a run dispatches to many agents at once. */
+const maxLookupAgeMs = 1000;
 
 type Plan = Awaited<ReturnType<typeof requirePlan>>;
 
@@ -53,9 +64,10 @@ type Plan = Awaited<ReturnType<typeof requirePlan>>;
  * @throws MusterError plan_stale
  */
 export async function requireCurrentPlan(context: Context, plan: Plan): Promise<void> {
-  const { payload, secrets } = await orStale(async () => {
+  const { payload, resolved, secrets } = await orStale(async () => {
     const agent = await getAgent(context, plan.node_id);
-    return presentSet(context, agent, modulesOfPlan(plan, []));
+    const lookUp = recentLookups(context, context.db, maxLookupAgeMs);
+    return presentSet(context, agent, modulesOfPlan(plan, []), lookUp);
   });
-  requireSamePlan(plan, { digest: payload.digest, secrets });
+  await requireSamePlan(context, plan, { digest: payload.digest, secrets, lookups: resolved.lookups });
 }

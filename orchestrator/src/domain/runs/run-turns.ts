@@ -8,6 +8,7 @@ import { failStranded, insertRunOperations, putRunResults, runIsRunning } from '
 import { statement } from '../../store/transaction.ts';
 import { agentsWithIds } from '../agents/agents.ts';
 import { dependsOnWindow, desiredModules, type EncodedPayload } from '../modules/desired-set.ts';
+import { recentLookups } from '../modules/lookups.ts';
 import { createSharedResolution } from '../modules/shared-resolution.ts';
 import { coveredUntil, covers, openWindows } from '../modules/windows.ts';
 import { expiryOf } from '../operations/operations.ts';
@@ -36,6 +37,9 @@ function resolutionOf(terms: RunTerms): ReturnType<typeof createSharedResolution
   resolutions.set(terms, resolve);
   return resolve;
 }
+
+/** How long a run uses the values of a lookup, in milliseconds: a run with small batches would read all agents for each. */
+const maxLookupAgeMs = 60_000;
 
 interface TurnOperation {
   operation_id: string;
@@ -69,6 +73,7 @@ export async function giveTurns(
   const plans = terms.plan_run_id === null ? null : await plansIn(context, terms.plan_run_id, wave.queue);
   const load = loader(context.documents, terms);
   const resolveSet = resolutionOf(terms);
+  const lookUp = recentLookups(context, terms, maxLookupAgeMs);
   const access = createSecretAccess(context);
   const note = (agent: Agent) =>
     terms.kind === 'apply' && terms.assignment?.window_only && !covers(windows, agent)
@@ -92,10 +97,13 @@ export async function giveTurns(
         // window-only, only inside a window.
         ...(terms.kind === 'plan' && terms.assignment !== null ? { including: terms.assignment.name } : {}),
       });
-      const { payload: resolved, encoded: payload } = resolveSet(await load(desired.modules), desired, agent);
+      const documents = await load(desired.modules);
+      const set = resolveSet(documents, desired, agent, await lookUp(documents));
+      const { payload: resolved, encoded: payload } = set;
       const secrets = await access.allow(resolved, agent);
       const plan = plans === null ? null : (plans.get(node_id) ?? null);
-      if (plans !== null) requireSamePlan(plan, { digest: payload.digest, secrets });
+      if (plans !== null)
+        await requireSamePlan(context, plan, { digest: payload.digest, secrets, lookups: resolved.lookups });
       if (!payloads.has(payload.digest)) {
         payloads.set(payload.digest, payload);
         length += payload.text.length;

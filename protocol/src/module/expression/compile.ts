@@ -14,6 +14,8 @@ export interface Compiled {
   readonly usesSecrets: boolean;
   /** Names that only a loop around the expression can define. */
   readonly ofLoops: ReadonlySet<string>;
+  /** Whether the name of a secret is neither constant nor a parameter. */
+  readonly computesSecrets: boolean;
   /** Type in CEL, such as `list<string>`; `dyn` if it depends on values. */
   readonly type: string;
 }
@@ -52,6 +54,7 @@ function compiledSource(source: string): Compiled | { readonly message: string }
       references: names.references,
       usesSecrets: names.variables.has('secrets') || names.calls.has('secret'),
       ofLoops: names.ofLoops,
+      computesSecrets: names.computesSecrets,
       type: checked.type ?? 'dyn',
     };
   } catch (error) {
@@ -81,16 +84,26 @@ class NamesOf {
   readonly calls = new Set<string>();
   readonly ofLoops = new Set<string>();
   fault: string | undefined;
+  /** Uses of `secrets`, except for those whose name is constant or a parameter. */
+  #computed = 0;
 
   constructor(root: ASTNode) {
     this.#visit(root, new Set());
+  }
+
+  get computesSecrets(): boolean {
+    return this.#computed > 0;
   }
 
   #visit(node: ASTNode, bound: ReadonlySet<string>): void {
     if (node.op === 'value') return;
     if (node.op === 'id') this.#identifier(node.args, bound);
     else if (node.op === 'rcall') this.#method(node.args, bound);
-    else if (node.op === 'call') this.#function(node.args, replacedCalls);
+    else if (node.op === 'call') {
+      const [name, [argument]] = node.args;
+      if (name === 'secret' && argument !== undefined && !isFixed(argument, bound)) this.#computed += 1;
+      this.#function(node.args, replacedCalls);
+    }
     this.#selection(node, bound);
     for (const child of childrenOf(node)) this.#visit(child, bound);
   }
@@ -100,6 +113,7 @@ class NamesOf {
     const [owner, key] = node.args;
     if (owner.op !== 'id' || bound.has(owner.args)) return;
     const name = typeof key === 'string' ? key : key.op === 'value' ? key.args : undefined;
+    if (owner.args === 'secrets' && (typeof key === 'string' || isFixed(key, bound))) this.#computed -= 1;
     if (typeof name !== 'string') return;
     if ((variables as readonly string[]).includes(owner.args)) this.references.add(`${owner.args}.${name}`);
     if (owner.args === 'param') this.parameters.add(name);
@@ -109,6 +123,7 @@ class NamesOf {
 
   #identifier(name: string, bound: ReadonlySet<string>): void {
     if (bound.has(name)) return;
+    if (name === 'secrets') this.#computed += 1;
     if ((variables as readonly string[]).includes(name)) this.variables.add(name);
     else if (!known.has(name)) this.ofLoops.add(name);
   }
@@ -141,6 +156,15 @@ class NamesOf {
  */
 export const unknownName = (name: string, names: Iterable<string> = []): string =>
   `unknown name ${quoted(name)}${suggestion(name, [...variables, ...names])}; write $\${{ for a plain \${{`;
+
+/** Reports whether a value is constant or a parameter. */
+const isFixed = (node: ASTNode, bound: ReadonlySet<string>): boolean =>
+  node.op === 'value' ||
+  ((node.op === '.' || node.op === '[]') &&
+    node.args[0].op === 'id' &&
+    node.args[0].args === 'param' &&
+    !bound.has('param') &&
+    (typeof node.args[1] === 'string' || node.args[1].op === 'value'));
 
 /** Macros whose first argument names a variable. */
 const macros = new Set(['map', 'filter', 'all', 'exists', 'exists_one', 'bind']);

@@ -4,7 +4,7 @@ import { Meter, stepsOf } from './meter.ts';
 import { ExpressionError, Omit, omitted, Secret, SecretNames, secretOf } from './values.ts';
 
 /** The variables of expressions, in the order in which messages list them. */
-export const variables = ['agent', 'attr', 'tag', 'param', 'each', 'index', 'secrets'] as const;
+export const variables = ['agent', 'attr', 'tag', 'param', 'each', 'index', 'lookup', 'secrets'] as const;
 
 /** Limits of the parser. Depth and nodes bound the time and the stack of parsing and of type checks. */
 const limits = { maxAstNodes: 2000, maxDepth: 48, maxListElements: 500, maxMapEntries: 500, maxCallArguments: 16 };

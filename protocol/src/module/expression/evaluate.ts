@@ -13,6 +13,8 @@ import { ExpressionError, entriesOf, fromCel, Omit, omitted, Secret, SecretNames
 export interface Scope {
   readonly agent: AgentFacts;
   readonly parameters: ReadonlyMap<string, Json>;
+  /** Values of lookups, by name. */
+  readonly lookups?: ReadonlyMap<string, Json>;
   /** The current element of the list; undefined outside `for_each`. */
   readonly each: Json | undefined;
   /** Position of the element in the list, from 0; undefined outside `for_each`. */
@@ -289,6 +291,12 @@ class Variables {
     });
   }
 
+  get lookup(): unknown {
+    return remembered(this.#scope.lookups ?? noLookups, (values) => {
+      return new Map([...values].map(([name, value]) => [name, toCel(value)]));
+    });
+  }
+
   get each(): unknown {
     const { each } = this.#scope;
     return each === undefined ? undefined : toCel(each);
@@ -314,6 +322,7 @@ function variablesOf(scope: Scope): Variables {
   return variables;
 }
 
+const noLookups: ReadonlyMap<string, Json> = new Map();
 const secretNames = new SecretNames();
 const known = new WeakMap<object, unknown>();
 

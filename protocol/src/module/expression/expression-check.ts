@@ -6,7 +6,7 @@ import type { Outline, OutlineResource } from '../outline.ts';
 import type { Path } from '../source/tree.ts';
 import { verificationKind } from '../verification.ts';
 import type { Block } from './blocks.ts';
-import { unknownName } from './compile.ts';
+import { type Compiled, unknownName } from './compile.ts';
 import { variableFault } from './control.ts';
 import { maximumFaults, parseExpressions, parsePlain, soleExpression, written } from './expression.ts';
 import type { CelExpression, Expression, Part } from './parts.ts';
@@ -126,6 +126,7 @@ const refusedTypes: Readonly<Record<FieldContext['shape'], RegExp>> = {
 
 class ExpressionCheck {
   readonly #parameters: Outline['parameters'];
+  readonly #lookups: Outline['lookups'];
   readonly #report: ReportExpression;
 
   readonly #templates: TemplateNames;
@@ -133,6 +134,7 @@ class ExpressionCheck {
   constructor(outline: Outline, templates: TemplateNames, report: ReportExpression) {
     this.#parameters = outline.parameters;
     this.#templates = templates;
+    this.#lookups = outline.lookups;
     this.#report = report;
   }
 
@@ -232,12 +234,29 @@ class ExpressionCheck {
     if (!context.each && variables.has('each')) return '"each" exists only in a resource with for_each';
     if (!context.each && variables.has('index')) return '"index" exists only in a resource with for_each';
     if (usesSecrets && !context.secrets) return noSecret;
+    const lookupFault = this.#lookupFault(compiled);
+    if (lookupFault !== undefined) return lookupFault;
     for (const name of parameters) {
       if (!this.#parameters.has(name)) return this.#unknownParameter(name);
     }
     if (!refusedTypes[context.shape].test(type)) return undefined;
     const joined = context.shape === 'text' && type.startsWith('list') ? ' without | join("…")' : '';
     return `the expression yields ${type}, which is not allowed here${joined}`;
+  }
+
+  #lookupFault({ variables, references, usesSecrets, computesSecrets }: Compiled): string | undefined {
+    if (usesSecrets && variables.has('lookup'))
+      return 'lookup and secrets cannot be in one expression, because other machines choose the values of a lookup: use two expressions';
+    if (computesSecrets && this.#lookups.size > 0)
+      return 'in a module with lookups, the name of a secret must be fixed, as in secrets.NAME or secrets[param.NAME], because other machines choose the values of a lookup';
+    const prefix = 'lookup.';
+    for (const reference of references) {
+      const name = reference.slice(prefix.length);
+      if (!reference.startsWith(prefix) || this.#lookups.has(name)) continue;
+      const names = [...this.#lookups.keys()];
+      return `there is no lookup "${name}"${names.length === 0 ? ': declare it under lookups' : suggestion(name, names)}`;
+    }
+    return undefined;
   }
 
   #unknownParameter(name: string): string {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { LookupValues } from '../composition/lookups.ts';
 import type { AgentFacts } from '../conditions.ts';
 import type { Json } from '../document.ts';
 import { closed } from '../kinds/declared.ts';
@@ -18,21 +19,36 @@ const facts = z.record(
   { error: 'must be a mapping of names to values, such as { platform: linux, distro: debian }' },
 );
 
-export const agentFactsSchema = closed(
-  'a mapping of attributes, tags, name, and node_id',
-  {
-    name: z
-      .string({ error: 'must be text: write it in quotes' })
-      .meta({ description: 'Name; test-agent if absent' })
-      .optional(),
-    node_id: z.string({ error: 'must be text: write it in quotes' }).optional(),
-    attributes: facts
-      .meta({ description: 'Attributes that the agent reports, such as platform, distro, and version' })
-      .optional(),
-    tags: facts.meta({ description: 'Tags of the agent' }).optional(),
-  },
-  { description: 'The agent that the modules are resolved for' },
-);
+const agentFields = {
+  name: z
+    .string({ error: 'must be text: write it in quotes' })
+    .meta({ description: 'Name; test-agent if absent' })
+    .optional(),
+  node_id: z.string({ error: 'must be text: write it in quotes' }).optional(),
+  attributes: facts
+    .meta({ description: 'Attributes that the agent reports, such as platform, distro, and version' })
+    .optional(),
+  tags: facts.meta({ description: 'Tags of the agent' }).optional(),
+};
+
+export const agentFactsSchema = closed('a mapping of attributes, tags, name, and node_id', agentFields, {
+  description: 'The agent that the modules are resolved for',
+});
+
+export const lookupsSchema = z
+  .record(
+    z.string(),
+    z.array(z.string({ error: 'must be text: write it in quotes' }), { error: 'must be a list of texts' }),
+    {
+      error: 'must be a mapping of names of lookups to lists, such as { nodes: ["10.0.0.1"] }',
+    },
+  )
+  .meta({ description: 'Values of lookups, by name' });
+
+const factsFile = closed('a mapping of attributes, tags, lookups, name, and node_id', {
+  ...agentFields,
+  lookups: lookupsSchema.optional(),
+});
 
 /** The answer of the API for an agent, as `muster agents show --json` prints it. */
 const agentRecord = z
@@ -61,12 +77,18 @@ export const agentOf = (declared: z.output<typeof agentFactsSchema>): AgentFacts
   tags: Object.fromEntries(flat(declared.tags ?? {})),
 });
 
+export interface TrialFacts {
+  readonly agent: AgentFacts;
+  /** Values of lookups, by name. */
+  readonly lookups: LookupValues;
+}
+
 /** Reads a file of facts: YAML, or the JSON of `muster agents show --json`. */
-export function readAgentFacts(source: string | Uint8Array): ReadDocument<AgentFacts> {
+export function readAgentFacts(source: string | Uint8Array): ReadDocument<TrialFacts> {
   const record = readDocument(agentRecord, source);
-  if (record.ok) return record;
-  const read = readDocument(agentFactsSchema, source);
-  return read.ok ? { ...read, value: agentOf(read.value) } : read;
+  if (record.ok) return { ...record, value: { agent: record.value, lookups: {} } };
+  const read = readDocument(factsFile, source);
+  return read.ok ? { ...read, value: { agent: agentOf(read.value), lookups: read.value.lookups ?? {} } } : read;
 }
 
 const parameterFile = z.record(z.string(), z.unknown(), { error: 'must be a mapping of names to values' });

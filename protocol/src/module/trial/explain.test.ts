@@ -31,7 +31,7 @@ test('says where each value of a resource comes from', () => {
   if (!explained.ok) throw new Error(JSON.stringify(explained.faults));
   expect(explained.resources[0]).toMatchObject({
     id: 'home[0]',
-    element: 0,
+    element: '0',
     identity: '/home/eve',
     places: [{ module: 'users', line: 11, column: 9 }],
     fields: {
@@ -64,7 +64,7 @@ resources:
 });
 
 test('evaluates an expression for an agent, and never shows a secret', () => {
-  const tried = (source: string) => tryExpression(source, { agent, module: users, parameters: {} });
+  const tried = (source: string) => tryExpression(source, { agent, module: users, parameters: {}, lookups: {} });
   expect(tried('int(attr.cpus) * 2')).toEqual({ result: { kind: 'value', value: 8 }, from: ['attr.cpus'] });
   expect(tried('param.names | join("-")').result).toEqual({ kind: 'value', value: 'ann-bob' });
   expect(tried('${{ agent.name }}!').result).toEqual({ kind: 'value', value: 'web-1!' });
@@ -78,10 +78,10 @@ test('reads facts from YAML, and from the record of an agent', () => {
   const yaml = readAgentFacts('attributes: { platform: linux, cpus: 4, rack: { row: 7 } }');
   expect(yaml).toMatchObject({
     ok: true,
-    value: { name: 'test-agent', attributes: { platform: 'linux', cpus: '4', 'rack.row': '7' }, tags: {} },
+    value: { agent: { name: 'test-agent', attributes: { platform: 'linux', cpus: '4', 'rack.row': '7' }, tags: {} } },
   });
   const record = { ...agent, status: 'approved', connected: true };
-  expect(readAgentFacts(JSON.stringify(record))).toMatchObject({ ok: true, value: agent });
+  expect(readAgentFacts(JSON.stringify(record))).toMatchObject({ ok: true, value: { agent } });
   expect(readAgentFacts('attribute: {}')).toEqual({
     ok: false,
     faults: [

@@ -1,3 +1,4 @@
+import { requiresOf, withRequired, withRequiredValues } from '../composition/requires.ts';
 import type { AgentFacts } from '../conditions.ts';
 import type { DeclaredResource, Json, ModuleDocument } from '../document.ts';
 import { isMapping } from '../expression/evaluate.ts';
@@ -30,8 +31,8 @@ export interface ExplainedValue {
 export interface ExplainedResource {
   readonly module: string;
   readonly id: string | null;
-  /** Position in the list of `for_each`, from 0; null without it. */
-  readonly element: number | null;
+  /** Position or key of the element of `for_each`; null without it. */
+  readonly element: string | null;
   readonly type: string;
   readonly identity: string;
   readonly name: string | null;
@@ -65,9 +66,16 @@ export interface Explained {
 export function explainDesiredSet(
   request: ResolutionRequest,
 ): ({ ok: true } & Explained) | Extract<Resolution, { ok: false }> {
-  const resolution = resolveDesiredSet({ ...request, withDeclarations: true });
-  if (!resolution.ok) return resolution;
   const modules = new Map(request.modules.map((module) => [module.name, module]));
+  // Requirements that are not among the modules are left out.
+  const names = withRequired([...modules.keys()], requiresOf(request.modules)).filter((name) => modules.has(name));
+  const ordered = names.map((name) => modules.get(name) as ModuleDocument);
+  const given = withRequiredValues(ordered, request.parameters ?? {});
+  if (given.faults.length > 0) return { ok: false, code: 'module_conflict', faults: given.faults };
+  const known = Object.entries(given.parameters).filter(([name]) => modules.has(name) || request.parameters?.[name]);
+  const parameters = Object.fromEntries(known);
+  const resolution = resolveDesiredSet({ ...request, modules: ordered, parameters, withDeclarations: true });
+  if (!resolution.ok) return resolution;
   const labels = labelsOf(resolution.resources);
   return {
     ok: true,
@@ -102,7 +110,7 @@ export function explainDesiredSet(
     parameters: Object.fromEntries(
       [...modules.values()].map((module) => [
         module.name,
-        parametersOf(module, request.parameters?.[module.name] ?? {}, request.agent),
+        parametersOf(module, parameters[module.name] ?? {}, request.agent),
       ]),
     ),
     secrets: resolution.secrets,
@@ -114,13 +122,10 @@ const place = (module: ModuleDocument, path: Path): Place => ({
   ...(placeOf(module, path) ?? { line: null, column: null }),
 });
 
-const elementOf = (id: string | null): number | null => {
-  const found = /\[(\d+)\]$/.exec(id ?? '')?.[1];
-  return found === undefined ? null : Number(found);
-};
+const elementOf = (id: string | null): string | null => /\[([^[\]]*)\]$/.exec(id ?? '')?.[1] ?? null;
 
 /** Returns a function that names resources by their keys, as seen from a module. */
-export function labelsOf(resources: readonly UnfilledResource[]): (key: string, from: string) => string {
+function labelsOf(resources: readonly UnfilledResource[]): (key: string, from: string) => string {
   const byKey = new Map(resources.map((resource) => [resource.key, resource]));
   return (key, from) => {
     const resource = byKey.get(key);
@@ -194,10 +199,7 @@ export function namesIn(value: Json): string[] {
 }
 
 /** Returns a body with an expression in place of each secret. */
-export function shown(
-  body: Readonly<Record<string, Json>>,
-  deferred: UnfilledVerification['deferred'],
-): Record<string, Json> {
+function shown(body: Readonly<Record<string, Json>>, deferred: UnfilledVerification['deferred']): Record<string, Json> {
   const copy = structuredClone(body) as Record<string, Json>;
   for (const { path, parts } of deferred) {
     const text = parts.map((part) => ('text' in part ? part.text : `\${{ secrets.${part.secret} }}`)).join('');

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import type { Fault } from '../../errors.ts';
+import type { LookupValues } from '../composition/lookups.ts';
 import type { AgentFacts } from '../conditions.ts';
 import type { Json } from '../document.ts';
 import { closed } from '../kinds/declared.ts';
 import { kinds } from '../kinds.ts';
 import { suggestion } from '../nearest.ts';
-import { agentFactsSchema, agentOf } from './agent-facts.ts';
+import { agentFactsSchema, agentOf, lookupsSchema } from './agent-facts.ts';
 import { readDocument } from './document-file.ts';
 
 /** Files that test modules: an agent, parameters, and the expected resolution. */
@@ -83,6 +84,7 @@ const caseFields = {
     .record(z.string(), json, { error: 'must be a mapping of names to values' })
     .meta({ description: 'Values by parameter; with several modules by module and parameter' })
     .optional(),
+  lookups: lookupsSchema.optional(),
   expect: expectation,
 };
 
@@ -101,7 +103,9 @@ const testFile = closed('a mapping of agent and expect, or of tests', {
     .meta({ description: 'Several tests, instead of agent, parameters, and expect' })
     .optional(),
 }).superRefine((file, context) => {
-  const single = (['name', 'agent', 'parameters', 'expect'] as const).filter((key) => file[key] !== undefined);
+  const single = (['name', 'agent', 'parameters', 'lookups', 'expect'] as const).filter(
+    (key) => file[key] !== undefined,
+  );
   if (file.tests === undefined) {
     for (const key of ['agent', 'expect'] as const)
       if (file[key] === undefined)
@@ -122,6 +126,7 @@ export interface ModuleTest {
   readonly name: string | null;
   readonly agent: AgentFacts;
   readonly parameters: Readonly<Record<string, Json>>;
+  readonly lookups: LookupValues;
   readonly expect: Expectation;
   readonly line: number;
   readonly column: number;
@@ -141,11 +146,12 @@ export function readModuleTests(
 ): { ok: true; file: ModuleTestFile } | { ok: false; faults: Fault[] } {
   const read = readDocument(testFile, source);
   if (!read.ok) return read;
-  const { modules, tests, agent, expect, name, parameters } = read.value;
+  const { modules, tests, agent, expect, name, parameters, lookups } = read.value;
   const testOf = (one: z.output<ReturnType<typeof oneCase>>, path: (string | number)[]): ModuleTest => ({
     name: one.name ?? null,
     agent: agentOf(one.agent),
     parameters: one.parameters ?? {},
+    lookups: one.lookups ?? {},
     expect: one.expect,
     ...read.at(path.length === 0 ? ['expect'] : path),
     at: (below) => read.at([...path, 'expect', ...below]),
@@ -155,7 +161,7 @@ export function readModuleTests(
       ? tests.map((one, index) => testOf(one, ['tests', index]))
       : agent === undefined || expect === undefined
         ? []
-        : [testOf({ name, agent, parameters, expect }, [])];
+        : [testOf({ name, agent, parameters, lookups, expect }, [])];
   return { ok: true, file: { modules: modules ?? null, tests: all } };
 }
 

@@ -33,6 +33,7 @@ export function runModuleTest(test: ModuleTest, modules: readonly ModuleDocument
     modules,
     agent: test.agent,
     parameters: byModule(test.parameters, declared),
+    lookups: Object.fromEntries(modules.map(({ name }) => [name, test.lookups])),
   });
   const { expect } = test;
   if (!resolution.ok) {

@@ -1,3 +1,4 @@
+import type { LookupValues } from '../composition/lookups.ts';
 import type { AgentFacts } from '../conditions.ts';
 import type { Json, ModuleDocument } from '../document.ts';
 import { type Evaluated, evaluateSole, evaluateText, type Scope } from '../expression/evaluate.ts';
@@ -18,6 +19,8 @@ export interface ExpressionTrial {
   /** Declares the parameters; without it, all given values are parameters. */
   readonly module?: ModuleDocument | undefined;
   readonly parameters: Readonly<Record<string, Json>>;
+  /** Values of lookups, by name. */
+  readonly lookups: LookupValues;
   /** Element of `for_each`. */
   readonly each?: Json | undefined;
 }
@@ -29,7 +32,7 @@ export interface ExpressionTrial {
  */
 export function tryExpression(
   source: string,
-  { agent, module, parameters, each }: ExpressionTrial,
+  { agent, module, parameters, lookups, each }: ExpressionTrial,
 ): { result: TriedExpression; from: string[] } {
   const { values, faults } =
     module === undefined
@@ -41,6 +44,7 @@ export function tryExpression(
   const scope: Scope = {
     agent,
     parameters: values,
+    lookups: new Map(Object.entries(lookups) as [string, Json][]),
     each,
     index: each === undefined ? undefined : 0,
     meter: new Meter(),

@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest';
+import { parseModule } from '../parse.ts';
+import { resolveDesiredSet } from '../resolve.ts';
+import { lookedUp, sortedValues } from './lookups.ts';
+
+const agent = { name: 'web-1', node_id: 'a'.repeat(32), attributes: { platform: 'linux' }, tags: {} };
+
+const source = (lookups: string, resource: string, more = '') =>
+  `name: m\nsupports: [{ platform: linux }]\nlookups: ${lookups}\n${more}resources:\n  - id: a\n    ${resource}\n`;
+const file = (content: string) => `resource: { file-unix: { path: /a, content: ${JSON.stringify(content)} } }`;
+const nodes = '{ nodes: { selector: "role=web", of: attr.default_address } }';
+
+const faultsOf = (text: string): string[] => {
+  const parsed = parseModule(text);
+  return parsed.ok ? [] : parsed.faults.map(({ line, column, message }) => `${line}:${column} ${message}`);
+};
+
+function resolved(text: string, lookups: Record<string, Record<string, string[]>>) {
+  const parsed = parseModule(text);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
+  return resolveDesiredSet({ modules: [parsed.module], agent, lookups });
+}
+
+test('an expression uses the values of a lookup', () => {
+  const values = { m: { nodes: ['10.0.0.1', '10.0.0.2'] } };
+  expect(
+    resolved(source(nodes, file('${{ lookup.nodes | join(",") }} ${{ size(lookup.nodes) }}')), values),
+  ).toMatchObject({
+    ok: true,
+    resources: [{ body: { content: '10.0.0.1,10.0.0.2 2' } }],
+  });
+  const each = 'for_each: "${{ lookup.nodes }}"\n    resource: { host-entry: {} }'.replace(
+    'resource: { host-entry: {} }',
+    'resource: { file-unix: { path: "/n/${{ each }}", content: x } }',
+  );
+  expect(resolved(source(nodes, each), values)).toMatchObject({
+    ok: true,
+    resources: [{ identity: '/n/10.0.0.1' }, { identity: '/n/10.0.0.2' }],
+  });
+});
+
+test('a lookup without a value is an error at its place', () => {
+  expect(resolved(source(nodes, file('x')), {})).toMatchObject({
+    ok: false,
+    faults: [
+      {
+        path: '/modules/m/lookups/nodes',
+        line: 3,
+        message: expect.stringContaining('the lookup "nodes" has no value'),
+      },
+    ],
+  });
+});
+
+test('sorts numbers within texts by value, and removes duplicates', () => {
+  expect(sortedValues(['web-10', 'web-2', 'b', 'web-2', '10.0.0.10', '10.0.0.9', '1.0', '1.00'])).toEqual([
+    '1.0',
+    '1.00',
+    '10.0.0.9',
+    '10.0.0.10',
+    'b',
+    'web-2',
+    'web-10',
+  ]);
+});
+
+test('reads the name, the id, attributes, and tags, and ignores inherited properties', () => {
+  const other = { ...agent, tags: { zone: 'a' } };
+  expect(
+    ['agent.name', 'agent.node_id', 'attr.platform', 'tag.zone', 'attr.constructor'].map((of) => lookedUp(of, other)),
+  ).toEqual(['web-1', 'a'.repeat(32), 'linux', 'a', undefined]);
+});
+
+test('refuses a lookup with a mistake, and says what to write', () => {
+  expect(faultsOf(source('{ n: { selector: "role=", of: ip } }', file('x')))).toEqual([
+    expect.stringMatching(/^3:27 .*\(column \d+ of the selector\)$/),
+    '3:40 must be agent.name, agent.node_id, or an attribute or a tag, for example attr.default_address',
+  ]);
+  expect(faultsOf(source('{ n: { selector: " ", of: attr.x } }', file('x')))).toEqual([
+    '3:27 must select agents, for example "role=web"',
+  ]);
+  expect(faultsOf(source(nodes, file('${{ lookup.node }}')))).toEqual([
+    expect.stringContaining('there is no lookup "node": did you mean "nodes"?'),
+  ]);
+});
+
+test('values of other agents never choose a secret', () => {
+  const fixed = 'in a module with lookups, the name of a secret must be fixed';
+  const refused = (content: string) => faultsOf(source(nodes, file(content), 'parameters: { p: { type: string } }\n'));
+  for (const content of ['${{ secrets[lookup.nodes[0]] }}', '${{ size(lookup.nodes) > 1 ? secrets.a : secrets.b }}'])
+    expect(refused(content)).toEqual([expect.stringContaining('lookup and secrets cannot be in one expression')]);
+  for (const content of [
+    '${{ secrets["a" + tag.x] }}',
+    '${{ secret(attr.x) }}',
+    '${{ ["a"].map(param, secrets[param])[0] }}',
+    '${{ ["a"].map(x, secret(x))[0] }}',
+  ])
+    expect(refused(content), content).toEqual([expect.stringContaining(fixed)]);
+  for (const content of [
+    '${{ secrets.a }}',
+    '${{ secrets["a"] }}',
+    '${{ secrets[param.p] }}',
+    '${{ secret(param.p) }}',
+  ])
+    expect(refused(content), content).toEqual([]);
+  const each =
+    'for_each: "${{ lookup.nodes }}"\n    resource: { file-unix: { path: "/n/${{ each }}", content: "${{ secrets[each] }}" } }';
+  expect(faultsOf(source(nodes, each))).toEqual([expect.stringContaining(fixed)]);
+});

@@ -1,0 +1,67 @@
+import { type ParsedSelector, parseSelector } from '../../selector.ts';
+import { compareVersions } from '../../version-order.ts';
+import { type AgentFacts, own } from '../conditions.ts';
+import type { Json, Lookup } from '../document.ts';
+import { allOf, type Check, maxLength, notEmpty } from '../kinds/format.ts';
+
+/** The values of a module's lookups, by name. */
+export type LookupValues = Readonly<Record<string, readonly string[]>>;
+
+/** Limits the size of a desired state, which can repeat the values for each agent. */
+const maximumLookupValues = 10_000;
+export const maximumLookups = 16;
+
+export const lookupSelectorCheck: Check = allOf(notEmpty, maxLength(4096), (text) => {
+  const parsed: ParsedSelector = parseSelector(text);
+  if (!parsed.ok) return `${parsed.fault.message} (column ${parsed.fault.column} of the selector)`;
+  return parsed.selector.terms.length === 0 ? 'must select agents, for example "role=web"' : undefined;
+});
+
+const ofPattern = /^(agent\.(name|node_id)|attr\.[A-Za-z0-9_][A-Za-z0-9._/:-]*|tag\.[A-Za-z][A-Za-z0-9._/-]{0,62})$/;
+
+export const lookupOfCheck: Check = allOf(maxLength(256), (text) =>
+  ofPattern.test(text)
+    ? undefined
+    : 'must be agent.name, agent.node_id, or an attribute or a tag, for example attr.default_address',
+);
+
+/** Returns the value of an agent for a lookup; undefined if the agent has none. */
+export function lookedUp(of: Lookup['of'], agent: AgentFacts): string | undefined {
+  if (of === 'agent.name') return agent.name ?? undefined;
+  if (of === 'agent.node_id') return agent.node_id;
+  const [root, key] = [of.slice(0, of.indexOf('.')), of.slice(of.indexOf('.') + 1)];
+  return own(root === 'tag' ? agent.tags : agent.attributes, key);
+}
+
+/**
+ * Sorts values and removes duplicates: numbers within texts by their value, so that `web-2` is before `web-10`; otherwise by
+ * UTF-16 units.
+ */
+export const sortedValues = (values: Iterable<string>): string[] =>
+  [...new Set(values)].sort((one, other) => compareVersions(one, other) || (one < other ? -1 : 1));
+
+const nothing = { values: new Map<string, Json>(), faults: [] };
+
+/** Returns the values of a module's lookups, with an error for each lookup that has none. */
+export function lookupValues(
+  declared: Readonly<Record<string, Lookup>>,
+  given: LookupValues,
+): { values: ReadonlyMap<string, Json>; faults: { name: string; message: string }[] } {
+  const names = Object.keys(declared);
+  if (names.length === 0) return nothing;
+  const values = new Map<string, Json>();
+  const faults: { name: string; message: string }[] = [];
+  for (const name of names) {
+    const found = Object.hasOwn(given, name) ? given[name] : undefined;
+    if (found === undefined)
+      faults.push({ name, message: `the lookup "${name}" has no value here: give it one under lookups` });
+    else if (found.length > maximumLookupValues)
+      faults.push({
+        name,
+        message: `the lookup "${name}" has ${found.length} values, and at most ${maximumLookupValues} are allowed: narrow its selector`,
+      });
+    // The same object for all agents, so that it is converted for expressions once.
+    else values.set(name, found as Json);
+  }
+  return { values, faults };
+}
