@@ -365,7 +365,7 @@ describe('parseModule reports the path, line, and column of', () => {
       'an expression in the middle of a block of text',
       'name: m\nresources:\n  - resource:\n      file-unix:\n        path: /a\n        content: |\n          first\n          a ${{ foo }}\n',
       [
-        '8:13 /resources/0/resource/file-unix/content unknown name "foo": use one of agent, attr, tag, param, each, index, secrets; write $${{ for a plain ${{',
+        '8:13 /resources/0/resource/file-unix/content unknown name "foo": use one of agent, attr, tag, param, each, index, lookup, secrets; write $${{ for a plain ${{',
       ],
     ],
     [
