@@ -23,7 +23,16 @@ describe('parseModule accepts', () => {
     const parsed = parseModule('name: m');
     expect(parsed).toEqual({
       ok: true,
-      module: { name: 'm', supports: [], requires: [], templates: [], parameters: {}, resources: [], verify: [] },
+      module: {
+        name: 'm',
+        supports: [],
+        requires: [],
+        templates: [],
+        parameters: {},
+        lookups: {},
+        resources: [],
+        verify: [],
+      },
       warnings: [
         { path: '', line: 1, column: 1, message: 'the module has no supports clause, so it matches no agent' },
       ],
@@ -357,7 +366,7 @@ describe('parseModule reports the path, line, and column of', () => {
         '5:64 /resources/1/resource/file-unix/content "agent.id" is not of the form agent.name or agent.node_id',
         '5:80 /resources/1/resource/file-unix/content "secrets." is not of the form secrets.<name>',
         '6:42 /resources/2/resource/file-unix/path a secret is not allowed here: the value is shown, or checked before secrets are known',
-        '6:71 /resources/2/resource/file-unix/content unknown function "upper"',
+        '6:71 /resources/2/resource/file-unix/content unknown function "upper": write x.upperAscii()',
         '6:93 /resources/2/resource/file-unix/content the expression is not closed with "}}"; write $${{ for a plain ${{',
       ],
     ],

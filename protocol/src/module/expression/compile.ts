@@ -132,7 +132,7 @@ class NamesOf {
     const [name] = args;
     this.calls.add(name);
     if (!functionNames.includes(name)) {
-      this.fault ??= `unknown function ${quoted(name)}${suggestion(name, functionNames)}`;
+      this.fault ??= `unknown function ${quoted(name)}${spelled(name) ?? suggestion(name, functionNames)}`;
       return;
     }
     // The library's nodes are read-only only in its types.
@@ -155,7 +155,9 @@ class NamesOf {
  * @param names the variables of the loops around the expression
  */
 export const unknownName = (name: string, names: Iterable<string> = []): string =>
-  `unknown name ${quoted(name)}${suggestion(name, [...variables, ...names])}; write $\${{ for a plain \${{`;
+  name === 'item'
+    ? 'unknown name "item": write each, for the element of for_each'
+    : `unknown name ${quoted(name)}${suggestion(name, [...variables, ...names])}; write $\${{ for a plain \${{`;
 
 /** Reports whether a value is constant or a parameter. */
 const isFixed = (node: ASTNode, bound: ReadonlySet<string>): boolean =>
@@ -216,9 +218,44 @@ const spellings: readonly (readonly [RegExp, string])[] = [
 const adviceFor = (rest: string): string =>
   spellings.find(([pattern]) => pattern.test(rest))?.[1] ?? 'write an operator, or remove it';
 
+/** Functions of other languages, with those of CEL. */
+const otherFunctions: ReadonlyMap<string, string> = new Map([
+  ['upper', 'x.upperAscii()'],
+  ['lower', 'x.lowerAscii()'],
+  ['toUpperCase', 'x.upperAscii()'],
+  ['toLowerCase', 'x.lowerAscii()'],
+  ['length', 'size(x)'],
+  ['len', 'size(x)'],
+  ['count', 'size(x)'],
+  ['str', 'string(x)'],
+  ['float', 'double(x)'],
+  ['to_json', 'json(x)'],
+  ['to_yaml', 'yaml(x)'],
+  ['b64encode', 'base64(x)'],
+  ['quote', 'shellQuote(x)'],
+]);
+
+const spelled = (name: string): string | undefined => {
+  const other = otherFunctions.get(name);
+  return other === undefined ? undefined : `: write ${other}`;
+};
+
+/** Methods of CEL, which are not called by a pipe. */
+const methodNames: readonly string[] = [
+  'upperAscii',
+  'lowerAscii',
+  'trim',
+  'split',
+  'startsWith',
+  'endsWith',
+  'contains',
+];
+
 /** Completes a message with the form of a function, which begins with its name or with a type and its name. */
 function formOf(call: string): string {
   const name = /([A-Za-z_]\w*)\(/.exec(call)?.[1];
   const found = expressionFunctions.find((each) => each.name === name);
+  if (found === undefined && methodNames.includes(name ?? '') && !call.includes(`.${name}(`))
+    return `; write x.${name}(…)`;
   return found === undefined ? '' : `; write ${found.form}`;
 }

@@ -230,7 +230,11 @@ class ExpressionCheck {
 
   #celFault({ compiled }: CelExpression, context: FieldContext): string | undefined {
     const { variables, parameters, usesSecrets, type } = compiled;
-    for (const name of compiled.ofLoops) if (!context.names.has(name)) return unknownName(name, context.names);
+    for (const name of compiled.ofLoops)
+      if (!context.names.has(name))
+        return this.#parameters.has(name)
+          ? `unknown name ${quoted(name)}: write param.${name}`
+          : unknownName(name, context.names);
     if (!context.each && variables.has('each')) return '"each" exists only in a resource with for_each';
     if (!context.each && variables.has('index')) return '"index" exists only in a resource with for_each';
     if (usesSecrets && !context.secrets) return noSecret;

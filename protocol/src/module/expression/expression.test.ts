@@ -68,7 +68,7 @@ describe('parseExpressions', () => {
       '${{ 1 + "a" }}',
       'no operator takes these types: int + string; convert one of them, such as with string(…) or int(…)',
     ],
-    ['${{ upper(1) }}', 'unknown function "upper"'],
+    ['${{ upper(1) }}', 'unknown function "upper": write x.upperAscii()'],
     ['${{ basename(1) }}', 'no function takes these types: basename(int); write basename(path)'],
     [
       `\${{ [${'1,'.repeat(501)}] }}`,
@@ -81,7 +81,7 @@ describe('parseExpressions', () => {
     [`\${{ ${'1+'.repeat(5000)}1 }}`, 'an expression has at most 8192 characters'],
     ['${{ tag.a | default }}', 'no function takes these types: default(dyn); write default(value, other)'],
     ['${{ tag.a | default("a" }}', 'default("…") is not closed with ")"'],
-    ['${{ tag.a | upper("a") }}', 'unknown function "upper"'],
+    ['${{ tag.a | upper("a") }}', 'unknown function "upper": write x.upperAscii()'],
     [
       '${{ param.a | join(",") | join(";") }}',
       'no function takes these types: join(string, string); write join(list, separator)',

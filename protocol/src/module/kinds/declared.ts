@@ -43,5 +43,29 @@ export function closed<S extends z.ZodRawShape>(
   }, object);
 }
 
-export const unknownKey = (noun: string, key: string, known: readonly string[]): string =>
-  `unknown ${noun} ${quoted(key)}${suggestion(key, known)}`;
+/** Keys of other tools, and of this language in other places, with what to write instead. */
+const instead: ReadonlyMap<string, string> = new Map([
+  ['with_items', 'for_each'],
+  ['with_dict', 'for_each'],
+  ['loop', 'for_each'],
+  ['state', 'ensure'],
+  ['tasks', 'resources'],
+  ['vars', 'parameters'],
+  ['variables', 'parameters'],
+  ['module', 'name'],
+  ['dest', 'path'],
+  ['src', 'source'],
+  ['text', 'content'],
+  ['perms', 'mode'],
+  ['require', 'depends_on'],
+  ['requires', 'depends_on'],
+  ['subscribe', 'reload_on'],
+]);
+
+export function unknownKey(noun: string, key: string, known: readonly string[]): string {
+  const other = instead.get(key);
+  if (other !== undefined && known.includes(other)) return `unknown ${noun} ${quoted(key)}: write ${other}`;
+  const isKind = noun === 'field' && known.includes('resource') && /^[a-z]+-[a-z-]+$/.test(key);
+  if (isKind) return `unknown ${noun} ${quoted(key)}: write a kind under resource, as in resource: { ${key}: { … } }`;
+  return `unknown ${noun} ${quoted(key)}${suggestion(key, known)}`;
+}

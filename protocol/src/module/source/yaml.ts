@@ -96,6 +96,9 @@ function explain(code: string, message: string): string {
   const cause = message.replace(/\s+/g, ' ').trim();
   if (code === 'TAB_AS_INDENT') return 'YAML does not allow tabs for indentation: use spaces';
   if (code === 'BAD_INDENT' || code === 'BLOCK_IN_FLOW') return `not YAML: ${cause}; check the indentation`;
+  if (cause.startsWith('Nested mappings are not allowed'))
+    return 'not YAML: a text with ": " must be in quotes, as in name: "note: the message"';
+  if (cause.startsWith('Sequence item without')) return `not YAML: ${cause}; indent each key of an element alike`;
   if (code === 'MISSING_CHAR') return `not YAML: ${cause}; check quotes and brackets`;
   return `not YAML: ${cause}`;
 }
