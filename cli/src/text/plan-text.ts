@@ -153,14 +153,15 @@ const wrapped = (text: string, { width }: Style): string => (width === null ? te
 
 /** Returns a line for a list: `3 changed, 20 unchanged`; of a plan, `3 to change, 20 unchanged`. */
 export function summaryText({ kind, summary, status }: Pick<Operation, 'kind' | 'summary' | 'status'>): string {
-  const { changed, removed, failed, skipped, unchanged, total } = summary;
-  // A running operation without results has no count yet.
-  if (total === 0) return hasEnded(status) ? counted(0, 'resource') : '-';
-  return [
+  const { changed, removed, failed, skipped, unchanged } = summary;
+  const parts = [
     ...words(failed, 'failed'),
     ...words(changed, kind === 'plan' ? 'to change' : 'changed'),
     ...words(removed, kind === 'plan' ? 'to remove' : 'removed'),
     ...words(skipped, 'skipped'),
     ...words(unchanged, 'unchanged'),
-  ].join(', ');
+  ];
+  // A running operation without results has no count yet.
+  if (parts.length === 0) return hasEnded(status) ? counted(0, 'resource') : '-';
+  return parts.join(', ');
 }

@@ -22,10 +22,11 @@ export function SummaryLine({
   /** Whether the line wraps if space is short. By default it is truncated. */
   readonly wrap?: boolean;
 }) {
-  if (summary === null || summary.total === 0) return <span className="text-muted">–</span>;
+  const parts = summary === null ? [] : summaryParts(summary, resultKind);
+  if (parts.length === 0) return <span className="text-muted">–</span>;
   return (
     <span className={classNames('tabular', !wrap && 'truncate')}>
-      {summaryParts(summary, resultKind).map(({ text, tone }, index) => (
+      {parts.map(({ text, tone }, index) => (
         <span key={text}>
           {index > 0 && <span className="text-muted"> · </span>}
           <span className={classNames(tones[tone])}>{text}</span>

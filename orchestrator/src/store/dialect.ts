@@ -42,6 +42,9 @@ export interface Dialect {
   /** Whether an array of strings in a JSON column contains the value. */
   jsonArrayHas(column: string, value: string): RawBuilder<SqlBool>;
 
+  /** Number of items in the array at a top-level key of an object in a JSON column; null if the key is missing. */
+  jsonLength(column: string, key: string): RawBuilder<number | null>;
+
   /**
    * A table of the rows in a parameter, which `jsonRows` creates, so that one statement can insert many rows:
    * `insertInto(t).columns([…]).expression(db.selectFrom(d.rowsOf(p.rows, {key: 'text'}).as('r')).selectAll())`. SQLite
@@ -96,6 +99,7 @@ const sqlite: Dialect = {
   jsonArrayHas: (column, value) =>
     sql`exists (select 1 from (select ${sql.ref(column)} as document) as given, json_each(given.document) as item
       where item.value = ${value})`,
+  jsonLength: (column, key) => sql`json_array_length(${sql.ref(column)}, ${sql.lit(`$.${key}`)})`,
   // The values of `json_each` are texts, so that each `json_extract` would parse the row again.
   rowsOf: (rows, columns) =>
     sql`(select ${sql.join(
@@ -125,6 +129,7 @@ const postgres: Dialect = {
   jsonArrayHas: (column, value) =>
     sql`exists (select 1 from json_array_elements_text(${sql.ref(column)}::json) as item(element)
       where item.element = ${value}::text)`,
+  jsonLength: (column, key) => sql`json_array_length(${sql.ref(column)}::json -> ${sql.lit(key)})::bigint`,
   rowsOf: (rows, columns) =>
     sql`(select * from json_to_recordset(${rows}::json) as record(${sql.join(
       Object.entries(columns).map(([name, type]) => sql`${sql.ref(name)} ${sql.raw(postgresTypes[type])}`),

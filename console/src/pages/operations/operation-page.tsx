@@ -156,11 +156,11 @@ function Took({ operation: { started_at, finished_at } }: { readonly operation: 
   );
 }
 
-/** Shows the number of finished resources, and the total if the operation applies a plan. */
-function Progress({ operation: { status, resources, plan_id } }: { readonly operation: Operation }) {
+/** Shows the numbers of finished and of all resources. Only a plan knows how many resources will be removed. */
+function Progress({ operation: { status, resources, plan_id, summary } }: { readonly operation: Operation }) {
   const { data: plan } = useQuery({ ...operationQuery(plan_id ?? ''), enabled: plan_id !== null });
   const done = resources.length;
-  const total = plan === undefined ? null : Math.max(plan.summary.total, done);
+  const total = Math.max(plan?.summary.total ?? summary.total, done);
   if (status === 'queued')
     return (
       <p role="status" className="mt-4 text-muted text-xs">
@@ -169,19 +169,15 @@ function Progress({ operation: { status, resources, plan_id } }: { readonly oper
     );
   return (
     <div className="mt-4" role="status">
-      {total !== null && (
+      {total > 0 && (
         <progress
           aria-label="Finished resources"
-          max={Math.max(1, total)}
+          max={total}
           value={done}
           className="mb-1 block h-1.5 w-full overflow-hidden rounded-full accent-[var(--accent)]"
         />
       )}
-      <p className="tabular text-muted text-xs">
-        {total === null
-          ? `${done} ${done === 1 ? 'resource' : 'resources'} done.`
-          : `${done} of ${total} resources done.`}
-      </p>
+      <p className="tabular text-muted text-xs">{`${done} of ${total} resources done.`}</p>
     </div>
   );
 }

@@ -127,6 +127,16 @@ describeDatabases('operations', (fixture) => {
     expect((await listOperations(context, {})).operations).toEqual([]);
   });
 
+  test('counts the resources of the desired state until the operation ends', async () => {
+    const all = await open(fixture);
+    await uploadModule(all.context, all.actor, 'issue', motd('hi\n', '/etc/issue', 'issue'));
+    const id = await all.submit('plan', { modules: ['motd', 'issue'] });
+    const none = { unchanged: 0, changed: 0, removed: 0, failed: 0, skipped: 0 };
+    expect((await getOperation(all.context, id)).summary).toEqual({ ...none, total: 2 });
+    await execute(all, [resultOf()]);
+    expect((await getOperation(all.context, id)).summary.total).toBe(1);
+  });
+
   test('dispatches operations in order, one at a time, and repeats each until the agent accepts it', async () => {
     const { domain, context, agent, submit, report } = await open(fixture);
     const first = await submit();

@@ -10,7 +10,7 @@ import type { OperationEntry, OperationOutput } from '@muster/protocol/http';
 import { fromJson, type JsonText, toJson } from '../../store/json-text.ts';
 import { approvedAgent } from '../../store/queries/agents/agents.ts';
 import { outputPage } from '../../store/queries/operation-results.ts';
-import { insertOperation, operationById, operations } from '../../store/queries/operations.ts';
+import { desiredResourceCount, insertOperation, operationById, operations } from '../../store/queries/operations.ts';
 import { statement } from '../../store/transaction.ts';
 import { getAgent, requireAgent } from '../agents/agents.ts';
 import { audited } from '../audit/audit.ts';
@@ -163,11 +163,20 @@ export const isStale = ({ plan_id, status, error }: OperationEntry): boolean =>
 /** An operation whose results are read page by page while the response is sent. */
 export type OperationInPages = OperationEntry & { resources: AsyncIterable<readonly JsonText<ResourceResult>[]> };
 
+/**
+ * Returns an operation. Until it ends, `total` of its summary is the number of resources in its desired state, so that
+ * clients can show the progress.
+ */
 export async function readOperation(context: Context, operationId: string): Promise<OperationInPages> {
   const row = await findRow(context, operationId);
   if (!row || row.kind === 'drift')
     throw new MusterError('operation_not_found', `there is no operation ${JSON.stringify(operationId.slice(0, 64))}`);
-  return { ...toEntry(row), resources: resultTexts(context, operationId) };
+  const entry = toEntry(row);
+  const desired = hasEnded(row.status)
+    ? undefined
+    : await context.db.get(desiredResourceCount, { operation_id: operationId });
+  const summary = { ...entry.summary, total: desired?.count ?? entry.summary.total };
+  return { ...entry, summary, resources: resultTexts(context, operationId) };
 }
 
 async function* resultTexts(context: Context, operationId: string): AsyncGenerator<JsonText<ResourceResult>[]> {

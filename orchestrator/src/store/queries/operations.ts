@@ -343,6 +343,17 @@ export const payloadByDigest = defineQuery('operations/payload', (db, p: { diges
   db.selectFrom('operation_payloads').select('payload').where('digest', '=', p.digest),
 );
 
+/** Number of resources in the desired state of an operation. Returns no row if the desired state is no longer stored. */
+export const desiredResourceCount = defineQuery(
+  'operations/desired resource count',
+  (db, p: { operation_id: string }, d) =>
+    db
+      .selectFrom('operations')
+      .innerJoin('operation_payloads', 'operation_payloads.digest', 'operations.payload_digest')
+      .select(d.jsonLength('operation_payloads.payload', 'resources').as('count'))
+      .where('operation_id', '=', p.operation_id),
+);
+
 /** For preconditions: returns a row if the payload exists. */
 export const payloadSeen = defineQuery('operations/payload seen', (db, p: { digest: string }) =>
   db.selectFrom('operation_payloads').select('digest').where('digest', '=', p.digest),
