@@ -83,6 +83,17 @@ test('measures the machine, and stops and starts again when its configuration ch
   await agent.stop('SIGTERM');
 });
 
+test('reports whether it offers terminals, also after its configuration changes', async () => {
+  const configPath = join(dataDir, 'agent.yml');
+  await writeFile(configPath, '');
+  const agent = await start({ configPath });
+  const { link, hello } = await orchestrator.welcomed();
+  expect(hello.attributes.remote_terminal).toBe('false');
+  await writeFile(configPath, 'remote_terminal: { enabled: true }');
+  expect((await link.next('attributes')).attributes.remote_terminal).toBe('true');
+  await agent.stop('SIGTERM');
+});
+
 test('stops cleanly when messages arrive late, and resumes accepted operations at the next start', async () => {
   const agent = await start();
   const { link } = await orchestrator.welcomed();

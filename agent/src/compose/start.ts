@@ -100,7 +100,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     clock,
     log,
     random: Math.random,
-    attributes: () => facts.attributes,
+    attributes: () => ({ ...facts.attributes, remote_terminal: String(settings.terminal().enabled) }),
     linked: (isUp) => apply(isUp),
   });
   const discovery = new Discovery(createListener(connection, clock, log), target === null);
@@ -115,6 +115,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   driftWatch.start();
   connection.start();
   settings.onChange(() => apply());
+  settings.onChange(() => connection.attributesChanged());
   apply();
   idle.worked();
   const endClockWatch = watchClock(clock, log, () => connection.attributesChanged());

@@ -62,6 +62,7 @@ const attributes: Readonly<Record<string, string>> = {
   selinux: 'enforcing, permissive, or disabled',
   efi: 'true or false',
   timezone: 'for example Europe/Paris',
+  remote_terminal: 'true if the agent offers terminals',
 };
 
 const idLists: readonly unknown[] = ['depends_on', 'reload_on', 'restart_on', 'rerun_on'];

@@ -9,6 +9,7 @@ import {
   type LucideIcon,
   Monitor,
   Moon,
+  Play,
   Plus,
   Server,
   SquareTerminal,
@@ -18,7 +19,9 @@ import {
 import { session } from '../../api/client.ts';
 import { markAllRead } from '../../api/notifications.ts';
 import { startPlan } from '../../api/operations.ts';
-import { agentParam, displayName, stateOf, tones } from '../../pages/agents/agent-state.ts';
+import { agentParam, displayName, hasTerminalsDisabled, stateOf, tones } from '../../pages/agents/agent-state.ts';
+import { opensApply } from '../../pages/apply/opens-apply.ts';
+import { opensTerminal } from '../../pages/terminals/opens-terminal.ts';
 import type { Tone } from '../../parts/badge.tsx';
 import { notify, notifyError } from '../../parts/dialog/toast.tsx';
 import { destinations } from '../navigation.ts';
@@ -43,7 +46,11 @@ export interface Entry extends Findable {
 /** Goes to a page. */
 export type Go = (
   to: string,
-  target?: { readonly params?: Record<string, string>; readonly search?: Record<string, string> },
+  target?: {
+    readonly params?: Record<string, string>;
+    readonly search?: Record<string, string>;
+    readonly state?: object;
+  },
 ) => void;
 
 export const pageEntries = (go: Go): Entry[] =>
@@ -116,6 +123,8 @@ interface AgentAction {
   readonly words: readonly string[];
   readonly label: (agent: string) => string;
   readonly icon: LucideIcon;
+  /** Whether a connected agent has this action; by default every one has. */
+  readonly isOffered?: (agent: Agent) => boolean;
   readonly run: (agent: Agent, go: Go) => void;
 }
 
@@ -131,10 +140,17 @@ const agentActions: readonly AgentAction[] = [
       ),
   },
   {
+    words: ['apply'],
+    label: (agent) => `Apply to ${agent}…`,
+    icon: Play,
+    run: (agent, go) => go('/agents/$agent', { params: { agent: agentParam(agent) }, state: opensApply() }),
+  },
+  {
     words: ['terminal', 'shell', 'ssh'],
+    isOffered: (agent) => !hasTerminalsDisabled(agent),
     label: (agent) => `Open a terminal on ${agent}`,
     icon: SquareTerminal,
-    run: (agent, go) => go('/terminals/new/$agent', { params: { agent: agentParam(agent) } }),
+    run: (agent, go) => go('/terminals/new/$agent', { params: { agent: agentParam(agent) }, state: opensTerminal }),
   },
 ];
 
@@ -151,7 +167,7 @@ export function agentActionEntries(
   const action = agentActions.find(({ words }) => words.includes(verb));
   if (action === undefined) return { entries: [], query: '' };
   const entries = agents
-    .filter((agent) => stateOf(agent) === 'connected')
+    .filter((agent) => stateOf(agent) === 'connected' && (action.isOffered?.(agent) ?? true))
     .map((agent) => {
       const { id, name, otherTexts } = agentEntry(agent);
       const label = action.label(name);

@@ -9,7 +9,7 @@ import { Menu, MenuItem, MenuLine } from '../../parts/dialog/menu.tsx';
 import { notify, notifyError } from '../../parts/dialog/toast.tsx';
 import { opensTerminal } from '../terminals/opens-terminal.ts';
 import { type AgentDialog, AgentDialogs } from './agent-dialogs.tsx';
-import { agentParam, displayName } from './agent-state.ts';
+import { agentParam, displayName, hasTerminalsDisabled, terminalsDisabledText } from './agent-state.ts';
 
 interface AgentActionsProps {
   readonly agent: Agent;
@@ -36,7 +36,18 @@ export function AgentActions({ agent, dialog, onDialog }: AgentActionsProps) {
       )}
       {approved && (
         <>
-          {connected && (
+          {connected && hasTerminalsDisabled(agent) && (
+            // The attribute `disabled` would hide the reason from the keyboard and from a touch.
+            <Button
+              aria-disabled
+              title={terminalsDisabledText}
+              icon={<SquareTerminal aria-hidden="true" className="size-4" />}
+              onClick={() => notify(terminalsDisabledText)}
+            >
+              Terminal
+            </Button>
+          )}
+          {connected && !hasTerminalsDisabled(agent) && (
             <Link
               to="/terminals/new/$agent"
               params={{ agent: agentParam(agent) }}

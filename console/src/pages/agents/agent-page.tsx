@@ -14,6 +14,7 @@ import { Tabs } from '../../parts/tabs.tsx';
 import { cutText, Line, Text, visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
+import { useOpensApply } from '../apply/opens-apply.ts';
 import { AgentActions } from './agent-actions.tsx';
 import type { AgentDialog } from './agent-dialogs.tsx';
 import { DriftList, HistoryList, OperationsList, TerminalsList } from './agent-lists.tsx';
@@ -57,6 +58,12 @@ type TabName = (typeof tabNames)[number];
 function AgentDetails({ agent }: { readonly agent: Agent }) {
   const [chosen, setTab] = useUrlState<TabName>('tab', 'overview');
   const [dialog, setDialog] = useState<AgentDialog>(null);
+  const asked = useOpensApply();
+  const [answered, setAnswered] = useState<number | null>(null);
+  if (asked !== answered) {
+    setAnswered(asked);
+    if (asked !== null) setDialog('apply');
+  }
   const state = stateOf(agent);
   const approved = agent.status === 'approved';
   const tabs = [

@@ -35,3 +35,11 @@ export function systemText({ attributes }: Agent): string {
   const of = (key: string) => (Object.hasOwn(attributes, key) ? attributes[key] : undefined);
   return [of('distro') ?? of('platform'), of('version')].filter(Boolean).join(' ');
 }
+
+/** Says how to allow terminals on a machine whose agent reports that it allows none. */
+export const terminalsDisabledText =
+  'Terminals are disabled on this machine. To enable them, set remote_terminal.enabled in the configuration of its agent.';
+
+/** Reports whether an agent offers no terminals. Agents of version 0.1 do not report it. */
+export const hasTerminalsDisabled = ({ attributes }: Pick<Agent, 'attributes'>): boolean =>
+  Object.hasOwn(attributes, 'remote_terminal') && attributes.remote_terminal === 'false';

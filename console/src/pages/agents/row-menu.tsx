@@ -7,7 +7,7 @@ import { IconButton } from '../../parts/button.tsx';
 import { Menu, MenuItem, MenuLine } from '../../parts/dialog/menu.tsx';
 import { notifyError } from '../../parts/dialog/toast.tsx';
 import { opensTerminal } from '../terminals/opens-terminal.ts';
-import { agentParam, displayName } from './agent-state.ts';
+import { agentParam, displayName, hasTerminalsDisabled } from './agent-state.ts';
 
 export type RowDialog = 'approve' | 'apply' | 'tag' | 'reject' | 'remove';
 
@@ -79,7 +79,7 @@ function Items({ agent, onDialog }: RowMenuProps) {
             {connected ? 'Apply…' : 'Queue an apply…'}
           </MenuItem>
           <MenuItem
-            disabled={!connected}
+            disabled={!connected || hasTerminalsDisabled(agent)}
             icon={<SquareTerminal aria-hidden="true" className={icon} />}
             onSelect={() => void navigate({ to: '/terminals/new/$agent', params, state: opensTerminal })}
           >

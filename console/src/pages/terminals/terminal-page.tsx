@@ -2,13 +2,14 @@ import { ApiError } from '@muster/protocol/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
-import { useAgentNames } from '../../api/agents.ts';
+import { agentQuery, useAgentNames } from '../../api/agents.ts';
 import { loadCode } from '../../api/live/load-code.ts';
 import { useOperatorNames } from '../../api/operators.ts';
 import { usePerson } from '../../api/sign-in/use-session.ts';
 import { openTerminal, type TerminalAddress, terminalQuery } from '../../api/terminals/terminals.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button, buttonClasses } from '../../parts/button.tsx';
+import { Callout } from '../../parts/callout.tsx';
 import { Select } from '../../parts/form/field.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
@@ -16,6 +17,7 @@ import { Empty, Failure, Problem, Skeleton } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { shortDuration, Time, useNow } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
+import { hasTerminalsDisabled, terminalsDisabledText } from '../agents/agent-state.ts';
 import { ListLink } from '../links.tsx';
 import { wasInControl } from './control-mark.ts';
 import { useOpensTerminal } from './opens-terminal.ts';
@@ -185,6 +187,8 @@ export function NewTerminalPage() {
       setBusy(false);
     }
   };
+  const { data: target } = useQuery(agentQuery(agent));
+  const isDisabled = target !== undefined && hasTerminalsDisabled(target);
   const opensAtOnce = useOpensTerminal();
   const isOpened = useRef(false);
   // biome-ignore lint/correctness/useExhaustiveDependencies: opens once
@@ -229,10 +233,10 @@ export function NewTerminalPage() {
               The output of the session is recorded and can be replayed. If the connection is lost, the session
               continues for a while, and you can rejoin it.
             </p>
-            <Problem error={error} />
+            {isDisabled ? <Callout tone="warn" title={terminalsDisabledText} /> : <Problem error={error} />}
             {remedies[code] !== undefined && <p className="text-sm">{remedies[code]}</p>}
             <div className="flex gap-2">
-              <Button type="submit" look="primary" busy={busy} autoFocus>
+              <Button type="submit" look="primary" busy={busy} disabled={isDisabled} autoFocus>
                 Open terminal
               </Button>
               <Link to={'/agents/$agent' as never} params={{ agent } as never} className={buttonClasses('plain')}>
