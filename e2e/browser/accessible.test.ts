@@ -29,7 +29,7 @@ const dialogs: readonly (readonly [name: string, path: string, open: (page: Page
   ['new token', '/enrolment', press('New token')],
   ['discover', '/enrolment', press('Discover')],
   ['new secret', '/secrets', press('New secret')],
-  ['remove secret', '/secrets', press(/^Remove db_password/)],
+  ['remove secret', '/secrets', fromMenu('Actions on db_password', /Remove/)],
   ['rotate key', '/secrets', press('Rotate key')],
   ['new maintenance window', '/windows', press('New window')],
   ['add operator', '/operators', press(/operator/)],

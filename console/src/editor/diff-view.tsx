@@ -1,7 +1,7 @@
 import { yaml } from '@codemirror/lang-yaml';
 import { MergeView, unifiedMergeView } from '@codemirror/merge';
 import { EditorState, type Extension } from '@codemirror/state';
-import { EditorView, highlightSpecialChars, lineNumbers } from '@codemirror/view';
+import { EditorView, highlightSpecialChars, lineNumbers, ViewPlugin } from '@codemirror/view';
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import { theme } from './theme.ts';
 
@@ -12,6 +12,33 @@ const subscribe = (listener: () => void) => {
   media.addEventListener('change', listener);
   return () => media.removeEventListener('change', listener);
 };
+
+/** Makes folded lines reachable by Tab: the library unfolds them only on a click. */
+const foldsByKeyboard: Extension = ViewPlugin.define(
+  (view) => {
+    const name = () => {
+      for (const fold of view.dom.querySelectorAll<HTMLElement>('.cm-collapsedLines:not([tabindex])')) {
+        fold.tabIndex = 0;
+        fold.setAttribute('role', 'button');
+      }
+    };
+    // A measurement runs after the lines are drawn.
+    const request = () => view.requestMeasure({ key: foldsByKeyboard, read: () => null, write: name });
+    request();
+    return { update: request };
+  },
+  {
+    eventHandlers: {
+      keydown: (event) => {
+        const { target } = event;
+        if (event.key !== 'Enter' && event.key !== ' ') return false;
+        if (!(target instanceof HTMLElement) || !target.matches('.cm-collapsedLines')) return false;
+        target.click();
+        return true;
+      },
+    },
+  },
+);
 
 const readOnly = (label: string): Extension => [
   lineNumbers(),
@@ -28,6 +55,7 @@ const readOnly = (label: string): Extension => [
     role: 'textbox',
     'aria-multiline': 'true',
   }),
+  foldsByKeyboard,
   theme(),
 ];
 

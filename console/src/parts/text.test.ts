@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { codePoint } from '../../../protocol/test/code-point.ts';
-import { cutText, lineText, visibleText } from './text.tsx';
+import { cutText, divideLine, lineText, visibleText } from './text.tsx';
 
 test.each([
   ['control sequences', '\x1b[31mred\x07', '⟨1B⟩[31mred⟨07⟩'],
@@ -41,4 +41,13 @@ test('appends an ellipsis only to a truncated line', () => {
   expect(lineText('two  words\n', 20)).toBe('two words ');
   expect(lineText('x'.repeat(65_536), 3)).toBe('xxx…');
   expect(lineText('a\u202eb', 20)).toBe('a⟨202E⟩b');
+});
+
+test.each([
+  ['/etc/motd', ['/etc/motd', '']],
+  ['/srv/application/workshop/greeting.txt', ['/srv/application/workshop', '/greeting.txt']],
+  ['/srv/application/a-file-with-a-very-long-name.txt', ['/srv/application/a-file-wit', 'h-a-very-long-name.txt']],
+  ['/srv/application/workshop/folder/', ['/srv/application/workshop', '/folder/']],
+])('keeps the end of %s if the line is cut', (line, parts) => {
+  expect(divideLine(line)).toEqual(parts);
 });

@@ -64,3 +64,30 @@ export function Line({ text, maxLength = 200 }: { readonly text: string; readonl
     </bdi>
   );
 }
+
+/** Maximum number of characters at the end of a path that stay visible if the path is cut. */
+const maxPathEnd = 22;
+/** Texts up to this length are never divided: the narrowest row shows them whole. */
+const maxWhole = 26;
+
+/** Divides a path, so that its start can be cut instead of its end, which tells paths apart. */
+export function divideLine(line: string): readonly [start: string, end: string] {
+  if (line.length <= maxWhole) return [line, ''];
+  const slash = line.lastIndexOf('/', line.length - 2);
+  const isShort = slash > 0 && line.length - slash <= maxPathEnd;
+  const at = isShort ? slash : line.length - maxPathEnd;
+  const start = cutText(line, at);
+  return [start, line.slice(start.length)];
+}
+
+/** Shows an untrusted path in one line. If it does not fit, it is cut in the middle. */
+export function PathLine({ text, maxLength = 300 }: { readonly text: string; readonly maxLength?: number }) {
+  const line = lineText(text, maxLength);
+  const [start, end] = divideLine(line);
+  return (
+    <bdi className="flex min-w-0" title={end === '' ? undefined : visibleText(cutText(text, 1000))}>
+      <span className="truncate whitespace-pre">{start}</span>
+      {end !== '' && <span className="shrink-0 whitespace-pre">{end}</span>}
+    </bdi>
+  );
+}

@@ -117,7 +117,7 @@ function ChannelCard({ channel, isAdmin, onEdit, onRemove }: ChannelActions & { 
       }
     >
       <Delivery delivery={channel.delivery} />
-      <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 text-sm">
+      <dl className="grid grid-cols-[7rem_minmax(0,1fr)] gap-x-2 gap-y-1 text-sm">
         {Object.entries(channel.config).map(([key, value]) => (
           <div key={key} className="contents">
             <dt className="text-muted">{configLabels[key] ?? key}</dt>

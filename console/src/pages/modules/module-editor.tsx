@@ -102,9 +102,9 @@ export function ModuleEditor({
           <CheckStatus judgement={judgement} error={error} isEmpty={text.trim() === ''} />
         </p>
         <p className="hidden items-center gap-3 text-muted md:flex">
-          <Hint keys="Ctrl Space" action="completes" />
-          <Hint keys="Ctrl S" action="saves" />
-          <Hint keys="Esc Tab" action="leaves the editor" />
+          <Hint keys="Ctrl Space" action="suggestions" />
+          <Hint keys="Ctrl S" action="save" />
+          <Hint keys="Esc Tab" action="exit editor" />
         </p>
       </footer>
     </div>

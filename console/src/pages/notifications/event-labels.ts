@@ -9,7 +9,7 @@ const labels: Readonly<Record<NotifyingEvent, readonly [one: string, many: strin
   'agent.key_rotated': ['Agent key changed', 'agent keys changed'],
   'agent.refused': ['Agent refused', 'agents refused'],
   'agent.limited': ['Agent over its limit', 'agents over their limit'],
-  'drift.detected': ['Drift detected', 'times drift detected'],
+  'drift.detected': ['Drift detected', 'drift detections'],
   'state.failed': ['Apply failed', 'applies failed'],
   'run.halted': ['Run halted', 'runs halted'],
   'secret.expiring': ['Secret expires', 'secrets expire'],

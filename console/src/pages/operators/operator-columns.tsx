@@ -1,7 +1,9 @@
 import type { Operator } from '@muster/protocol/http';
+import { Ellipsis } from 'lucide-react';
 import { Badge } from '../../parts/badge.tsx';
-import { Button } from '../../parts/button.tsx';
+import { IconButton } from '../../parts/button.tsx';
 import { Id } from '../../parts/copy.tsx';
+import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -61,9 +63,19 @@ export function operatorColumns(
             align: 'right' as const,
             cell: (operator: Operator) =>
               operator.removed_at === null && (
-                <Button small look="danger" onClick={() => onRemove(operator)}>
-                  Remove
-                </Button>
+                <Menu
+                  trigger={
+                    <IconButton
+                      small
+                      label={`Actions on ${operator.username}`}
+                      icon={<Ellipsis aria-hidden="true" className="size-4" />}
+                    />
+                  }
+                >
+                  <MenuItem danger onSelect={() => onRemove(operator)}>
+                    Remove…
+                  </MenuItem>
+                </Menu>
               ),
           },
         ]

@@ -1,7 +1,8 @@
 import type { Secret } from '@muster/protocol/http';
-import { Pencil, Trash2 } from 'lucide-react';
+import { Ellipsis } from 'lucide-react';
 import { Badge } from '../../parts/badge.tsx';
 import { IconButton } from '../../parts/button.tsx';
+import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -86,20 +87,16 @@ export function secretColumns({
       width: '5.5rem',
       align: 'right',
       cell: ({ name }) => (
-        <span className="flex">
-          <IconButton
-            small
-            label={`Change ${name}`}
-            icon={<Pencil className="size-3.5" />}
-            onClick={() => onEdit(name)}
-          />
-          <IconButton
-            small
-            label={`Remove ${name}`}
-            icon={<Trash2 className="size-3.5" />}
-            onClick={() => onRemove(name)}
-          />
-        </span>
+        <Menu
+          trigger={
+            <IconButton small label={`Actions on ${name}`} icon={<Ellipsis aria-hidden="true" className="size-4" />} />
+          }
+        >
+          <MenuItem onSelect={() => onEdit(name)}>Edit…</MenuItem>
+          <MenuItem danger onSelect={() => onRemove(name)}>
+            Remove…
+          </MenuItem>
+        </Menu>
       ),
     },
   ];

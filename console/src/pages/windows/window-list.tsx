@@ -1,13 +1,14 @@
 import type { Window } from '@muster/protocol/http';
-import { CalendarClock } from 'lucide-react';
+import { CalendarClock, Ellipsis } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { useOperatorNames } from '../../api/operators.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Badge, type Tone } from '../../parts/badge.tsx';
-import { Button } from '../../parts/button.tsx';
+import { Button, IconButton } from '../../parts/button.tsx';
 import { countText } from '../../parts/count.ts';
+import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import { Empty, SkeletonRows } from '../../parts/states.tsx';
-import { Line, Text } from '../../parts/text.tsx';
+import { Line, lineText, Text } from '../../parts/text.tsx';
 import { absoluteTime, Time } from '../../parts/time.tsx';
 import { rangeText, stageOf, type WindowStage } from './month.ts';
 import type { WindowAction } from './window-action-dialog.tsx';
@@ -77,6 +78,31 @@ function sortForList(windows: readonly Window[], now: number): Window[] {
   });
 }
 
+function Actions({
+  window,
+  stage,
+  onAction,
+}: {
+  readonly window: Window;
+  readonly stage: WindowStage;
+  readonly onAction: (action: WindowAction) => void;
+}) {
+  const label = `Actions on ${lineText(window.reason, 80)}`;
+  return (
+    <Menu
+      trigger={
+        <IconButton small label={label} className="-my-1" icon={<Ellipsis aria-hidden="true" className="size-4" />} />
+      }
+    >
+      {stage !== 'over' && <MenuItem onSelect={() => onAction({ kind: 'edit', window, from: null })}>Edit…</MenuItem>}
+      {stage === 'open' && <MenuItem onSelect={() => onAction({ kind: 'end', window })}>End now…</MenuItem>}
+      <MenuItem danger onSelect={() => onAction({ kind: 'remove', window })}>
+        Remove…
+      </MenuItem>
+    </Menu>
+  );
+}
+
 function Entry({
   window,
   now,
@@ -97,6 +123,7 @@ function Entry({
           <Text text={window.reason} />
         </p>
         <Badge tone={tone}>{label}</Badge>
+        {isAdmin && <Actions {...{ window, stage, onAction }} />}
       </div>
       <p className="text-muted text-xs">
         <span title={`${absoluteTime(window.starts_at * 1000)} – ${absoluteTime(window.ends_at * 1000)}`}>
@@ -122,23 +149,6 @@ function Entry({
         )}
         <span>· by {names.get(window.created_by) ?? window.created_by}</span>
       </p>
-      {isAdmin && (
-        <div className="flex gap-1 pt-1">
-          {stage !== 'over' && (
-            <Button small onClick={() => onAction({ kind: 'edit', window, from: null })}>
-              Edit
-            </Button>
-          )}
-          {stage === 'open' && (
-            <Button small onClick={() => onAction({ kind: 'end', window })}>
-              End now
-            </Button>
-          )}
-          <Button small look="danger" onClick={() => onAction({ kind: 'remove', window })}>
-            Remove
-          </Button>
-        </div>
-      )}
     </li>
   );
 }

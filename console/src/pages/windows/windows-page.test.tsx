@@ -59,7 +59,8 @@ test('removes a window after a confirmation', async () => {
   const { user } = await renderPage(WindowsPage, { path: '/windows' });
   const entry = within(await screen.findByRole('list', { name: 'Maintenance windows' })).getByRole('listitem');
   expect(entry.textContent).toContain('open');
-  await user.click(within(entry).getByRole('button', { name: 'Remove' }));
+  await user.click(within(entry).getByRole('button', { name: /^Actions on / }));
+  await user.click(screen.getByRole('menuitem', { name: 'Remove…' }));
   await user.click(screen.getByRole('button', { name: 'Remove window' }));
   expect(api.received(removeWindow)).toMatchObject([{ params: { id: openWindow.id } }]);
 });
@@ -100,7 +101,8 @@ test("lets an admin change a window's reason, but not its start", async () => {
   api.answer(listWindows, [openWindow]);
   api.answerExamples(updateWindow);
   const { user } = await renderPage(WindowsPage);
-  await user.click(await screen.findByRole('button', { name: 'Edit' }));
+  await user.click(await screen.findByRole('button', { name: /^Actions on / }));
+  await user.click(screen.getByRole('menuitem', { name: 'Edit…' }));
   expect((screen.getByLabelText('Starts') as HTMLInputElement).disabled).toBe(true);
   await user.clear(screen.getByLabelText('Reason'));
   await user.type(screen.getByLabelText('Reason'), 'kernel updates');
@@ -116,7 +118,8 @@ test('ends an open window after a confirmation', async () => {
   api.answer(listWindows, [openWindow]);
   api.answerExamples(updateWindow);
   const { user } = await renderPage(WindowsPage);
-  await user.click(await screen.findByRole('button', { name: 'End now' }));
+  await user.click(await screen.findByRole('button', { name: /^Actions on / }));
+  await user.click(screen.getByRole('menuitem', { name: 'End now…' }));
   await user.click(screen.getByRole('button', { name: 'End window' }));
   await waitFor(() => expect(api.received(updateWindow)).toHaveLength(1));
   expect(api.received(updateWindow)[0]?.body).toHaveProperty('ends_at');
