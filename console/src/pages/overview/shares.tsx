@@ -44,10 +44,7 @@ export function Shares({
             ),
         )}
       </div>
-      <ul
-        aria-label={label}
-        className="mt-3 grid grid-cols-2 gap-1 sm:grid-cols-[repeat(auto-fill,minmax(5.5rem,1fr))]"
-      >
+      <ul aria-label={label} className="mt-3 grid grid-cols-[repeat(auto-fill,minmax(5.5rem,1fr))] gap-1">
         {shares.map((share) => {
           const { to, search } = linkOf(share);
           return (
