@@ -30,7 +30,7 @@ export const limitsKind = {
         'hard',
         'both',
       ]),
-      item: choice('What is limited, as in limits.conf(5)', items),
+      item: choice('The limited resource, as in limits.conf(5)', items),
       value: formatted('A whole number in the unit of the item, or unlimited', value),
     },
     optional: { ensure },
