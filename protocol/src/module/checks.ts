@@ -1,7 +1,7 @@
 import { cannotBe, triggerFor } from './composition/notifications.ts';
 import { isOptional, readingsOf } from './composition/readings.ts';
 import { impossibleVersion } from './conditions/distro-versions.ts';
-import { described, parameterPrefix, size, together } from './conditions.ts';
+import { celPrefix, described, parameterPrefix, size, together } from './conditions.ts';
 import { type Contender, conflictingPairs } from './conflicts.ts';
 import type { Conditions } from './document.ts';
 import { checkExpressions, type ReportExpression } from './expression/expression-check.ts';
@@ -330,6 +330,7 @@ const rivalsOf = ({ variants }: OutlineResource, candidate: Candidate): Conditio
 function checkConditions({ supports, resources, templates, verify, parameters }: Outline, findings: Findings): void {
   const check = (path: Path, when: Conditions, within: Conditions = {}): void => {
     for (const key of Object.keys(when)) {
+      if (key.startsWith(celPrefix)) return;
       if (!key.startsWith(parameterPrefix)) continue;
       const message = parameterKeyFault(key.slice(parameterPrefix.length), parameters);
       if (message !== undefined) findings.fault([...path, key], message, 'key');

@@ -1,30 +1,38 @@
 import { compareVersions } from '../version-order.ts';
+import { type AgentFacts, own } from './agent-facts.ts';
 import type { Conditions, Json, ValueSet } from './document.ts';
+import { holds } from './expression/evaluate.ts';
+import { parsePlain } from './expression/expression.ts';
+import { Meter } from './expression/meter.ts';
+import { ExpressionError } from './expression/values.ts';
 
-/** The properties of the agent for which modules are resolved. */
-export interface AgentFacts {
-  /** Null until the first approval. */
-  readonly name: string | null;
-  readonly node_id: string;
-  readonly attributes: Readonly<Record<string, string>>;
-  readonly tags: Readonly<Record<string, string>>;
-}
+export type { AgentFacts };
 
 const tagPrefix = 'tag.';
 const attributePrefix = 'attr.';
 export const parameterPrefix = 'param.';
-
-/** Ignores inherited properties, because an agent may report an attribute named `constructor`. */
-export const own = (values: Readonly<Record<string, string>>, key: string): string | undefined =>
-  Object.hasOwn(values, key) ? values[key] : undefined;
+/** Begins the key of a condition in CEL, whose value is `true` or `false`. No other key contains it. */
+export const celPrefix = '${{';
 
 const noParameters: ReadonlyMap<string, Json> = new Map();
 
 /**
  * Returns the value of a condition's key as text.
+ * @param meter counts the work of conditions in CEL
  * @returns undefined if the agent or the module has no such value, or if a parameter is a list or a mapping
+ * @throws ExpressionError if a condition in CEL cannot be evaluated for another reason than a missing value
  */
-export function factOf(agent: AgentFacts, key: string, parameters = noParameters): string | undefined {
+export function factOf(
+  agent: AgentFacts,
+  key: string,
+  parameters = noParameters,
+  meter = new Meter(),
+): string | undefined {
+  if (key.startsWith(celPrefix)) {
+    const parsed = parsePlain(key.slice(celPrefix.length));
+    if ('message' in parsed) throw new ExpressionError(parsed.message);
+    return String(holds(parsed, { agent, parameters, each: undefined, index: undefined, meter }));
+  }
   if (key.startsWith(tagPrefix)) return own(agent.tags, key.slice(tagPrefix.length));
   if (key.startsWith(attributePrefix)) return own(agent.attributes, key.slice(attributePrefix.length));
   if (!key.startsWith(parameterPrefix)) return own(agent.attributes, key);
@@ -32,9 +40,12 @@ export function factOf(agent: AgentFacts, key: string, parameters = noParameters
   return value === undefined || typeof value === 'object' ? undefined : String(value);
 }
 
-/** Reports whether an agent satisfies all of the conditions. Empty conditions match every agent. */
-export const matches = (conditions: Conditions, agent: AgentFacts, parameters = noParameters): boolean =>
-  Object.entries(conditions).every(([key, set]) => accepts(set, factOf(agent, key, parameters)));
+/**
+ * Reports whether an agent satisfies all of the conditions. Empty conditions match every agent.
+ * @throws ExpressionError as `factOf` does
+ */
+export const matches = (conditions: Conditions, agent: AgentFacts, parameters = noParameters, meter?: Meter): boolean =>
+  Object.entries(conditions).every(([key, set]) => accepts(set, factOf(agent, key, parameters, meter)));
 
 /** Reports whether a set contains a value. An absent value satisfies only `not`. */
 function accepts(set: ValueSet, value: string | undefined): boolean {
@@ -109,6 +120,7 @@ export const described = (conditions: Conditions): string =>
     .join(' ') || 'any agent';
 
 function describedSet(key: string, { in: values, notIn, from, below }: ValueSet): string {
+  if (key.startsWith(celPrefix)) return key.slice(celPrefix.length);
   const list = (texts: readonly string[], one: string, many: string): string =>
     texts.length === 1 ? `${key}${one}${texts[0]}` : `${key} ${many} (${shortened(texts).join(', ')})`;
   return [

@@ -1,3 +1,4 @@
+export { type AgentFacts, own as ownFact } from './agent-facts.ts';
 export { type BodyFault, type DeferredText, resourceBodyFaults } from './body.ts';
 export { type LookupValues, lookedUp, sortedValues } from './composition/lookups.ts';
 export {
@@ -7,7 +8,6 @@ export {
   withRequired,
   withRequiredValues,
 } from './composition/requires.ts';
-export { type AgentFacts, own as ownFact } from './conditions.ts';
 export { conflictsBetween, type ModuleConflict } from './conflicts-between.ts';
 export type { Conditions, Json, ModuleDocument, Parameter, ParameterType, ResourceDeclaration } from './document.ts';
 export { escapeExpressions, parseExpressions } from './expression/expression.ts';

@@ -4,6 +4,7 @@ import { type AgentFacts, described, factOf, matches } from './conditions.ts';
 import type { DeclaredBody, DeclaredResource, Json, ModuleDocument, OnlyIf, ResourceDeclaration } from './document.ts';
 import { evaluateText, type Scope } from './expression/evaluate.ts';
 import { Meter } from './expression/meter.ts';
+import { reasonOrValue } from './expression/values.ts';
 import { withoutClosingSlash } from './kinds/format.ts';
 import { identify, kinds, type Trigger } from './kinds.ts';
 import { type LoopElement, loopElements } from './loops.ts';
@@ -97,7 +98,6 @@ export function instancesOf(
   const instances: Instance[] = [];
   const ids = new Set<string>();
   for (const [index, declaration] of module.resources.entries()) {
-    if (!matches(declaration.when, agent, values)) continue;
     const path: Path = ['resources', index];
     const reportOf =
       (id: string | null, index?: number, element?: Json): Report =>
@@ -105,6 +105,9 @@ export function instancesOf(
         faults.push({ path: [...path, ...at], message: `${labelOf(id, index, element)}${message}` });
       };
     const report = reportOf(declaration.id);
+    const holds = reasonOrValue(() => matches(declaration.when, agent, values, budget.meter));
+    if (typeof holds === 'string') report(['when'], holds);
+    if (holds !== true) continue;
     const chosen = choose(declaration, scope, report);
     if (chosen === undefined) continue;
     for (const { id, ...element } of repetitions(declaration, scope, report)) {
@@ -159,12 +162,16 @@ function unsupported({ supports }: ModuleDocument, agent: AgentFacts): string {
 type ChosenTemplate = { readonly content: string } | { readonly fault: string };
 
 /** Chooses among the templates with the same id, as among variants. */
-function chosenTemplates(module: ModuleDocument, { agent, parameters }: Scope): ReadonlyMap<string, ChosenTemplate> {
+function chosenTemplates(
+  module: ModuleDocument,
+  { agent, parameters, meter }: Scope,
+): ReadonlyMap<string, ChosenTemplate> {
   const byId = Map.groupBy(module.templates, ({ id }) => id);
   return new Map(
     [...byId].map(([id, templates]): [string, ChosenTemplate] => {
       const conditions = templates.map(({ when }) => when);
-      const choice = chooseVariant(conditions, agent, parameters);
+      const choice = reasonOrValue(() => chooseVariant(conditions, agent, parameters, meter));
+      if (typeof choice === 'string') return [id, { fault: choice }];
       if (choice.kind === 'chosen') return [id, { content: templates[choice.index]?.content ?? '' }];
       const names = conditions.slice(0, 5).map(described).join(' | ');
       const fault =
@@ -185,14 +192,15 @@ interface Chosen {
 /** Returns the resource of the matching variant; undefined if it has none, or after an error. */
 function choose(
   { variants, universal }: ResourceDeclaration,
-  { agent, parameters }: Scope,
+  { agent, parameters, meter }: Scope,
   report: Report,
 ): Chosen | undefined {
-  const choice = chooseVariant(
-    variants.map(({ when }) => when),
-    agent,
-    parameters,
-  );
+  const conditions = variants.map(({ when }) => when);
+  const choice = reasonOrValue(() => chooseVariant(conditions, agent, parameters, meter));
+  if (typeof choice === 'string') {
+    report(['variants'], choice);
+    return undefined;
+  }
   if (choice.kind === 'chosen') {
     const resource = variants[choice.index]?.resource ?? null;
     if (resource === null) return undefined;

@@ -1,5 +1,6 @@
 import { type AgentFacts, described } from './conditions.ts';
 import type { Json, Parameter } from './document.ts';
+import { reasonOrValue } from './expression/values.ts';
 import { suggestion } from './nearest.ts';
 import { type ValueFault, valueFaults } from './parameters/value-schema.ts';
 import { chooseVariant } from './variants.ts';
@@ -57,7 +58,8 @@ export function declaredValue(
   const value = parameter.default;
   if (agent === undefined || parameter.variants.length === 0) return { value, fault: null };
   const conditions = parameter.variants.map(({ when }) => when);
-  const choice = chooseVariant(conditions, agent);
+  const choice = reasonOrValue(() => chooseVariant(conditions, agent));
+  if (typeof choice === 'string') return { value, fault: choice };
   if (choice.kind === 'none') return { value, fault: null };
   if (choice.kind === 'chosen') return { value: parameter.variants[choice.index]?.value ?? value, fault: null };
   const tied = choice.indices.map((index) => described(conditions[index] ?? {})).join(' | ');

@@ -5,6 +5,7 @@ import { type Merged, mergeInstances } from './composition/merge.ts';
 import { type AgentFacts, matches } from './conditions.ts';
 import type { Json, ModuleDocument } from './document.ts';
 import type { Scope } from './expression/evaluate.ts';
+import { reasonOrValue } from './expression/values.ts';
 import { instancesOf, ResolutionBudget } from './instances.ts';
 import { stableOrder } from './order.ts';
 import { secretNames, type UnfilledResource, type UnfilledVerification } from './secrets.ts';
@@ -115,7 +116,9 @@ const moduleFault = (module: string, path: Path, message: string): Fault => ({
 
 function verificationsOf(module: ModuleDocument, scope: Scope, faults: Fault[]): UnfilledVerification[] {
   return module.verify.flatMap(({ when, type, body: declared }, index) => {
-    if (!matches(when, scope.agent, scope.parameters)) return [];
+    const holds = reasonOrValue(() => matches(when, scope.agent, scope.parameters, scope.meter));
+    if (typeof holds === 'string') faults.push(moduleFault(module.name, ['verify', index, 'when'], holds));
+    if (holds !== true) return [];
     const kind = verificationKind(type);
     const evaluated = evaluateBody(declared, kind, scope);
     const found = evaluated.faults.length > 0 ? evaluated.faults : bodyFaults(evaluated, kind);

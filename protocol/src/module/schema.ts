@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { lookupOfCheck, lookupSelectorCheck, maximumLookups } from './composition/lookups.ts';
-import { clauseSchema, whenSchema } from './conditions/declared.ts';
+import { agentConditionSchema, clauseSchema, whenSchema } from './conditions/declared.ts';
 import { templateDescription, triggerDescriptions } from './kind-fields.ts';
 import { closed } from './kinds/declared.ts';
 import { formatted } from './kinds/field.ts';
@@ -179,7 +179,7 @@ const parameter = closed('a mapping of type and default', {
   default: z.unknown().optional(),
   description: checked(maxLength(1024), 'must be text').optional(),
   variants: z
-    .array(closed('a mapping of when and value', { when: clauseSchema, value: z.unknown() }), {
+    .array(closed('a mapping of when and value', { when: agentConditionSchema, value: z.unknown() }), {
       error: 'must be a list of mappings of when and value',
     })
     .meta({ description: 'Values for some machines, which replace the default' })

@@ -1,5 +1,6 @@
 import { type AgentFacts, described, implies, matches, size, together } from './conditions.ts';
 import type { Conditions, Json } from './document.ts';
+import type { Meter } from './expression/meter.ts';
 
 export type Choice =
   | { readonly kind: 'chosen'; readonly index: number }
@@ -7,16 +8,21 @@ export type Choice =
   /** Several matching variants have the largest number of keys. */
   | { readonly kind: 'tie'; readonly indices: readonly number[] };
 
-/** Chooses the matching variant with the most keys. */
+/**
+ * Chooses the matching variant with the most keys.
+ * @param meter counts the work of conditions in CEL
+ * @throws ExpressionError as `matches` does
+ */
 export function chooseVariant(
   variants: readonly Conditions[],
   agent: AgentFacts,
   parameters?: ReadonlyMap<string, Json>,
+  meter?: Meter,
 ): Choice {
   let best = -1;
   let indices: number[] = [];
   variants.forEach((when, index) => {
-    if (size(when) < best || !matches(when, agent, parameters)) return;
+    if (size(when) < best || !matches(when, agent, parameters, meter)) return;
     if (size(when) > best) {
       best = size(when);
       indices = [];

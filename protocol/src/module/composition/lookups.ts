@@ -1,6 +1,6 @@
 import { type ParsedSelector, parseSelector } from '../../selector.ts';
 import { compareVersions } from '../../version-order.ts';
-import { type AgentFacts, own } from '../conditions.ts';
+import { type AgentFacts, own } from '../agent-facts.ts';
 import type { Json, Lookup } from '../document.ts';
 import { allOf, type Check, maxLength, notEmpty } from '../kinds/format.ts';
 

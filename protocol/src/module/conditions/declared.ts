@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { compareVersions } from '../../version-order.ts';
+import { celPrefix } from '../conditions.ts';
 import type { Conditions, ValueSet } from '../document.ts';
 import { closed, isExtensionKey, unknownKey } from '../kinds/declared.ts';
 import { allOf, type Check, maxLength, notEmpty } from '../kinds/format.ts';
@@ -169,8 +170,20 @@ function conditionsSchema(ofParameters: boolean) {
 
 /** Schema of a clause of `supports`, which is matched before parameters have values. */
 export const clauseSchema = conditionsSchema(false);
+
+/** Returns the schema of `when`: a mapping, or a condition in CEL. */
+const orExpression = (mapping: z.ZodType): z.ZodType => {
+  const condition = text.meta({ description: 'A condition in CEL, such as "param.tls"' });
+  return z
+    .unknown()
+    .superRefine((given, context) => forward(typeof given === 'string' ? condition : mapping, given, context))
+    .meta({ anyOf: [mapping.meta() ?? {}, { ...textForm, description: 'A condition in CEL, such as "param.tls"' }] });
+};
+
 /** Schema of `when`. */
-export const whenSchema = conditionsSchema(true);
+export const whenSchema = orExpression(conditionsSchema(true));
+/** Schema of `when` where parameters have no values yet. */
+export const agentConditionSchema = orExpression(clauseSchema);
 
 const listOf = (value: unknown): string[] | undefined => {
   const values = (Array.isArray(value) ? value : [value]).filter(
@@ -183,6 +196,7 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
 
 /** Reads conditions as written. Skips malformed values. */
 export function readConditions(value: unknown): Conditions {
+  if (typeof value === 'string') return { [`${celPrefix}${value}`]: { in: ['true'] } };
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return {};
   const conditions: Record<string, ValueSet> = {};
   for (const [key, given] of Object.entries(value)) {

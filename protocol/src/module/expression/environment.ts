@@ -40,6 +40,9 @@ export function metered<T>(counting: Meter, evaluate: () => T): T {
 
 const missingCodes = new Set(['no_such_key', 'index_out_of_bounds']);
 
+/** Reports whether an error is about a value that does not exist. */
+export const isMissing = ({ code }: CelError): boolean => missingCodes.has(code ?? '');
+
 /** Expands `default(value, other)`, which evaluates `other` only if the value is missing. */
 const withDefault = ({ args }: { args: readonly ASTNode[] }) => ({
   async: false,
@@ -58,7 +61,7 @@ const withDefault = ({ args }: { args: readonly ASTNode[] }) => ({
       }
       return found ?? instead();
     } catch (error) {
-      if (!missingCodes.has((error as CelError).code ?? '')) throw error;
+      if (!isMissing(error as CelError)) throw error;
       return instead();
     }
   },

@@ -1,9 +1,9 @@
-import { type AgentFacts, own } from '../conditions.ts';
+import { type AgentFacts, own } from '../agent-facts.ts';
 import type { Json } from '../document.ts';
 import type { Field } from '../kinds/field.ts';
 import type { Block } from './blocks.ts';
 import { described } from './compile.ts';
-import { type CelError, metered } from './environment.ts';
+import { type CelError, isMissing, metered } from './environment.ts';
 import { parseExpressions, soleExpression, written } from './expression.ts';
 import type { Meter } from './meter.ts';
 import type { CelExpression, Expression } from './parts.ts';
@@ -197,7 +197,7 @@ export function evaluateCondition(condition: CelExpression, scope: Scope): boole
   const found = evaluateCel(condition, scope);
   if ('fault' in found) return found.fault;
   if (typeof found.value === 'boolean') return found.value;
-  return 'the condition yields neither true nor false: compare it, such as param.x == "y"';
+  return noCondition;
 }
 
 /** Converts a value for its use within text. Returns an error if this is not possible. */
@@ -242,6 +242,23 @@ function soleCel(expression: CelExpression, shape: Field['shape'], scope: Scope)
   if (value === null) return fault('the expression yields null: give it | default(…) or | omit');
   return guarded(() => ({ kind: 'value', value: coerced(fromCel(value), shape) }));
 }
+
+/**
+ * Reports whether a condition holds. One that reads a missing value does not.
+ * @throws ExpressionError
+ */
+export function holds(condition: CelExpression, scope: Scope): boolean {
+  try {
+    const value: unknown = metered(scope.meter, () => condition.compiled.evaluate(variablesOf(scope)));
+    if (typeof value === 'boolean') return value;
+  } catch (error) {
+    if (isMissing(error as CelError)) return false;
+    throw new ExpressionError(messageOf(error as CelError));
+  }
+  throw new ExpressionError(noCondition);
+}
+
+const noCondition = 'the condition yields neither true nor false: compare it, such as param.x == "y"';
 
 function celInText(value: unknown): string | Evaluated {
   let shown: string | undefined;

@@ -1,3 +1,5 @@
+import { celPrefix } from '../conditions.ts';
+import type { Conditions } from '../document.ts';
 import type { Field } from '../kinds/field.ts';
 import type { Kind } from '../kinds/kind.ts';
 import { kinds } from '../kinds.ts';
@@ -48,6 +50,10 @@ export function checkExpressions(outline: Outline, report: ReportExpression): vo
     });
   }
   for (const { path, offset, message } of templates.cycles) report(path, message, offset);
+  for (const { path, when } of [...outline.templates, ...outline.verify]) check.condition(when, [...path, 'when']);
+  for (const { path, parameter } of outline.parameters.values())
+    for (const [index, { when }] of parameter.variants.entries())
+      check.condition(when, [...path, 'variants', index, 'when'], false);
   for (const resource of outline.resources) checkResource(resource, check, templates, report);
   for (const step of outline.verify) {
     check.body(step.body, verificationKind(step.type), { path: step.bodyPath, each: false, names: noNames });
@@ -62,6 +68,9 @@ function checkResource(
 ): void {
   const each = resource.forEach !== undefined;
   const names = new Set(resource.forEach?.kind === 'nested' ? resource.forEach.loops.map(({ name }) => name) : []);
+  check.condition(resource.when, [...resource.path, 'when']);
+  if (!resource.universal)
+    for (const variant of resource.variants) check.condition(variant.when, [...variant.path, 'when']);
   if (resource.name !== undefined) {
     check.text(resource.name, { path: [...resource.path, 'name'], each, names, secrets: false, shape: 'text' });
   }
@@ -192,6 +201,28 @@ class ExpressionCheck {
     const parsed = parsePlain(text);
     const message = 'message' in parsed ? parsed.message : this.#celFault(parsed, context);
     if (message !== undefined) this.#report(context.path, message, 0);
+  }
+
+  /** Checks a condition in CEL. @param hasParameters whether parameters have values */
+  condition(when: Conditions, path: Path, hasParameters = true): void {
+    for (const key of Object.keys(when)) {
+      if (!key.startsWith(celPrefix)) continue;
+      const parsed = parsePlain(key.slice(celPrefix.length));
+      const usesParameters = !('message' in parsed) && parsed.compiled.variables.has('param');
+      const ofLoop =
+        !('message' in parsed) && (parsed.compiled.variables.has('each') || parsed.compiled.variables.has('index'));
+      if (ofLoop) this.#report(path, '`when` is evaluated before the loop: filter its elements with `where`', 0);
+      else if (usesParameters && !hasParameters)
+        this.#report(path, 'parameters have no values here: use facts and tags', 0);
+      else
+        this.plain(key.slice(celPrefix.length), {
+          path,
+          each: false,
+          names: noNames,
+          secrets: false,
+          shape: 'boolean',
+        });
+    }
   }
 
   #blocks(blocks: readonly Block[], context: FieldContext, faults: { left: number }): void {

@@ -45,6 +45,16 @@ export class SecretNames extends Map<string, Secret> {
 /** An error in an expression whose message is shown as it is. */
 export class ExpressionError extends Error {}
 
+/** Returns the result, or the message of an ExpressionError. */
+export function reasonOrValue<T extends object | boolean>(evaluate: () => T): T | string {
+  try {
+    return evaluate();
+  } catch (error) {
+    if (error instanceof ExpressionError) return error.message;
+    throw error;
+  }
+}
+
 const converted = new WeakMap<object, unknown>();
 
 /**
