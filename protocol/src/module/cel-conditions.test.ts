@@ -78,7 +78,7 @@ verify:
     [
       'an unknown name',
       'when: "family == \'x\'"',
-      '/resources/0/when unknown name "family": use one of agent, attr, tag, param, each, index, secrets; write $${{ for a plain ${{',
+      '/resources/0/when unknown name "family": use one of agent, attr, tag, param, each, index, lookup, secrets; write $${{ for a plain ${{',
     ],
     [
       'a value that is no condition',

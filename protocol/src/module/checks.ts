@@ -1,5 +1,6 @@
 import { cannotBe, triggerFor } from './composition/notifications.ts';
 import { isOptional, readingsOf } from './composition/readings.ts';
+import { type DeclaredFields, differenceBetween } from './composition/same-resource.ts';
 import { impossibleVersion } from './conditions/distro-versions.ts';
 import { celPrefix, described, parameterPrefix, size, together } from './conditions.ts';
 import { type Contender, conflictingPairs } from './conflicts.ts';
@@ -366,7 +367,7 @@ function parameterKeyFault(name: string, parameters: Outline['parameters']): str
 }
 
 function checkIdentities({ resources, supports }: Outline, { fault }: Findings): void {
-  const contenders: (Contender & { candidate: Candidate; label: string })[] = [];
+  const contenders: (Contender & { candidate: Candidate; label: string; onlyIf: unknown })[] = [];
   for (const [index, resource] of resources.entries()) {
     if (resource.forEach !== undefined) continue;
     for (const candidate of resource.candidates) {
@@ -374,20 +375,37 @@ function checkIdentities({ resources, supports }: Outline, { fault }: Findings):
       const when = together(resource.when, candidate.when);
       if (known === undefined || when === undefined) continue;
       const rivals = rivalsOf(resource, candidate);
-      contenders.push({ resource: index, ...known, when, variant: candidate.when, rivals, candidate });
+      const onlyIf = resource.onlyIfExists ?? null;
+      contenders.push({ resource: index, ...known, when, variant: candidate.when, rivals, candidate, onlyIf });
     }
   }
   const clauses = supports.map(({ conditions }) => conditions);
   for (const { earlier, later } of conflictingPairs(contenders, clauses)) {
     const [one, other] = [contenders[earlier], contenders[later]];
     if (one === undefined || other === undefined) continue;
-    fault(
-      other.candidate.path,
-      `${other.label} is declared twice: resource ${one.resource + 1} declares it too, and both can apply to one agent`,
-      'key',
-    );
+    const difference = differenceBetween(fieldsOf(one), fieldsOf(other));
+    if (difference === null || isUncertain(difference.fields, [one.candidate, other.candidate])) continue;
+    const message = `${other.label} is declared twice: resource ${one.resource + 1} declares it too, both can apply to one agent, and ${difference.reason}; keep one of them, or make them agree`;
+    fault(other.candidate.path, message, 'key');
   }
 }
+
+const fieldsOf = ({ candidate, onlyIf }: { candidate: Candidate; onlyIf: unknown }): DeclaredFields => {
+  const { type, body, template } = candidate;
+  const { ensure, ...rest } = body;
+  const fields: Record<string, unknown> = ensure === undefined || ensure === 'present' ? rest : { ...rest, ensure };
+  // The content of a template excludes the same fields as content in place.
+  return { type, fields: template === undefined ? fields : { ...fields, content: { template: template.id } }, onlyIf };
+};
+
+/** Reports whether expressions or templates decide whether fields differ, so that the resolution finds out. */
+const isUncertain = (fields: readonly string[], candidates: readonly Candidate[]): boolean =>
+  fields.length > 0 &&
+  candidates.some(
+    ({ body, template }) =>
+      (template !== undefined && fields.includes('content')) ||
+      fields.some((field) => JSON.stringify(body[field] ?? null).includes('${{')),
+  );
 
 /**
  * Refuses a part of a file if the whole content is declared as well. Compares the paths as written, because equal strings

@@ -55,7 +55,7 @@ export interface Notification {
 export type Loop =
   /** The text is one expression, which yields a list or a map. */
   | { readonly kind: 'expression'; readonly text: string }
-  | { readonly kind: 'values'; readonly values: readonly Json[] }
+  | { readonly kind: 'values'; readonly values: Json }
   /** Loops in order, outermost first. `list` is CEL without `${{`. */
   | { readonly kind: 'nested'; readonly loops: readonly { readonly name: string; readonly list: string }[] };
 

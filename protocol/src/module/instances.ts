@@ -66,6 +66,9 @@ const charactersOf = (value: unknown): number => {
   return Object.values(value).reduce<number>((sum, item) => sum + charactersOf(item), 0);
 };
 
+/** Number of errors in a module after which its other resources are not resolved. */
+const maximumFaults = 500;
+
 /** Resolves one module for one agent: clauses, `when`, variants, `for_each`, templates, and expressions. */
 export function instancesOf(
   module: ModuleDocument,
@@ -116,7 +119,11 @@ export function instancesOf(
       const ofElement = declaration.for_each === null ? report : reportOf(id, element.index, element.each);
       const repeated = { ...scope, ...element };
       const instance = instanceOf(module.name, declaration, chosen, id, repeated, templates, ofElement);
-      if (instance === undefined) continue;
+      if (instance === undefined) {
+        // Every element of a long list may have an error.
+        if (faults.length > maximumFaults) return { instances, faults, scope };
+        continue;
+      }
       const exceeded = budget.spend(charactersOf(instance.body) + charactersOf(instance.deferred));
       if (exceeded !== undefined) {
         report([], exceeded);

@@ -124,13 +124,13 @@ describe('for_each', () => {
       'a number',
       'for_each: 3',
       '/${{ each }}',
-      '/resources/0/for_each must be one expression, such as "${{ param.users }}", a list, or a mapping of names to expressions',
+      '/resources/0/for_each must be one expression, such as "${{ param.users }}", a list, a map, or a mapping of names to expressions',
     ],
     [
-      'a map of values',
-      'for_each: { a: 1 }',
+      'a map of texts and other values',
+      'for_each: { a: param.l, b: 1 }',
       '/${{ each }}',
-      '/resources/0/for_each/a must be text: write it in quotes, "1"',
+      '/resources/0/for_each/b is not text, and other values are: nested loops have only expressions in quotes, and a map in place has no texts, so write { value: "…" } for a text',
     ],
     [
       'a value that is no list',
@@ -144,7 +144,7 @@ describe('for_each', () => {
 
   test('names the missing key of an element', () => {
     expect(resolved(moduleOf(file('for_each: "${{ param.users }}"', '/${{ each.uid }}', 'x'), users))).toEqual([
-      '/modules/m/resources/0/resource/file-unix/path module "m": resource "f[2]" ({"name":"cy","keys":["k3"]}): each.uid has no value: fix the list, or give the expression | default("…")',
+      '/modules/m/resources/0/resource/file-unix/path module "m": resource "f[2]" ({"name":"cy","keys":["k3"]}): each.uid has no value: fix the list, or give the expression | default("…"), or | omit to leave the field out',
     ]);
   });
 

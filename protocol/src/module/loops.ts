@@ -1,5 +1,13 @@
 import type { Json, Loop } from './document.ts';
-import { elementsOf, evaluateCel, evaluateCondition, evaluateSole, type Scope } from './expression/evaluate.ts';
+import {
+  elementsOf,
+  evaluateCel,
+  evaluateCondition,
+  evaluateInPlace,
+  evaluateSole,
+  isMapping,
+  type Scope,
+} from './expression/evaluate.ts';
 import { parsePlain } from './expression/expression.ts';
 import { fromCel } from './expression/values.ts';
 import type { Path } from './source/tree.ts';
@@ -28,20 +36,22 @@ export function loopElements(loop: Loop, where: string | null, scope: Scope, rep
     report(['where'], condition.message);
     return [];
   }
-  return all.filter(({ each, index, loops }) => {
-    const holds = evaluateCondition(condition, {
-      ...scope,
-      each,
-      index,
-      loops: new Map([...(scope.loops ?? []), ...loops]),
-    });
-    if (typeof holds === 'string') report(['where'], holds);
-    return holds === true;
-  });
+  const selected: LoopElement[] = [];
+  for (const element of all) {
+    const { label, ...variables } = element;
+    const holds = evaluateCondition(condition, { ...scope, ...variables });
+    if (typeof holds === 'string') {
+      report(['where'], `element ${label}: ${holds}`);
+      return [];
+    }
+    if (holds) selected.push(element);
+  }
+  return selected;
 }
 
 function singleElements(loop: Exclude<Loop, { kind: 'nested' }>, scope: Scope, report: Report): LoopElement[] {
-  const found: Json | undefined = loop.kind === 'values' ? [...loop.values] : yielded(loop.text, scope, report);
+  const found =
+    loop.kind === 'values' ? inPlace(loop.values, scope, ['for_each'], report) : yielded(loop.text, scope, report);
   if (found === undefined) return [];
   if (typeof found !== 'object' || found === null) {
     report(['for_each'], 'must yield a list or a map');
@@ -62,6 +72,28 @@ function yielded(text: string, scope: Scope, report: Report): Json | undefined {
   const list = evaluateSole(text, 'list', scope);
   if (list.kind === 'fault') report(['for_each'], list.message);
   return list.kind === 'value' ? list.value : undefined;
+}
+
+/** Evaluates the expressions in a value. Returns undefined after an error, and for an omitted value. */
+function inPlace(value: Json, scope: Scope, path: Path, report: Report): Json | undefined {
+  if (typeof value === 'string') {
+    const evaluated = evaluateInPlace(value, scope);
+    if (evaluated.kind === 'fault') report(path, evaluated.message);
+    if (evaluated.kind === 'deferred') report(path, 'cannot contain a secret');
+    return evaluated.kind === 'value' ? evaluated.value : undefined;
+  }
+  if (Array.isArray(value))
+    return value.flatMap((item, index) => {
+      const evaluated = inPlace(item, scope, [...path, index], report);
+      return evaluated === undefined ? [] : [evaluated];
+    });
+  if (!isMapping(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, item]): [string, Json][] => {
+      const evaluated = inPlace(item, scope, [...path, key], report);
+      return evaluated === undefined ? [] : [[key, evaluated]];
+    }),
+  );
 }
 
 type NestedLoops = Extract<Loop, { kind: 'nested' }>['loops'];

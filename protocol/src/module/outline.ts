@@ -187,12 +187,13 @@ function resourceOf(value: Mapping, path: Path): OutlineResource {
   };
 }
 
-/** A mapping is always nested loops, so that a map of values is written as an expression. */
+/** A mapping whose values are all texts is nested loops; one without texts is a map in place. The schema refuses others. */
 function loopOf(value: unknown): Loop | undefined {
   if (typeof value === 'string') return { kind: 'expression', text: value };
-  if (Array.isArray(value)) return { kind: 'values', values: value as Json[] };
-  const names = givenKeys(value);
-  if (names.length === 0) return undefined;
+  if (typeof value !== 'object' || value === null) return undefined;
+  const names = Object.keys(value);
+  if (Array.isArray(value) || names.every((name) => typeof mapping(value)[name] !== 'string'))
+    return { kind: 'values', values: value as Json };
   return { kind: 'nested', loops: names.map((name) => ({ name, list: textOf(mapping(value)[name]) ?? '' })) };
 }
 

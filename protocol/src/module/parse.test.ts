@@ -270,17 +270,21 @@ describe('parseModule reports the path, line, and column of', () => {
       ],
     ],
     [
-      'two resources with one identity, even if equal',
-      withResources(`{ ${motd} }`, `{ ${motd} }`),
+      'two resources with one identity that differ',
+      withResources(
+        `{ ${motd} }`,
+        '{ resource: { file-unix: { path: /etc/motd, content: a } } }',
+        '{ resource: { file-unix: { path: /etc/motd, ensure: absent } } }',
+      ),
       [
-        '5:19 /resources/1/resource/file-unix file-unix "/etc/motd" is declared twice: resource 1 declares it too, and both can apply to one agent',
+        '6:19 /resources/2/resource/file-unix file-unix "/etc/motd" is declared twice: resource 1 declares it too, both can apply to one agent, and the values of `ensure` differ; keep one of them, or make them agree',
       ],
     ],
     [
       'a file and a directory at one path',
       withResources('{ resource: { file-unix: { path: /a } } }', '{ resource: { directory-unix: { path: /a/ } } }'),
       [
-        '5:19 /resources/1/resource/directory-unix directory-unix "/a/" is declared twice: resource 1 declares it too, and both can apply to one agent',
+        '5:19 /resources/1/resource/directory-unix directory-unix "/a/" is declared twice: resource 1 declares it too, both can apply to one agent, and one is a file-unix and the other a directory-unix; keep one of them, or make them agree',
       ],
     ],
     [
@@ -308,7 +312,7 @@ describe('parseModule reports the path, line, and column of', () => {
       'two host names',
       withResources('{ resource: { hostname: { name: a } } }', '{ resource: { hostname: { name: b } } }'),
       [
-        '5:19 /resources/1/resource/hostname hostname is declared twice: resource 1 declares it too, and both can apply to one agent',
+        '5:19 /resources/1/resource/hostname hostname is declared twice: resource 1 declares it too, both can apply to one agent, and the values of `name` differ; keep one of them, or make them agree',
       ],
     ],
     [
@@ -495,16 +499,17 @@ describe('certain and possible conflicts', () => {
   });
 
   test('refuses an identity that is declared twice if some agent gets both', () => {
+    const other = 'resource: { file-unix: { path: /etc/motd, ensure: absent } }';
     const overlapping = [
-      withResources(`{ when: { distro: debian }, ${motd} }`, `{ when: { tag.role: web }, ${motd} }`),
-      withResources(`{ variants: [{ when: { arch: armv7 }, ${motd} }] }`, `{ when: { platform: linux }, ${motd} }`),
+      withResources(`{ when: { distro: debian }, ${motd} }`, `{ when: { tag.role: web }, ${other} }`),
+      withResources(`{ variants: [{ when: { arch: armv7 }, ${motd} }] }`, `{ when: { platform: linux }, ${other} }`),
       withResources(
         '{ resource: { file-unix: { path: "/srv/${{ tag.a }}" } } }',
         '{ resource: { directory-unix: { path: "/srv/${{ tag.a }}" } } }',
       ),
       withResources(
-        "{ resource: { file-windows: { path: 'C:\\a\\B' } } }",
-        "{ resource: { file-windows: { path: 'c:/A/b' } } }",
+        "{ resource: { file-windows: { path: 'C:\\a\\B', content: a } } }",
+        "{ resource: { file-windows: { path: 'c:/A/b', content: b } } }",
       ),
     ];
     for (const source of overlapping) expect(faultsOf(source)).toHaveLength(1);

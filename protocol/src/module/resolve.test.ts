@@ -309,7 +309,7 @@ resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "\${{ 
 `);
     expect(faultsOf(resolution)).toEqual([
       'module_conflict',
-      '/modules/m/resources/1/resource/directory-unix directory-unix /srv/web is declared twice in module "m" (id "a") and module "m" (/resources/1/resource/directory-unix): keep one of them',
+      '/modules/m/resources/1/resource/directory-unix directory-unix /srv/web is declared differently in module "m" (id "a") and module "m" (/resources/1/resource/directory-unix): one is a file-unix and the other a directory-unix; keep one of them, or make them agree',
     ]);
   });
 });

@@ -121,8 +121,15 @@ const notification = closed(
   exactlyOne(['reload', 'restart', 'rerun']),
 );
 
-/** Nested loops: variables with the expressions of their lists, outermost first. */
-const nestedLoops = z.record(z.string(), z.string({ error: 'must be an expression in quotes, such as "param.users"' }));
+/** Nested loops, variables with the expressions of their lists, outermost first; or a map in place. */
+const loopMapping = z.record(z.string(), z.unknown()).superRefine((loops, context) => {
+  const names = Object.keys(loops);
+  const other = names.find((name) => typeof loops[name] !== 'string');
+  if (other === undefined || names.every((name) => typeof loops[name] !== 'string')) return;
+  const message =
+    'is not text, and other values are: nested loops have only expressions in quotes, and a map in place has no texts, so write { value: "…" } for a text';
+  context.addIssue({ code: 'custom', path: [other], message });
+});
 
 const resource = closed(
   'a mapping of a resource',
@@ -148,12 +155,13 @@ const resource = closed(
       },
     ).optional(),
     for_each: z
-      .union([z.string(), z.array(z.unknown()), nestedLoops], {
-        error: 'must be one expression, such as "${{ param.users }}", a list, or a mapping of names to expressions',
+      .union([z.string(), z.array(z.unknown()), loopMapping], {
+        error:
+          'must be one expression, such as "${{ param.users }}", a list, a map, or a mapping of names to expressions',
       })
       .meta({
         description:
-          'An expression that yields a list or a map, a list, or nested loops, with a resource for each of the elements',
+          'An expression that yields a list or a map, a list, a map whose values are not texts, or nested loops, with a resource for each of the elements',
       })
       .optional(),
     where: z

@@ -30,7 +30,7 @@ export interface Merge {
 }
 
 /**
- * Merges the resources from modules. Two modules may declare one resource: fields that only one of them gives are united,
+ * Merges the resources from modules. Two modules, or one module twice, may declare one resource: fields that only one of them gives are united,
  * as are dependencies and triggers. Different values of a field conflict.
  */
 export function mergeInstances(parts: readonly Part[]): Merge {
@@ -48,7 +48,7 @@ export function mergeInstances(parts: readonly Part[]): Merge {
         byKey.set(instance.key, entry);
         merged.push(entry);
       } else {
-        const conflict = unite(earlier, declaration);
+        const conflict = repeats(module, earlier, declaration) ?? unite(earlier, declaration);
         if (conflict !== null) conflicts.push(conflict);
       }
     }
@@ -61,11 +61,19 @@ export function mergeInstances(parts: readonly Part[]): Merge {
 
 type Declaration = Merged['declarations'][number];
 
+/** Returns the conflict of a list whose elements yield one resource twice. Nested loops may, because lists share values. */
+function repeats(module: ModuleDocument, earlier: Merged, later: Declaration): Fault | null {
+  const [, index] = later.path;
+  if (typeof index !== 'number' || module.resources[index]?.for_each?.kind === 'nested') return null;
+  const same = earlier.declarations.find(
+    ({ resource, path }) => resource.module === later.resource.module && path[1] === index,
+  );
+  return same === undefined ? null : conflict(same, later, null);
+}
+
 /** Adds a declaration to a resource. @returns the conflict if they differ; then the resource stays as it is */
 function unite(earlier: Merged, later: Declaration): Fault | null {
   const { resource } = later;
-  if (earlier.declarations.some((declaration) => declaration.resource.module === resource.module))
-    return conflict(earlier.declarations[0] as Declaration, later, null);
   const difference = differenceBetween(comparable(earlier.resource), comparable(resource));
   if (difference !== null) {
     const { fields, reason } = difference;
@@ -95,7 +103,9 @@ function fieldsOf(body: UnfilledResource['body'], deferred: UnfilledResource['de
 
 function united(one: UnfilledResource, other: UnfilledResource): UnfilledResource {
   const added = Object.keys(other.body).filter((name) => !Object.hasOwn(one.body, name));
-  const union = (list: 'depends_on' | Trigger): string[] => [...new Set([...one[list], ...other[list]])];
+  // A declaration may depend on another one of the same resource.
+  const union = (list: 'depends_on' | Trigger): string[] =>
+    [...new Set([...one[list], ...other[list]])].filter((key) => key !== one.key);
   const immediate_on = [...new Set([...(one.immediate_on ?? []), ...(other.immediate_on ?? [])])];
   const lists = {
     depends_on: union('depends_on'),
@@ -200,7 +210,7 @@ function partsOfWholeFiles(merged: readonly Merged[], byKey: ReadonlyMap<string,
 const locationOf = ({ resource, path }: Declaration): string =>
   `module "${resource.module}" (${resource.id === null ? pointer(path) : `id "${resource.id}"`})`;
 
-/** @param reason null if one module declares the resource twice */
+/** @param reason null if elements of one list declare the resource */
 function conflict(earlier: Declaration, later: Declaration, reason: string | null): Fault {
   const { type, identity, module } = later.resource;
   const places = `${locationOf(earlier)} and ${locationOf(later)}`;

@@ -69,7 +69,9 @@ describe('variables', () => {
       fault(`the parameter "a" has neither value nor default: set it in the assignment, ${instead}`),
     );
     expect(text('${{ attr["a b"] }}')).toEqual(fault(`the agent reports no attribute "a b": fix the name, ${instead}`));
-    expect(text('${{ param.m.b }}', scope)).toEqual(fault(`the value has no key "b": fix the name, ${instead}`));
+    expect(text('${{ param.m.b }}', scope)).toEqual(
+      fault(`the value has no key "b": fix the name, ${instead}, or | omit to leave the field out`),
+    );
     expect(text('${{ param.l[3] }}', scope)).toEqual(fault(`the list has no element 3: fix the index, ${instead}`));
   });
 });

@@ -233,6 +233,26 @@ export function evaluateSole(text: string, shape: Field['shape'], scope: Scope):
   return { kind: 'value', value: coerced(value, shape) };
 }
 
+/**
+ * Evaluates a text of a value in place. A text that is one expression keeps the type of its value. An expression with
+ * `join` is text.
+ */
+export function evaluateInPlace(text: string, scope: Scope): Evaluated {
+  const { parts, faults } = parseExpressions(text);
+  const expression = faults.length > 0 ? undefined : soleExpression(parts);
+  if (expression?.kind === 'cel') {
+    const found = evaluateCel(expression, scope);
+    if ('fault' in found) return fault(found.fault);
+    const { value } = found;
+    if (value instanceof Omit) return { kind: 'omitted' };
+    return guarded(() => ({ kind: 'value', value: fromCel(value) }));
+  }
+  if (expression === undefined || expression.separator !== null || expression.root === 'secrets')
+    return evaluateText(text, scope);
+  const value = lookUp(expression, scope);
+  return value === undefined ? fault(missing(expression)) : { kind: 'value', value };
+}
+
 function soleCel(expression: CelExpression, shape: Field['shape'], scope: Scope): Evaluated {
   const found = evaluateCel(expression, scope);
   if ('fault' in found) return fault(found.fault);
@@ -430,7 +450,7 @@ function messageOf(error: CelError): string {
   const root = owner?.op === 'id' ? owner.args : '';
   return root === 'param' || root === 'attr' || root === 'tag' || root === 'agent'
     ? missing({ root, key })
-    : `the value has no key "${key.slice(0, 100)}": fix the name, ${otherwise}`;
+    : `the value has no key "${key.slice(0, 100)}": fix the name, ${otherwise}${orOmit}`;
 }
 
 /**
@@ -482,6 +502,7 @@ function valueOfReference({ root, key }: Expression, { agent, parameters, each }
 }
 
 const otherwise = 'or give the expression | default("…")';
+const orOmit = ', or | omit to leave the field out';
 
 function missing(expression: Pick<Expression, 'root' | 'key'>): string {
   const name = written(expression);
@@ -495,6 +516,6 @@ function missing(expression: Pick<Expression, 'root' | 'key'>): string {
     case 'param':
       return `the parameter "${expression.key}" has neither value nor default: set it in the assignment, ${otherwise}`;
     default:
-      return `${name} has no value: fix the list, ${otherwise}`;
+      return `${name} has no value: fix the list, ${otherwise}${orOmit}`;
   }
 }

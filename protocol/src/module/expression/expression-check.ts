@@ -1,5 +1,5 @@
 import { celPrefix } from '../conditions.ts';
-import type { Conditions } from '../document.ts';
+import type { Conditions, Json } from '../document.ts';
 import type { Field } from '../kinds/field.ts';
 import type { Kind } from '../kinds/kind.ts';
 import { kinds } from '../kinds.ts';
@@ -24,7 +24,8 @@ interface FieldContext {
   /** Variables of the loops around the text. */
   readonly names: ReadonlySet<string>;
   readonly secrets: boolean;
-  readonly shape: Field['shape'] | 'loop';
+  /** `value`: anything if the text is one expression, otherwise text. */
+  readonly shape: Field['shape'] | 'loop' | 'value';
   /** Whether the text may have control words. */
   readonly blocks?: boolean;
 }
@@ -106,7 +107,9 @@ function checkLoop(
   if (forEach.kind === 'expression') {
     if (!forEach.text.includes('${{')) report(at, 'must be one expression, such as "${{ param.users }}"', 0);
     check.text(forEach.text, { path: at, each: false, names: outer, secrets: false, shape: 'loop' });
-  } else if (forEach.kind === 'nested') {
+  } else if (forEach.kind === 'values') {
+    check.values(forEach.values, at);
+  } else {
     for (const { name, list } of forEach.loops) {
       const message = variableFault(name);
       if (message !== undefined) report([...at, name], message, 0);
@@ -126,6 +129,7 @@ const noSecret = 'a secret is not allowed here: the value is shown, or checked b
 const refusedTypes: Readonly<Record<FieldContext['shape'], RegExp>> = {
   text: /^(list|map|bytes|type)\b/,
   choice: /^(list|map|bytes|type)\b/,
+  value: /^(bytes|type)\b/,
   loop: /^(string|int|uint|double|bool|bytes|type|null)\b/,
   list: /^(map|string|int|uint|double|bool|bytes|type|null)\b/,
   map: /^(list|string|int|uint|double|bool|bytes|type|null)\b/,
@@ -173,12 +177,21 @@ class ExpressionCheck {
     }
   }
 
+  /** Checks the texts of a list or map in place. */
+  values(value: Json, path: Path): void {
+    if (typeof value === 'string')
+      this.text(value, { path, each: false, names: noNames, secrets: false, shape: 'value' });
+    else if (Array.isArray(value)) for (const [index, item] of value.entries()) this.values(item, [...path, index]);
+    else if (typeof value === 'object' && value !== null)
+      for (const [key, item] of Object.entries(value)) this.values(item, [...path, key]);
+  }
+
   text(text: string, context: FieldContext): readonly Part[] {
     // The schema refuses plain text for a list or a number.
     if (!text.includes('${{')) return [];
     const { parts, blocks, faults } = parseExpressions(text);
     for (const fault of faults) this.#report(context.path, fault.message, fault.offset);
-    const isSole = context.shape !== 'text' && context.shape !== 'choice';
+    const isSole = !['text', 'choice', 'value'].includes(context.shape);
     if (isSole && faults.length === 0 && soleExpression(parts) === undefined) {
       this.#report(context.path, 'must be one expression and nothing else', 0);
       return parts;
@@ -303,7 +316,7 @@ class ExpressionCheck {
 
   #fault(expression: Expression, context: FieldContext): string | undefined {
     if (expression.separator !== null) {
-      if (context.shape !== 'text') return 'join yields text, which is not allowed here';
+      if (context.shape !== 'text' && context.shape !== 'value') return 'join yields text, which is not allowed here';
       if (expression.root !== 'param' && expression.root !== 'each')
         return `${written(expression)} is text: only a list can be joined`;
     }
@@ -329,7 +342,7 @@ class ExpressionCheck {
         : `the parameter "${expression.key}" is a ${declared.type}: only a list can be joined`;
     }
     const isCollection = declared.type === 'list' || declared.type === 'map';
-    if (context.shape === 'loop' && declared.type === 'map') return undefined;
+    if (context.shape === 'value' || (context.shape === 'loop' && declared.type === 'map')) return undefined;
     if (collection ? declared.type !== wanted : isCollection) {
       const joined = !collection && declared.type === 'list' ? ' without | join("…")' : '';
       return `the parameter "${expression.key}" is a ${declared.type}, which is not allowed here${joined}`;
