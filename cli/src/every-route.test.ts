@@ -40,6 +40,7 @@ const unusual: Readonly<Record<string, string>> = {
   latestSamples: 'metrics list',
   discover: 'discover --wait 0s',
   uploadModule: 'modules upload FILE',
+  getModuleFile: 'modules download motd -o OUT',
   listModuleRevisions: 'modules history motd',
   validateModule: 'modules check FILE --orchestrator',
   orderModules: 'modules deps motd',

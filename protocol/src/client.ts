@@ -36,6 +36,8 @@ export type Transport = (request: {
   url: string;
   headers: Record<string, string>;
   body: string | undefined;
+  /** Returns the bytes of an archive, which replaces the body. Called once for each attempt. */
+  archive?: () => AsyncIterable<Uint8Array>;
   signal: AbortSignal | undefined;
   /** If true and the status is 2xx, the transport resolves when the headers arrive, and `body` streams the content. */
   stream?: boolean;
@@ -66,6 +68,8 @@ export interface CallSettings {
    */
   atMost?: number;
   signal?: AbortSignal;
+  /** Returns the bytes of an archive, which replaces the body on routes that accept one. */
+  archive?: () => AsyncIterable<Uint8Array>;
 }
 
 export type Client = <R extends Route>(route: R, call: CallOf<R> & CallSettings) => Promise<AnswerOf<R>>;
@@ -90,7 +94,7 @@ export function pathOf(route: Route, params: Record<string, string> = {}, query:
  */
 export function createClient(options: ClientOptions): Client {
   return async (route, call) => {
-    const { params, query, body, respondAsync, all, atMost, signal } = call as {
+    const { params, query, body, respondAsync, all, atMost, signal, archive } = call as {
       params?: Record<string, string>;
       query?: Record<string, unknown>;
       body?: unknown;
@@ -102,14 +106,16 @@ export function createClient(options: ClientOptions): Client {
       const token = await options.token?.();
       if (token) headers.authorization = `Bearer ${token}`;
     }
-    if (body !== undefined) headers['content-type'] = 'application/json';
+    if (archive !== undefined) headers['content-type'] = 'application/gzip';
+    else if (body !== undefined) headers['content-type'] = 'application/json';
     if (respondAsync) headers.prefer = 'respond-async';
     const send = (path: string) =>
       options.transport({
         method: route.method,
         url: options.url.replace(/\/$/, '') + path,
         headers,
-        body: body === undefined ? undefined : JSON.stringify(body),
+        body: body === undefined || archive !== undefined ? undefined : JSON.stringify(body),
+        ...(archive === undefined ? {} : { archive }),
         signal,
         stream: route.media !== undefined,
       });

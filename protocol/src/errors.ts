@@ -156,6 +156,12 @@ export const errorKinds = {
   agent_not_found: kind(404, false, 'No such agent', 'List the agents with `muster agents list`.'),
   tag_not_found: kind(404, false, 'The agent has no such tag', 'List the tags of the agent with `muster agents list`.'),
   module_not_found: kind(404, false, 'No such module', 'List the modules with `muster modules list`.'),
+  module_file_not_found: kind(
+    404,
+    false,
+    'The module has no such file',
+    'List the files of the module with `muster modules show`.',
+  ),
   assignment_not_found: kind(404, false, 'No such assignment', 'List the assignments with `muster assignments list`.'),
   operation_not_found: kind(404, false, 'No such operation', 'List the operations with `muster operations list`.'),
   run_not_found: kind(404, false, 'No such run', 'List the runs with `muster runs list`.'),

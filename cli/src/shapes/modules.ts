@@ -3,6 +3,7 @@ import {
   getModule,
   listModuleRevisions,
   listModules,
+  moduleFileSchema,
   orderModules,
   uploadModule,
 } from '@muster/protocol/http';
@@ -89,6 +90,14 @@ export const shapes: Shapes = {
   'modules upload': prints(z.array(answerOf(uploadModule))),
   'modules list': prints(answerOf(listModules)),
   'modules show': prints(answerOf(getModule)),
+  'modules download': prints(
+    z.strictObject({
+      name: z.string(),
+      revision: z.number().int(),
+      directory: z.string(),
+      files: z.array(moduleFileSchema),
+    }),
+  ),
   'modules remove': doneTo('removed'),
   'modules validate': prints(z.strictObject({ valid: z.boolean(), files: z.array(validated) })),
   'modules check': prints(z.strictObject({ valid: z.boolean(), files: z.array(validated) })),

@@ -1,7 +1,8 @@
 import { createHash, type X509Certificate } from 'node:crypto';
 import { Agent as PlainAgent, request as plainRequest } from 'node:http';
 import { Agent, request as secureRequest } from 'node:https';
-import type { Duplex } from 'node:stream';
+import { type Duplex, Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { type ConnectionOptions, connect, getCACertificates, type TLSSocket } from 'node:tls';
 import type { Transport } from '@muster/protocol/client';
 import { serverOfKey, serverOfOrigin } from '@muster/protocol/sign-in';
@@ -81,7 +82,7 @@ export function openTransport(options: TransportOptions): {
     protocol === 'https:'
       ? new OnceAgent((connectOptions, callback) => secure.createConnection(connectOptions, callback))
       : new PlainAgent();
-  const transport: Transport = ({ method, url, headers, body, signal, stream }) =>
+  const transport: Transport = ({ method, url, headers, body, archive, signal, stream }) =>
     new Promise((resolve, reject) => {
       const target = new URL(url);
       const fail = (error: Error) => reject(error instanceof CliError ? error : unreachable(target, error));
@@ -123,12 +124,15 @@ export function openTransport(options: TransportOptions): {
           answer.on('end', () => {
             const text = Buffer.concat(pieces).toString('utf8');
             resolve({ status, header, text: async () => text });
+            // The orchestrator may refuse an archive before it has received all of it.
+            if (archive !== undefined && !request.writableFinished) request.destroy();
           });
         },
       );
       request.on('timeout', () => request.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })));
       request.on('error', fail);
-      request.end(body);
+      if (archive === undefined) request.end(body);
+      else pipeline(Readable.from(archive()), request).catch(fail);
     });
   return {
     transport,

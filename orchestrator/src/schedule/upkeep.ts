@@ -4,6 +4,7 @@ import { createLostWatch } from '../domain/agents/lost-agents.ts';
 import type { PendingList } from '../domain/agents/pending-list.ts';
 import type { Refusals } from '../domain/audit/refusals.ts';
 import { pruneHistory, prunePayloads, type Retention } from '../domain/fleet/retention.ts';
+import { pruneContents } from '../domain/modules/contents.ts';
 import { endLost, expireQueued, expireSessions } from '../domain/operation-end/operation-expiry.ts';
 import type { RunConductor } from '../domain/runs/run-conductor.ts';
 import { endFinishedRuns } from '../domain/runs/run-end.ts';
@@ -95,6 +96,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
     if (no % pruneEvery === pruneEvery - 1)
       await each(
         () => prunePayloads(context),
+        () => pruneContents(context),
         () => deleteOldTokens(context),
         () => pruneHistory(context, retention),
         async () => pruneTerminals?.(),

@@ -1,8 +1,8 @@
 import type { CreateTableBuilder, RawBuilder } from 'kysely';
 import type { MigrationBuild } from './migrations/migration.ts';
 
-/** `text` or `integer` (64 bits), with `?` if null is allowed; `counter` is an auto-incrementing key. */
-type ColumnKind = 'text' | 'text?' | 'integer' | 'integer?' | 'counter';
+/** `text`, `bytes`, or `integer` (64 bits), with `?` if null is allowed; `counter` is an auto-incrementing key. */
+type ColumnKind = 'text' | 'text?' | 'integer' | 'integer?' | 'bytes' | 'counter';
 
 /** A table definition, with types that both databases support. */
 export interface TableShape {
@@ -18,7 +18,7 @@ export function createTable({ db, dialect }: MigrationBuild, name: string, shape
   let table: CreateTableBuilder<string, string> = db.schema.createTable(name);
   for (const [column, kind] of Object.entries(shape.columns)) {
     const type: RawBuilder<unknown> =
-      kind === 'counter' ? columns.counter : kind.startsWith('text') ? columns.text : columns.integer;
+      kind === 'counter' || kind === 'bytes' ? columns[kind] : kind.startsWith('text') ? columns.text : columns.integer;
     table = table.addColumn(column, type, (definition) =>
       kind === 'counter' || kind.endsWith('?') ? definition : definition.notNull(),
     );

@@ -114,6 +114,35 @@ export interface ModuleRevisionsTable {
   uploaded_by: string;
 }
 
+/** Contents of files, each stored once. */
+export interface ContentsTable {
+  /** SHA-256, in lower-case hexadecimal. */
+  sha256: string;
+  content_id: string;
+  /** Bytes. */
+  size: number;
+}
+
+/** Contents in pieces of the same size, except for the last one. */
+export interface ContentPiecesTable {
+  /** ULID of the time at which the content was written. */
+  content_id: string;
+  /** Number of the piece, from 0. */
+  position: number;
+  bytes: Uint8Array;
+}
+
+/** Files next to the modules, by revision. */
+export interface ModuleFilesTable {
+  name: string;
+  revision: number;
+  /** Path in the folder of the module. */
+  path: string;
+  sha256: string;
+  size: number;
+  executable: Flag;
+}
+
 export interface AssignmentsTable {
   name: string;
   modules: JsonText<string[]>;
@@ -506,6 +535,9 @@ export interface Schema {
   enrolment_tokens: EnrolmentTokensTable;
   modules: ModulesTable;
   module_revisions: ModuleRevisionsTable;
+  contents: ContentsTable;
+  content_pieces: ContentPiecesTable;
+  module_files: ModuleFilesTable;
   assignments: AssignmentsTable;
   operations: OperationsTable;
   operation_payloads: OperationPayloadsTable;

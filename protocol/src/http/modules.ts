@@ -9,12 +9,22 @@ export const moduleSchema = z
 export type Module = z.infer<typeof moduleSchema>;
 const moduleExample: Module = { name: 'motd', uploaded_at: 1795000000, uploaded_by: operatorId };
 
+export const moduleFileSchema = z
+  .strictObject({
+    path: z.string().describe('path in the folder of the module'),
+    sha256: z.string(),
+    size: z.number().int().describe('bytes'),
+    executable: z.boolean(),
+  })
+  .meta({ id: 'ModuleFile' });
+
 export const moduleWithContentSchema = moduleSchema
   .extend({
     content: z.string(),
     revision: z.number().int(),
     requires: z.array(z.string()).describe('names of the modules that this revision requires'),
     required_by: z.array(z.string()).describe('names of up to 20 modules that require the module'),
+    files: z.array(moduleFileSchema).optional().describe('files next to the module; absent if it has none'),
   })
   .meta({ id: 'ModuleWithContent' });
 
@@ -38,6 +48,12 @@ export const faultSchema = z
 
 const moduleBodyLimit = 2 * 1024 * 1024 * 2 + 65_536; // Escaping as JSON may double the text.
 
+const revisionQuery = z
+  .string()
+  .regex(/^\d{1,9}$/, 'must be a whole number')
+  .transform(Number)
+  .optional();
+
 export const listModules = route({
   id: 'listModules',
   method: 'GET',
@@ -58,7 +74,10 @@ export const uploadModule = route({
   path: '/modules',
   tag: 'Modules',
   summary: 'Upload a module, or a new revision of one',
+  description:
+    'As JSON, the module is one text, and keeps the files of its newest revision. As `application/gzip`, the body is a tar archive of the folder of the module, with `module.yml` at its top; the name is the one that `module.yml` declares.',
   access: 'operator',
+  archive: true,
   body: z.strictObject({
     name: z.string().describe('must equal the name in `content`'),
     content: z.string().describe('YAML'),
@@ -77,19 +96,38 @@ export const getModule = route({
   summary: 'Show a module with its content',
   access: 'operator',
   params: nameParams,
-  query: z.strictObject({
-    revision: z
-      .string()
-      .regex(/^\d{1,9}$/, 'must be a whole number')
-      .transform(Number)
-      .optional(),
-  }),
+  query: z.strictObject({ revision: revisionQuery }),
   answers: { 200: moduleWithContentSchema },
   errors: ['module_not_found'],
   example: {
     params: { name: 'motd' },
-    answer: { ...moduleExample, content: contentExample, revision: 1, requires: [], required_by: [] },
+    answer: {
+      ...moduleExample,
+      content: contentExample,
+      revision: 1,
+      requires: [],
+      required_by: [],
+      files: [{ path: 'files/banner.txt', sha256: '0f'.repeat(32), size: 8, executable: false }],
+    },
   },
+});
+
+export const getModuleFile = route({
+  id: 'getModuleFile',
+  method: 'GET',
+  path: '/modules/{name}/files',
+  tag: 'Modules',
+  summary: 'Download a file next to a module',
+  access: 'operator',
+  params: nameParams,
+  query: z.strictObject({
+    path: z.string().max(1024).describe('path in the folder of the module'),
+    revision: revisionQuery,
+  }),
+  answers: { 200: z.string() },
+  media: { 200: 'application/octet-stream' },
+  errors: ['module_not_found', 'module_file_not_found'],
+  example: { params: { name: 'motd' }, query: { path: 'files/banner.txt' }, answer: 'Welcome\n' },
 });
 
 export const listModuleRevisions = route({

@@ -13,6 +13,14 @@ export type { Conditions, Json, ModuleDocument, Parameter, ParameterType, Resour
 export { escapeExpressions, parseExpressions } from './expression/expression.ts';
 export { type ExpressionFunction, expressionFunctions } from './expression/functions/index.ts';
 export { maximumSteps, maximumStepsOfAgent } from './expression/meter.ts';
+export type { ModuleFolder } from './files/file-uses.ts';
+export {
+  filePathFault,
+  folderLimits,
+  type ModuleFile,
+  type ModuleFiles,
+  moduleFileName,
+} from './files/module-file.ts';
 export { type KindField, kindFields } from './kind-fields.ts';
 export {
   executableKinds,
@@ -29,7 +37,7 @@ export {
 } from './kinds.ts';
 export { type Order, stableOrder } from './order.ts';
 export { parameterValues } from './parameters.ts';
-export { type ParsedModule, parseModule, positionIn } from './parse.ts';
+export { declaredName, type ParsedModule, parseModule, positionIn, templateFilesOf } from './parse.ts';
 export { type Resolution, type ResolutionRequest, resolveDesiredSet } from './resolve.ts';
 export type { ResolvedResource } from './resolved.ts';
 export { declaredOrder, type ResourceOrder, resolvedOrder } from './resource-order.ts';

@@ -2,6 +2,8 @@ import type { z } from 'zod';
 import type { Fault } from '../errors.ts';
 import { checkModule } from './checks.ts';
 import type { ModuleDocument } from './document.ts';
+import { checkFiles, type ModuleFolder, templateFiles, withTemplateFiles } from './files/file-uses.ts';
+import type { ModuleFiles } from './files/module-file.ts';
 import { documentOf, outline } from './outline.ts';
 import { moduleSchema } from './schema.ts';
 import { rememberSource } from './source/places.ts';
@@ -16,10 +18,11 @@ export type ParsedModule =
  * Parses a module, and runs all checks that need no agent.
  *
  * @param source YAML as bytes or text
+ * @param folder the files next to the module; absent if it has none
  * @returns the module, or all its errors in order of position, each with a JSON pointer, line, and column (from 1,
  *   columns in UTF-16 units); and warnings. Never throws. `moduleLimits` bounds the time for any source
  */
-export function parseModule(source: string | Uint8Array): ParsedModule {
+export function parseModule(source: string | Uint8Array, folder: ModuleFolder = noFolder): ParsedModule {
   const decoded = decodeSource(source);
   if (!decoded.ok) return { ok: false, faults: decoded.faults, warnings: [] };
   const positions = new Positions(decoded.text);
@@ -42,18 +45,46 @@ export function parseModule(source: string | Uint8Array): ParsedModule {
       if (!replaced.has(pointer(path))) faults.push(locate(path, message, at));
     }
   }
-  const outlined = outline(value);
+  const fault = (path: Path, message: string, at?: 'key' | 'value') => faults.push(locate(path, message, at));
+  const warning = (path: Path, message: string) => warnings.push(locate(path, message));
+  const outlined = withTemplateFiles(outline(value), folder, fault);
+  const fileTemplates = new Map(
+    outlined.templates
+      .filter(({ id }) => id !== undefined && folder.files.has(id))
+      .map((template) => [pointer(template.path), template]),
+  );
   checkModule(value, outlined, {
-    fault: (path, message, at) => faults.push(locate(path, message, at)),
-    warning: (path, message) => warnings.push(locate(path, message)),
-    faultInExpression: (path, message, offset) =>
-      faults.push(faultAt(path, message, expressionOffset(decoded.text, root, path, offset))),
+    fault,
+    warning,
+    faultInExpression: (path, message, offset) => {
+      const file = fileTemplates.get(pointer(path.slice(0, -1)));
+      if (file === undefined) faults.push(faultAt(path, message, expressionOffset(decoded.text, root, path, offset)));
+      else fault(file.path, `${file.id}:${file.content.slice(0, offset).split('\n').length}: ${message}`);
+    },
   });
+  checkFiles(outlined, folder.files, warning);
   if (faults.length > 0) return { ok: false, faults: inOrder(faults), warnings: inOrder(warnings) };
   const module = documentOf(outlined);
   rememberSource(module, decoded.text);
   return { ok: true, module, warnings: inOrder(warnings) };
 }
+
+const noFolder: ModuleFolder = { files: new Map(), textOf: () => null };
+
+/** Returns a module as written, even if it has faults; undefined if it is not YAML. */
+function writtenValue(source: string | Uint8Array): unknown {
+  const decoded = decodeSource(source);
+  if (!decoded.ok) return undefined;
+  const { root } = readTree(decoded.text, new Positions(decoded.text));
+  return root === undefined ? undefined : treeValue(root);
+}
+
+/** Returns the files that a module uses as templates, whose text {@link parseModule} needs. Never throws. */
+export const templateFilesOf = (source: string | Uint8Array, files: ModuleFiles): string[] =>
+  files.size === 0 ? [] : templateFiles(writtenValue(source), files);
+
+/** Returns the name that a module declares, even if it has faults; null if it declares none. Never throws. */
+export const declaredName = (source: string | Uint8Array): string | null => outline(writtenValue(source)).name || null;
 
 /**
  * Returns the position of a value in a module.

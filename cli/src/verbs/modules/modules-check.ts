@@ -1,5 +1,5 @@
 import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { TextDecoder } from 'node:util';
 import type { Fault } from '@muster/protocol';
 import type { Client } from '@muster/protocol/client';
@@ -7,6 +7,7 @@ import { validateModule } from '@muster/protocol/http';
 import {
   conflictsBetween,
   type ModuleDocument,
+  moduleFileName,
   parseModule,
   pointer,
   positionIn,
@@ -21,6 +22,7 @@ import { type Exit, exits, usageError } from '../../exit.ts';
 import { codeFrame } from '../../text/code-frame.ts';
 import { faultLine } from '../../text/fault-text.ts';
 import { counted } from '../../text/style.ts';
+import { readFolder } from './module-folder.ts';
 import { onlyOneStdin, readSource } from './modules-source.ts';
 
 /** A module file with the results of its checks. */
@@ -33,7 +35,7 @@ export interface CheckedFile {
   warnings: Fault[];
 }
 
-const filesHelp = 'YAML files, or directories with them; - is standard input';
+const filesHelp = 'YAML files, folders with module.yml, or directories with them; - is standard input';
 
 /** Registers the `muster modules` commands that check module files. */
 export function registerChecks(command: Command, act: Act): void {
@@ -74,11 +76,22 @@ async function filesOf(words: readonly string[]): Promise<string[]> {
 
 async function yamlBelow(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries
+  const found = entries
     .filter((entry) => entry.isFile() && /\.ya?ml$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
     .filter((path) => !/(^|\/)(node_modules|tests|\.[^./][^/]*)\//.test(path.slice(folder.length)))
     .toSorted();
+  // Other YAML files in the folder of a module are its files, not modules.
+  const folders = found.filter((path) => basename(path) === moduleFileName).map((path) => `${dirname(path)}/`);
+  return found.filter(
+    (path) => basename(path) === moduleFileName || !folders.some((directory) => path.startsWith(directory)),
+  );
+}
+
+/** Reads a module file, with the files next to it if it is the `module.yml` of a folder. */
+async function moduleAt(context: Context, name: string, isBelow: boolean) {
+  const local = isBelow && basename(name) === moduleFileName ? await readFolder(dirname(name)) : null;
+  return { ...(await readSource(context, name)), folder: local?.folder };
 }
 
 /** Reads and checks modules. Continues after a file that cannot be read, unless it is the only one. */
@@ -92,8 +105,8 @@ export async function checkedFiles(
     await filesOf(words),
     (file) => file,
     async (name) => {
-      const { file, bytes } = await readSource(context, name);
-      const parsed = parseModule(bytes);
+      const { file, bytes, folder } = await moduleAt(context, name, !words.includes(name));
+      const parsed = parseModule(bytes, folder);
       files.push({
         file,
         content: new TextDecoder().decode(bytes),

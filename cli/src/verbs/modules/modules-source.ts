@@ -5,6 +5,7 @@ import { type ModuleDocument, moduleLimits, parseModule, requiresOf, withRequire
 import type { Context } from '../../context/context.ts';
 import { CliError, exits, usageError } from '../../exit.ts';
 import { nearest } from '../../text/nearest.ts';
+import { folderAt } from './module-folder.ts';
 
 /** Reads module files, and explains errors about stored modules. */
 
@@ -41,8 +42,9 @@ export async function requiredFirst(files: readonly string[]): Promise<string[]>
   if (files.length < 2) return [...files];
   const read = async (file: string): Promise<ModuleDocument | null> => {
     if (file === '-') return null;
-    const bytes = (await readSource({ stdin: async () => '' }, file).catch(() => null))?.bytes;
-    const parsed = bytes === undefined ? null : parseModule(bytes);
+    const local = await folderAt(file).catch(() => null);
+    const bytes = local?.bytes ?? (await readSource({ stdin: async () => '' }, file).catch(() => null))?.bytes;
+    const parsed = bytes === undefined ? null : parseModule(bytes, local?.folder);
     return parsed?.ok ? parsed.module : null;
   };
   const fileOf = new Map<string, string>();

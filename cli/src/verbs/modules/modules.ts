@@ -1,7 +1,8 @@
+import { join } from 'node:path';
 import type { Fault } from '@muster/protocol';
-import { ApiError } from '@muster/protocol/client';
-import { getModule, listModules, removeModule, uploadModule } from '@muster/protocol/http';
-import { moduleJsonSchema, parseModule } from '@muster/protocol/module';
+import { ApiError, type Client } from '@muster/protocol/client';
+import { getModule, getModuleFile, listModules, type Module, removeModule, uploadModule } from '@muster/protocol/http';
+import { moduleFileName, moduleJsonSchema, parseModule } from '@muster/protocol/module';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { eachOf, removeEach } from '../../execution/each.ts';
@@ -12,6 +13,7 @@ import { operatorNames } from '../../text/operator-names.ts';
 import { sanitise, sanitiseLine } from '../../text/sanitize.ts';
 import { counted, when } from '../../text/style.ts';
 import { parseCount } from '../../text/values.ts';
+import { folderAt, type LocalFolder, packFolder, writeFolder } from './module-folder.ts';
 import { registerChecks } from './modules-check.ts';
 import { registerDeps } from './modules-deps.ts';
 import { registerRevisions } from './modules-revisions.ts';
@@ -23,8 +25,8 @@ export const register: Register = (command, act) => {
   command
     .command('upload')
     .description('Check modules and upload them; an existing module gets a new revision')
-    .argument('<files...>', 'YAML files; - is standard input')
-    .addHelpText('after', '\nExample:\n  $ muster modules upload motd.yml')
+    .argument('<files...>', 'YAML files, or folders with module.yml and its files; - is standard input')
+    .addHelpText('after', '\nExamples:\n  $ muster modules upload motd.yml\n  $ muster modules upload website/')
     .action(act(upload));
   command
     .command('list')
@@ -45,6 +47,14 @@ export const register: Register = (command, act) => {
     .option('-y, --yes', 'Do not ask for confirmation')
     .addHelpText('after', '\nExample:\n  $ muster modules remove motd')
     .action(act(remove));
+  command
+    .command('download')
+    .description('Write the folder of a module: module.yml, and its files')
+    .argument('<name>')
+    .requiredOption('-o, --output <directory>', 'The folder to create; it must not exist, or be empty')
+    .option('--revision <n>', 'An older revision')
+    .addHelpText('after', '\nExample:\n  $ muster modules download website -o website/')
+    .action(act(download));
   command
     .command('schema')
     .description('Print the JSON Schema of modules, for editors')
@@ -81,15 +91,19 @@ async function upload(context: Context, files: string[]): Promise<Exit> {
     await requiredFirst(files),
     (file) => file,
     async (name) => {
-      const { file, bytes } = await readSource(context, name);
+      const local = await folderAt(name);
+      const { file, bytes } =
+        local === null ? await readSource(context, name) : { file: join(name, moduleFileName), bytes: local.bytes };
       // Check locally first with the orchestrator's rules, so that a typing error needs no sign-in.
-      const parsed = parseModule(bytes);
+      const parsed = parseModule(bytes, local?.folder);
       for (const warning of parsed.warnings) out.note(faultLine(file, warning, out.noteColor, true));
       const content = new TextDecoder().decode(bytes);
       if (!parsed.ok) throw errorOfFaults(context, file, content, parsed.faults);
       const { call } = await context.connect();
       try {
-        const module = await call(uploadModule, { body: { name: parsed.module.name, content } });
+        const module = await (local === null
+          ? call(uploadModule, { body: { name: parsed.module.name, content } })
+          : uploadFolder(context, call, local));
         uploaded.push(module);
         if (out.json) return;
         const { revision } = await call(getModule, { params: { name: module.name } });
@@ -105,6 +119,21 @@ async function upload(context: Context, files: string[]): Promise<Exit> {
   );
   if (out.json) out.data(uploaded);
   return exit;
+}
+
+/** Uploads a folder, with its progress on a terminal. */
+async function uploadFolder({ out }: Context, call: Client, local: LocalFolder): Promise<Module> {
+  const progress = out.progress(`Uploading ${local.directory}`);
+  const total = Math.max(1, local.size);
+  const packed = (done: number) =>
+    progress.update(
+      `Uploading ${local.directory}: ${Math.floor((100 * done) / total)} % of ${Math.ceil(total / 1024 / 1024)} MiB`,
+    );
+  try {
+    return await call(uploadModule, { archive: () => packFolder(local, packed) });
+  } finally {
+    progress.end();
+  }
 }
 
 /**
@@ -159,6 +188,31 @@ async function show(context: Context, name: string, options: { revision?: string
   if (out.json) out.data(module);
   // A pipe or a file gets the exact bytes, a terminal gets escaped text.
   else out.raw(out.style.width === null ? module.content : sanitise(module.content));
+  return undefined;
+}
+
+async function download(
+  context: Context,
+  name: string,
+  { output, revision }: { output: string; revision?: string },
+): Promise<undefined> {
+  const { out } = context;
+  const number = revision === undefined ? undefined : parseCount('--revision', revision, 1, 999_999_999);
+  const { call } = await context.connect();
+  const module = await call(getModule, {
+    params: { name },
+    query: number === undefined ? {} : { revision: String(number) },
+  }).catch((error: unknown) => missingModule(call, name, number, error));
+  const files = module.files ?? [];
+  await writeFolder(output, module.content, files, async (path) => {
+    const query = { path, revision: String(module.revision) };
+    return (await call(getModuleFile, { params: { name }, query })).body;
+  });
+  if (out.json) out.data({ name, revision: module.revision, directory: output, files });
+  else
+    out.print(
+      `Wrote ${sanitiseLine(name)}, revision ${module.revision}, with ${counted(files.length, 'file')} to ${sanitiseLine(output)}.`,
+    );
   return undefined;
 }
 

@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto';
 import { type Fault, MusterError } from '@muster/protocol';
 import type { Module } from '@muster/protocol/http';
 import {
+  declaredName,
   type ModuleDocument,
+  type ModuleFiles,
+  type ModuleFolder,
   moduleLimits,
   parseModule,
   pointer,
@@ -10,7 +13,9 @@ import {
   requirementFaults,
 } from '@muster/protocol/module';
 import { fromJson, toJson } from '../../store/json-text.ts';
+import { jsonRows } from '../../store/params.ts';
 import { assignmentsNaming } from '../../store/queries/assignments.ts';
+import { deleteModuleFiles, fileWithoutContent, insertModuleFiles } from '../../store/queries/contents.ts';
 import {
   deleteModule,
   insertModuleRevision,
@@ -23,10 +28,13 @@ import {
   modulesRequiring,
   putModule,
 } from '../../store/queries/modules.ts';
-import { statement } from '../../store/transaction.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
+import { filesOfRevision, folderOf, type WrittenContent } from '../shared/module-files.ts';
 import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.ts';
+import { contentBytes, dropUnused, keepContents } from './contents.ts';
+import { readArchive, type UnpackedFolder } from './module-folder.ts';
 
 /** Stores each module revision exactly as uploaded. */
 
@@ -36,31 +44,89 @@ export async function listModules({ db }: Context, request: PageRequest): Promis
   return mapPage(rows, ({ name, uploaded_at, uploaded_by }) => ({ name, uploaded_at, uploaded_by }));
 }
 
-export function validateModule(content: string) {
-  const parsed = parseModule(content);
+/** Checks a module without storing it, with the files of the newest revision of the module with its name. */
+export async function validateModule(context: Context, content: string) {
+  const parsed = parseModule(content, await keptFolder(context, declaredName(content), content));
   return { valid: parsed.ok, faults: parsed.ok ? [] : parsed.faults, warnings: parsed.ok ? parsed.warnings : [] };
 }
 
+/** Returns the folder of a text that replaces the newest revision of a module and keeps its files. */
+async function keptFolder(context: Context, name: string | null, content: string): Promise<ModuleFolder> {
+  const revision = name === null ? undefined : (await context.db.get(moduleByName, { name }))?.revision;
+  const files = revision === undefined ? new Map() : await filesOfRevision(context, name ?? '', revision);
+  return folderOf(context, content, files);
+}
+
 /**
- * Stores a text as a module's next revision.
+ * Stores a text as a module's next revision. The module keeps the files of its newest revision.
  * @throws MusterError module_invalid with all errors; invalid_input if the name differs from the name in the text
  */
 export async function uploadModule(context: Context, actor: Actor, name: string, content: string): Promise<Module> {
   if (Buffer.byteLength(content) > moduleLimits.bytes)
     throw new MusterError('body_too_large', `a module can have at most ${moduleLimits.bytes} bytes`);
-  const parsed = parseModule(content);
-  if (!parsed.ok) throw invalid(parsed.faults);
-  if (parsed.module.name !== name) {
-    const message = `must be ${JSON.stringify(parsed.module.name)}, the name that the module declares`;
+  const folder = await keptFolder(context, name, content);
+  const module = parsedModule(content, folder);
+  if (module.name !== name) {
+    const message = `must be ${JSON.stringify(module.name)}, the name that the module declares`;
     throw new MusterError('invalid_input', `name ${message}`, [{ path: '/name', message }]);
   }
+  return storeRevision(context, actor, module, { content, files: folder.files, written: [] });
+}
+
+/**
+ * Stores the archive of a folder as a module's next revision. If the archive is refused, nothing of it remains.
+ * @param requireSpace throws if the disk has no room for more
+ * @throws MusterError module_invalid with all errors
+ */
+export async function uploadFolder(
+  context: Context,
+  actor: Actor,
+  archive: AsyncIterable<Uint8Array>,
+  requireSpace: () => void,
+): Promise<Module> {
+  const written: WrittenContent[] = [];
+  try {
+    const unpacked = await readArchive(context, archive, written, requireSpace);
+    const { content, files } = unpacked;
+    const module = parsedModule(content, await folderOf(context, content, files, written));
+    return await storeRevision(context, actor, module, unpacked);
+  } finally {
+    // Contents that are stored already have their pieces twice; those of a refused archive are not needed.
+    await dropUnused(context, written).catch((error: unknown) =>
+      context.log.warn({ err: error }, 'failed to delete pieces of an upload; will retry later'),
+    );
+  }
+}
+
+/** @throws MusterError module_invalid with all errors */
+function parsedModule(content: string, folder: ModuleFolder): ModuleDocument {
+  const parsed = parseModule(content, folder);
+  if (parsed.ok) return parsed.module;
+  throw invalid(parsed.faults);
+}
+
+/** Returns the digest of a revision: of its text, and of its files if it has any. */
+function digestOf(content: string, files: ModuleFiles): string {
+  const hash = createHash('sha256').update(content);
+  const sorted = [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+  for (const { path, sha256, executable } of sorted) hash.update(`\0${path}\0${sha256}\0${executable}`);
+  return `sha256:${hash.digest('hex')}`;
+}
+
+async function storeRevision(
+  context: Context,
+  actor: Actor,
+  module: ModuleDocument,
+  { content, files, written }: UnpackedFolder,
+): Promise<Module> {
   const { db } = context;
-  const { requires } = parsed.module;
+  const { name, requires } = module;
   const uploaded_at = seconds(context.now());
+  const digest = digestOf(content, files);
   // If a concurrent upload takes this revision number, this upload uses the next one. If the required modules change,
   // they are checked again.
   for (let attempt = 0; ; attempt++) {
-    const required = await requireFulfilled(context, parsed.module, content);
+    const required = await requireFulfilled(context, module, content);
     const revision = ((await db.get(lastRevision, { name }))?.revision ?? 0) + 1;
     try {
       await db.write({
@@ -79,14 +145,8 @@ export async function uploadModule(context: Context, actor: Actor, name: string,
             },
             { expect: 'changed', else: 'name_taken' },
           ),
-          statement(insertModuleRevision, {
-            name,
-            revision,
-            content,
-            digest: `sha256:${createHash('sha256').update(content).digest('hex')}`,
-            uploaded_at,
-            uploaded_by: actor.id,
-          }),
+          statement(insertModuleRevision, { name, revision, content, digest, uploaded_at, uploaded_by: actor.id }),
+          ...fileStatements(name, revision, files, written),
           audited(context, {
             type: 'module.uploaded',
             actor,
@@ -101,6 +161,23 @@ export async function uploadModule(context: Context, actor: Actor, name: string,
       if (!(error instanceof MusterError && error.code === 'name_taken' && attempt < 200)) throw error;
     }
   }
+}
+
+function fileStatements(
+  name: string,
+  revision: number,
+  files: ModuleFiles,
+  written: readonly WrittenContent[],
+): Statement[] {
+  if (files.size === 0) return [];
+  const rows = [...files.values()].map(({ path, sha256, size, executable }) => {
+    return { name, revision, path, sha256, size, executable };
+  });
+  return [
+    keepContents(written),
+    statement(insertModuleFiles, { rows: jsonRows(rows) }),
+    statement(fileWithoutContent, { name, revision }, { expect: 'no_row', else: 'storage_unavailable' }),
+  ];
 }
 
 /**
@@ -155,13 +232,35 @@ export async function getModule({ db }: Context, name: string, revision?: number
   const { uploaded_at, uploaded_by, content } = text;
   const required_by = (await db.all(modulesRequiring, { module: name })).map((module) => module.name);
   const requires = text.revision === row.revision ? fromJson(row.requires) : requiredIn(content);
-  return { name, uploaded_at, uploaded_by, content, revision: text.revision, requires, required_by };
+  const files = [...(await filesOfRevision({ db }, name, text.revision)).values()];
+  const shown = { name, uploaded_at, uploaded_by, content, revision: text.revision, requires, required_by };
+  return { ...shown, ...(files.length === 0 ? {} : { files }) };
 }
 
 /** Returns the modules that an older revision requires; none if it is not valid in this release. */
 function requiredIn(content: string): string[] {
   const parsed = parseModule(content);
   return parsed.ok ? parsed.module.requires.map(({ module }) => module) : [];
+}
+
+/**
+ * Returns the bytes of a file next to a module.
+ * @param revision undefined for the newest revision
+ */
+export async function getModuleFile(
+  context: Context,
+  name: string,
+  path: string,
+  revision?: number,
+): Promise<AsyncIterable<Uint8Array>> {
+  const module = await getModule(context, name, revision);
+  const file = module.files?.find((each) => each.path === path);
+  if (file === undefined)
+    throw new MusterError(
+      'module_file_not_found',
+      `revision ${module.revision} of module ${name} has no file ${JSON.stringify(path.slice(0, 128))}`,
+    );
+  return contentBytes(context, file);
 }
 
 /** Lists a module's revisions, newest first. */
@@ -197,6 +296,7 @@ export async function removeModule(context: Context, actor: Actor, name: string)
           detail: `there is no module ${JSON.stringify(name.slice(0, 128))}`,
         },
       ),
+      statement(deleteModuleFiles, { name }),
       audited(context, {
         type: 'module.removed',
         actor,

@@ -3,6 +3,7 @@ import { type ModuleDocument, parseModule, type Requires } from '@muster/protoco
 import type { Database } from '../../store/database.ts';
 import { fromJson } from '../../store/json-text.ts';
 import { moduleRevision, modulesByName } from '../../store/queries/modules.ts';
+import { filesOfRevision, folderOf } from './module-files.ts';
 
 /** Revision number by module name. */
 export type Revisions = ReadonlyMap<string, number>;
@@ -26,7 +27,7 @@ export interface NewestModules {
 
 const maxCached = 200;
 
-export function createModuleDocuments(db: Pick<Database, 'all' | 'get'>): ModuleDocuments {
+export function createModuleDocuments(db: Database): ModuleDocuments {
   const cache = new Map<string, ModuleDocument>();
   const revisions = async (names: readonly string[]): Promise<Revisions> => {
     if (names.length === 0) return new Map();
@@ -71,7 +72,8 @@ export function createModuleDocuments(db: Pick<Database, 'all' | 'get'>): Module
           // Revisions of removed modules are kept, because earlier runs still use them.
           const text = await db.get(moduleRevision, { name, revision });
           if (!text) throw new MusterError('module_not_found', `module ${name} has no revision ${revision}`);
-          const parsed = parseModule(text.content);
+          const files = await filesOfRevision({ db }, name, revision);
+          const parsed = parseModule(text.content, await folderOf({ db }, text.content, files));
           // A newer release may validate more strictly than the release that accepted the upload.
           if (!parsed.ok)
             throw new MusterError(

@@ -88,6 +88,8 @@ export function printOpenApi(version: string): ReturnType<typeof createDocument>
   return document;
 }
 
+const archiveSchema = { type: 'string', format: 'binary' } as const;
+
 /** @param errors collects the error responses that operations share, by code */
 function operationOf(route: Route, errors: Record<string, ErrorResponse>): ZodOpenApiOperationObject {
   const responses: ZodOpenApiOperationObject['responses'] = {};
@@ -128,7 +130,10 @@ function operationOf(route: Route, errors: Record<string, ErrorResponse>): ZodOp
       ? {
           requestBody: {
             required: route.bodyOptional !== true,
-            content: { 'application/json': { schema: route.body, example: route.example.body } },
+            content: {
+              'application/json': { schema: route.body, example: route.example.body },
+              ...(route.archive === true ? { 'application/gzip': { schema: archiveSchema } } : {}),
+            },
           },
         }
       : {}),

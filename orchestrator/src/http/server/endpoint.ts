@@ -3,6 +3,7 @@ import { apiPrefix, type Route } from '@muster/protocol/http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { withinRequest } from '../../request-fields.ts';
+import { archiveIn } from '../archive-body.ts';
 import { type AnswerForm, sendAnswer } from './answer.ts';
 import { authorize } from './authentication.ts';
 import { minCompressedBytes } from './compression.ts';
@@ -19,6 +20,8 @@ export type AnyHandler = (call: {
   query: unknown;
   body: unknown;
   session: Session | null;
+  archive: AsyncIterable<Uint8Array> | null;
+  requireDiskSpace: () => void;
   respondAsync: boolean;
   request: Facts;
 }) => unknown;
@@ -86,7 +89,7 @@ export function registerEndpoint(
     return readInput(route.query ?? empty, values, 'query');
   };
   const readBody = (request: FastifyRequest): unknown => {
-    if (bodySchema === null) return {};
+    if (bodySchema === null || archiveIn(request.body) !== null) return {};
     const body = request.body === undefined && emptyBody ? {} : request.body;
     if (body === undefined)
       throw new MusterError('malformed_json', 'A body is required.', [{ path: '', message: 'expected a JSON value' }]);
@@ -108,6 +111,8 @@ export function registerEndpoint(
       params: request.params,
       query: readQuery(request),
       body: readBody(request),
+      archive: archiveIn(request.body),
+      requireDiskSpace: () => context.requireDiskSpace?.(route),
       session: request.session,
       respondAsync,
       request: new Facts(request, reply, context.draining),
@@ -129,7 +134,7 @@ export function registerEndpoint(
     method: route.method,
     url: apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     bodyLimit: route.bodyLimit ?? defaultBodyLimit,
-    config: { routeId: route.id },
+    config: { routeId: route.id, archive: route.archive === true },
     onRequest: (request, reply, done) => {
       const enter = (session: Session | null) => {
         // Set before the checks, so that recorded refusals can include the operator.

@@ -60,6 +60,10 @@ export interface Call<R extends Route> {
   readonly params: Read<R['params']>;
   readonly query: Read<R['query']>;
   readonly body: Read<R['body']>;
+  /** The body, if it is an archive instead of JSON; always null on routes that accept none. */
+  readonly archive: AsyncIterable<Uint8Array> | null;
+  /** Throws if the disk has no room for more, for handlers that write for a long time. */
+  readonly requireDiskSpace: () => void;
   /** Null on public routes. */
   readonly session: R['access'] extends 'anyone' ? null : Session;
   /** Whether the client sent `Prefer: respond-async`; always false on routes that do not support it. */

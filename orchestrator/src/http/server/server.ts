@@ -13,6 +13,7 @@ import type { Log } from '../../../../lib/src/log.ts';
 import { AttendedClock } from '../../admission/attended-clock.ts';
 import { FairConnections } from '../../admission/fair-connections.ts';
 import { HandshakeQueue } from '../../admission/handshake-queue.ts';
+import { acceptArchives, isUploading } from '../archive-body.ts';
 import { readJson } from './body.ts';
 import { refuseConnection } from './fallback.ts';
 import { parseQuery } from './query.ts';
@@ -66,8 +67,10 @@ export function createServer({
     // The app responds with 503 and a problem document while draining.
     return503OnClosing: false,
     frameworkErrors: badAddress,
-    clientErrorHandler: (error, socket) =>
-      refuseConnection(error, socket as Parameters<typeof refuseConnection>[1], requestId()),
+    clientErrorHandler: (error, socket) => {
+      if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && isUploading(socket)) return;
+      refuseConnection(error, socket as Parameters<typeof refuseConnection>[1], requestId());
+    },
     routerOptions: {
       querystringParser: (text) => parseQuery(text) as unknown as Record<string, unknown>,
       // Handlers report ids of any length as unknown. The maximum header size limits their length.
@@ -94,6 +97,7 @@ export function createServer({
     log,
   });
   readJsonOnly(app);
+  acceptArchives(app);
   return { app, connections };
 }
 

@@ -9,6 +9,7 @@ import { consoleSessions } from './0022-console-sessions.ts';
 import { runOutcomes } from './0023-run-outcomes.ts';
 import { assignmentPrecedence } from './0024-assignment-precedence.ts';
 import { moduleRequires } from './0025-module-requires.ts';
+import { moduleFiles } from './0026-module-files.ts';
 import type { Migration } from './migration.ts';
 import { foundation } from './release-0.1/0001-foundation.ts';
 import { auditChain } from './release-0.1/0002-audit-chain.ts';
@@ -52,4 +53,5 @@ export const migrations: readonly Migration[] = [
   runOutcomes,
   assignmentPrecedence,
   moduleRequires,
+  moduleFiles,
 ];

@@ -23,6 +23,8 @@ export interface Route {
   readonly body?: z.ZodType;
   /** An absent body is read as `{}`. */
   readonly bodyOptional?: boolean;
+  /** Whether the body may also be a gzip-compressed archive, which the handler reads as a stream. */
+  readonly archive?: true;
   /** Maximum size of the body in bytes; 1 MiB by default. */
   readonly bodyLimit?: number;
   /** Schemas by status code, the usual one first; null for a response without a body. */
@@ -105,4 +107,4 @@ type Part<K extends string, S, Optional = false> = [Input<S>] extends [never]
 /** The arguments of a request to a route. */
 export type CallOf<R extends Route> = Part<'params', R['params']> &
   Part<'query', R['query'], true> &
-  Part<'body', R['body'], R['bodyOptional'] extends true ? true : false>;
+  Part<'body', R['body'], R['bodyOptional'] extends true ? true : R['archive'] extends true ? true : false>;

@@ -1,0 +1,130 @@
+import { Transform, type TransformCallback } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { MusterError } from '@muster/protocol';
+import { filePathFault, folderLimits } from '@muster/protocol/module';
+import { type Entry, extract, type Headers } from 'tar-stream';
+
+/** A file of an archive, whose content must be read before the next file. */
+export interface ArchivedFile {
+  readonly path: string;
+  /** Bytes. */
+  readonly size: number;
+  readonly executable: boolean;
+  readonly content: AsyncIterable<Uint8Array>;
+}
+
+/** Bytes that an archive may have besides the contents of its files: headers, long names, padding, and its end. */
+const overheadBytes = 64 * 1024 * 1024;
+/** Bytes between the end of a file and the next one: headers with long names, which the library keeps in memory. */
+const headerBytes = 1024 * 1024;
+
+const refused = (message: string, path?: string): MusterError =>
+  new MusterError('module_invalid', message, [{ path: path === undefined ? '' : `/${path}`, message }]);
+
+/**
+ * Reads the files of a gzip-compressed tar archive. Refuses everything except plain files and directories, names that
+ * are unsafe or that some file systems confuse, and more than the limits of a folder, as soon as it reads them.
+ * @param take reads the content of each file to its end
+ * @throws MusterError module_invalid, or the error of the source or of `take`
+ */
+export async function unpack(
+  archive: AsyncIterable<Uint8Array>,
+  take: (file: ArchivedFile) => Promise<void>,
+): Promise<void> {
+  const entries = extract();
+  const bounds = new Bounds();
+  const names = new Names();
+  /** The first error, from which those of the other parts follow. */
+  let failure: unknown = null;
+  const failed = (error: unknown): void => {
+    failure ??= error;
+    entries.destroy(failure as Error);
+  };
+  const read = async (entry: Entry): Promise<void> => {
+    const { header } = entry;
+    const path = names.add(header);
+    const size = header.size ?? 0;
+    const isDirectory = header.type === 'directory';
+    bounds.entry(size, !isDirectory);
+    if (isDirectory || path === null) entry.resume();
+    else await take({ path, size, executable: ((header.mode ?? 0) & 0o100) !== 0, content: bytesOf(entry) });
+  };
+  const reading = async () => {
+    for await (const entry of entries) await read(entry).catch(failed);
+  };
+  await Promise.all([pipeline(archive, createGunzip(), bounds, entries).catch(failed), reading().catch(failed)]);
+  if (failure === null) return;
+  throw isDamaged(failure) ? refused('the archive is not complete, or not a gzip-compressed tar archive') : failure;
+}
+
+async function* bytesOf(entry: Entry): AsyncGenerator<Uint8Array> {
+  const bytes = entry[Symbol.asyncIterator]();
+  // Without `for await`, a reader that stops early does not wait for the end of the entry, which never comes.
+  for (let next = await bytes.next(); next.done !== true; next = await bytes.next()) yield next.value as Uint8Array;
+}
+
+/** Error codes of zlib, and messages of the tar library, for input that is no archive. */
+function isDamaged(error: unknown): boolean {
+  const { code = '', message = '' } = error as { code?: string; message?: string };
+  return code.startsWith('Z_') || /tar header|Unexpected end of data|Invalid tar/i.test(message);
+}
+
+/** Bounds the files, and the unpacked bytes before the tar library sees them. */
+class Bounds extends Transform {
+  #files = 0;
+  #fileBytes = 0;
+  #seen = 0;
+  /** Position up to which the archive may continue without another file. */
+  #allowed = headerBytes;
+
+  /** Counts an entry. @throws MusterError module_invalid if the files exceed a limit */
+  entry(size: number, isFile: boolean): void {
+    this.#files += isFile ? 1 : 0;
+    this.#fileBytes += size;
+    if (this.#files > folderLimits.files) throw refused(`the archive has more than ${folderLimits.files} files`);
+    if (!(size >= 0) || this.#fileBytes > folderLimits.bytes)
+      throw refused(`the files of the archive have more than ${folderLimits.bytes / 1024 / 1024} MiB`);
+    this.#allowed = this.#seen + size + headerBytes;
+  }
+
+  override _transform(chunk: Buffer, _encoding: string, done: TransformCallback): void {
+    this.#seen += chunk.length;
+    if (this.#seen > this.#allowed || this.#seen > folderLimits.bytes + overheadBytes)
+      done(refused('the archive has too much data between its files'));
+    else done(null, chunk);
+  }
+}
+
+/** Checks the names of an archive. */
+class Names {
+  /** The kind of each name, by its form on a file system that ignores case. */
+  readonly #seen = new Map<string, { path: string; kind: 'file' | 'directory' }>();
+
+  /** @returns the path; null for the top directory */
+  add({ name, type }: Headers): string | null {
+    const path = name.replace(/^(\.\/)+/, '').replace(/\/+$/, '');
+    const isDirectory = type === 'directory';
+    if (isDirectory && (path === '' || path === '.')) return null;
+    const fault = filePathFault(path);
+    if (fault !== undefined) throw refused(`the name ${JSON.stringify(name.slice(0, 200))} ${fault}`);
+    if (type !== 'file' && type !== 'contiguous-file' && !isDirectory)
+      throw refused(`${path} is a ${type ?? 'special file'}; a module may contain only files and directories`);
+    this.#note(path, isDirectory ? 'directory' : 'file');
+    const parts = path.split('/');
+    for (let length = 1; length < parts.length; length++) this.#note(parts.slice(0, length).join('/'), 'directory');
+    return path;
+  }
+
+  #note(path: string, kind: 'file' | 'directory'): void {
+    const folded = path.toUpperCase().toLowerCase().normalize('NFC');
+    const earlier = this.#seen.get(folded);
+    if (earlier === undefined) {
+      // Bounds directories, which count as no files.
+      if (this.#seen.size > 4 * folderLimits.files) throw refused('the archive has too many directories');
+      this.#seen.set(folded, { path, kind });
+    } else if (earlier.path !== path)
+      throw refused(`${path} and ${earlier.path} differ only in case, which some file systems ignore; rename one`);
+    else if (earlier.kind !== kind || kind === 'file') throw refused(`${path} is in the archive twice`);
+  }
+}

@@ -1,0 +1,32 @@
+import { createIndex, createTable } from '../create-table.ts';
+import type { Migration } from './migration.ts';
+
+/** Adds the files next to modules: their contents in pieces, each once, and the files of each revision. */
+export const moduleFiles: Migration = {
+  version: 26,
+  name: 'module files',
+  statements: (build) => [
+    createTable(build, 'contents', {
+      columns: { sha256: 'text', content_id: 'text', size: 'integer' },
+      primaryKey: ['sha256'],
+      unique: ['content_id'],
+    }),
+    // A content is written before its hash is known, so its pieces have an id of their own.
+    createTable(build, 'content_pieces', {
+      columns: { content_id: 'text', position: 'integer', bytes: 'bytes' },
+      primaryKey: ['content_id', 'position'],
+    }),
+    createTable(build, 'module_files', {
+      columns: {
+        name: 'text',
+        revision: 'integer',
+        path: 'text',
+        sha256: 'text',
+        size: 'integer',
+        executable: 'integer',
+      },
+      primaryKey: ['name', 'revision', 'path'],
+    }),
+    createIndex(build, 'module_files_content', 'module_files', ['sha256']),
+  ],
+};

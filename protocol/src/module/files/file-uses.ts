@@ -1,0 +1,64 @@
+import { quoted } from '../nearest.ts';
+import { type Candidate, type Outline, outline, type Reference } from '../outline.ts';
+import type { Path } from '../source/tree.ts';
+import { folderLimits, type ModuleFiles } from './module-file.ts';
+
+/** The folder of a module. */
+export interface ModuleFolder {
+  readonly files: ModuleFiles;
+  /** Returns the text of a file that is used as a template; null if it is too large or not UTF-8. */
+  textOf(path: string): string | null;
+}
+
+const candidatesOf = ({ resources }: Outline): readonly Candidate[] =>
+  resources.flatMap(({ candidates }) => candidates);
+
+/** Returns the references to files as templates: those that no template of the module has as its id. */
+function templateReferences(outlined: Outline, files: ModuleFiles): Reference[] {
+  const ids = new Set(outlined.templates.map(({ id }) => id));
+  return candidatesOf(outlined).flatMap(({ template }) =>
+    template !== undefined && !ids.has(template.id) && files.has(template.id) ? [template] : [],
+  );
+}
+
+/** Returns the files that a module uses as templates. @param value the whole module as written */
+export const templateFiles = (value: unknown, files: ModuleFiles): string[] => [
+  ...new Set(templateReferences(outline(value), files).map(({ id }) => id)),
+];
+
+/** Returns the outline with the files that are templates among its templates. Reports files that cannot be one. */
+export function withTemplateFiles(
+  outlined: Outline,
+  { files, textOf }: ModuleFolder,
+  fault: (path: Path, message: string) => void,
+): Outline {
+  const templates = new Map<string, Outline['templates'][number]>();
+  let bytes = 0;
+  for (const { id, path } of templateReferences(outlined, files)) {
+    if (templates.has(id)) continue;
+    bytes += files.get(id)?.size ?? 0;
+    const content = bytes > folderLimits.templatesBytes ? null : textOf(id);
+    if (content === null)
+      fault(
+        path,
+        `the file ${quoted(id)} cannot be a template: templates are UTF-8 texts of at most ${folderLimits.templateBytes / 1024} KiB, and ${folderLimits.templatesBytes / 1024 / 1024} MiB together`,
+      );
+    templates.set(id, { id, when: {}, content: content ?? '', path });
+  }
+  return { ...outlined, templates: [...outlined.templates, ...templates.values()] };
+}
+
+/** Warns about files that no resource uses, except for those below `tests`. */
+export function checkFiles(
+  outlined: Outline,
+  files: ModuleFiles,
+  warning: (path: Path, message: string) => void,
+): void {
+  const used = new Set(candidatesOf(outlined).map(({ template }) => template?.id));
+  const unused = [...files.keys()].filter((path) => !used.has(path) && !path.startsWith('tests/'));
+  for (const path of unused.slice(0, maximumWarnings)) warning([], `no resource uses the file ${quoted(path)}`);
+  const more = unused.length - maximumWarnings;
+  if (more > 0) warning([], `no resource uses ${more} more files`);
+}
+
+const maximumWarnings = 20;

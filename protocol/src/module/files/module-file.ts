@@ -1,0 +1,53 @@
+/** A file next to `module.yml` in the folder of a module. */
+export interface ModuleFile {
+  /** Path in the folder of the module, such as `files/vhost.conf`. */
+  readonly path: string;
+  /** SHA-256 of the content, in lower-case hexadecimal. */
+  readonly sha256: string;
+  /** Bytes. */
+  readonly size: number;
+  readonly executable: boolean;
+}
+
+/** Bounds of the folder of a module. */
+export const folderLimits = {
+  /** Bytes of all files together. */
+  bytes: 512 * 1024 * 1024,
+  files: 10_000,
+  /** Bytes of one name in a path, the maximum of common file systems. */
+  nameBytes: 255,
+  pathBytes: 1024,
+  depth: 32,
+  /** Bytes of a file that is a template. */
+  templateBytes: 256 * 1024,
+  /** Bytes of all files of a module that are templates. */
+  templatesBytes: 8 * 1024 * 1024,
+} as const;
+
+/** Name of the module itself in its folder. */
+export const moduleFileName = 'module.yml';
+
+const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
+
+/**
+ * Checks a path in the folder of a module: relative, in its only spelling, and safe on every file system.
+ * @returns the fault, worded to complete a sentence about the path, or undefined
+ */
+export function filePathFault(path: string): string | undefined {
+  if (path === '') return 'must not be empty';
+  if (path.startsWith('/')) return 'must be relative to the folder of the module, without "/" at its start';
+  if (/[\x00-\x1f\x7f\\]/.test(path)) return 'must not contain control characters or "\\"';
+  if (!path.isWellFormed() || path.normalize('NFC') !== path) return 'must be Unicode in normal form C';
+  if (bytesOf(path) > folderLimits.pathBytes) return `must have at most ${folderLimits.pathBytes} bytes`;
+  const names = path.split('/');
+  if (names.length > folderLimits.depth) return `must have at most ${folderLimits.depth} levels`;
+  for (const name of names) {
+    if (name === '') return 'must not contain "//" or end with "/"';
+    if (name === '.' || name === '..') return `must not contain "${name}"`;
+    if (bytesOf(name) > folderLimits.nameBytes) return `has a name with more than ${folderLimits.nameBytes} bytes`;
+  }
+  return undefined;
+}
+
+/** Files by path. */
+export type ModuleFiles = ReadonlyMap<string, ModuleFile>;
