@@ -81,7 +81,7 @@ describe('values in place', () => {
     );
   });
 
-  test('nested loops have one resource for each combination, whatever the values', () => {
+  test('nested loops yield one resource for each combination of any values', () => {
     const name = fc.stringMatching(/^[a-z]{1,8}$/);
     const rows = fc.uniqueArray(fc.record({ name, keys: fc.uniqueArray(name, { maxLength: 4 }) }), {
       maxLength: 5,
@@ -113,7 +113,7 @@ describe('values in place', () => {
 describe('long lists with errors', () => {
   const big = Array.from({ length: 2000 }, (_, index) => index);
 
-  test('where reports the first element that it cannot decide', () => {
+  test('reports the first element that `where` cannot decide', () => {
     const found = unresolved(
       resolved(`  - { for_each: "\${{ param.big }}", where: each.x, ${file('/${{ each }}')} }`, { big }),
     );
@@ -152,7 +152,7 @@ describe('equal declarations in one module', () => {
     expect(resolution).toMatchObject({ resources: [{ depends_on: [] }, { depends_on: ['path:/srv'] }] });
   });
 
-  test('of nested loops merge', () => {
+  test('merges equal resources of nested loops', () => {
     const users = [{ groups: ['a', 'b'] }, { groups: ['b'] }];
     const group = (gid: string) =>
       `  - { id: g, for_each: { u: param.users, name: u.groups }, resource: { group-unix: { name: "\${{ name }}", gid: ${gid} } } }`;
