@@ -300,7 +300,7 @@ describe('agents', () => {
     expect((await muster('agents', 'approve', 'web-1', '--name', 'web-1')).stderr).toContain('unverified');
     answers.getAgent = () => ({ body: agent({ status: 'rejected' }) });
     expect((await muster('agents', 'approve', 'web-1')).stderr).toContain(
-      'within 10 minutes; restart it to connect at once',
+      'within 10 minutes; restart it to connect immediately',
     );
   });
 

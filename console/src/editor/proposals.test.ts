@@ -22,7 +22,15 @@ const taken = (written: string, label: string) => {
 
 describe('keys', () => {
   test('proposes the missing keys at the top level', () =>
-    expect(labels('name: x\n¦')).toEqual(['supports', 'templates', 'parameters', 'resources', 'verify']));
+    expect(labels('name: x\n¦')).toEqual([
+      'supports',
+      'requires',
+      'templates',
+      'parameters',
+      'lookups',
+      'resources',
+      'verify',
+    ]));
   test("proposes a resource's keys", () =>
     expect(labels('resources:\n  - id: a\n    ¦')).toEqual([
       'name',
@@ -103,7 +111,7 @@ describe('values', () => {
     ['resources:\n  - resource:\n      service-systemd:\n        enabled: ¦', ['true', 'false']],
     ['resources:\n  - resource: { script: { program: ¦', ['sh', 'bash', 'pwsh', 'powershell', 'cmd']],
     ['resources:\n  - id: a\n  - id: b\n    depends_on:\n      - ¦', ['a', 'b']],
-    ['resources:\n  - id: a\n    resource: { service-systemd: { reload_on: [¦', ['a']],
+    ['resources:\n  - id: a\n    resource: { service-systemd: { reload_on: [¦', ['id', 'immediately', 'a']],
     [
       'templates:\n  - { id: motd, content: x }\nresources:\n  - resource:\n      file-unix:\n        template: ¦',
       ['motd'],

@@ -172,13 +172,17 @@ function conditionsSchema(ofParameters: boolean) {
 export const clauseSchema = conditionsSchema(false);
 
 /** Returns the schema of `when`: a mapping, or a condition in CEL. */
-const orExpression = (mapping: z.ZodType): z.ZodType => {
-  const condition = text.meta({ description: 'A condition in CEL, such as "param.tls"' });
-  return z
+const orExpression = (mapping: z.ZodType): z.ZodType =>
+  z
     .unknown()
-    .superRefine((given, context) => forward(typeof given === 'string' ? condition : mapping, given, context))
-    .meta({ anyOf: [mapping.meta() ?? {}, { ...textForm, description: 'A condition in CEL, such as "param.tls"' }] });
-};
+    .superRefine((given, context) => forward(typeof given === 'string' ? text : mapping, given, context))
+    .meta({
+      // Evaluated only for the JSON Schema, which programs that start quickly do not need.
+      get anyOf() {
+        const { $schema: _, ...form } = z.toJSONSchema(mapping, { io: 'input', unrepresentable: 'any' });
+        return [form, { ...textForm, description: 'A condition in CEL, such as "param.tls"' }];
+      },
+    });
 
 /** Schema of `when`. */
 export const whenSchema = orExpression(conditionsSchema(true));
