@@ -143,6 +143,7 @@ describeDatabases('the API', (fixture) => {
       verify: 401, // the signature is not valid
       redeemWebLogin: 401, // the code is not valid
       endSession: 404, // no such session
+      getModuleFile: 404, // the module is a text
       acceptDrift: 409, // the machine is in sync
       cancelOperation: 409,
       removeAgent: 409,
