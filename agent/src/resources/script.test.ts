@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { directory, file, operation, script } from '../converge/test/desired.ts';
@@ -49,6 +49,19 @@ describe('how a script runs', () => {
       '0027',
       '640:nobody',
     ]);
+  });
+
+  test('runs nothing of its user as root, whatever PATH and LD_PRELOAD are', async () => {
+    const bin = `${h.root}/bin`;
+    mkdirSync(bin);
+    const evil = `#!/bin/sh\necho "evil $(/usr/bin/id -u)"\n`;
+    for (const name of ['sh', 'setpriv', 'umask']) writeFileSync(`${bin}/${name}`, evil, { mode: 0o755 });
+    for (const path of [dirname(h.root), h.root, bin]) chmodSync(path, 0o755);
+    const environment = { PATH: `${bin}:/usr/bin:/bin`, LD_PRELOAD: `${bin}/none.so` };
+    const outcome = await apply(
+      script('s', { program: '/bin/bash', apply: 'echo "$PATH"; sh', user: 'nobody', environment }),
+    );
+    expect(outcome.outputs[0]?.stdout).toBe(`${environment.PATH}\nevil 65534\n`);
   });
 
   test('runs a text with the interpreter at an absolute path', async () => {

@@ -8,10 +8,14 @@ const moduleOf = (resources: string, parameters = ''): string =>
   `name: m\nsupports: [{ platform: linux }]\n${parameters}resources:\n${resources}`;
 
 /** Returns the ids and bodies of the resources, or the errors. */
-function resolved(source: string, given: Record<string, never> = {}) {
+function resolved(source: string, given: Record<string, never> = {}, attributes: Record<string, string> = {}) {
   const parsed = parseModule(source);
   if (!parsed.ok) return parsed.faults.map(({ path, message }) => `${path} ${message}`);
-  const resolution = resolveDesiredSet({ modules: [parsed.module], agent, parameters: { m: given } });
+  const resolution = resolveDesiredSet({
+    modules: [parsed.module],
+    agent: { ...agent, attributes: { ...agent.attributes, ...attributes } },
+    parameters: { m: given },
+  });
   if (!resolution.ok) return resolution.faults.map(({ path, message }) => `${path} ${message}`);
   return resolution.resources.map(({ id, body }) => [id, body]);
 }
@@ -167,5 +171,16 @@ describe('for_each', () => {
     expect(resolved(moduleOf(file('for_each: [1]', '/${{ toString.x }}', 'x')))[0]).toContain(
       'unknown name "toString"',
     );
+  });
+
+  test('reports an element that JSON cannot represent, and leaves omitted ones out', () => {
+    const loop = (list: string) => `for_each: { v: "${list}", w: "[1]" }`;
+    const faults = resolved(
+      moduleOf(file(loop('[int(attr.cpus)]'), '/${{ v }}', 'x')),
+      {},
+      { cpus: '9007199254740993' },
+    );
+    expect(faults).toEqual([expect.stringContaining('/modules/m/resources/0/for_each')]);
+    expect(resolved(moduleOf(file(loop('[attr.x | omit, 1]'), '/${{ v }}', 'x')))).toHaveLength(1);
   });
 });

@@ -9,7 +9,8 @@ import {
   type Scope,
 } from './expression/evaluate.ts';
 import { parsePlain } from './expression/expression.ts';
-import { fromCel } from './expression/values.ts';
+import { stepsOf } from './expression/meter.ts';
+import { ExpressionError, fromCel, Omit, reasonOrValue } from './expression/values.ts';
 import type { Path } from './source/tree.ts';
 
 /** An element of `for_each`. */
@@ -120,6 +121,7 @@ function nestedElements(nested: NestedLoops, scope: Scope, report: Report): Loop
       }
       const isList = !('fault' in found) && Array.isArray(found.value);
       for (const [index, [key, value]] of elements.entries()) {
+        if (value instanceof Omit) continue;
         if (next.length === maximumElements) {
           report(path, `for_each has more than ${maximumElements} elements: shorten its lists`);
           return [];
@@ -136,12 +138,31 @@ function nestedElements(nested: NestedLoops, scope: Scope, report: Report): Loop
     }
     combinations = next;
   }
-  return combinations.map(({ labels, loops }, index) => ({
-    label: labels.join(','),
-    each: Object.fromEntries([...loops].map(([name, value]) => [name, fromCel(value)])),
-    index,
-    loops,
-  }));
+  const jsonOf = jsonConverter(scope.meter);
+  const elements: LoopElement[] = [];
+  for (const [index, { labels, loops }] of combinations.entries()) {
+    const each = reasonOrValue(() => Object.fromEntries([...loops].map(([name, value]) => [name, jsonOf(value)])));
+    if (typeof each === 'string') {
+      report(['for_each'], each);
+      return [];
+    }
+    elements.push({ label: labels.join(','), each, index, loops });
+  }
+  return elements;
+}
+
+/** Returns a function that converts values of CEL, each list and map once, because combinations share them. */
+function jsonConverter(meter: Scope['meter']): (value: unknown) => Json {
+  const known = new Map<unknown, Json>();
+  return (value) => {
+    const found = known.get(value);
+    if (found !== undefined) return found;
+    const exceeded = meter.count(1 + stepsOf(value));
+    if (exceeded !== undefined) throw new ExpressionError(exceeded);
+    const converted = fromCel(value);
+    if (typeof value === 'object') known.set(value, converted);
+    return converted;
+  };
 }
 
 /** Returns a key as part of an id. Long keys, and those with other characters, are replaced by their position. */

@@ -80,3 +80,8 @@ test('restores every byte, and finds exactly the value that it set', () => {
     { numRuns: 2000 },
   );
 });
+
+test('reads a line of many spaces in linear time', () => {
+  for (const line of [`[${' '.repeat(100_000)}`, `x${' '.repeat(100_000)}`, `[a]${' '.repeat(100_000)}x`])
+    expect(edit(`[a]\n${line}\n`, 'a', 'y', '1')).toContain('y = 1');
+});

@@ -27,11 +27,31 @@ interface Region {
   readonly end: number;
 }
 
-const sectionOf = (text: string): string | null => /^\s*\[\s*(.*?)\s*\]\s*(?:[#;].*)?$/.exec(text)?.[1] ?? null;
+/** Returns the name of the section that a line begins. Takes linear time, because others may write the file. */
+function sectionOf(text: string): string | null {
+  const line = text.trim();
+  const end = line.indexOf(']');
+  if (!line.startsWith('[') || end === -1) return null;
+  const rest = line.slice(end + 1).trimStart();
+  return rest === '' || isComment(rest) ? line.slice(1, end).trim() : null;
+}
+
 const isBlank = ({ text }: TextLine): boolean => text.trim() === '';
 const isComment = (text: string): boolean => /^\s*[#;]/.test(text);
-/** Splits a line with any setting into its indentation, key, separator, and value. */
-const anySetting = /^(\s*)([^\s#;[=:][^=:]*?)(\s*[=:]\s*)(.*)$/;
+/** Returns the indentation and the separator of a line with any setting; null for other lines. Takes linear time. */
+function styleOf(text: string): { indentation: string; separator: string } | null {
+  const content = text.trimStart();
+  const sign = content.search(/[=:]/);
+  if (sign <= 0 || /^[#;[]/.test(content)) return null;
+  const key = content.slice(0, sign).trimEnd();
+  if (key === '') return null;
+  const after = content.slice(sign + 1);
+  const blanks = after.length - after.trimStart().length;
+  return {
+    indentation: text.slice(0, text.length - content.length),
+    separator: `${content.slice(key.length, sign + 1)}${after.slice(0, blanks)}`,
+  };
+}
 
 /** Returns the parts of the file that belong to a section. */
 function regionsOf(lines: readonly TextLine[], section: string | null): Region[] {
@@ -64,7 +84,7 @@ export function settingsIn(lines: readonly TextLine[], { section, key }: Place):
       const found = isComment(text) ? null : behindKey(text, key);
       if (found === null) return [];
       const next = lines[start + offset + 1]?.text ?? '';
-      const isContinued = /^\s+\S/.test(next) && !/^\s/.test(text) && !isComment(next) && !anySetting.test(next);
+      const isContinued = /^\s+\S/.test(next) && !/^\s/.test(text) && !isComment(next) && styleOf(next) === null;
       const continues = isContinued || found.value?.endsWith('\\') === true;
       return [{ index: start + offset, text, value: found.value, continues }];
     }),
@@ -96,8 +116,8 @@ export const needsBlankLine = (lines: readonly TextLine[]): boolean => {
 /** Returns the indentation and the separator of the settings around a new one. */
 function styleAt(lines: readonly TextLine[], place: Place): { indentation: string; separator: string } {
   const inside = regionsOf(lines, place.section).flatMap(({ start, end }) => lines.slice(start, end));
-  const match = [...lines, ...inside].map(({ text }) => anySetting.exec(text)).findLast((found) => found !== null);
-  return { indentation: match?.[1] ?? '', separator: match?.[3] ?? ' = ' };
+  const style = [...lines, ...inside].map(({ text }) => styleOf(text)).findLast((found) => found !== null);
+  return style ?? { indentation: '', separator: ' = ' };
 }
 
 /** Returns the text of a setting's line, in the style of the file. */

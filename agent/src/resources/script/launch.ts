@@ -25,10 +25,20 @@ export const shells: readonly string[] = ['sh', 'bash'];
 
 const file = '/proc/self/fd/3';
 const waitForStart = 'read -r REPLY <&4 || exit 125; unset REPLY;';
-/** Runs as root, then becomes its arguments. */
+/**
+ * Runs as root, then becomes its arguments. Until then the environment is the agent's, because variables such as PATH and
+ * LD_PRELOAD may name files of the script's user.
+ */
 const gate = `${waitForStart} exec 4<&-; exec "$@"`;
+/** Variables that carry the declared ones, as `NAME=value`, to the account of the script. */
+const carrier = (index: number): string => `MUSTER_VARIABLE_${index}`;
+
 /** Runs as the script's account, then becomes its arguments from the third one on. */
-const enter = 'umask "$1"; cd -- "$2" || exit 1; shift 2; exec "$@"';
+function enter(variables: number): string {
+  const carriers = Array.from({ length: variables }, (_, index) => carrier(index));
+  const exported = carriers.map((name) => `export "$${name}"; unset ${name}; `).join('');
+  return `umask "$1"; cd -- "$2" || exit 1; shift 2; ${exported}exec "$@"`;
+}
 
 /**
  * Returns the command for a script.
@@ -46,12 +56,13 @@ export function launchOf(script: Execution, text: string, account: ScriptAccount
     account === null
       ? []
       : [account.setpriv, '--reuid', `${account.uid}`, '--regid', `${account.gid}`, '--init-groups', '--'];
-  const entered = ['sh', '-c', enter, 'sh', umask ?? '0022', directory ?? '/', program, file];
+  const variables = Object.entries(account === null ? given : { ...identityOf(account), ...given });
+  const entered = ['/bin/sh', '-c', enter(variables.length), 'sh', umask ?? '0022', directory ?? '/', program, file];
   return {
-    program: 'sh',
+    program: '/bin/sh',
     args: ['-c', gate, 'sh', ...become, ...entered],
     text: isShell ? `exec 3<&-; ${text}` : text,
-    environment: account === null ? given : { ...identityOf(account), ...given },
+    environment: Object.fromEntries(variables.map(([name, value], index) => [carrier(index), `${name}=${value}`])),
     reader: account,
   };
 }

@@ -26,6 +26,7 @@ export async function readArchive(
   written: WrittenContent[],
   requireSpace: () => void,
 ): Promise<UnpackedFolder> {
+  const checkSpace = spaceChecker(requireSpace);
   const files = new Map<string, ModuleFile>();
   let content: string | null = null;
   await unpack(archive, async (entry) => {
@@ -33,7 +34,7 @@ export async function readArchive(
       content = await textOf(entry);
       return;
     }
-    const stored = await writeContent(context, checked(entry.content, requireSpace));
+    const stored = await writeContent(context, checkSpace(entry.content));
     written.push(stored);
     files.set(entry.path, moduleFile(entry.path, stored.sha256, stored.size, entry.executable));
   });
@@ -49,16 +50,19 @@ export async function readArchive(
 /** Bytes after which the free space is checked again. */
 const checkEvery = 1024 * 1024;
 
-async function* checked(content: AsyncIterable<Uint8Array>, requireSpace: () => void): AsyncGenerator<Uint8Array> {
-  let unchecked = 0;
-  for await (const bytes of content) {
-    unchecked += bytes.length;
-    if (unchecked >= checkEvery) {
-      requireSpace();
-      unchecked = 0;
+/** Returns a function that passes contents on, and checks the free space at each MiB of all of them. */
+function spaceChecker(requireSpace: () => void) {
+  let unchecked = checkEvery;
+  return async function* checked(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const bytes of content) {
+      unchecked += bytes.length;
+      if (unchecked >= checkEvery) {
+        requireSpace();
+        unchecked = 0;
+      }
+      yield bytes;
     }
-    yield bytes;
-  }
+  };
 }
 
 async function textOf({ size, content }: ArchivedFile): Promise<string> {

@@ -62,9 +62,13 @@ export async function folderOf(
   written: readonly WrittenContent[] = [],
 ): Promise<ModuleFolder> {
   const texts = new Map<string, string>();
+  let left: number = folderLimits.templatesBytes;
   for (const path of templateFilesOf(content, files)) {
     const found = files.get(path);
     if (found === undefined || found.size > folderLimits.templateBytes) continue;
+    // The module is refused for the size of its templates, so their texts need no memory.
+    left -= found.size;
+    if (left < 0) break;
     // A template has at most one piece.
     const unseen = written.find(({ sha256 }) => sha256 === found.sha256);
     const bytes =

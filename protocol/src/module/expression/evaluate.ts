@@ -5,7 +5,7 @@ import type { Block } from './blocks.ts';
 import { described } from './compile.ts';
 import { type CelError, isMissing, metered } from './environment.ts';
 import { parseExpressions, soleExpression, written } from './expression.ts';
-import type { Meter } from './meter.ts';
+import { type Meter, stepsOf } from './meter.ts';
 import type { CelExpression, Expression } from './parts.ts';
 import { ExpressionError, entriesOf, fromCel, Omit, omitted, Secret, SecretNames, textOf, toCel } from './values.ts';
 
@@ -118,7 +118,7 @@ function writePart(
   }
   const value = lookUp(part, scope);
   if (value === undefined) return fault(missing(part));
-  const shown = inText(part, value);
+  const shown = inText(part, value, scope);
   if (typeof shown !== 'string') return shown;
   writer.text(shown);
   return undefined;
@@ -201,8 +201,10 @@ export function evaluateCondition(condition: CelExpression, scope: Scope): boole
 }
 
 /** Converts a value for its use within text. Returns an error if this is not possible. */
-function inText(expression: Expression, value: Json): string | Evaluated {
+function inText(expression: Expression, value: Json, { meter }: Scope): string | Evaluated {
   const { separator } = expression;
+  const exceeded = typeof value === 'object' ? meter.count(stepsOf(value)) : undefined;
+  if (exceeded !== undefined) return fault(exceeded);
   if (separator !== null && Array.isArray(value)) {
     const odd = value.findIndex((element) => typeof element === 'object');
     if (odd === -1) return value.map(String).join(separator);

@@ -44,6 +44,8 @@ export function filePathFault(path: string): string | undefined {
   for (const name of names) {
     if (name === '') return 'must not contain "//" or end with "/"';
     if (name === '.' || name === '..') return `must not contain "${name}"`;
+    // Git reads a folder of this name, and runs what its configuration says.
+    if (/^\.?git(~\d+)?$/i.test(name) && name.toLowerCase() !== 'git') return `must not contain "${name}"`;
     if (bytesOf(name) > folderLimits.nameBytes) return `has a name with more than ${folderLimits.nameBytes} bytes`;
   }
   return undefined;
