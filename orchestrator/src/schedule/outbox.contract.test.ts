@@ -272,8 +272,12 @@ describeDatabases('outbox', (fixture) => {
     let underWay = 0;
     let maxConcurrent = 0;
     const served = new Map<string, number>();
+    const full = Promise.withResolvers<void>();
     const deliver: Deliver = async (_, { channel }) => {
       maxConcurrent = Math.max(maxConcurrent, ++underWay);
+      if (underWay === 16) full.resolve();
+      await full.promise;
+      // Gives the outbox time to exceed the limit.
       await new Promise((resolve) => setTimeout(resolve, 25));
       underWay--;
       served.set(channel.id, (served.get(channel.id) ?? 0) + 1);
