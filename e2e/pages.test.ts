@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readModuleTests } from '@muster/protocol/module-trial';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { defaultConfig as agentDefaults, parseConfig as parseAgentConfig } from '../agent/src/config.ts';
@@ -77,8 +78,12 @@ describe('configurations in the documentation', () => {
   );
 
   test.each(shown.filter(({ first }) => !others.has(first)))(
-    'Muster accepts the configuration at $place',
+    'Muster accepts the configuration or module tests at $place',
     ({ source, first }) => {
+      if (first === 'tests') {
+        expect(readModuleTests(source)).toMatchObject({ ok: true });
+        return;
+      }
       const orchestrators = configSchema.safeParse(parse(source));
       // Tries both schemas, because orchestrator and agent have sections with the same names, such as `metrics`.
       if (orchestrators.success) return;

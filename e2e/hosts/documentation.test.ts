@@ -19,6 +19,24 @@ const nameOf = (source: string): string => /^name: (.*)$/m.exec(source)?.[1] as 
 /** Kinds of resources that a Debian test host does not support. */
 const elsewhere = ['package-dnf', 'service-openrc'];
 
+/** The modules that an example in docs/modules.md requires. */
+const required = [
+  `name: nginx
+supports: [{ platform: linux }]
+parameters:
+  workers: { type: number }
+resources:
+  - id: service
+    resource: { service-systemd: { name: nginx, exec_start: "/bin/sleep \${{ param.workers }}", running: true } }
+`,
+  `name: base
+supports: [{ platform: linux }]
+resources:
+  - id: notes
+    resource: { file-unix: { path: /srv/notes, content: "" } }
+`,
+];
+
 /** Returns a module with the examples in docs/module-kinds.md of all kinds that a test host supports. */
 function everyKind(): string {
   const shown = yamlOf('docs/module-kinds.md').map((source) => ({
@@ -64,6 +82,7 @@ describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` ($
 
     const modules = yamlOf('docs/modules.md').filter((source) => /^name: /m.test(source));
     expect(modules.length).toBeGreaterThan(5);
+    for (const content of required) await upload(content);
     for (const content of [...modules, everyKind()]) {
       const name = await upload(content);
       const { status, resources } = await orchestrator.call(planAgent, { params, body: { modules: [name] } });
