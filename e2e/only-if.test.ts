@@ -54,6 +54,49 @@ test('an apply skips a resource while the path of its `only_if` does not exist',
   expect((await call(getState, { params })).applied).toHaveLength(2);
 });
 
+test('an agent evaluates commands, negations, and lists of `only_if`, and an older agent is not sent them', async ({
+  stage,
+}) => {
+  const orchestrator = await stage.orchestrator();
+  const { call } = orchestrator;
+  await stage.agent(orchestrator, 'web-1');
+  const [there, missing] = [join(stage.dir, 'there'), join(stage.dir, 'missing')];
+  mkdirSync(there);
+  const conditions: [unknown, string][] = [
+    [{ command: `test -d ${there}` }, 'changed'],
+    [{ command: `test -d ${missing}` }, 'skipped'],
+    [{ not: { exists: missing } }, 'changed'],
+    [[{ exists: there }, { not: { command: `test -d ${there}` } }], 'skipped'],
+  ];
+  const content = JSON.stringify({
+    name: 'm',
+    supports: [{ platform: 'linux' }],
+    resources: conditions.map(([only_if], i) => ({
+      only_if,
+      resource: { 'file-unix': { path: join(stage.dir, `file-${i}`), content: 'x' } },
+    })),
+  });
+  await call(uploadModule, { body: { name: 'm', content } });
+  const body = { modules: ['m'] };
+  const applied = await call(applyAgent, { params: { node_id: 'web-1' }, body });
+  expect(applied.resources.map(({ status }) => status)).toEqual(conditions.map(([, status]) => status));
+  expect(applied.resources[1]?.message).toMatch(/^skipped, because `test -d .* fails with exit code 1 \(`only_if`\)$/);
+  expect(await call(getState, { params: { node_id: 'web-1' } })).toMatchObject({ unapplied: [] });
+
+  const { token } = await call(createEnrolmentToken, { body: { uses: 1, name: 'old', approve: true } });
+  const link = await dialAsAgent(orchestrator.agentPort, await newAgentKey());
+  await link.join({ token, versions: [6, 5, 4, 3, 2, 1], agent_version: '0.16.0' });
+  const { operation_id } = (await call(applyAgent, {
+    params: { node_id: 'old' },
+    body,
+    respondAsync: true,
+  })) as { operation_id: string };
+  expect((await ended(call, operation_id)).error).toMatch(
+    /`only_if` with `command`, `not`, or a list, and the agent old \(version 0\.16\.0, protocol 6\) does not support it/,
+  );
+  link.end();
+});
+
 test('the orchestrator sends no resources with `only_if` to an agent with protocol version 5, which would ignore it', async ({
   stage,
 }) => {

@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import type { ResourceResult } from '@muster/protocol';
-import type { ResolvedResource } from '@muster/protocol/module';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { removeDirectory, temporaryDirectory } from './test/agent.ts';
+import type { OnlyIf, ResolvedResource } from '@muster/protocol/module';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { defaultLimits } from './engine.ts';
+import { removeDirectory, startAgent, temporaryDirectory } from './test/agent.ts';
 import { type ContractAgent, contractAgent } from './test/contract-agent.ts';
 import { isStep, type JournalStep } from './test/cut.ts';
 import { directory, file, operation, script } from './test/desired.ts';
@@ -26,10 +27,8 @@ afterEach(async () => {
   removeDirectory(home);
 });
 
-const onlyIf = (path: string, resource: ResolvedResource): ResolvedResource => ({
-  ...resource,
-  only_if: { exists: path },
-});
+const under = (only_if: OnlyIf, resource: ResolvedResource): ResolvedResource => ({ ...resource, only_if });
+const onlyIf = (path: string, resource: ResolvedResource): ResolvedResource => under({ exists: path }, resource);
 const plan = (resources: ResolvedResource[]) => agent.run(operation('plan', resources));
 const apply = (resources: ResolvedResource[]) => agent.run(operation('apply', resources));
 const drift = () => agent.run(operation('drift'));
@@ -137,7 +136,7 @@ describe('an earlier resource', () => {
     const desired = [maker(`touch ${root}/there ${root}/done`), conditioned()];
     expect((await plan(desired)).results[1]).toMatchObject({
       status: 'would_change',
-      message: `${root}/there does not exist now: skipped unless it is created by \`maker\` (\`only_if\`)`,
+      message: `${root}/there does not exist now: skipped unless changed by \`maker\` (\`only_if\`)`,
     });
     expect(statuses((await apply([maker(`touch ${root}/done`), conditioned()])).results)).toEqual([
       'changed',
@@ -193,6 +192,136 @@ describe('the existence check', () => {
   });
 });
 
+describe('commands, negations, and lists', () => {
+  const out = (i: number, condition: OnlyIf) => under(condition, file(`${root}/out${i}`, { content: '' }));
+  const yes = { command: 'true' };
+  const no = { command: 'false' };
+
+  test('applies a resource exactly if its condition holds', async () => {
+    const cases: [OnlyIf, boolean][] = [
+      [yes, true],
+      [no, false],
+      [{ not: yes }, false],
+      [{ not: no }, true],
+      [{ not: { exists: `${root}/none` } }, true],
+      [{ not: { exists: root } }, false],
+      [[{ exists: root }, yes], true],
+      [[{ exists: root }, no], false],
+      [{ not: [yes, no] }, true],
+      [{ not: [yes, { exists: root }] }, false],
+      [{ not: [{ not: [no] }, { not: yes }] }, true],
+    ];
+    for (const [i, [condition, holds]] of cases.entries())
+      expect([condition, (await planAndApply([out(i, condition)]))[0]?.status]).toEqual([
+        condition,
+        holds ? 'changed' : 'skipped',
+      ]);
+  });
+
+  test('reports which part of a condition does not hold', async () => {
+    const conditions: OnlyIf[] = [
+      { command: '  exit 3\n# more' },
+      { not: { command: `true ${'x'.repeat(100)}` } },
+      [{ exists: root }, { not: { exists: root } }],
+      { not: [{ exists: root }, yes] },
+    ];
+    expect(
+      (await apply(conditions.map((condition, i) => out(i, condition)))).results.map((one) => one.message),
+    ).toEqual(
+      [
+        '`exit 3` fails with exit code 3',
+        `\`true ${'x'.repeat(75)}…\` succeeds`,
+        `${root} exists`,
+        `${root} exists, and \`true\` succeeds`,
+      ].map((reason) => `skipped, because ${reason} (\`only_if\`)`),
+    );
+  });
+
+  test('runs a command as root with a clean environment, no input, and bounded output', async () => {
+    process.env.MUSTER_TEST_LEAK = 'leaked';
+    const command = `test "$(id -u)" = ${process.getuid?.()} && test -z "$MUSTER_TEST_LEAK" && ! read -r line && yes | head -c 1000000`;
+    expect(statuses(await planAndApply([out(0, { command })]))).toEqual(['changed']);
+    delete process.env.MUSTER_TEST_LEAK;
+  });
+
+  test('fails the resource if its command takes too long or is killed', async () => {
+    mkdirSync(`${home}/slow`, { mode: 0o700 });
+    const slow = await startAgent(`${home}/slow`, { limits: { ...defaultLimits, checkMs: 200 } });
+    onTestFinished(() => slow.stop());
+    const desired = [out(0, { not: { command: 'sleep 30' } }), out(1, { not: { command: 'kill -9 $$' } })];
+    expect((await slow.run(operation('apply', desired))).results).toMatchObject([
+      { status: 'failed', message: '`only_if`: `sleep 30` was stopped because it took longer than 0.2 s' },
+      { status: 'failed', message: '`only_if`: `kill -9 $$` was ended by SIGKILL' },
+    ]);
+  });
+
+  test('does not evaluate the parts after one that does not hold', async () => {
+    expect(statuses(await planAndApply([out(0, [no, { command: `touch ${root}/ran` }])]))).toEqual(['skipped']);
+    expect(existsSync(`${root}/ran`)).toBe(false);
+  });
+
+  test('skips a resource whose path an earlier resource creates, and applies one whose path it removes', async () => {
+    writeFileSync(`${root}/old`, '');
+    const all = [
+      file(`${root}/new`, { content: '' }),
+      file(`${root}/old`, { ensure: 'absent' }),
+      out(0, { not: { exists: `${root}/new` } }),
+      out(1, { not: { exists: `${root}/old` } }),
+    ];
+    expect(statuses(await planAndApply(all))).toEqual(['changed', 'changed', 'skipped', 'changed']);
+    expect(statuses(await planAndApply(all))).toEqual(['unchanged', 'unchanged', 'skipped', 'unchanged']);
+  });
+
+  test('names in a plan the earlier resources that may change the condition', async () => {
+    writeFileSync(`${root}/there`, '');
+    const maker = script('maker', { apply: `rm ${root}/there`, check: `test ! -e ${root}/there` });
+    const desired = [
+      maker,
+      out(0, { not: { exists: `${root}/there` } }),
+      out(1, { command: `grep -q x ${root}/out0` }),
+      out(2, [{ exists: root }, { not: { command: `test -e ${root}/there` } }]),
+    ];
+    const unless = (finding: string, labels: string) =>
+      `${finding} now: skipped unless changed by ${labels} (\`only_if\`)`;
+    expect((await plan(desired)).results.map(({ message }) => message)).toEqual([
+      null,
+      unless(`${root}/there exists`, '`maker`'),
+      unless(`\`grep -q x ${root}/out0\` fails with exit code 2`, `\`maker\`, \`path:${root}/out0\``),
+      unless(`\`test -e ${root}/there\` succeeds`, `\`maker\`, \`path:${root}/out0\`, \`path:${root}/out1\``),
+    ]);
+    expect(statuses((await apply(desired)).results)).toEqual(['changed', 'changed', 'skipped', 'changed']);
+    expect(statuses((await plan(desired)).results)).toEqual(['unchanged', 'unchanged', 'skipped', 'unchanged']);
+  });
+
+  test('does not apply a resource that its plan skipped when an earlier one fails', async () => {
+    writeFileSync(`${root}/old`, '');
+    const failing = file(`${root}/new`, { content: '', validate: 'false %' }, { id: 'new' });
+    const desired = [
+      failing,
+      file(`${root}/old`, { ensure: 'absent' }, { id: 'old', depends_on: [failing.key] }),
+      out(0, { not: { exists: `${root}/new` } }),
+      out(1, { exists: `${root}/old` }),
+    ];
+    expect(statuses((await plan(desired)).results).slice(2)).toEqual(['skipped', 'skipped']);
+    const reason = (label: string, finding: string) =>
+      `skipped, because \`${label}\` did not succeed, so a path of its condition is not as planned: ${finding} (\`only_if\`)`;
+    expect((await apply(desired)).results.slice(2)).toMatchObject([
+      { status: 'skipped', message: reason('new', `${root}/new does not exist`) },
+      { status: 'skipped', message: reason('old', `${root}/old exists`) },
+    ]);
+  });
+
+  test('measures drift only while the command succeeds', async () => {
+    writeFileSync(`${root}/there`, '');
+    const resource = under({ command: `test -e ${root}/there` }, file(`${root}/f`, { content: 'x' }));
+    expect(statuses(await planAndApply([resource]))).toEqual(['changed']);
+    writeFileSync(`${root}/f`, 'by hand');
+    expect((await drift()).results).toMatchObject([{ status: 'would_change' }]);
+    rmSync(`${root}/there`);
+    expect(await drift()).toMatchObject({ results: [], finished: { summary: { skipped: 1 } } });
+  });
+});
+
 describe('an agent that is cut off at any step', () => {
   /**
    * Applies with an interruption at each step, always from the same initial state, and compares the result with an
@@ -237,6 +366,8 @@ describe('an agent that is cut off at any step', () => {
       // The resource removes the path of its own condition.
       onlyIf(`${root}/gone`, file(`${root}/gone`, { ensure: 'absent' })),
       onlyIf(`${root}/gone`, file(`${root}/late`, { content: 'x' })),
+      under({ command: `test ! -e ${root}/gone` }, file(`${root}/later`, { content: 'x' })),
+      under({ not: [{ exists: `${root}/later` }] }, file(`${root}/never`, { content: 'x' })),
       onlyIf(`${root}/g`, script('taken', { check: `test ! -e ${root}/old`, apply: `rm ${root}/old`, undo: 'true' })),
       file(`${root}/last`, { content: 'x' }),
     ];

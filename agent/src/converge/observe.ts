@@ -22,7 +22,7 @@ export function differenceFingerprint(decision: Decision): string {
 
 /** Compares an applied resource with the machine. Skips a resource whose condition does not hold now. */
 export async function driftOf(step: Step, progress: Progress, picture: Picture): Promise<Decision> {
-  const condition = conditionOf(step, picture);
+  const condition = await conditionOf(step, picture, progress);
   if ('verdict' in condition) return condition;
   return decide(step, await progress.observe(step, picture), picture, progress.context.journal.copies);
 }

@@ -19,7 +19,7 @@ export async function planOperationOnMachine(progress: Progress): Promise<void> 
     if (progress.interrupted()) break;
     const started = progress.now();
     const observe = () => progress.observe(step, picture);
-    const ask = () => conditionOf(step, picture);
+    const ask = () => conditionOf(step, picture, progress);
     const { decision } = await planStep(step, observe, picture, progress.desired, copies, ask);
     digest.add(step, decision);
     progress.add(step, resultOf(step, decision, 'would_change', progress.now() - started));
@@ -42,7 +42,7 @@ export async function planDigestNow(progress: Progress, steps: readonly Step[]):
   for (const step of steps) {
     if (progress.interrupted()) return null;
     const observe = () => progress.observe(step, picture);
-    const ask = () => conditionOf(step, picture);
+    const ask = () => conditionOf(step, picture, progress);
     const { decision } = await planStep(step, observe, picture, progress.desired, copies, ask);
     digest.add(step, decision);
     await progress.yieldIfDue();

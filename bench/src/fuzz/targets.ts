@@ -120,7 +120,7 @@ const orchestratorMessages = [
         ...{ key: 'file-unix:/a', module: 'm', id: null, name: null, type: 'file-unix', identity: '/a' },
         body: { path: '/a', content: 'a', mode: '0644' },
         ...{ depends_on: [], reload_on: [], restart_on: [], rerun_on: [], sensitive_fields: [] },
-        only_if: { exists: '/b' },
+        only_if: [{ exists: '/b' }, { not: { command: 'true' } }],
       },
     ],
     plan_digest: hex(32),

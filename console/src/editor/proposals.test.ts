@@ -43,7 +43,10 @@ describe('keys', () => {
       'resource',
       'variants',
     ]));
-  test('proposes the keys of only_if', () => expect(labels('resources:\n  - only_if: { ¦')).toEqual(['exists']));
+  test('proposes the keys of only_if', () => {
+    expect(labels('resources:\n  - only_if: { ¦')).toEqual(['exists', 'command', 'not']);
+    expect(labels('resources:\n  - only_if:\n      - not: { ¦')).toEqual(['exists', 'command', 'not']);
+  });
   test('proposes the resource kinds', () =>
     expect(labels('resources:\n  - resource:\n      ¦')).toEqual(
       expect.arrayContaining(['file-unix', 'script', 'timezone']),

@@ -375,8 +375,15 @@ function checkIdentities({ resources, supports }: Outline, { fault }: Findings):
       const when = together(resource.when, candidate.when);
       if (known === undefined || when === undefined) continue;
       const rivals = rivalsOf(resource, candidate);
-      const onlyIf = resource.onlyIfExists ?? null;
-      contenders.push({ resource: index, ...known, when, variant: candidate.when, rivals, candidate, onlyIf });
+      contenders.push({
+        resource: index,
+        ...known,
+        when,
+        variant: candidate.when,
+        rivals,
+        candidate,
+        onlyIf: resource.onlyIf,
+      });
     }
   }
   const clauses = supports.map(({ conditions }) => conditions);

@@ -38,10 +38,13 @@ export interface Variant {
   resource: DeclaredResource | null;
 }
 
-/** A condition that the machine evaluates: the path must exist. */
-export interface OnlyIf {
-  exists: string;
-}
+/** A condition that the machine evaluates. All conditions of a list must hold. */
+export type OnlyIf =
+  | { readonly exists: string }
+  /** A shell command that must exit with code 0. */
+  | { readonly command: string }
+  | { readonly not: OnlyIf }
+  | readonly OnlyIf[];
 
 /** The other side of a trigger: when this resource changes, the named one is reloaded, restarted, or rerun. */
 export interface Notification {
@@ -67,7 +70,7 @@ export interface ResourceDeclaration {
   /** Resources that this one triggers when it changes. */
   notify: readonly Notification[];
   when: Conditions;
-  /** Evaluated on the machine before the resource is applied. The path may contain expressions. */
+  /** Evaluated on the machine before the resource is applied. Its texts may contain expressions. */
   only_if: OnlyIf | null;
   for_each: Loop | null;
   /** A condition in CEL that the elements of `for_each` must satisfy. */

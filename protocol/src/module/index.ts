@@ -9,7 +9,15 @@ export {
   withRequiredValues,
 } from './composition/requires.ts';
 export { conflictsBetween, type ModuleConflict } from './conflicts-between.ts';
-export type { Conditions, Json, ModuleDocument, Parameter, ParameterType, ResourceDeclaration } from './document.ts';
+export type {
+  Conditions,
+  Json,
+  ModuleDocument,
+  OnlyIf,
+  Parameter,
+  ParameterType,
+  ResourceDeclaration,
+} from './document.ts';
 export { escapeExpressions, parseExpressions } from './expression/expression.ts';
 export { type ExpressionFunction, expressionFunctions } from './expression/functions/index.ts';
 export { maximumSteps, maximumStepsOfAgent } from './expression/meter.ts';

@@ -1,15 +1,14 @@
 import { type BodyFault, bodyFaults, evaluateBody } from './body.ts';
 import { type LookupValues, lookupValues } from './composition/lookups.ts';
+import { mapOnlyIf, onlyIfFault } from './conditions/only-if.ts';
 import { type AgentFacts, described, factOf, matches } from './conditions.ts';
 import type { DeclaredBody, DeclaredResource, Json, ModuleDocument, OnlyIf, ResourceDeclaration } from './document.ts';
 import { evaluateText, type Scope } from './expression/evaluate.ts';
 import { Meter } from './expression/meter.ts';
 import { reasonOrValue } from './expression/values.ts';
-import { withoutClosingSlash } from './kinds/format.ts';
 import { identify, kinds, type Trigger } from './kinds.ts';
 import { type LoopElement, loopElements } from './loops.ts';
 import { parameterValues } from './parameters.ts';
-import { onlyIfPath } from './schema.ts';
 import type { UnfilledBody, UnfilledResource } from './secrets.ts';
 import type { Path } from './source/tree.ts';
 import { chooseVariant } from './variants.ts';
@@ -254,8 +253,7 @@ function instanceOf(
   const faults: BodyFault[] = evaluated.faults.length > 0 ? evaluated.faults : bodyFaults(evaluated, kind);
   const [name, nameFault] = label(declaration.name, scope);
   if (nameFault !== undefined) report(['name'], nameFault);
-  const [onlyIf, onlyIfFault] = condition(declaration.only_if, scope);
-  if (onlyIfFault !== undefined) report(['only_if', 'exists'], onlyIfFault);
+  const onlyIf = condition(declaration.only_if, scope, report);
   for (const fault of faults) {
     const isTemplate = resource.template !== null && fault.path[0] === 'content';
     report([...path, ...(isTemplate ? ['template'] : fault.path)], fault.message);
@@ -288,17 +286,21 @@ function label(name: string | null, scope: Scope): [string | null, string | unde
   return [null, evaluated.kind === 'fault' ? evaluated.message : 'cannot contain a secret'];
 }
 
-/** Evaluates a condition's path. @returns the condition, and the error in the path, if any */
-function condition(only_if: OnlyIf | null, scope: Scope): [OnlyIf | null, string | undefined] {
-  if (only_if === null) return [null, undefined];
-  const evaluated = evaluateText(only_if.exists, scope);
-  if (evaluated.kind === 'omitted') return [null, undefined];
-  if (evaluated.kind !== 'value')
-    return [null, evaluated.kind === 'fault' ? evaluated.message : 'cannot contain a secret'];
-  const path = String(evaluated.value);
-  const parsed = onlyIfPath.resolved.safeParse(path);
-  return [{ exists: withoutClosingSlash(path) }, parsed.error?.issues[0]?.message];
-}
+/** Evaluates the paths and commands of a condition. */
+const condition = (onlyIf: OnlyIf | null, scope: Scope, report: Report): OnlyIf | null =>
+  mapOnlyIf(onlyIf, ['only_if'], (declared, leaf, path) => {
+    const evaluated = evaluateText(declared, scope);
+    if (evaluated.kind === 'omitted') return null;
+    const text = evaluated.kind === 'value' ? String(evaluated.value) : '';
+    const fault =
+      evaluated.kind === 'value'
+        ? onlyIfFault(text, leaf)
+        : evaluated.kind === 'fault'
+          ? evaluated.message
+          : 'cannot contain a secret';
+    if (fault !== undefined) report(path, fault);
+    return text;
+  });
 
 /** Returns the fields of a body whose values are hidden. */
 export function sensitiveFields(

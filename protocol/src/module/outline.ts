@@ -1,4 +1,5 @@
 import { readConditions } from './conditions/declared.ts';
+import { readOnlyIf } from './conditions/only-if.ts';
 import type {
   Conditions,
   DeclaredBody,
@@ -7,6 +8,7 @@ import type {
   Lookup,
   Loop,
   ModuleDocument,
+  OnlyIf,
   Parameter,
   ParameterType,
 } from './document.ts';
@@ -51,8 +53,7 @@ export interface OutlineResource {
   dependsOn: readonly Reference[];
   notify: readonly (Reference & { trigger: Trigger })[];
   when: Conditions;
-  /** The path of `only_if: { exists }`. */
-  onlyIfExists: string | undefined;
+  onlyIf: OnlyIf | null;
   forEach: Loop | undefined;
   where: string | undefined;
   universal: boolean;
@@ -178,7 +179,7 @@ function resourceOf(value: Mapping, path: Path): OutlineResource {
     dependsOn: referencesOf(value.depends_on, [...path, 'depends_on']),
     notify: notificationsOf(value.notify, [...path, 'notify']),
     when: readConditions(value.when),
-    onlyIfExists: textOf(mapping(value.only_if).exists),
+    onlyIf: readOnlyIf(value.only_if),
     forEach: loopOf(value.for_each),
     where: textOf(value.where),
     universal,
@@ -270,7 +271,7 @@ export function documentOf(complete: Outline): ModuleDocument {
       depends_on: resource.dependsOn.map(({ id }) => id),
       notify: resource.notify.map(({ trigger, id, immediately = false }) => ({ trigger, id, immediately })),
       when: resource.when,
-      only_if: resource.onlyIfExists === undefined ? null : { exists: resource.onlyIfExists },
+      only_if: resource.onlyIf,
       for_each: resource.forEach ?? null,
       where: resource.where ?? null,
       universal: resource.universal,

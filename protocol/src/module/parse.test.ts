@@ -565,11 +565,50 @@ resources:
       expect.stringContaining('is longer than 4095 characters'),
     ]);
     expect(faults('{ exists: /a/../b }')).toEqual([expect.stringContaining('must not contain ".."')]);
-    expect(faults('{}')).toEqual([expect.stringContaining('"exists" is required')]);
-    expect(faults('/a')).toEqual([expect.stringContaining('must be a mapping of exists to a path')]);
+    expect(faults('{}')).toEqual([expect.stringContaining('needs exists, command, or not')]);
+    expect(faults('/a')).toEqual([expect.stringContaining('must be a mapping of exists, command, or not, or a list')]);
     expect(faults('{ exist: /a }')).toContainEqual(expect.stringContaining('exists'));
     expect(faults('{ exists: "/${{ secrets.a }}" }')).toEqual([expect.stringContaining('secret')]);
     expect(faults('{ exists: "/${{ each }}" }')).toEqual([expect.stringContaining('"each"')]);
+  });
+
+  test('accepts commands, negations, and lists in `only_if`, and refuses malformed ones at their place', () => {
+    const faults = (onlyIf: string, more = '') =>
+      faultsOf(`${withResources(`{ only_if: ${onlyIf}, resource: { hostname: { name: a } } }`)}${more}`);
+    for (const onlyIf of [
+      '{ command: "command -v nginx" }',
+      '{ not: { exists: /a } }',
+      '[{ exists: /a }, { command: "true" }]',
+      '{ not: [{ not: [{ not: { exists: /a } }] }, { command: "true" }] }',
+      `[${Array(16).fill('{ exists: /a }').join(', ')}]`,
+    ])
+      expect(faults(onlyIf), onlyIf).toEqual([]);
+    const at = (place: string) => `/resources/0/only_if${place}`;
+    const cases: [string, string][] = [
+      ['{ command: "" }', `${at('/command')} must not be empty`],
+      ['{ command: [nginx] }', `${at('/command')} must be text, not a list`],
+      [`{ command: "${'x'.repeat(4097)}" }`, `${at('/command')} is longer than 4096 characters`],
+      ['{ command: "true ${{ secrets.a }}" }', `${at('/command')} a secret is not allowed here`],
+      ['{ exists: /a, command: "true" }', `${at('')} has exists and command: write a list with a mapping for each`],
+      ['{ not: { exists: etc } }', `${at('/not/exists')} must be an absolute path`],
+      ['[{ exists: /a }, { not: { command: "" } }]', `${at('/1/not/command')} must not be empty`],
+      ['[]', `${at('')} must have 1 to 16 conditions`],
+      [`[${Array(17).fill('{ exists: /a }').join(', ')}]`, `${at('')} must have 1 to 16 conditions`],
+      [
+        `[${Array(4)
+          .fill(`{ not: [${Array(5).fill('{ exists: /a }').join(', ')}] }`)
+          .join(', ')}]`,
+        `${at('')} must have at most 16 paths and commands`,
+      ],
+      ['[[{ exists: /a }]]', `${at('/0')} is a list in a list: write its conditions in the outer list`],
+      [
+        '{ not: { not: { not: { not: { exists: /a } } } } }',
+        `${at('/not/not/not/not')} must not be nested more than 3`,
+      ],
+      ['{ not: "/a" }', `${at('/not')} must be a mapping of exists, command, or not, or a list`],
+      ['{ missing: /a }', `${at('/missing')} unknown field "missing"`],
+    ];
+    for (const [onlyIf, fault] of cases) expect(faults(onlyIf).join('\n'), onlyIf).toContain(fault);
   });
 
   test('warns about unused templates, missing clauses, and expressions in defaults', () => {

@@ -658,6 +658,33 @@ resources:
     expect(faultsOf(resolve(source('"/${{ attr.none }}"')))).toEqual(['module_unresolved', expect.any(String)]);
   });
 
+  test('evaluates commands in only_if, leaves out omitted parts, and writes one condition without a list', () => {
+    const onlyIfOf = (onlyIf: string) =>
+      resourcesOf(
+        resolve(`
+parameters: { program: { type: string, default: nginx }, none: { type: string } }
+resources: [{ only_if: ${onlyIf}, resource: { hostname: { name: a } } }]
+`),
+      )[0]?.only_if;
+    const command = '{ command: "command -v ${{ param.program }}" }';
+    const omitted = '{ exists: "${{ param.none | omit }}" }';
+    expect(onlyIfOf(command)).toEqual({ command: 'command -v nginx' });
+    expect(onlyIfOf(`[${command}, { not: [{ exists: /a/ }] }]`)).toEqual([
+      { command: 'command -v nginx' },
+      { not: { exists: '/a' } },
+    ]);
+    // Agents of protocol version 6 support this form only.
+    expect(onlyIfOf(`[{ exists: /a }, ${omitted}]`)).toEqual({ exists: '/a' });
+    expect(onlyIfOf(`[{ not: ${omitted} }]`)).toBeUndefined();
+    expect(
+      faultsOf(
+        resolve(
+          'parameters: { p: { type: string, default: "" } }\nresources: [{ only_if: [{ exists: /a }, { not: { command: "${{ param.p }}" } }], resource: { hostname: { name: a } } }]',
+        ),
+      )[1],
+    ).toMatch(/resources\/0\/only_if\/1\/not\/command module "m": .*must not be empty/);
+  });
+
   test('only_if conflicts if two modules declare different paths', () => {
     const laid = (...paths: string[]) =>
       resolveDesiredSet({ modules: paths.map((path, i) => moduleOf(source(path), `m${i}`)), agent });

@@ -28,7 +28,7 @@ export interface ResolvedResource<T extends ResourceType = ResourceType> {
    * are none. Agents support them since protocol version 7.
    */
   immediate_on?: string[];
-  /** Absent if there is no condition. Agents support conditions since protocol version 6. */
+  /** Absent if there is no condition. Agents support `exists` since protocol version 6, and all forms since 7. */
   only_if?: OnlyIf;
   /** Names of body fields that may contain a secret. Their values are shown only on the machine itself. */
   sensitive_fields: string[];

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { lookupOfCheck, lookupSelectorCheck, maximumLookups } from './composition/lookups.ts';
 import { agentConditionSchema, clauseSchema, whenSchema } from './conditions/declared.ts';
+import { onlyIfSchema } from './conditions/only-if.ts';
 import { templateDescription, triggerDescriptions } from './kind-fields.ts';
 import { closed } from './kinds/declared.ts';
-import { formatted } from './kinds/field.ts';
-import { allOf, type Check, maxLength, notEmpty, unixDirectory } from './kinds/format.ts';
+import { allOf, type Check, maxLength, notEmpty } from './kinds/format.ts';
 import type { Fields, Kind } from './kinds/kind.ts';
 import { kinds } from './kinds.ts';
 import { keywordForm, valueKeywords } from './parameters/value-schema.ts';
@@ -73,13 +73,6 @@ const triggerList = (description: string) =>
     )
     .meta({ description });
 
-/** Path of `only_if: { exists }`, which may contain expressions. */
-export const onlyIfPath = formatted(
-  'Absolute path. Symbolic links are followed, so a dangling link does not exist',
-  unixDirectory,
-  { pattern: '^/' },
-);
-
 function bodySchema(type: string, kind: Kind) {
   const shape: Record<string, z.ZodType> = fieldShape(kind.required, kind.optional);
   if (kind.templated) shape.template = id.meta({ description: templateDescription }).optional();
@@ -146,14 +139,7 @@ const resource = closed(
       .meta({ description: 'Resources that are reloaded, restarted, or rerun when this one changes' })
       .optional(),
     when: whenSchema.optional(),
-    only_if: closed(
-      'a mapping of exists to a path',
-      { exists: onlyIfPath.declared },
-      {
-        description:
-          'Condition that the machine evaluates before it applies the resource; if it is not met, the resource is skipped',
-      },
-    ).optional(),
+    only_if: onlyIfSchema.optional(),
     for_each: z
       .union([z.string(), z.array(z.unknown()), loopMapping], {
         error:

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { OnlyIf } from '../module/document.ts';
 import type { ResolvedResource } from '../module/resolved.ts';
 import { operationKinds } from '../operation.ts';
 import { verificationSchema } from '../verification.ts';
@@ -34,6 +35,13 @@ export const refusalCodes = [
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
 
+/** @param depth maximum nesting of `not` */
+function onlyIf(depth: number): z.ZodType<OnlyIf> {
+  const leaves = [z.strictObject({ exists: z.string() }), z.strictObject({ command: z.string() })] as const;
+  const one = z.union(depth === 0 ? leaves : [...leaves, z.strictObject({ not: onlyIf(depth - 1) })]);
+  return z.union([one, z.array(one).min(1).max(16)]);
+}
+
 /** Validates only the form. The provider of the kind validates the body. */
 const resource = z.strictObject({
   key: z.string(),
@@ -49,8 +57,8 @@ const resource = z.strictObject({
   rerun_on: z.array(z.string()),
   /** Since version 7. */
   immediate_on: z.array(z.string()).optional(),
-  /** Since version 6. */
-  only_if: z.strictObject({ exists: z.string() }).optional(),
+  /** Since version 6; other forms than `exists` since version 7. */
+  only_if: onlyIf(4).optional(),
   sensitive_fields: z.array(z.string()),
 });
 

@@ -99,9 +99,10 @@ async function planBatch(
     if (needs.some((key) => planned.has(key))) break;
     planned.add(resource.key);
     const intent = progress.operation.intents.get(step.position) ?? null;
-    const condition = intent === null ? conditionOf(step, forecast) : satisfied;
     const hasWork = batch.some(({ decision }) => decision.verdict === 'act');
-    // An earlier change may create the path of the condition, so the resource must be observed after that change.
+    // An earlier change may affect the condition, so it must be evaluated after that change.
+    if (hasWork && intent === null && resource.only_if !== undefined && !('exists' in resource.only_if)) break;
+    const condition = intent === null ? await conditionOf(step, forecast, progress) : satisfied;
     if ('verdict' in condition && hasWork) break;
     const observe = () => progress.observe(step, forecast);
     const ask = () => condition;

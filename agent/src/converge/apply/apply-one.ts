@@ -39,7 +39,7 @@ export async function applyOne(
     again = true;
   }
   // The condition of a step that was already started is not checked again.
-  const condition = again ? null : conditionOf(step, picture);
+  const condition = again ? null : await conditionOf(step, picture, progress);
   if (condition !== null && 'verdict' in condition) return end(resultOf(step, condition, 'changed', elapsed()), false);
   const observation = await progress.observe(step, picture);
   const decision = decide(step, observation, picture, journal.copies);

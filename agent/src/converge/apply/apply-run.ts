@@ -112,7 +112,7 @@ async function planRun(progress: Progress, steps: readonly Step[], picture: Pict
     // The condition must be checked after all earlier changes.
     if (isConditional && hasWork) break;
     const observe = () => progress.observe(step, forecast);
-    const ask = () => (isConditional ? conditionOf(step, forecast) : satisfied);
+    const ask = () => (isConditional ? conditionOf(step, forecast, progress) : satisfied);
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies, ask);
     // Skipped resources must be in the journal first, because their conditions may hold when a killed agent continues.
     if (decision.verdict === 'act' && intent === null && hasUnmet) break;

@@ -40,7 +40,7 @@ async function apply(progress: Progress, service: Step, picture: Picture): Promi
   const { journal, running, stopping } = progress.context;
   const provider = providerFor(service);
   if (provider?.together === undefined || picture.obstacle(service, progress.desired) !== null) return null;
-  if ('verdict' in conditionOf(service, picture)) return null;
+  if ('verdict' in (await conditionOf(service, picture, progress))) return null;
   const observation = await progress.observe(service, picture);
   const decision = decide(service, observation, picture, journal.copies);
   // The step of the service reports why it cannot be applied.

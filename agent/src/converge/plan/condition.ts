@@ -1,26 +1,133 @@
+import type { OnlyIf } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { pathExists } from '../../host/files/path-exists.ts';
+import type { Machine } from '../../resources/provider/provider.ts';
+import { runShell } from '../../resources/script.ts';
 import type { Condition, Picture, Step } from './plan.ts';
+
+/** Evaluates `only_if` on the machine. */
 
 export const satisfied: Condition = { note: null };
 
+/** Access to the machine while a condition is evaluated. */
+interface Evaluator {
+  machine(): Machine;
+  /** Reports whether the operation was cancelled. */
+  interrupted(): boolean;
+}
+
 /**
- * Checks whether the condition of a step holds on the machine or, in a plan, after the earlier steps. Changes nothing.
+ * Answer to a condition. It may hold, or may not hold, because earlier steps of a plan may change it, or because one
+ * failed that was to change it.
  */
-export function conditionOf(step: Step, picture: Picture): Condition {
-  const path = step.kind === 'apply' ? step.resource.only_if?.exists : undefined;
-  if (path === undefined) return satisfied;
+interface Answer {
+  holds: boolean;
+  mayHold: boolean;
+  mayNotHold: boolean;
+  /** The state of the machine, for messages. */
+  finding: string;
+  /** Labels of the earlier steps that may change the answer, or that failed. */
+  steps: readonly string[];
+}
+
+/** Maximum bytes to keep of a command's output, which is not reported. */
+const outputBytes = 4096;
+/** Maximum characters of a command in a message. */
+const shownCharacters = 80;
+
+/**
+ * Checks whether the condition of a step holds on the machine or, in a plan, after the earlier steps. Changes nothing,
+ * if the commands of the condition only read.
+ * @throws Stopped if the agent must stop
+ */
+export function conditionOf(step: Step, picture: Picture, evaluator: Evaluator): Condition | Promise<Condition> {
+  const condition = step.kind === 'apply' ? step.resource.only_if : undefined;
+  return condition === undefined ? satisfied : evaluate(condition, step, picture, evaluator);
+}
+
+async function evaluate(condition: OnlyIf, step: Step, picture: Picture, evaluator: Evaluator): Promise<Condition> {
   try {
-    const exists = picture.purpose === 'plan' ? picture.willExist(path, pathExists(path)) : pathExists(path);
-    if (exists) return satisfied;
+    const { holds, mayHold, mayNotHold, finding, steps } = await answerOf(condition, step, picture, evaluator);
+    if (picture.purpose !== 'plan') {
+      if (!mayNotHold) return satisfied;
+      const reason = holds
+        ? `${listed(steps)} did not succeed, so a path of its condition is not as planned: ${finding}`
+        : finding;
+      return { verdict: 'skip', message: `skipped, because ${reason} (\`only_if\`)` };
+    }
+    if (holds) return satisfied;
+    if (!mayHold) return { verdict: 'skip', message: `skipped, because ${finding} (\`only_if\`)` };
+    return { note: `${finding} now: skipped unless changed by ${listed(steps)} (\`only_if\`)` };
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
     return { verdict: 'fail', message: `\`only_if\`: ${error.message}` };
   }
-  // A plan includes a step whose path an earlier step may create, because an apply must not do more than its plan.
-  const makers = picture.purpose === 'plan' ? picture.mayMakePaths(step).map((label) => `\`${label}\``) : [];
-  if (makers.length === 0) return { verdict: 'skip', message: `skipped, because ${path} does not exist (\`only_if\`)` };
-  const more = makers.length > 3 ? ` or ${makers.length - 3} more` : '';
-  const note = `${path} does not exist now: skipped unless it is created by ${makers.slice(0, 3).join(', ')}${more} (\`only_if\`)`;
-  return { note };
+}
+
+async function answerOf(condition: OnlyIf, step: Step, picture: Picture, evaluator: Evaluator): Promise<Answer> {
+  if ('not' in condition) {
+    const answer = await answerOf(condition.not, step, picture, evaluator);
+    return { ...answer, holds: !answer.holds, mayHold: answer.mayNotHold, mayNotHold: answer.mayHold };
+  }
+  if ('exists' in condition) return existence(condition.exists, step, picture);
+  if ('command' in condition) return success(condition.command, picture, evaluator);
+  const answers: Answer[] = [];
+  for (const part of condition) {
+    const answer = await answerOf(part, step, picture, evaluator);
+    // The other parts cannot change the result.
+    if (!answer.mayHold) return answer;
+    answers.push(answer);
+  }
+  const decisive = answers.find(({ holds }) => !holds) ?? answers.find(({ mayNotHold }) => mayNotHold);
+  return {
+    holds: answers.every(({ holds }) => holds),
+    mayHold: true,
+    mayNotHold: answers.some(({ mayNotHold }) => mayNotHold),
+    finding: decisive?.finding ?? answers.map(({ finding }) => finding).join(', and '),
+    steps: [...new Set((decisive === undefined ? answers : [decisive]).flatMap(({ steps }) => steps))],
+  };
+}
+
+function existence(path: string, step: Step, picture: Picture): Answer {
+  const exists = pathExists(path);
+  if (picture.purpose === 'plan') {
+    const expected = picture.willExist(path, exists);
+    return answer(expected, `${path} ${expected ? 'exists' : 'does not exist'}`, picture.mayMakePaths(step));
+  }
+  // An apply must not do more than its plan, which assumed that the step succeeds.
+  const planned = picture.failedPath(path);
+  const steps = planned === null || planned.exists === exists ? [] : [planned.label];
+  return answer(exists, `${path} ${exists ? 'exists' : 'does not exist'}`, steps);
+}
+
+async function success(command: string, picture: Picture, evaluator: Evaluator): Promise<Answer> {
+  const machine = evaluator.machine();
+  const { checkMs } = machine.limits;
+  const { exitCode, signal, timedOut } = await runShell('sh', command, checkMs, outputBytes, machine);
+  // The command may have been killed by the cancellation.
+  if (evaluator.interrupted()) throw new HostFailure('the operation was cancelled while the condition was evaluated');
+  const name = shown(command);
+  if (timedOut) throw new HostFailure(`${name} was stopped because it took longer than ${checkMs / 1000} s`);
+  if (exitCode === null) throw new HostFailure(`${name} was ended by ${signal}`);
+  // A command can read everything that an earlier step changes.
+  const steps = picture.purpose === 'plan' ? picture.changedLabels() : [];
+  return answer(exitCode === 0, `${name} ${exitCode === 0 ? 'succeeds' : `fails with exit code ${exitCode}`}`, steps);
+}
+
+const answer = (holds: boolean, finding: string, steps: readonly string[]): Answer => ({
+  holds,
+  mayHold: holds || steps.length > 0,
+  mayNotHold: !holds || steps.length > 0,
+  finding,
+  steps,
+});
+
+function shown(command: string): string {
+  const [line = ''] = command.trim().split('\n', 1);
+  return `\`${line.length > shownCharacters ? `${line.slice(0, shownCharacters)}…` : line}\``;
+}
+
+function listed(labels: readonly string[]): string {
+  const named = labels.slice(0, 3).map((label) => `\`${label}\``);
+  return labels.length > 3 ? `${named.join(', ')} or ${labels.length - 3} more` : named.join(', ');
 }

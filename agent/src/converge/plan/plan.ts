@@ -275,6 +275,29 @@ export class Picture {
     return [...this.#makers].flatMap(([key, { label, isWide }]) => (isWide || needed.includes(key) ? [label] : []));
   }
 
+  /** Returns the labels of all steps that have changed, or in a plan are to change. */
+  changedLabels(): string[] {
+    return [...this.#changed.values()];
+  }
+
+  /**
+   * Returns the step that did not succeed and was to create or remove a path, and whether the path was to exist after
+   * it; null if there is none.
+   */
+  failedPath(path: string): { label: string; exists: boolean } | null {
+    if (this.#failed.size === 0) return null;
+    for (const step of this.#steps) {
+      const { kind, resource } = step;
+      if (kind === 'remove' || !this.#failed.has(resource.key)) continue;
+      const declared = providerFor(step)?.path(resource) ?? null;
+      if (declared === null) continue;
+      const exists = !('ensure' in resource.body && resource.body.ensure === 'absent');
+      const [outer, inner] = exists ? [path, declared] : [declared, path];
+      if (inner === outer || inner.startsWith(`${outer}/`)) return { label: labelOf(resource), exists };
+    }
+    return null;
+  }
+
   circumstances(step: Step): Circumstances {
     const { resource, record } = step;
     const by = (sources: readonly string[]): string[] =>
@@ -508,10 +531,10 @@ export async function planStep(
   picture: Picture,
   desired: ReadonlyMap<string, ResolvedResource>,
   copies: Pick<ContentCopies, 'read'>,
-  ask: () => Condition,
+  ask: () => Condition | Promise<Condition>,
 ): Promise<{ decision: Decision; observation: Observation | null }> {
   const obstacle = picture.obstacle(step, desired);
-  const condition: Condition = obstacle === null ? ask() : { verdict: 'skip', message: obstacle };
+  const condition: Condition = obstacle === null ? await ask() : { verdict: 'skip', message: obstacle };
   const observation = 'verdict' in condition ? null : await observe();
   const decision =
     'verdict' in condition || observation === null

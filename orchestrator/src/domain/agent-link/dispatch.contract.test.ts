@@ -225,6 +225,28 @@ resources:
     expect((await domain.links.nextOperation(agent.id, 5))?.operation.operation_id).toBe(other);
   });
 
+  test('sends only_if with a command, a negation, or a list to agents that support it', async () => {
+    const { domain, context, actor, agent, submitFor } = await openWith();
+    for (const [name, condition] of Object.entries({
+      command: '{ command: "true" }',
+      negation: '{ not: { exists: /opt } }',
+      list: '[{ exists: /opt }, { command: "true" }]',
+    })) {
+      const module = conditioned.replace('conditioned', name).replace('{ exists: /opt }', condition);
+      await uploadModule(context, actor, name, module);
+      const refused = await submitFor('apply', [name]);
+      expect(await domain.links.nextOperation(agent.id, 6)).toBeNull();
+      expect((await getOperation(context, refused)).error).toContain(
+        'a module has an `only_if` with `command`, `not`, or a list, and the agent web-1 (version 0.1.0, protocol 6) does not support it',
+      );
+    }
+    const single = conditioned.replace('conditioned', 'single').replace('{ exists: /opt }', '[{ exists: /opt }]');
+    await uploadModule(context, actor, 'single', single);
+    await submitFor('apply', ['single']);
+    const sent = await domain.links.nextOperation(agent.id, 6);
+    expect(sent?.operation.resources[0]).toMatchObject({ only_if: { exists: '/opt' } });
+  });
+
   test('sends no immediate trigger to an agent that does not support it', async () => {
     const { domain, context, actor, agent, submitFor } = await openWith();
     const module = `name: live

@@ -32,8 +32,10 @@ type Marked = Pick<Row, 'kind' | 'trigger' | 'payload_digest' | 'snapshot_operat
 
 /** First protocol version with verification. Older agents would not verify. */
 const verifiesSince = 2;
-/** First protocol version with `only_if`. Older agents would ignore the condition and apply the resource. */
+/** First protocol version with `only_if: { exists }`. Older agents would ignore the condition and apply the resource. */
 const conditionsSince = 6;
+/** First protocol version with the other forms of `only_if`. Older agents refuse the message. */
+const combinedConditionsSince = 7;
 /** First protocol version with `immediate_on`. Older agents would reload the service too late. */
 const immediateSince = 7;
 
@@ -145,6 +147,8 @@ function unknownTo(version: number, verifies: boolean, resources: readonly Resol
   if (verifies && version < verifiesSince) return 'a `verify` section';
   if (version < conditionsSince && resources.some(({ only_if }) => only_if !== undefined))
     return 'a resource with `only_if`';
+  if (version < combinedConditionsSince && resources.some(({ only_if = { exists: '' } }) => !('exists' in only_if)))
+    return 'an `only_if` with `command`, `not`, or a list';
   if (version < immediateSince && resources.some(({ immediate_on }) => immediate_on !== undefined))
     return 'a trigger with `immediately`';
   return null;

@@ -83,11 +83,16 @@ function condition({ value, form }: Value) {
     });
 }
 
-/** Reports the errors that a schema finds, with the position of each. */
-function forward(schema: z.ZodType, given: unknown, context: z.RefinementCtx): void {
+/** Reports the errors that a schema finds, with the position of each below `at`. */
+export function forward(
+  schema: z.ZodType,
+  given: unknown,
+  context: z.RefinementCtx,
+  at: readonly (string | number)[] = [],
+): void {
   const parsed = schema.safeParse(given);
   for (const issue of parsed.error?.issues ?? [])
-    context.addIssue({ ...issue } as Parameters<typeof context.addIssue>[0]);
+    context.addIssue({ ...issue, path: [...at, ...issue.path] } as Parameters<typeof context.addIssue>[0]);
 }
 
 const anyText: Value = { value: text, form: textForm };

@@ -1,3 +1,4 @@
+import { mapOnlyIf } from '../conditions/only-if.ts';
 import { celPrefix } from '../conditions.ts';
 import type { Conditions, Json } from '../document.ts';
 import type { Field } from '../kinds/field.ts';
@@ -75,10 +76,10 @@ function checkResource(
   if (resource.name !== undefined) {
     check.text(resource.name, { path: [...resource.path, 'name'], each, names, secrets: false, shape: 'text' });
   }
-  if (resource.onlyIfExists !== undefined) {
-    const path = [...resource.path, 'only_if', 'exists'];
-    check.text(resource.onlyIfExists, { path, each, names, secrets: false, shape: 'text' });
-  }
+  mapOnlyIf(resource.onlyIf, [...resource.path, 'only_if'], (text, _leaf, path) => {
+    check.text(text, { path, each, names, secrets: false, shape: 'text' });
+    return text;
+  });
   checkLoop(resource, names, check, report);
   for (const { body, type, path, template } of resource.candidates) {
     check.body(body, kinds[type], { path, each, names });

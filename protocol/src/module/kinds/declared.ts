@@ -60,6 +60,8 @@ const instead: ReadonlyMap<string, string> = new Map([
   ['require', 'depends_on'],
   ['requires', 'depends_on'],
   ['subscribe', 'reload_on'],
+  ['onlyif', 'only_if'],
+  ['unless', 'only_if'],
 ]);
 
 export function unknownKey(noun: string, key: string, known: readonly string[]): string {
