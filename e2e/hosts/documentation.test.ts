@@ -71,7 +71,9 @@ describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` ($
     };
     const apply = (...modules: string[]) => orchestrator.call(applyAgent, { params, body: { modules } });
 
-    const examples = readdirSync(join(root, 'examples')).map((file) => read(`examples/${file}`));
+    const examples = readdirSync(join(root, 'examples'))
+      .filter((file) => file.endsWith('.yml'))
+      .map((file) => read(`examples/${file}`));
     const names: string[] = [];
     for (const content of examples) names.push(await upload(content));
     expect(await apply(...names)).toMatchObject({ status: 'succeeded', error: null });

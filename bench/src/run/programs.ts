@@ -65,4 +65,8 @@ export const soaks: Readonly<Record<string, NamedProgram>> = {
     program: 'kill-steps',
     what: 'programs that are killed at all kill points; `npm test` covers a sample',
   },
+  roles: {
+    program: 'roles',
+    what: 'all modules of examples/roles on a Debian machine; `npm test` covers a sample',
+  },
 };

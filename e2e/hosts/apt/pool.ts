@@ -22,6 +22,14 @@ const contents = {
     // Empty packages suffice, because the tests only plan the containers recipe.
     made: ['docker.io', 'docker-compose'].map((name) => ({ name, version: '20.10' })),
   },
+  /** The packages for the modules of `examples/roles`, on the root of the recipes. */
+  roles: {
+    fetched: [
+      ...['chrony', 'logrotate', 'sudo', 'logcheck', 'nullmailer', 'fail2ban', 'nginx'],
+      ...['unattended-upgrades', 'powermgmt-base', 'tzdata', 'curl', 'nano', 'ca-certificates'],
+    ],
+    made: [],
+  },
 } satisfies Record<string, Contents>;
 export type PoolName = keyof typeof contents;
 

@@ -5,7 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { musterHere } from '../../../test/process.ts';
 
-const recipes = fileURLToPath(new URL('../../../../docs/recipes', import.meta.url));
+const folders = ['docs/recipes', 'examples/roles'].map((path) =>
+  fileURLToPath(new URL(`../../../../${path}`, import.meta.url)),
+);
 const muster = (...args: string[]) => musterHere(args, {});
 
 function folderOf(files: Readonly<Record<string, string>>): string {
@@ -67,8 +69,8 @@ test('modules eval evaluates an expression with the parameters of a module', asy
   expect((await muster('modules', 'eval', '1')).stderr).toContain('an agent is required');
 });
 
-test('modules test runs the tests of the recipes', async () => {
-  const { exit, stdout, stderr } = await muster('modules', 'test', recipes);
+test.each(folders)('modules test runs the tests of %s', async (folder) => {
+  const { exit, stdout, stderr } = await muster('modules', 'test', folder);
   expect(exit, stdout).toBe(0);
   expect(stderr).toMatch(/^\d+ tests passed, 0 failed$/m);
 });

@@ -1,0 +1,105 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  applyAgent,
+  checkDrift,
+  createAssignment,
+  planAgent,
+  removeAssignment,
+  uploadModule,
+} from '@muster/protocol/http';
+import { afterAll, beforeAll, describe, expect, onTestFailed, test } from 'vitest';
+import { sampled } from '../../agent/src/converge/test/sampled.ts';
+import { blocksOf } from '../../tools/docs/markdown.ts';
+import { root } from '../../tools/suite/cli.ts';
+import { type Orchestrator, Stage } from '../harness.ts';
+import { HostAgent } from './agent.ts';
+import { AptRepository } from './apt-repository.ts';
+import type { Machine } from './machine.ts';
+import { recipesRoot } from './recipes-root.ts';
+import { roles, staysAlways } from './roles.ts';
+import { noHosts } from './test.ts';
+import { TestHosts } from './test-hosts.ts';
+
+const reason = noHosts();
+const folder = join(root, 'examples/roles');
+/** Containers have no swap. */
+const notApplied = ['swapfile'];
+
+test('a machine can apply every module of examples/roles except for the listed ones', () => {
+  const files = readdirSync(folder).flatMap((file) => (file.endsWith('.yml') ? [file.replace('.yml', '')] : []));
+  expect([...roles.map(({ name }) => name), ...notApplied].sort()).toEqual(files.sort());
+});
+
+describe.skipIf(reason !== null)(`the modules of examples/roles${reason === null ? '' : ` (${reason})`}`, () => {
+  const stage = new Stage();
+  let hosts: TestHosts;
+  let machine: Machine;
+  let orchestrator: Orchestrator;
+  let repository: AptRepository;
+  let agent: HostAgent;
+
+  beforeAll(async () => {
+    hosts = await TestHosts.open({ base: await recipesRoot() });
+    [machine, orchestrator, repository] = await Promise.all([
+      hosts.start('roles'),
+      stage.orchestrator(),
+      AptRepository.open(hosts, 'roles'),
+    ]);
+    await repository.use(machine);
+    await machine.sh('echo 127.0.0.1 localhost roles > /etc/hosts');
+    agent = await HostAgent.install(machine, orchestrator, hosts.bridge.address, { tags: { role: 'all' } });
+  }, 600_000);
+
+  afterAll(async () => {
+    await repository?.end();
+    await hosts?.end();
+    await stage.end();
+  });
+
+  test.each(sampled(roles, 3, process.env.MUSTER_EVERY_ROLE !== undefined))(
+    'a machine applies $name as planned, and its removal leaves nothing',
+    { timeout: 300_000 },
+    async ({ name, parameters, shows, expected, stays = [] }) => {
+      onTestFailed(async () => console.error(stage.report(), await agent.log()));
+      const params = { node_id: agent.nodeId };
+      const apply = () => orchestrator.call(applyAgent, { params, body: { modules: [] } });
+      const before = machine.changes();
+      const content = readFileSync(join(folder, `${name}.yml`), 'utf8');
+      await orchestrator.call(uploadModule, { body: { name, content } });
+      const body = { name, modules: [name], selector: 'role=all', parameters: { [name]: parameters } };
+      await orchestrator.call(createAssignment, { body });
+      const planned = await orchestrator.call(planAgent, { params, body: { modules: [] } });
+      expect(planned).toMatchObject({ status: 'succeeded', error: null });
+      expect(await apply()).toMatchObject({ status: 'succeeded', error: null });
+      expect(await machine.sh(shows)).toBe(expected);
+      expect((await apply()).summary).toMatchObject({ changed: 0, removed: 0, failed: 0 });
+      expect(await orchestrator.call(checkDrift, { params })).toMatchObject({ status: 'in_sync' });
+
+      await orchestrator.call(removeAssignment, { params: { name } });
+      expect(await apply()).toMatchObject({ status: 'succeeded', error: null });
+      const after = machine.changes();
+      const paths = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+      const left = paths.filter((path) => after[path] !== before[path]);
+      expect(left.filter((path) => ![...staysAlways, ...stays].some((pattern) => pattern.test(path)))).toEqual([]);
+    },
+  );
+
+  test('a machine plans every module of docs/coming-from.md and docs/rewriting-a-role.md', async () => {
+    onTestFailed(async () => console.error(stage.report(), await agent.log()));
+    for (const page of ['docs/coming-from.md', 'docs/rewriting-a-role.md'])
+      for (const { source } of blocksOf(readFileSync(join(root, page), 'utf8'))) {
+        const name = /^name: (.*)$/m.exec(source)?.[1];
+        if (name === undefined) continue;
+        await orchestrator.call(uploadModule, { body: { name, content: source } });
+        const params = { node_id: agent.nodeId };
+        const { status, resources } = await orchestrator.call(planAgent, { params, body: { modules: [name] } });
+        const failed = resources.filter(
+          ({ status, message }) =>
+            !['would_change', 'unchanged'].includes(status) &&
+            !(status === 'skipped' && message?.endsWith('(`only_if`)')),
+        );
+        expect({ name, status, failed }).toEqual({ name, status: 'succeeded', failed: [] });
+      }
+  });
+});

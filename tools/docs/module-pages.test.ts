@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseModule, resolveDesiredSet } from '@muster/protocol/module';
+import { describe, expect, test } from 'vitest';
+import { root } from '../suite/cli.ts';
+import { blocksOf } from './markdown.ts';
+
+/** Pages whose modules must resolve, and how many they have at least. */
+const pages = { 'docs/coming-from.md': 8, 'docs/rewriting-a-role.md': 6 };
+
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+const yamlOf = (page: string): string[] =>
+  blocksOf(read(page)).flatMap(({ language, source }) => (/^yaml\b/.test(language) ? [source] : []));
+const modulesOf = (page: string): string[] => yamlOf(page).filter((source) => /^name: /m.test(source));
+
+/** Upload warnings that the pages explain. */
+const explained = ['declares no content, so a missing file is created empty'];
+
+function parsed(source: string) {
+  const result = parseModule(source);
+  if (!result.ok) throw new Error(JSON.stringify(result.faults));
+  const unexplained = result.warnings.filter(({ message }) => !explained.some((text) => message.startsWith(text)));
+  expect(unexplained).toEqual([]);
+  return result.module;
+}
+
+function resourcesOf(source: string, family: string) {
+  const attributes = {
+    platform: 'linux',
+    distro: 'debian',
+    family,
+    version: '12',
+    major: '12',
+    init_system: 'systemd',
+  };
+  const agent = { name: 'web-1', node_id: 'a'.repeat(32), attributes, tags: {} };
+  const lookups = { 'idiom-values': { databases: ['192.0.2.7'] } };
+  return resolveDesiredSet({ modules: [parsed(source)], agent, lookups });
+}
+
+describe.each(Object.entries(pages))('the modules of %s', (page, least) => {
+  test('the page has its modules', () => expect(modulesOf(page).length).toBeGreaterThanOrEqual(least));
+
+  test.each(modulesOf(page))('resolves this module on each family that it supports: %s', (source) => {
+    const families = parsed(source).supports.flatMap(({ family }) => family?.in ?? ['debian', 'redhat']);
+    for (const family of families) expect(resourcesOf(source, family), family).toMatchObject({ ok: true });
+  });
+});
+
+describe('docs/rewriting-a-role.md', () => {
+  const page = 'docs/rewriting-a-role.md';
+
+  test('ends with the module and the tests of examples/roles', () => {
+    expect(modulesOf(page).at(-1)).toBe(read('examples/roles/fail2ban.yml'));
+    expect(yamlOf(page).at(-1)).toBe(read('examples/roles/tests/fail2ban.yml'));
+  });
+
+  test('has only resources of the whole module in its steps', () => {
+    const whole = new Map(
+      parsed(modulesOf(page).at(-1) as string).resources.map((resource) => [resource.id, resource]),
+    );
+    for (const step of modulesOf(page))
+      for (const { id, variants } of parsed(step).resources)
+        expect(whole.get(id)?.variants.map(({ resource }) => resource?.type)).toEqual(
+          variants.map(({ resource }) => resource?.type),
+        );
+  });
+});

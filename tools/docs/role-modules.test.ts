@@ -1,0 +1,58 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseModule, resolveDesiredSet } from '@muster/protocol/module';
+import { expect, test } from 'vitest';
+import { root } from '../suite/cli.ts';
+
+const folder = join(root, 'examples/roles');
+const files = readdirSync(folder).filter((name) => name.endsWith('.yml'));
+const readme = readFileSync(join(folder, 'README.md'), 'utf8');
+/** Upload warnings that a module causes on purpose. */
+const intended = ['declares no content, so a missing file is created empty'];
+
+test('rewrites at least ten roles of different authors', () => {
+  expect(files.length).toBeGreaterThanOrEqual(10);
+  expect(
+    new Set([...readme.matchAll(/https:\/\/github\.com\/([^/]+)\//g)].map(([, owner]) => owner)).size,
+  ).toBeGreaterThan(9);
+});
+
+test.each(files)('resolves %s with defaults on every family that it supports, and describes its parameters', (file) => {
+  const parsed = parseModule(readFileSync(join(folder, file), 'utf8'));
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
+  const { module, warnings } = parsed;
+  expect(warnings.filter(({ message }) => !intended.some((text) => message.startsWith(text)))).toEqual([]);
+  expect(module.name).toBe(file.replace('.yml', ''));
+  for (const [name, { description }] of Object.entries(module.parameters))
+    expect(description, name).toMatch(/^\S.*[^.]$/);
+  const families = ['debian', 'redhat', 'suse', 'arch'].filter((family) =>
+    module.supports.every(({ family: { in: known = [family] } = { in: [family] } }) => known.includes(family)),
+  );
+  expect(families.length).toBeGreaterThan(0);
+  for (const family of families) {
+    const attributes = {
+      platform: 'linux',
+      distro: 'debian',
+      family,
+      major: '12',
+      version: '12',
+      codename: 'bookworm',
+    };
+    const agent = {
+      name: 'web-1',
+      node_id: 'a'.repeat(32),
+      attributes: { ...attributes, init_system: 'systemd' },
+      tags: {},
+    };
+    expect(resolveDesiredSet({ modules: [module], agent }), family).toMatchObject({ ok: true });
+  }
+});
+
+test.each(files)('the table has a row for %s, in which the tasks add up', (file) => {
+  const row = readme.split('\n').find((line) => line.startsWith(`| [${file.replace('.yml', '')}](${file}) |`)) ?? '';
+  expect(row).toMatch(/https:\/\/github\.com\/[^ )]+/);
+  const [tasks, ...carried] = row.split('|').slice(3, -1).map(Number);
+  expect(carried).toHaveLength(4);
+  expect(carried.reduce((sum, count) => sum + count, 0)).toBe(tasks);
+  expect(readme).toContain(`- **${file.replace('.yml', '')}** — `);
+});
