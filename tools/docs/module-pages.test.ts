@@ -55,7 +55,7 @@ describe('docs/rewriting-a-role.md', () => {
     expect(yamlOf(page).at(-1)).toBe(read('examples/roles/tests/fail2ban.yml'));
   });
 
-  test('has only resources of the whole module in its steps', () => {
+  test('builds the whole module from its steps', () => {
     const whole = new Map(
       parsed(modulesOf(page).at(-1) as string).resources.map((resource) => [resource.id, resource]),
     );

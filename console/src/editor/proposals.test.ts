@@ -28,6 +28,7 @@ describe('keys', () => {
       'templates',
       'parameters',
       'lookups',
+      'packages',
       'resources',
       'verify',
     ]));

@@ -129,6 +129,8 @@ export interface ModuleDocument {
   parameters: Readonly<Record<string, Parameter>>;
   /** Values of other agents, which the orchestrator reads when it resolves the module. */
   lookups: Readonly<Record<string, Lookup>>;
+  /** `any`, `latest`, or an expression: the version of packages that declare none. Absent for `any`. */
+  packages?: string;
   resources: readonly ResourceDeclaration[];
   verify: readonly Verification[];
 }

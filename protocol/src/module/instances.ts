@@ -6,6 +6,7 @@ import type { DeclaredBody, DeclaredResource, Json, ModuleDocument, OnlyIf, Reso
 import { evaluateText, type Scope } from './expression/evaluate.ts';
 import { Meter } from './expression/meter.ts';
 import { reasonOrValue } from './expression/values.ts';
+import { declareLatest, packageDefault } from './kinds/packages.ts';
 import { identify, kinds, type Trigger } from './kinds.ts';
 import { type LoopElement, loopElements } from './loops.ts';
 import { parameterValues } from './parameters.ts';
@@ -95,6 +96,8 @@ export function instancesOf(
     return { instances: [], faults, scope: outer };
   }
   faults.push(...looked.faults.map(({ name, message }) => ({ path: ['lookups', name], message })));
+  const [packages, packagesFault] = packagesOf(module, outer);
+  if (packagesFault !== undefined) faults.push({ path: ['packages'], message: packagesFault });
   const templates = chosenTemplates(module, outer);
   const scope: Scope = { ...outer, templates };
   const instances: Instance[] = [];
@@ -123,6 +126,7 @@ export function instancesOf(
         if (faults.length > maximumFaults) return { instances, faults, scope };
         continue;
       }
+      if (packages === 'latest') declareLatest(instance.type, instance.body);
       const exceeded = budget.spend(charactersOf(instance.body) + charactersOf(instance.deferred));
       if (exceeded !== undefined) {
         report([], exceeded);
@@ -132,6 +136,16 @@ export function instancesOf(
     }
   }
   return { instances, faults, scope };
+}
+
+/** Returns the version of packages that declare none, or the error in it. */
+function packagesOf({ packages }: ModuleDocument, scope: Scope): [string, string | undefined] {
+  if (packages === undefined) return ['any', undefined];
+  const evaluated = evaluateText(packages, scope);
+  if (evaluated.kind === 'omitted') return ['any', undefined];
+  if (evaluated.kind === 'fault') return ['any', evaluated.message];
+  const parsed = packageDefault.resolved.safeParse(evaluated.kind === 'value' ? evaluated.value : null);
+  return parsed.success ? [parsed.data, undefined] : ['any', parsed.error.issues[0]?.message];
 }
 
 /** Returns the ids of a resource with the values of its loop: one, or one for each element of `for_each`. */

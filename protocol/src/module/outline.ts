@@ -29,6 +29,8 @@ export interface Outline {
   templates: readonly { id: string | undefined; when: Conditions; content: string; path: Path }[];
   parameters: ReadonlyMap<string, { parameter: Parameter; path: Path }>;
   lookups: ReadonlyMap<string, Lookup>;
+  /** Version of the packages that declare none, perhaps an expression. */
+  packages: string | undefined;
   resources: readonly OutlineResource[];
   verify: readonly {
     when: Conditions;
@@ -125,6 +127,7 @@ export function outline(value: unknown): Outline {
         { selector: textOf(mapping(lookup).selector) ?? '', of: textOf(mapping(lookup).of) ?? '' },
       ]),
     ),
+    packages: textOf(root.packages),
     resources: sequence(root.resources).map((resource, index) => resourceOf(mapping(resource), ['resources', index])),
     verify: sequence(root.verify).flatMap((step, index) => verificationOf(mapping(step), ['verify', index])),
   };
@@ -265,6 +268,7 @@ export function documentOf(complete: Outline): ModuleDocument {
     templates: complete.templates.map(({ id, when, content }) => ({ id: id ?? '', when, content })),
     parameters: Object.fromEntries([...complete.parameters].map(([name, { parameter }]) => [name, parameter])),
     lookups: Object.fromEntries(complete.lookups),
+    ...(complete.packages === undefined ? {} : { packages: complete.packages }),
     resources: complete.resources.map((resource) => ({
       id: resource.id ?? null,
       name: resource.name ?? null,

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AgentFacts } from './conditions.ts';
+import { conflictsBetween } from './conflicts-between.ts';
 import type { Json, ModuleDocument } from './document.ts';
 import { escapeExpressions } from './expression/expression.ts';
 import type { ResourceBodies } from './kinds.ts';
@@ -622,6 +623,49 @@ resources:
         expect(contentOf(resolve(source))).toBe(text);
       }),
     );
+  });
+});
+
+describe('packages', () => {
+  const versions = (packages: string, parameters: Record<string, Json> = {}) => {
+    const source = `
+parameters: { fresh: { type: boolean, default: false } }
+packages: ${packages}
+resources:
+  - resource: { package-apt: { name: pa } }
+  - resource: { package-apt: { name: pb, version: "1.2" } }
+  - resource: { package-apt: { name: pc, ensure: absent } }
+  - resource: { hostname: { name: d } }
+`;
+    return resolveDesiredSet({ modules: [moduleOf(source, 'm')], agent, parameters: { m: parameters } });
+  };
+  const given = (resolution: ReturnType<typeof versions>) =>
+    resourcesOf(resolution).map(({ body }) => ('version' in body ? body.version : undefined));
+
+  test('sets the version of packages that declare none', () => {
+    expect(given(versions('latest'))).toEqual(['latest', '1.2', undefined, undefined]);
+    expect(given(versions('any'))).toEqual([undefined, '1.2', undefined, undefined]);
+    const byParameter = "\"${{ param.fresh ? 'latest' : 'any' }}\"";
+    expect(given(versions(byParameter))).toEqual([undefined, '1.2', undefined, undefined]);
+    expect(given(versions(byParameter, { fresh: true }))[0]).toBe('latest');
+  });
+
+  test('refuses other values at their place', () => {
+    expect(faultsOf(versions('"${{ param.fresh }}"'))).toEqual([
+      'module_unresolved',
+      '/modules/m/packages module "m": must be one of any, latest',
+    ]);
+    expect(() => moduleOf('packages: newest', 'm')).toThrow('must be one of any, latest');
+  });
+
+  test('merges with a module that declares the same package without a version, and conflicts with another version', () => {
+    const one = moduleOf('packages: latest\nresources: [{ resource: { package-apt: { name: pa } } }]', 'one');
+    const plain = moduleOf('resources: [{ resource: { package-apt: { name: pa } } }]', 'plain');
+    const exact = moduleOf('resources: [{ resource: { package-apt: { name: pa, version: "1" } } }]', 'exact');
+    expect(given(resolveDesiredSet({ modules: [one, plain], agent }))).toEqual(['latest']);
+    expect(faultsOf(resolveDesiredSet({ modules: [one, exact], agent }))[0]).toBe('module_conflict');
+    expect(conflictsBetween([one, exact])).toHaveLength(1);
+    expect(conflictsBetween([one, plain])).toEqual([]);
   });
 });
 

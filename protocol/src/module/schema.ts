@@ -6,6 +6,7 @@ import { templateDescription, triggerDescriptions } from './kind-fields.ts';
 import { closed } from './kinds/declared.ts';
 import { allOf, type Check, maxLength, notEmpty } from './kinds/format.ts';
 import type { Fields, Kind } from './kinds/kind.ts';
+import { packageDefault } from './kinds/packages.ts';
 import { kinds } from './kinds.ts';
 import { keywordForm, valueKeywords } from './parameters/value-schema.ts';
 import { verificationKinds } from './verification.ts';
@@ -245,6 +246,7 @@ export const moduleSchema = closed(
       })
       .meta({ description: 'Sorted lists of values of other agents, available as lookup.NAME' })
       .optional(),
+    packages: packageDefault.declared.optional(),
     resources: z.array(resource, { error: 'must be a list of resources' }).optional(),
     verify: z
       .array(verification, { error: 'must be a list of checks' })

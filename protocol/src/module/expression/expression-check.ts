@@ -53,6 +53,8 @@ export function checkExpressions(outline: Outline, report: ReportExpression): vo
   }
   for (const { path, offset, message } of templates.cycles) report(path, message, offset);
   for (const { path, when } of [...outline.templates, ...outline.verify]) check.condition(when, [...path, 'when']);
+  if (outline.packages !== undefined)
+    check.text(outline.packages, { path: ['packages'], each: false, names: noNames, secrets: false, shape: 'text' });
   for (const { path, parameter } of outline.parameters.values())
     for (const [index, { when }] of parameter.variants.entries())
       check.condition(when, [...path, 'variants', index, 'when'], false);

@@ -1,4 +1,4 @@
-import { type Field, formatted } from './field.ts';
+import { choice, type Field, formatted } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, type Platform } from './kind.ts';
 
@@ -34,3 +34,12 @@ export const packageKinds = {
   'package-choco': packageKind('Chocolatey', ['windows'], format.packageName, 'name: git'),
   'package-winget': packageKind('winget', ['windows'], format.packageName, 'name: Git.Git'),
 };
+
+/** Version of the packages of a module that declare none. */
+export const packageDefault = choice('Version of packages without version', ['any', 'latest'], 'any');
+
+/** Declares the newest version of a package that declares none. */
+export function declareLatest(type: string, body: Record<string, unknown>): void {
+  if (Object.hasOwn(packageKinds, type) && body.version === undefined && body.ensure !== 'absent')
+    body.version = 'latest';
+}
