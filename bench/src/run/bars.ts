@@ -82,6 +82,10 @@ export const bars = {
   },
   // Its figures have no bar; they help to size a machine.
   'metrics-day': {},
+  resolve: {
+    cel: atMost('CPU time to resolve a resource, with conditions and loops', 20, 'µs'),
+    plain: atMost('CPU time to resolve a resource, without CEL', 10, 'µs'),
+  },
   return: {
     all: atMost('time until all agents are connected after restarts', 120, 's'),
   },

@@ -37,11 +37,14 @@ export class References {
    */
   from(module: ModuleDocument): (references: readonly string[], at: Path | null) => string[] {
     const own = this.#parts.get(module.name)?.keysOf;
-    return (references, at) => [
-      ...new Set(
-        references.flatMap((reference, index) => own?.get(reference) ?? this.#find(module, reference, at, index)),
-      ),
-    ];
+    return (references, at) => {
+      // Most lists are empty, and resolution is as fast as this function.
+      if (references.length === 0) return [];
+      const keys = references.flatMap(
+        (reference, index) => own?.get(reference) ?? this.#find(module, reference, at, index),
+      );
+      return [...new Set(keys)];
+    };
   }
 
   fault(module: ModuleDocument, path: Path, message: string): void {

@@ -155,11 +155,12 @@ function writeBlock(block: Block, scope: Scope, writer: TextWriter, includes: nu
       const elements = elementsOf(found.value);
       if (elements === undefined) return fault('a loop needs a list or a map');
       const [first = '', second] = block.names;
+      const loops = new Map(scope.loops);
+      const inner = { ...scope, loops };
       for (const [key, value] of elements) {
-        const loops = new Map(scope.loops);
         if (second !== undefined) loops.set(first, key).set(second, value);
         else loops.set(first, Array.isArray(found.value) ? value : key);
-        const ended = writeBlocks(block.body, { ...scope, loops }, writer, includes);
+        const ended = writeBlocks(block.body, inner, writer, includes);
         if (ended !== undefined) return ended;
       }
       return undefined;
@@ -271,7 +272,7 @@ function soleCel(expression: CelExpression, shape: Field['shape'], scope: Scope)
  */
 export function holds(condition: CelExpression, scope: Scope): boolean {
   try {
-    const value: unknown = metered(scope.meter, () => condition.compiled.evaluate(variablesOf(scope)));
+    const value: unknown = metered(scope.meter, () => condition.compiled.evaluate(new Variables(scope)));
     if (typeof value === 'boolean') return value;
   } catch (error) {
     if (isMissing(error as CelError)) return false;
@@ -303,63 +304,51 @@ function guarded(evaluate: () => Evaluated): Evaluated {
   }
 }
 
-/** The variables of an expression, each converted when an expression uses it. */
-class Variables {
+/**
+ * The variables of an expression, each converted when an expression uses it. A map, so that names such as `constructor`
+ * are no variables.
+ */
+class Variables extends Map<string, unknown> {
   readonly #scope: Scope;
 
   constructor(scope: Scope) {
+    super();
     this.#scope = scope;
   }
 
-  get agent(): unknown {
-    const { name, node_id } = this.#scope.agent;
-    return new Map(Object.entries({ name, node_id }).filter(([, value]) => value !== null));
-  }
-
-  get attr(): unknown {
-    return remembered(this.#scope.agent.attributes, factsOf);
-  }
-
-  get tag(): unknown {
-    return remembered(this.#scope.agent.tags, factsOf);
-  }
-
-  get param(): unknown {
-    return remembered(this.#scope.parameters, (values: Scope['parameters']) => {
-      return new Map([...values].map(([name, value]) => [name, toCel(value)]));
-    });
-  }
-
-  get lookup(): unknown {
-    return remembered(this.#scope.lookups ?? noLookups, (values) => {
-      return new Map([...values].map(([name, value]) => [name, toCel(value)]));
-    });
-  }
-
-  get each(): unknown {
-    const { each } = this.#scope;
-    return each === undefined ? undefined : toCel(each);
-  }
-
-  get index(): unknown {
-    const { index } = this.#scope;
-    return index === undefined ? undefined : BigInt(index);
-  }
-
-  get omit(): unknown {
-    return omitted;
-  }
-
-  get secrets(): unknown {
-    return secretNames;
+  override get(name: string): unknown {
+    const { loops, agent, parameters, lookups = noLookups, each, index } = this.#scope;
+    if (loops?.has(name)) return loops.get(name);
+    switch (name) {
+      case 'agent':
+        return remembered(agent, namesOf);
+      case 'attr':
+        return remembered(agent.attributes, factsOf);
+      case 'tag':
+        return remembered(agent.tags, factsOf);
+      case 'param':
+        return remembered(parameters, valuesOf);
+      case 'lookup':
+        return remembered(lookups, valuesOf);
+      case 'each':
+        return each === undefined ? undefined : toCel(each);
+      case 'index':
+        return index === undefined ? undefined : BigInt(index);
+      case 'omit':
+        return omitted;
+      case 'secrets':
+        return secretNames;
+      default:
+        return undefined;
+    }
   }
 }
 
-function variablesOf(scope: Scope): Variables {
-  const variables = new Variables(scope);
-  for (const [name, value] of scope.loops ?? []) Object.defineProperty(variables, name, { value });
-  return variables;
-}
+const namesOf = ({ name, node_id }: AgentFacts): unknown =>
+  new Map(Object.entries({ name, node_id }).filter(([, value]) => value !== null));
+
+const valuesOf = (values: ReadonlyMap<string, Json>): unknown =>
+  new Map([...values].map(([name, value]) => [name, toCel(value)]));
 
 const noLookups: ReadonlyMap<string, Json> = new Map();
 const secretNames = new SecretNames();
@@ -435,7 +424,7 @@ function factsOf(values: Readonly<Record<string, string>>): Facts {
 /** Evaluates an expression. @returns the value of CEL, or the error */
 export function evaluateCel(part: CelExpression, scope: Scope): { value: unknown } | { fault: string } {
   try {
-    return { value: metered(scope.meter, () => part.compiled.evaluate(variablesOf(scope))) };
+    return { value: metered(scope.meter, () => part.compiled.evaluate(new Variables(scope))) };
   } catch (error) {
     return { fault: messageOf(error as Error) };
   }

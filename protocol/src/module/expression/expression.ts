@@ -121,12 +121,22 @@ export function soleExpression(parts: readonly Part[]): Expression | CelExpressi
  * @returns the expression, or a message for its author
  */
 export function parsePlain(text: string): CelExpression | { readonly message: string } {
+  const known = plainTexts.get(text);
+  if (known !== undefined) return known;
   const inner = /^\s*\$\{\{([\s\S]*)\}\}\s*$/.exec(text)?.[1] ?? text;
   const scanned = scanExpression(inner, 0, false);
   if ('message' in scanned) return scanned;
   const compiled = compile(scanned.source);
-  return 'message' in compiled ? compiled : { kind: 'cel', source: scanned.source, compiled, offset: 0 };
+  if ('message' in compiled) return compiled;
+  const expression: CelExpression = { kind: 'cel', source: scanned.source, compiled, offset: 0 };
+  if (plainTexts.size >= maximumPlain) plainTexts.clear();
+  plainTexts.set(text, expression);
+  return expression;
 }
+
+// All agents share the conditions of a revision.
+const plainTexts = new Map<string, CelExpression>();
+const maximumPlain = 5000;
 
 /** Formats the name in an expression for messages. */
 export const written = (expression: Pick<Expression, 'root' | 'key'>): string =>
