@@ -206,7 +206,7 @@ const found: [Step[]][] = [
     ],
   ],
 ];
-/** Seeds that run every time. Add a seed that fails here, and its sequence to `found`. */
+/** Seeds that run every time. When another seed fails, add it here and its sequence to `found`. */
 const seeds = [1952978794, 20, 2026];
 
 const check = (seed: number, numRuns: number) =>

@@ -69,7 +69,7 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
     const report = await agent.run(operation('apply', resources));
     expect(report.results.map(({ status }) => status)).toEqual(['changed', 'changed', 'changed']);
     expect((await plan(...resources)).results.map(({ status }) => status)).toEqual(resources.map(() => 'unchanged'));
-    // The file exists now, so it adds no source. The package adds one for the resources that depend on it.
+    // The source file exists now, so `file` adds no package source. `sample-release` still adds one for its dependents.
     await machine.sh('dpkg --purge sample-release sample-extra > /dev/null; apt-get update -qq');
     expect((await plan(...resources)).results).toMatchObject([
       { status: 'unchanged' },

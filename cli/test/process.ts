@@ -29,8 +29,8 @@ export async function makeHome(): Promise<{ path: string; env: Record<string, st
 }
 
 /**
- * Files to which writing fails, as on a full or broken disk. The second is the memory of this process, in which no page
- * is mapped at address 0.
+ * Files whose writes fail, as on a full or broken disk. The second is the memory of this process, which has no page mapped
+ * at address 0.
  */
 const disks = { 'full disk': '/dev/full', 'broken disk': '/proc/self/mem' };
 

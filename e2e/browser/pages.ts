@@ -26,7 +26,7 @@ export async function pagesOf(addresses: readonly string[], showcase: Showcase):
   };
   const filled = (address: string): string =>
     address.replaceAll(/\$(\w+)/g, (_, name: string) => {
-      // Only the workshop has a real agent, and so terminals.
+      // Only the workshop has a real agent, so only it offers terminals.
       const value = address.startsWith('/terminals/new') ? 'workshop' : parameters[name];
       if (value === undefined)
         throw new Error(`${address}: the parameter "${name}" has no value; add one in ${import.meta.filename}`);

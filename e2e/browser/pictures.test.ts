@@ -24,7 +24,7 @@ const pages: Readonly<Record<string, string>> = {
   kinds: '/kinds',
 };
 
-/** Takes a picture of the window, without animations and the text cursor, when two pictures in a row are equal. */
+/** Takes a screenshot of the window, without animations and text cursor, once two consecutive screenshots are equal. */
 async function pictureOf(tab: Tab): Promise<Buffer> {
   await tab.fontsShown();
   await tab.page.mouse.move(0, size.height - 1);

@@ -384,7 +384,7 @@ export class Connection {
     else
       log.info(
         { node_id: identity.nodeId },
-        `this agent waits for approval: muster agents approve ${identity.nodeId} --name NAME`,
+        `this agent is waiting for approval: muster agents approve ${identity.nodeId} --name NAME`,
       );
   }
 }

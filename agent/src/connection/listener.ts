@@ -68,7 +68,7 @@ export class Listener {
       }
     });
     socket.bind(port, () => {
-      log.info({ event: 'listening', port }, 'listening for the announcement of an orchestrator (muster discover)');
+      log.info({ event: 'listening', port }, 'listening for orchestrator announcements (muster discover)');
     });
   }
 

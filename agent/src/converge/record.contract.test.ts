@@ -117,7 +117,7 @@ class Machine {
     expected.forEach(({ key, module, type }, i) => {
       const { status } = outcome.results[i] as ResourceResult;
       const isWell = status === 'changed' || status === 'unchanged';
-      // A failed script may have made changes. A file behind an obstacle is unchanged.
+      // A failed script may have made changes. A file whose path is blocked is unchanged.
       if (isWell || (status !== 'skipped' && (this.record.has(key) || type === 'script'))) this.record.set(key, module);
     });
     for (const result of removals)

@@ -28,7 +28,7 @@ const apply = (...resources: ReturnType<typeof script>[]) => h.agent.run(operati
 const plan = (...resources: ReturnType<typeof script>[]) => h.agent.run(operation('plan', resources));
 
 describe('how a script runs', () => {
-  test('runs as its user with the groups, home, directory, and umask of the declaration', async () => {
+  test('runs as the declared user, with the groups and home of that user, and the declared directory and umask', async () => {
     const open = `${h.root}/open`;
     mkdirSync(open);
     for (const path of [dirname(h.root), h.root, open]) chmodSync(path, 0o777);

@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { usageOf } from '../servers/server-process.ts';
 
 /**
- * Measures Prometheus, which scrapes machines that this process simulates: one target for each, with the measures that
- * a Muster sample contains. Prints JSON with the CPU time and the number of scrapes during the measurement, and the
+ * Measures Prometheus while it scrapes machines that this process simulates: one target a machine, with the metrics
+ * that a Muster sample contains. Prints JSON with the CPU time and the number of scrapes during the measurement, and the
  * memory.
  *
  *     node samples-session.ts MACHINES INTERVAL SECONDS

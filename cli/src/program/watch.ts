@@ -10,7 +10,7 @@ import type { Surroundings } from './surroundings.ts';
 
 /** Minimum milliseconds between two requests, so that a busy fleet does not cause a request for each event. */
 const restMs = 1_000;
-/** Milliseconds after which the output is drawn again without an event, because it contains ages such as `3m ago`. */
+/** Redraw interval in milliseconds without events. Keeps ages such as `3m ago` current. */
 const idleMs = 15_000;
 /** Milliseconds between two requests without an event stream. */
 const pollMs = 5_000;

@@ -281,7 +281,7 @@ test('events prints events inside and outside the log as lines', async () => {
     { category: 'agent,run', last_event_id: '1207' },
   ]);
   requests = 0;
-  // As text, only sentences: the audit log records the operation and the run.
+  // Text output shows only audit events, which already describe the operation and the run.
   expect((await muster('events')).stdout).toMatch(
     /^\d\d:00:00 agent\.approved +agent web-1 approved by ada\n\d\d:\d\d:\d\d agent +abababababab disconnected\n$/,
   );

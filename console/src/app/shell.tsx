@@ -181,8 +181,8 @@ function LostBanner() {
     <div role="status">
       {state === 'lost' && (
         <div className="border-b bg-warn-soft px-4 py-1.5 text-sm text-warn">
-          The orchestrator does not answer. This page may be out of date. The console reconnects automatically, and your
-          input is kept.
+          The orchestrator is not responding. This page may be out of date. The console reconnects automatically, and
+          your input is kept.
         </div>
       )}
     </div>

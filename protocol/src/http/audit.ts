@@ -178,7 +178,7 @@ export const getAuditRetention = route({
   method: 'GET',
   path: '/audit/retention',
   tag: 'Audit',
-  summary: 'Show the retention of events, if an admin has set it',
+  summary: 'Show the retention period of events, if an admin has set one',
   access: 'operator',
   answers: { 200: retentionSchema },
   errors: [],

@@ -144,7 +144,7 @@ describe('conditions of modules', () => {
     ['when: { version: { from: 12 } }', '/resources/0/when/version/from must be text: write it in quotes, "12"'],
     [
       'when: { version: { from: "13", below: "12" } }',
-      '/resources/0/when/version no version is from 13 and below 12: from must be lower',
+      '/resources/0/when/version empty version range: `from` (13) must be lower than `below` (12)',
     ],
     ['when: { version: {} }', '/resources/0/when/version needs not, from, or below'],
     [

@@ -153,7 +153,7 @@ const resource = closed(
       .optional(),
     where: z
       .string({ error: 'must be an expression, such as "each.enabled"' })
-      .meta({ description: 'A condition in CEL for the elements of for_each; others are left out' })
+      .meta({ description: 'A CEL condition that selects elements of for_each; other elements are skipped' })
       .optional(),
     resource: resourceBody.optional(),
     variants: z.array(variant, { error: 'must be a list of variants' }).min(1, 'must contain a variant').optional(),

@@ -132,7 +132,7 @@ export class Picture {
   readonly #removed: Set<string>;
   readonly #made: Set<string>;
   readonly #blocked: ReadonlyMap<string, string>;
-  /** What steps have done before their turn, because resources trigger them immediately; by key. */
+  /** Results of the steps that ran early because a resource triggered them immediately, by key. */
   readonly #early = new Map<string, Acted>();
   /** Labels of the steps that may provide each prerequisite. */
   readonly #maySupply: Map<Brought, string[]>;

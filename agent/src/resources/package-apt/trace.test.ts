@@ -146,13 +146,13 @@ describe('new paths that packages do not name', () => {
     expect(mayHaveBrought(path(), stampAt(path())!, [], around)).toBe(true);
   });
 
-  test('does not attribute to packages a path from before they were unpacked or after dpkg exited', () => {
+  test('does not attribute a path to packages before they are unpacked or after dpkg exits', () => {
     expect(mayHaveBrought(path(), stampAt(path())!, [0], { ...around, from: around.to })).toBe(false);
     expect(mayHaveBrought(path(), stampAt(path())!, [0], { ...around, to: around.from })).toBe(false);
     expect(mayHaveBrought(path(), stampAt(path())!, [], { ...around, to: around.from })).toBe(false);
   });
 
-  test('does not attribute to packages a file in a directory where users create files', () => {
+  test('does not attribute files in directories of users to packages', () => {
     expect(mayHaveBrought('/etc/passwd', 'f 1 1', [0], { from: 0, to: around.to })).toBe(false);
     expect(mayHaveBrought('/etc/passwd', 'f 1 1', [], { from: 0, to: around.to })).toBe(true);
     expect(mayHaveBrought('/etc', 'd', [0], { from: 0, to: around.to })).toBe(true);

@@ -67,7 +67,7 @@ export const register: Register = (command, act) => {
     .command('prune')
     .description('Remove old events permanently; the rest can still be verified')
     .requiredOption('--before <time>', 'Remove events older than this')
-    .option('--dry-run', 'Print how many events would be removed, and remove none')
+    .option('--dry-run', 'Print how many events would be removed, without removing any')
     .option('-y, --yes', 'Do not ask for confirmation')
     .addHelpText('after', `${times}\nExample:\n  $ muster audit prune --before 365d`)
     .action(act(prune));

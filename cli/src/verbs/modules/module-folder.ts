@@ -22,7 +22,7 @@ export interface LocalFolder {
   /** The text of `module.yml`. */
   readonly bytes: Uint8Array;
   readonly folder: ModuleFolder;
-  /** Bytes of all files. */
+  /** Total size of all files, in bytes. */
   readonly size: number;
 }
 

@@ -24,7 +24,7 @@ export async function redeemCode(code: string): Promise<PendingSignIn> {
 }
 
 export interface PendingSignIn {
-  /** The state of the session that `begin` starts has the same object. */
+  /** The operator who signed in. After `begin`, the session state refers to the same object. */
   readonly person: Person;
   /** Calls the API with the token of this sign-in. No result may be shown before `begin`. */
   readonly call: Client;

@@ -43,7 +43,7 @@ export function useSortedRows<Row>(
   useEffect(() => {
     if (result === null) return;
     shown.current = result;
-    // A filter hides rows. Their order remains known, so that they are sorted immediately when they are shown again.
+    // Keeps the order of rows that a filter hides, so that they reappear already sorted.
     const { current } = known;
     if (current?.column !== column || current.keys.length <= result.keys.length)
       known.current = { column, descending, keys: result.keys };

@@ -160,7 +160,7 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
     domain.clock.advance(lostAfterSecs * 1000);
     for (let round = 0; round < 4; round++) await watch.round();
     expect((await transitions(domain)).slice(6)).toEqual([`agent.lost ${last.name}`]);
-    // Records late that the agent was last heard from before the grace period.
+    // Backdates the agent's last contact to before the grace period.
     const lastContactAt = domain.now() - lostAfterSecs;
     domain.connected.delete(departs.key.id);
     await domain.links.closed(departs.key.id, 'gone', lastContactAt);

@@ -54,7 +54,7 @@ function condition({ value, form }: Value) {
     if (from !== undefined && below !== undefined && compareVersions(from, below) >= 0)
       context.addIssue({
         code: 'custom',
-        message: `no version is from ${from} and below ${below}: from must be lower`,
+        message: `empty version range: \`from\` (${from}) must be lower than \`below\` (${below})`,
       });
   });
   const isMapping = (given: unknown) => typeof given === 'object' && given !== null && !Array.isArray(given);

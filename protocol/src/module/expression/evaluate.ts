@@ -23,7 +23,7 @@ export interface Scope {
   readonly loops?: ReadonlyMap<string, unknown>;
   /** Templates of the module by id, for `include`; a template may be unavailable for the agent. */
   readonly templates?: ReadonlyMap<string, { readonly content: string } | { readonly fault: string }>;
-  /** Counts the work of all expressions of the agent. */
+  /** Tracks the total evaluation cost of the agent's expressions. */
   readonly meter: Meter;
 }
 

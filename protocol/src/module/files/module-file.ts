@@ -11,7 +11,7 @@ export interface ModuleFile {
 
 /** Bounds of the folder of a module. */
 export const folderLimits = {
-  /** Bytes of all files together. */
+  /** Total size of all files, in bytes. */
   bytes: 512 * 1024 * 1024,
   files: 10_000,
   /** Bytes of one name in a path, the maximum of common file systems. */
@@ -20,7 +20,7 @@ export const folderLimits = {
   depth: 32,
   /** Bytes of a file that is a template. */
   templateBytes: 256 * 1024,
-  /** Bytes of all files of a module that are templates. */
+  /** Total size of a module's template files, in bytes. */
   templatesBytes: 8 * 1024 * 1024,
 } as const;
 

@@ -12,7 +12,7 @@ export interface Mismatch {
   readonly line: number;
   readonly column: number;
   readonly message: string;
-  /** Both sides of a value that differs. */
+  /** The expected and the actual value, if a value differs. */
   readonly difference: { readonly expected: string; readonly actual: string } | null;
 }
 

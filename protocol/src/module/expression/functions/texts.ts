@@ -147,7 +147,7 @@ export const textFunctions: readonly ExpressionFunction[] = [
     form: 'text.format(values)',
     signatures: ['string.format(list): string', 'format(string, list): string'],
     about:
-      'The text with the values for `%s`, `%d`, `%f` (`%.2f`), `%e`, `%x`, `%X`, `%o`, `%b`; `%%` is a percent sign.',
+      'Formats the text: replaces `%s`, `%d`, `%f` (`%.2f`), `%e`, `%x`, `%X`, `%o`, and `%b` with the values, and `%%` with a percent sign.',
     examples: [['"%s:%d".format(["host", 80])', '"host:80"']],
     call: (_, text: string, values: readonly unknown[]) => format(text, values),
   },
