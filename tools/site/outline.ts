@@ -21,7 +21,7 @@ export interface Section {
 /** Pages by section. A name that ends in `/` represents the pages in that folder, sorted by name. */
 const sections: Readonly<Record<string, readonly string[]>> = {
   Start: ['README.md', 'getting-started.md', 'concepts.md', 'glossary.md', 'coming-from.md'],
-  Modules: ['modules.md', 'expressions.md', 'module-kinds.md', 'rewriting-a-role.md'],
+  Modules: ['modules.md', 'expressions.md', 'cel-conformance.md', 'module-kinds.md', 'rewriting-a-role.md'],
   Recipes: ['recipes/'],
   Console: ['console.md'],
   'Command line': ['cli.md', 'cli-reference.md'],

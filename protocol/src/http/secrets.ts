@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { secretName } from '../secret-name.ts';
 import { maximumSelectorLength } from '../selector.ts';
 import { tagKeySchema, tagValueSchema } from '../tag.ts';
 import { nameParams, optional, pageQuery } from './definition/fields.ts';
@@ -34,10 +35,7 @@ const instant = z
 
 const secretNameSchema = z
   .string()
-  .regex(
-    /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/,
-    'must be 1 to 64 letters, digits, "_", or "-", and begin with a letter or "_"',
-  );
+  .regex(secretName, 'must be 1 to 64 letters, digits, "_", or "-", and begin with a letter or "_"');
 
 const value = z
   .string()

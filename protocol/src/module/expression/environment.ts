@@ -1,7 +1,8 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
+import type { UnsignedInt } from '@marcbachmann/cel-js/evaluator';
 import { expressionFunctions } from './functions/index.ts';
 import { Meter, stepsOf } from './meter.ts';
-import { ExpressionError, Omit, omitted, Secret, SecretNames, secretOf } from './values.ts';
+import { ExpressionError, Omit, omitted, Secret, SecretNames, secretOf, timestampText } from './values.ts';
 
 /** The variables of expressions, in the order in which messages list them. */
 export const variables = ['agent', 'attr', 'tag', 'param', 'each', 'index', 'lookup', 'secrets'] as const;
@@ -71,6 +72,21 @@ const withDefault = ({ args }: { args: readonly ASTNode[] }) => ({
 export const replacedFunctions: Readonly<Record<string, string>> = { matches: 'matches_', join: 'join_' };
 export const replacedCalls: Readonly<Record<string, string>> = { duration: 'duration_' };
 
+/** Conversions of CEL that the library lacks. */
+const conversions: readonly (readonly [signature: string, convert: (value: never) => unknown])[] = [
+  ['int(uint): int', (value: UnsignedInt) => asInt(value.valueOf())],
+  ['int(google.protobuf.Timestamp): int', (time: Date) => BigInt(Math.floor(time.getTime() / 1000))],
+  ['string(google.protobuf.Timestamp): string', timestampText],
+  ['string(google.protobuf.Duration): string', String],
+  ['timestamp(google.protobuf.Timestamp): google.protobuf.Timestamp', (time: Date) => time],
+  ['duration_(google.protobuf.Duration): google.protobuf.Duration', (duration: object) => duration],
+];
+
+function asInt(value: bigint): bigint {
+  if (value === BigInt.asIntN(64, value)) return value;
+  throw new ExpressionError(`the number ${value} is beyond the largest int`);
+}
+
 function environmentOf(): Environment {
   // Variables of loops have any name. `compile.ts` knows which names an expression uses.
   const environment = new Environment({ limits, homogeneousAggregateLiterals: false, unlistedVariablesAreDyn: true });
@@ -97,6 +113,7 @@ function environmentOf(): Environment {
     },
     { async: false },
   );
+  for (const [signature, convert] of conversions) environment.registerFunction(signature, convert, { async: false });
   countSteps(environment);
   return environment;
 }

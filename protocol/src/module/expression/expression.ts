@@ -1,3 +1,4 @@
+import { secretName } from '../../secret-name.ts';
 import { quoted, suggestion } from '../nearest.ts';
 import { type Block, blocksOf } from './blocks.ts';
 import { compile } from './compile.ts';
@@ -13,7 +14,7 @@ export const maximumFaults = 10;
 const maximumCel = 1000;
 
 const keyPatterns: Record<Exclude<ExpressionRoot, 'each'>, { pattern: RegExp; form: string }> = {
-  secrets: { pattern: /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/, form: 'secrets.<name>' },
+  secrets: { pattern: secretName, form: 'secrets.<name>' },
   agent: { pattern: /^(name|node_id)$/, form: 'agent.name or agent.node_id' },
   attr: { pattern: /^[A-Za-z0-9_][A-Za-z0-9._/:-]*$/, form: 'attr.<key>' },
   tag: { pattern: /^[A-Za-z][A-Za-z0-9._/-]{0,62}$/, form: 'tag.<key>' },

@@ -1,4 +1,5 @@
 import { Duration, UnsignedInt } from '@marcbachmann/cel-js/evaluator';
+import { secretName } from '../../secret-name.ts';
 import type { Json } from '../document.ts';
 
 /** Maximum length of what an expression yields, in characters. */
@@ -24,8 +25,6 @@ export class Secret {
 export class Omit {}
 
 export const omitted = new Omit();
-
-const secretName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 
 /** @throws ExpressionError if the text is not the name of a secret */
 export function secretOf(name: unknown): Secret {
@@ -119,6 +118,9 @@ function convertObject(value: object, convert: (item: unknown) => Json): Json {
     }),
   );
 }
+
+/** Returns a timestamp as text of RFC 3339, without a fraction that is zero. */
+export const timestampText = (time: Date): string => time.toISOString().replace(/\.0+Z$/, 'Z');
 
 function safeInteger(value: bigint): number {
   const number = Number(value);

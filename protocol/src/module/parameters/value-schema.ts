@@ -1,3 +1,4 @@
+import { secretName } from '../../secret-name.ts';
 import type { Json } from '../document.ts';
 import { isExtensionKey, unknownKey } from '../kinds/declared.ts';
 
@@ -178,8 +179,7 @@ function checkText(schema: ValueSchema, value: string, fault: Report): void {
   const has = (least: number, word: string) => `must have at ${word} ${least} characters`;
   limit(schema, 'minLength', (least) => (lengthOf(value) < least ? has(least, 'least') : undefined), fault);
   limit(schema, 'maxLength', (most) => (lengthOf(value) > most ? has(most, 'most') : undefined), fault);
-  if (schema.format === 'secret-name' && !/^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/.test(value))
-    fault('must be the name of a secret');
+  if (schema.format === 'secret-name' && !secretName.test(value)) fault('must be the name of a secret');
 }
 
 function checkList(schema: ValueSchema, value: Json[], path: Path, faults: ValueFault[], fault: Report): void {

@@ -4,6 +4,7 @@ import { RE2JS } from 're2js';
 import { stringify } from 'yaml';
 import type { Meter } from '../meter.ts';
 import { ExpressionError, fromCel, maximumOutput, textOf } from '../values.ts';
+import { format } from './format.ts';
 import type { ExpressionFunction } from './function.ts';
 
 const encoder = new TextEncoder();
@@ -57,36 +58,6 @@ function matches(meter: Meter, text: string, pattern: string): boolean {
     patterns.set(pattern, compiled);
   }
   return compiled.matcher(text).find();
-}
-
-/** Formats as the CEL string extension: %s, %d, %f and %e with a precision, %x, %X, %o, %b, %%. */
-function format(text: string, values: readonly unknown[]): string {
-  let index = 0;
-  let length = text.length;
-  return text.replace(/%(?:\.(\d{1,2}))?(.?)/gs, (clause, precision: string | undefined, verb: string) => {
-    if (verb === '%') return '%';
-    if (index >= values.length) throw new ExpressionError(`format has no value for ${clause}`);
-    const piece = formatted(verb, values[index], precision);
-    index += 1;
-    length += piece.length;
-    if (length > maximumOutput) throw new ExpressionError('format yields more than 1 MiB: shorten the values');
-    return piece;
-  });
-}
-
-function formatted(verb: string, value: unknown, precision: string | undefined): string {
-  const bases: Readonly<Record<string, number>> = { d: 10, x: 16, X: 16, o: 8, b: 2 };
-  if (verb === 's') return textOf(value) ?? JSON.stringify(fromCel(value));
-  const base = Object.hasOwn(bases, verb) ? bases[verb] : undefined;
-  if (base !== undefined && typeof value === 'bigint') {
-    const digits = value.toString(base);
-    return verb === 'X' ? digits.toUpperCase() : digits;
-  }
-  if ((verb === 'f' || verb === 'e') && (typeof value === 'number' || typeof value === 'bigint')) {
-    const digits = Number(precision ?? 6);
-    return verb === 'f' ? Number(value).toFixed(digits) : Number(value).toExponential(digits);
-  }
-  throw new ExpressionError(`format cannot write this value with %${verb}`);
 }
 
 const special = /[.*+?^${}()|[\]\\/-]/g;
