@@ -54,6 +54,7 @@ export {
   type FilledResources,
   fillSecrets,
   fillVerifications,
+  SecretBudget,
   secretNames,
   type UnfilledBody,
   type UnfilledResource,

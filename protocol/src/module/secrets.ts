@@ -51,6 +51,29 @@ export function secretNames(resources: readonly { readonly deferred: readonly De
   return { used: [...used].sort(), required: [...required].sort() };
 }
 
+/**
+ * Maximum bytes that secrets add to one operation, as JSON. A stored desired state has at most 48 MiB, and a frame 64 MiB.
+ * A loop can insert one secret any number of times.
+ */
+const maximumSecretBytes = 15 * 1024 * 1024;
+
+/** Counts the bytes that secrets add to one operation. */
+export class SecretBudget {
+  #left = maximumSecretBytes;
+  readonly #sizes = new Map<string, number>();
+
+  /** Counts one use of a secret. */
+  spend(name: string, value: string): void {
+    const size = this.#sizes.get(name) ?? new TextEncoder().encode(JSON.stringify(value)).length;
+    this.#sizes.set(name, size);
+    this.#left -= size;
+  }
+
+  get exceeded(): boolean {
+    return this.#left < 0;
+  }
+}
+
 export type FilledResources = { ok: true; resources: ResolvedResource[] } | { ok: false; faults: Fault[] };
 
 /**
@@ -59,11 +82,13 @@ export type FilledResources = { ok: true; resources: ResolvedResource[] } | { ok
  * @param resources result of `resolveDesiredSet`, possibly after a round trip through JSON
  * @param lookup returns the value of a secret for the agent; undefined if it does not exist, has expired, or is not
  *   allowed
+ * @param budget limits the size, together with the checks of the same operation
  * @returns the resources to send, or the errors for `module_unresolved`, whose messages never contain secret values
  */
 export function fillSecrets(
   resources: readonly UnfilledResource[],
   lookup: (name: string) => string | undefined,
+  budget = new SecretBudget(),
 ): FilledResources {
   const faults: Fault[] = [];
   const filled = resources.map(({ deferred, ...resource }): ResolvedResource => {
@@ -72,7 +97,7 @@ export function fillSecrets(
       faults.push({ path: pointer(where), message: `${resource.key} of module ${resource.module}: ${message}` });
     };
     const check = (body: UnfilledBody): BodyFault[] => resourceBodyFaults(resource.type, body);
-    const body = fillBody(resource.body, deferred, lookup, check, fault);
+    const body = fillBody({ body: resource.body, deferred }, { lookup, budget }, check, fault);
     return { ...resource, body: body as unknown as ResourceBody };
   });
   return faults.length > 0 ? { ok: false, faults } : { ok: true, resources: filled };
@@ -82,6 +107,7 @@ export function fillSecrets(
 export function fillVerifications(
   verify: readonly UnfilledVerification[],
   lookup: (name: string) => string | undefined,
+  budget = new SecretBudget(),
 ): { ok: true; verify: Verification[] } | { ok: false; faults: Fault[] } {
   const faults: Fault[] = [];
   const filled = verify.map(({ module, type, body, deferred }, index): Verification => {
@@ -91,7 +117,7 @@ export function fillVerifications(
     };
     const check = (filled: UnfilledBody): BodyFault[] =>
       bodyFaults({ body: filled, deferred: [] }, verificationKind(type));
-    const given = fillBody(body, deferred, lookup, check, fault);
+    const given = fillBody({ body, deferred }, { lookup, budget }, check, fault);
     const { host = null, timeout = defaultTimeout, ...rest } = given;
     const common = { module, sensitive: deferred.length > 0, timeout, ...rest };
     if (type === 'http') return { type, status: 200, ...common } as Verification;
@@ -100,14 +126,17 @@ export function fillVerifications(
   return faults.length > 0 ? { ok: false, faults } : { ok: true, verify: filled };
 }
 
+const tooManySecrets = `the secrets of the operation exceed ${maximumSecretBytes / 1024 / 1024} MiB: insert large secrets less often`;
+
 /** Inserts the secrets into a body. @param fault receives every error, without secret values */
 function fillBody(
-  unfilled: UnfilledBody,
-  deferred: readonly DeferredText[],
-  lookup: (name: string) => string | undefined,
+  { body: unfilled, deferred }: Pick<UnfilledResource, 'body' | 'deferred'>,
+  { lookup, budget }: { lookup: (name: string) => string | undefined; budget: SecretBudget },
   check: (body: UnfilledBody) => BodyFault[],
   fault: (path: readonly (string | number)[], message: string) => void,
 ): UnfilledBody {
+  // The error was reported where the limit was exceeded.
+  if (budget.exceeded) return unfilled;
   const body = structuredClone(unfilled);
   let missing = false;
   for (const { path, parts } of deferred) {
@@ -117,10 +146,17 @@ function fillBody(
         text += part.text;
         continue;
       }
-      const value = lookup(part.secret) ?? part.default;
+      const found = lookup(part.secret);
+      const value = found ?? part.default;
       if (value === null) {
         missing = true;
         fault(path, `the secret "${part.secret}" is missing, has expired, or is not allowed for this agent`);
+      }
+      // The stored desired state has the default.
+      if (found !== undefined) budget.spend(part.secret, found);
+      if (budget.exceeded) {
+        fault(path, tooManySecrets);
+        return body;
       }
       text += value ?? '';
     }

@@ -1,4 +1,10 @@
-import { fillSecrets, fillVerifications, type ResolvedResource, secretNames } from '@muster/protocol/module';
+import {
+  fillSecrets,
+  fillVerifications,
+  type ResolvedResource,
+  SecretBudget,
+  secretNames,
+} from '@muster/protocol/module';
 import type { Verification } from '@muster/protocol/wire';
 import { fromJson } from '../../store/json-text.ts';
 import { agentById } from '../../store/queries/agents/agents.ts';
@@ -101,8 +107,9 @@ export function createPayloads(context: Pick<Context, 'db' | 'secretKeys' | 'now
 }
 
 function fill(payload: Payload, values: ReadonlyMap<string, string>, secrets: readonly SentSecret[]): Loaded {
-  const filled = fillSecrets(payload.resources, (name) => values.get(name));
-  const verify = fillVerifications(payload.verify ?? [], (name) => values.get(name));
+  const budget = new SecretBudget();
+  const filled = fillSecrets(payload.resources, (name) => values.get(name), budget);
+  const verify = fillVerifications(payload.verify ?? [], (name) => values.get(name), budget);
   if (filled.ok && verify.ok)
     return {
       ok: true,

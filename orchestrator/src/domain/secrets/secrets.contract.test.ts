@@ -15,7 +15,7 @@ import { createAgentLinks } from '../agent-link/agent-link-service.ts';
 import { putOneTag } from '../agents/tags.ts';
 import { listAudit } from '../audit/audit.ts';
 import { prunePayloads } from '../fleet/retention.ts';
-import { createAssignment } from '../modules/assignments.ts';
+import { createAssignment, updateAssignment } from '../modules/assignments.ts';
 import { resolvePayload } from '../modules/desired-set.ts';
 import { uploadModule } from '../modules/modules.ts';
 import { createChannel, targetOf } from '../notifications/channels.ts';
@@ -215,6 +215,29 @@ describeDatabases('secrets', (fixture) => {
     // A secret with a default is not required.
     await uploadModule(context, actor, 'd', using(`secrets.x | default('plain')`, 'd', '/d'));
     await submit(['d']);
+  });
+
+  test('checks the secret that the parameter of an assignment names, and hides it', async () => {
+    const { domain, context, actor, agent } = await open(fixture);
+    await putOneTag(context, actor, 'web-1', 'role', 'web');
+    const module = using('secret(param.key)', 'p').replace(
+      'resources:',
+      'parameters: { key: { type: string, format: secret-name } }\nresources:',
+    );
+    await uploadModule(context, actor, 'p', module);
+    await createSecret(context, actor, { name: 'mine', value: 'hunter2', restriction: { node_ids: [agent.id] } });
+    await createSecret(context, actor, { name: 'other', value: 'v', restriction: { node_ids: ['00'.repeat(16)] } });
+    const parameters = { p: { key: 'other' } };
+    await createAssignment(context, actor, { name: 'a', modules: ['p'], selector: 'role=web', parameters });
+    const submit = () => submitOperation(context, actor, 'web-1', { kind: 'apply', modules: [], queue: false });
+    await expect(submit()).rejects.toThrow('the secret "other" is not allowed for this agent');
+    await updateAssignment(context, actor, 'a', { parameters: { p: { key: 'mine' } } });
+    await submit();
+    const next = await domain.links.nextOperation(agent.id);
+    expect(next?.operation.resources[0]).toMatchObject({
+      body: { path: '/k', content: 'hunter2' },
+      sensitive_fields: ['content'],
+    });
   });
 
   test('requires every part of a restriction, and matches no agent with an empty part', async () => {

@@ -86,7 +86,7 @@ test('refuses a lookup with a mistake, and says what to write', () => {
 
 test('values of other agents never choose a secret', () => {
   const fixed = 'in a module with lookups, the name of a secret must be fixed';
-  const refused = (content: string) => faultsOf(source(nodes, file(content), 'parameters: { p: { type: string } }\n'));
+  const refused = (content: string) => faultsOf(source(nodes, file(content), 'parameters: { p: { type: string, format: secret-name } }\n'));
   for (const content of ['${{ secrets[lookup.nodes[0]] }}', '${{ size(lookup.nodes) > 1 ? secrets.a : secrets.b }}'])
     expect(refused(content)).toEqual([expect.stringContaining('lookup and secrets cannot be in one expression')]);
   for (const content of [

@@ -155,50 +155,6 @@ describe('secrets', () => {
     );
   });
 
-  const calls = expressionFunctions.flatMap(({ signatures }) =>
-    signatures.map((signature) => {
-      const [, method, name = '', parameters = ''] = /^(?:(\w+)\.)?(\w+)\((.*)\):/.exec(signature) ?? [];
-      const given = parameters.split(',').map((type) => type.trim());
-      const types = method === undefined ? given : [method, ...given];
-      const plain = ['string', 'dyn'].includes(types[0] ?? '') ? '"a"' : '[]';
-      const literals: Record<string, string> = {
-        string: '"a"',
-        int: '1',
-        list: '[]',
-        map: '{}',
-        dyn: '"a"',
-        bytes: 'b"a"',
-      };
-      const called = name.replace(/_$/, '');
-      return types.map((_, position) => {
-        const args = types.map((type, at) => (at === position ? 'dyn(secrets.s)' : (literals[type] ?? plain)));
-        return method === undefined ? `${called}(${args})` : `${args[0]}.${called}(${args.slice(1)})`;
-      });
-    }),
-  );
-
-  test.each([
-    ...new Set(calls.flat()),
-    'secrets.s + "a"',
-    '"a" + secrets.s',
-    'string(secrets.s)',
-    'size(secrets.s)',
-    'json([secrets.s])',
-    'yaml({"a": secrets.s})',
-    '[secrets.s].join(",")',
-    '[secrets.s] | shellQuote',
-    '"%s".format([secrets.s])',
-    '[[secrets.s]] | flatten | json',
-    'merge({}, {"a": secrets.s}) | json',
-    'secrets | json',
-    'secrets.s.name',
-  ])('refuses a secret as an argument: %s', (expression) => {
-    const found = text(`\${{ ${expression} }}`);
-    // A function may hand an unchanged secret on, as `without` does. It then stays one.
-    if (found.kind === 'value') expect(JSON.stringify(found.value)).not.toContain('s');
-    else expect(['fault', 'deferred']).toContain(found.kind);
-  });
-
   test('an operator or a function of a secret is an error that says what to write', () => {
     expect(text('${{ secrets.s + "a" }}')).toEqual(fault(secretFault));
     expect(text('${{ base64(secrets.s) }}')).toEqual(fault(secretFault));

@@ -16,6 +16,8 @@ export interface Compiled {
   readonly ofLoops: ReadonlySet<string>;
   /** Whether the name of a secret is neither constant nor a parameter. */
   readonly computesSecrets: boolean;
+  /** Names of the parameters whose values are names of secrets. */
+  readonly secretParameters: ReadonlySet<string>;
   /** Type in CEL, such as `list<string>`; `dyn` if it depends on values. */
   readonly type: string;
 }
@@ -55,6 +57,7 @@ function compiledSource(source: string): Compiled | { readonly message: string }
       usesSecrets: names.variables.has('secrets') || names.calls.has('secret'),
       ofLoops: names.ofLoops,
       computesSecrets: names.computesSecrets,
+      secretParameters: names.secretParameters,
       type: checked.type ?? 'dyn',
     };
   } catch (error) {
@@ -83,6 +86,7 @@ class NamesOf {
   readonly references = new Set<string>();
   readonly calls = new Set<string>();
   readonly ofLoops = new Set<string>();
+  readonly secretParameters = new Set<string>();
   fault: string | undefined;
   /** Uses of `secrets`, except for those whose name is constant or a parameter. */
   #computed = 0;
@@ -101,7 +105,7 @@ class NamesOf {
     else if (node.op === 'rcall') this.#method(node.args, bound);
     else if (node.op === 'call') {
       const [name, [argument]] = node.args;
-      if (name === 'secret' && argument !== undefined && !isFixed(argument, bound)) this.#computed += 1;
+      if (name === 'secret' && argument !== undefined && !this.#isFixed(argument, bound)) this.#computed += 1;
       this.#function(node.args, replacedCalls);
     }
     this.#selection(node, bound);
@@ -113,12 +117,23 @@ class NamesOf {
     const [owner, key] = node.args;
     if (owner.op !== 'id' || bound.has(owner.args)) return;
     const name = typeof key === 'string' ? key : key.op === 'value' ? key.args : undefined;
-    if (owner.args === 'secrets' && (typeof key === 'string' || isFixed(key, bound))) this.#computed -= 1;
+    if (owner.args === 'secrets' && (typeof key === 'string' || this.#isFixed(key, bound))) this.#computed -= 1;
     if (typeof name !== 'string') return;
     if ((variables as readonly string[]).includes(owner.args)) this.references.add(`${owner.args}.${name}`);
     if (owner.args === 'param') this.parameters.add(name);
     if (owner.args === 'agent' && name !== 'name' && name !== 'node_id')
       this.fault ??= `${quoted(`agent.${name}`)} is not of the form agent.name or agent.node_id`;
+  }
+
+  /** Reports whether the name of a secret is constant or a parameter. */
+  #isFixed(node: ASTNode, bound: ReadonlySet<string>): boolean {
+    if (node.op === 'value') return true;
+    if ((node.op !== '.' && node.op !== '[]') || bound.has('param')) return false;
+    const [owner, key] = node.args;
+    if (owner.op !== 'id' || owner.args !== 'param') return false;
+    const name = typeof key === 'string' ? key : key.op === 'value' ? key.args : undefined;
+    if (typeof name === 'string') this.secretParameters.add(name);
+    return typeof name === 'string';
   }
 
   #identifier(name: string, bound: ReadonlySet<string>): void {
@@ -158,15 +173,6 @@ export const unknownName = (name: string, names: Iterable<string> = []): string 
   name === 'item'
     ? 'unknown name "item": write each, for the element of for_each'
     : `unknown name ${quoted(name)}${suggestion(name, [...variables, ...names])}; write $\${{ for a plain \${{`;
-
-/** Reports whether a value is constant or a parameter. */
-const isFixed = (node: ASTNode, bound: ReadonlySet<string>): boolean =>
-  node.op === 'value' ||
-  ((node.op === '.' || node.op === '[]') &&
-    node.args[0].op === 'id' &&
-    node.args[0].args === 'param' &&
-    !bound.has('param') &&
-    (typeof node.args[1] === 'string' || node.args[1].op === 'value'));
 
 /** Macros whose first argument names a variable. */
 const macros = new Set(['map', 'filter', 'all', 'exists', 'exists_one', 'bind']);

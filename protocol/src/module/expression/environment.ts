@@ -59,6 +59,7 @@ const withDefault = ({ args }: { args: readonly ASTNode[] }) => ({
       if (found instanceof Secret && other !== undefined) {
         const fallback = instead();
         if (typeof fallback === 'string') return new Secret(Secret.nameOf(found), fallback);
+        throw new ExpressionError('the default of a secret must be text');
       }
       return found ?? instead();
     } catch (error) {

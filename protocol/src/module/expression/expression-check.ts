@@ -290,6 +290,11 @@ class ExpressionCheck {
     for (const name of parameters) {
       if (!this.#parameters.has(name)) return this.#unknownParameter(name);
     }
+    for (const name of compiled.secretParameters) {
+      const declared = this.#parameters.get(name)?.parameter;
+      if (declared?.type !== 'string' || declared.schema.format !== 'secret-name')
+        return `the parameter "${name}" names a secret: declare it with { type: string, format: secret-name }`;
+    }
     if (!refusedTypes[context.shape].test(type)) return undefined;
     const joined = context.shape === 'text' && type.startsWith('list') ? ' without | join("…")' : '';
     return `the expression yields ${type}, which is not allowed here${joined}`;

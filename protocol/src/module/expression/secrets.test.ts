@@ -1,0 +1,266 @@
+import { describe, expect, test } from 'vitest';
+import type { AgentFacts } from '../conditions.ts';
+import type { Json } from '../document.ts';
+import { parseModule } from '../parse.ts';
+import { resolveDesiredSet } from '../resolve.ts';
+import { compile } from './compile.ts';
+import { environment } from './environment.ts';
+import { type Evaluated, evaluateInPlace, evaluateSole, evaluateText, type Scope } from './evaluate.ts';
+import { Meter } from './meter.ts';
+
+const agent: AgentFacts = {
+  name: 'web-1',
+  node_id: '0123456789abcdef0123456789abcdef',
+  attributes: { platform: 'linux' },
+  tags: {},
+};
+
+const scopeOf = (parameters: Record<string, Json>): Scope => ({
+  agent,
+  parameters: new Map(Object.entries(parameters)),
+  each: undefined,
+  index: undefined,
+  meter: new Meter(),
+});
+
+const names = ['alpha_secret', 'omega_secret'] as const;
+
+/** Evaluates a text with each of two secrets, and replaces their names, so that only an effect of the name differs. */
+function withBothNames(text: string): Evaluated[] {
+  return names.map((name) => {
+    const scope = scopeOf({ secret: name });
+    const found = [evaluateText(text, scope), evaluateSole(text, 'list', scope), evaluateInPlace(text, scope)];
+    return JSON.parse(JSON.stringify(found).replaceAll(name, 'the_secret'));
+  });
+}
+
+/** Reports whether an expression yields a secret, or a value that has one. */
+function hands(expression: string): boolean {
+  const compiled = compile(expression);
+  return (
+    !('message' in compiled) && evaluateText(`\${{ ${expression} }}`, scopeOf({ secret: names[0] })).kind !== 'fault'
+  );
+}
+
+const literals: Readonly<Record<string, string>> = {
+  string: '"a"',
+  bytes: 'b"a"',
+  int: '1',
+  uint: '1u',
+  double: '1.5',
+  bool: 'true',
+  null: 'null',
+  dyn: '"a"',
+  A: '"a"',
+  type: 'int',
+  'google.protobuf.Timestamp': 'timestamp(0)',
+  'google.protobuf.Duration': 'duration("1s")',
+};
+const literalOf = (type: string): string =>
+  literals[type] ?? (type.startsWith('list') ? '["a"]' : type.startsWith('map') ? '{"a": "b"}' : '"a"');
+
+/** The functions, methods, and macros that an expression can call, of the library and of Muster. */
+const definitions = environment.getDefinitions().functions.filter(({ name }) => name !== 'evaluator_');
+
+/** Returns a call of each function for each of its arguments, with the given value in its place. */
+function callsWith(value: string): string[] {
+  return definitions.flatMap(({ name, receiverType, params }) => {
+    const called = name.replace(/_$/, '');
+    const types = params.map(({ type }) => type);
+    if (receiverType === 'CelNamespace') return [`cel.bind(v, ${value}, v)`, `cel.bind(v, "a", ${value})`];
+    const isMacro = receiverType !== null && types[0] === 'ast' && types.length > 1;
+    if (isMacro)
+      return [
+        `${value}.${called}(v, v)`,
+        `${value}.${called}(v, v == ${value})`,
+        `["a"].${called}(v, ${value})`,
+        `["a"].${called}(v, v == ${value})`,
+      ];
+    const all = receiverType === null ? types : [receiverType, ...types];
+    return all.map((_, position) => {
+      const given = all.map((type, index) => (index === position ? value : literalOf(type)));
+      return receiverType === null ? `${called}(${given})` : `${given[0]}.${called}(${given.slice(1)})`;
+    });
+  });
+}
+
+const operators = ['+', '-', '*', '/', '%', '==', '!=', '<', '<=', '>', '>=', '&&', '||', 'in'];
+const operations = (value: string): string[] => [
+  ...operators.flatMap((operator) =>
+    ['"a"', '1', 'true', '["a"]', '{"a": 1}', value].flatMap((other) => [
+      `${value} ${operator} ${other}`,
+      `${other} ${operator} ${value}`,
+    ]),
+  ),
+  `!${value}`,
+  `-${value}`,
+  `${value} ? "a" : "b"`,
+  `true ? ${value} : "b"`,
+  `${value}.name`,
+  `${value}.constructor`,
+  `${value}["name"]`,
+  `${value}[0]`,
+  `{${value}: 1}`,
+  `{"a": 1}[${value}]`,
+  `["a"][${value}]`,
+  `has(${value}.a)`,
+];
+
+const secrets = ['secrets[param.secret]', 'dyn(secret(param.secret))'];
+const containers = (value: string): string[] => [value, `[${value}]`, `{"a": ${value}}`, `[[{"a": [${value}]}]]`];
+const values = [...secrets.flatMap(containers), 'secrets', 'dyn(secrets)'];
+
+describe('no function or operator reads a secret', () => {
+  const direct = [...new Set(values.flatMap((value) => [...callsWith(value), ...operations(value)]))];
+  // Functions such as `flatten` hand a secret on as it is. Their values go through all functions again.
+  const handed = direct.filter(hands);
+
+  test('the suite covers the functions of the library and of Muster', () => {
+    const called = new Set(definitions.map(({ name }) => name));
+    for (const name of ['size', 'string', 'map', 'format', 'shellQuote', 'merge', 'default', 'secret'])
+      expect(called).toContain(name);
+    expect(direct.length).toBeGreaterThan(3000);
+    expect(handed.length).toBeGreaterThan(10);
+  });
+
+  test('the name of a secret has no effect on any value, and no value has it', () => {
+    const nested = handed.flatMap((value) => [...callsWith(`(${value})`), ...operations(`(${value})`)]);
+    const wrong = [...direct, ...nested].filter((expression) => {
+      const [one, other] = withBothNames(`\${{ ${expression} }}`);
+      const shown = [one].flat() as unknown as Evaluated[];
+      return (
+        JSON.stringify(one) !== JSON.stringify(other) ||
+        shown.some(({ kind, ...found }) => kind !== 'deferred' && JSON.stringify(found).includes('the_secret'))
+      );
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test('a field with a secret is hidden as a whole', () => {
+    const texts = ['${{ secrets.a }}', ...handed.map((expression) => `x \${{ ${expression} }}`)];
+    const source = {
+      name: 'm',
+      supports: [{ platform: 'linux' }],
+      parameters: { secret: { type: 'string', format: 'secret-name', default: names[0] } },
+      resources: texts.map((content, index) => ({ resource: { 'file-unix': { path: `/f${index}`, content } } })),
+    };
+    const parsed = parseModule(JSON.stringify(source));
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
+    const resolved = resolveDesiredSet({ modules: [parsed.module], agent });
+    if (!resolved.ok) throw new Error(JSON.stringify(resolved.faults));
+    expect(resolved.secrets).toEqual(expect.arrayContaining(['a', names[0]]));
+    for (const { body, deferred, sensitive_fields } of resolved.resources) {
+      expect(JSON.stringify(body)).not.toContain(names[0]);
+      expect(sensitive_fields).toEqual(deferred.length === 0 ? [] : ['content']);
+      if (deferred.length > 0) expect(body.content).toBe('');
+    }
+  });
+});
+
+describe('names of secrets', () => {
+  const nameFault = 'the name of a secret is text of letters, digits, "_", and "-", and does not begin with a digit';
+  const evaluated = (expression: string, parameters: Record<string, Json> = {}): Evaluated =>
+    evaluateText(`\${{ ${expression} }}`, scopeOf(parameters));
+
+  test.each<[string, Json]>([
+    ['a number', 1],
+    ['a Boolean', true],
+    ['a list', ['a']],
+    ['a map', { a: 'b' }],
+    ['a text with a dot', 'a.b'],
+    ['a text with a brace', 'a}}'],
+    ['an empty text', ''],
+    ['a long text', 'a'.repeat(65)],
+    ['a text with a line break', 'a\n'],
+  ])('refuses %s as the name of a secret', (_, secret) => {
+    for (const expression of ['secrets[param.secret]', 'secret(param.secret)']) {
+      const found = evaluated(expression, { secret });
+      expect(found.kind, expression).toBe('fault');
+    }
+    if (typeof secret === 'string')
+      expect(evaluated('secret(param.secret)', { secret })).toEqual({ kind: 'fault', message: nameFault });
+  });
+
+  test.each(['constructor', 'prototype', '__proto__', 'toString', 'hasOwnProperty', 'get', 'size'])(
+    'a secret may have the name %s, and is no member of an object',
+    (secret) => {
+      const parts = [{ secret, default: null }];
+      for (const expression of ['secrets[param.secret]', 'secret(param.secret)', 'dyn(secrets)[param.secret]'])
+        expect(evaluated(expression, { secret }), expression).toEqual({ kind: 'deferred', parts });
+      expect({}).not.toHaveProperty('polluted');
+    },
+  );
+
+  test.each(['constructor', '__proto__', 'toString', 'hasOwnProperty', 'get', 'size', 'valueOf'])(
+    '%s is no variable',
+    (name) => {
+      expect(evaluated(`string(${name})`).kind).toBe('fault');
+      expect(evaluated(`has(${name}.a)`).kind).toBe('fault');
+    },
+  );
+
+  test('a loop over secrets has the limits of other loops', () => {
+    const numbers = Array.from({ length: 60_000 }, (_, index) => index);
+    const found = evaluated('param.numbers.map(n, secrets["a"])[0]', { numbers });
+    expect(found).toMatchObject({ kind: 'fault', message: expect.stringContaining('more work than is allowed') });
+    const deep = `${'['.repeat(100)}secrets.a${']'.repeat(100)}`;
+    expect(evaluated(deep)).toMatchObject({ kind: 'fault', message: expect.stringContaining('too deep') });
+    const inText = evaluateText(
+      '${{ for n in param.numbers }}${{ for m in param.numbers }}${{ secrets.a }}${{ end }}${{ end }}',
+      {
+        ...scopeOf({ numbers: numbers.slice(0, 2000) }),
+      },
+    );
+    expect(inText).toMatchObject({ kind: 'fault', message: expect.stringContaining('more work than is allowed') });
+  });
+
+  test('the default of a secret is text', () => {
+    expect(evaluated('secrets.a | default("x")')).toEqual({
+      kind: 'deferred',
+      parts: [{ secret: 'a', default: 'x' }],
+    });
+    for (const other of ['secrets.b', '1', '["x"]'])
+      expect(evaluated(`secrets["a"] | default(${other})`)).toEqual({
+        kind: 'fault',
+        message: 'the default of a secret must be text',
+      });
+  });
+});
+
+describe('parameters that name secrets', () => {
+  const moduleWith = (declaration: object, content: string) =>
+    parseModule(
+      JSON.stringify({
+        name: 'm',
+        supports: [{ platform: 'linux' }],
+        parameters: { secret: declaration },
+        resources: [{ id: 'f', resource: { 'file-unix': { path: '/f', content } } }],
+      }),
+    );
+  const format = { type: 'string', format: 'secret-name' };
+
+  test.each(['secrets[param.secret]', 'secret(param.secret)', 'secret(param["secret"])'])(
+    'takes the name from a parameter with format: secret-name: %s',
+    (expression) => {
+      const parsed = moduleWith(format, `password=\${{ ${expression} }}`);
+      if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
+      const resolved = resolveDesiredSet({ modules: [parsed.module], agent, parameters: { m: { secret: 'db' } } });
+      expect(resolved).toMatchObject({ ok: true, secrets: ['db'], required_secrets: ['db'] });
+      const refused = resolveDesiredSet({ modules: [parsed.module], agent, parameters: { m: { secret: 'd.b' } } });
+      expect(refused.ok ? [] : refused.faults[0]?.message).toContain('must be the name of a secret');
+    },
+  );
+
+  test.each<[string, object]>([
+    ['without format', { type: 'string' }],
+    ['that is a list', { type: 'list', format: 'secret-name' }],
+  ])('refuses a parameter %s', (_, declaration) => {
+    const parsed = moduleWith(declaration, '${{ secrets[param.secret] }}');
+    expect(parsed).toMatchObject({
+      ok: false,
+      faults: [
+        { message: 'the parameter "secret" names a secret: declare it with { type: string, format: secret-name }' },
+      ],
+    });
+  });
+});
