@@ -62,6 +62,23 @@ verify:
     expect(resolved(source, { major: '11' })).toEqual(['f old', 'p 80', 'command']);
   });
 
+  test.each([
+    ['when', file('a', `when: "'yes'"`), 'string'],
+    ['when', file('a', 'when: "1 + 1"'), 'int'],
+    ['where', file('a', `for_each: "\${{ param.users }}", where: "'yes'"`), 'string'],
+    ['when', file('a', `when: "size(param.users)"`), 'int'],
+  ])('refuses a condition that is neither true nor false in %s: %s', (key, resource, type) => {
+    expect(resolved(`resources:\n${resource}`)).toContain(
+      `/resources/0/${key} the condition yields ${type}, which is neither true nor false: compare it, such as param.x == "y"`,
+    );
+  });
+
+  test('refuses a text as the condition of a template', () => {
+    expect(resolved(`resources:\n${file('a', 'name: a', "${{ if 'yes' }}x${{ end }}".replaceAll("'", '"'))}`)).toEqual([
+      expect.stringContaining('the condition yields string'),
+    ]);
+  });
+
   test('fails the module if it cannot be evaluated, or if several variants hold', () => {
     expect(resolved(`resources:\n${file('a', 'when: "int(attr.rack) > 1"')}`, { rack: 'x' })[0]).toContain('int');
     const both = `resources:
@@ -83,7 +100,7 @@ verify:
     [
       'a value that is no condition',
       'when: "size(param.users)"',
-      '/resources/0/when the expression yields int, which is not allowed here',
+      '/resources/0/when the condition yields int, which is neither true nor false: compare it, such as param.x == "y"',
     ],
     [
       'a secret',

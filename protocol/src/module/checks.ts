@@ -328,7 +328,10 @@ const rivalsOf = ({ variants }: OutlineResource, candidate: Candidate): Conditio
   variants.flatMap((variant) => (variant.candidate === candidate ? [] : [variant.when]));
 
 /** Checks conditions for unknown parameters, and warns about those that no agent satisfies. */
-function checkConditions({ supports, resources, templates, verify, parameters }: Outline, findings: Findings): void {
+function checkConditions(
+  { supports, resources, templates, verify, parameters, lookups }: Outline,
+  findings: Findings,
+): void {
   const check = (path: Path, when: Conditions, within: Conditions = {}): void => {
     for (const key of Object.keys(when)) {
       if (key.startsWith(celPrefix)) return;
@@ -351,6 +354,7 @@ function checkConditions({ supports, resources, templates, verify, parameters }:
   for (const { path, parameter } of parameters.values())
     for (const [index, { when }] of parameter.variants.entries()) check([...path, 'variants', index, 'when'], when);
   for (const { path, when } of [...templates, ...verify]) check([...path, 'when'], when);
+  for (const [name, { when }] of lookups) check(['lookups', name, 'when'], when);
   for (const { path, when, universal, variants } of resources) {
     check([...path, 'when'], when);
     if (!universal) for (const variant of variants) check([...variant.path, 'when'], variant.when, when);

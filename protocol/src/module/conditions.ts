@@ -1,7 +1,7 @@
 import { compareVersions } from '../version-order.ts';
 import { type AgentFacts, own } from './agent-facts.ts';
-import type { Conditions, Json, ValueSet } from './document.ts';
-import { holds } from './expression/evaluate.ts';
+import type { Conditions, ValueSet } from './document.ts';
+import { holds, type Scope } from './expression/evaluate.ts';
 import { parsePlain } from './expression/expression.ts';
 import { Meter } from './expression/meter.ts';
 import { ExpressionError } from './expression/values.ts';
@@ -14,24 +14,25 @@ export const parameterPrefix = 'param.';
 /** Begins the key of a condition in CEL, whose value is `true` or `false`. No other key contains it. */
 export const celPrefix = '${{';
 
-const noParameters: ReadonlyMap<string, Json> = new Map();
+/** The values that conditions can use in addition to those of the agent. */
+export type ConditionValues = Pick<Scope, 'parameters' | 'lookups' | 'meter'>;
 
 /**
  * Returns the value of a condition's key as text.
- * @param meter counts the work of conditions in CEL
  * @returns undefined if the agent or the module has no such value, or if a parameter is a list or a mapping
  * @throws ExpressionError if a condition in CEL cannot be evaluated for another reason than a missing value
  */
 export function factOf(
   agent: AgentFacts,
   key: string,
-  parameters = noParameters,
-  meter = new Meter(),
+  { parameters, lookups, meter }: ConditionValues = { parameters: new Map(), meter: new Meter() },
 ): string | undefined {
   if (key.startsWith(celPrefix)) {
     const parsed = parsePlain(key.slice(celPrefix.length));
     if ('message' in parsed) throw new ExpressionError(parsed.message);
-    return String(holds(parsed, { agent, parameters, each: undefined, index: undefined, meter }));
+    return String(
+      holds(parsed, { agent, parameters, ...(lookups && { lookups }), each: undefined, index: undefined, meter }),
+    );
   }
   if (key.startsWith(tagPrefix)) return own(agent.tags, key.slice(tagPrefix.length));
   if (key.startsWith(attributePrefix)) return own(agent.attributes, key.slice(attributePrefix.length));
@@ -44,8 +45,8 @@ export function factOf(
  * Reports whether an agent satisfies all of the conditions. Empty conditions match every agent.
  * @throws ExpressionError as `factOf` does
  */
-export const matches = (conditions: Conditions, agent: AgentFacts, parameters = noParameters, meter?: Meter): boolean =>
-  Object.entries(conditions).every(([key, set]) => accepts(set, factOf(agent, key, parameters, meter)));
+export const matches = (conditions: Conditions, agent: AgentFacts, values?: ConditionValues): boolean =>
+  Object.entries(conditions).every(([key, set]) => accepts(set, factOf(agent, key, values)));
 
 /** Reports whether a set contains a value. An absent value satisfies only `not`. */
 function accepts(set: ValueSet, value: string | undefined): boolean {

@@ -100,6 +100,8 @@ export interface Parameter {
 
 /** A sorted list of values of other agents. */
 export interface Lookup {
+  /** On other agents, the list is empty. */
+  when: Conditions;
   /** Selects approved agents. */
   selector: string;
   /** `agent.name`, `agent.node_id`, or an attribute or a tag such as `attr.default_address`. */

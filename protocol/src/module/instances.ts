@@ -78,15 +78,9 @@ export function instancesOf(
   budget: ResolutionBudget,
 ): Instances {
   const { values, faults: parameterFaults } = parameterValues(module.parameters, given, agent);
-  const looked = lookupValues(module.lookups, lookups);
-  const outer: Scope = {
-    agent,
-    parameters: values,
-    lookups: looked.values,
-    each: undefined,
-    index: undefined,
-    meter: budget.meter,
-  };
+  const { meter } = budget;
+  const looked = lookupValues(module.lookups, lookups, agent, { parameters: values, meter });
+  const outer: Scope = { agent, parameters: values, lookups: looked.values, each: undefined, index: undefined, meter };
   const faults: ModuleFault[] = parameterFaults.map(({ name, message }) => ({
     path: ['parameters', name],
     message,
@@ -95,7 +89,7 @@ export function instancesOf(
     faults.push({ path: ['supports'], message: unsupported(module, agent) });
     return { instances: [], faults, scope: outer };
   }
-  faults.push(...looked.faults.map(({ name, message }) => ({ path: ['lookups', name], message })));
+  faults.push(...looked.faults.map(({ name, path, message }) => ({ path: ['lookups', name, ...path], message })));
   const [packages, packagesFault] = packagesOf(module, outer);
   if (packagesFault !== undefined) faults.push({ path: ['packages'], message: packagesFault });
   const templates = chosenTemplates(module, outer);
@@ -110,7 +104,7 @@ export function instancesOf(
         faults.push({ path: [...path, ...at], message: `${labelOf(id, index, element)}${message}` });
       };
     const report = reportOf(declaration.id);
-    const holds = reasonOrValue(() => matches(declaration.when, agent, values, budget.meter));
+    const holds = reasonOrValue(() => matches(declaration.when, agent, scope));
     if (typeof holds === 'string') report(['when'], holds);
     if (holds !== true) continue;
     const chosen = choose(declaration, scope, report);
@@ -182,15 +176,12 @@ function unsupported({ supports }: ModuleDocument, agent: AgentFacts): string {
 type ChosenTemplate = { readonly content: string } | { readonly fault: string };
 
 /** Chooses among the templates with the same id, as among variants. */
-function chosenTemplates(
-  module: ModuleDocument,
-  { agent, parameters, meter }: Scope,
-): ReadonlyMap<string, ChosenTemplate> {
+function chosenTemplates(module: ModuleDocument, scope: Scope): ReadonlyMap<string, ChosenTemplate> {
   const byId = Map.groupBy(module.templates, ({ id }) => id);
   return new Map(
     [...byId].map(([id, templates]): [string, ChosenTemplate] => {
       const conditions = templates.map(({ when }) => when);
-      const choice = reasonOrValue(() => chooseVariant(conditions, agent, parameters, meter));
+      const choice = reasonOrValue(() => chooseVariant(conditions, scope.agent, scope));
       if (typeof choice === 'string') return [id, { fault: choice }];
       if (choice.kind === 'chosen') return [id, { content: templates[choice.index]?.content ?? '' }];
       const names = conditions.slice(0, 5).map(described).join(' | ');
@@ -210,13 +201,9 @@ interface Chosen {
 }
 
 /** Returns the resource of the matching variant; undefined if it has none, or after an error. */
-function choose(
-  { variants, universal }: ResourceDeclaration,
-  { agent, parameters, meter }: Scope,
-  report: Report,
-): Chosen | undefined {
+function choose({ variants, universal }: ResourceDeclaration, scope: Scope, report: Report): Chosen | undefined {
   const conditions = variants.map(({ when }) => when);
-  const choice = reasonOrValue(() => chooseVariant(conditions, agent, parameters, meter));
+  const choice = reasonOrValue(() => chooseVariant(conditions, scope.agent, scope));
   if (typeof choice === 'string') {
     report(['variants'], choice);
     return undefined;

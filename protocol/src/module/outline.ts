@@ -124,7 +124,11 @@ export function outline(value: unknown): Outline {
     lookups: new Map(
       Object.entries(mapping(root.lookups)).map(([name, lookup]) => [
         name,
-        { selector: textOf(mapping(lookup).selector) ?? '', of: textOf(mapping(lookup).of) ?? '' },
+        {
+          when: readConditions(mapping(lookup).when),
+          selector: textOf(mapping(lookup).selector) ?? '',
+          of: textOf(mapping(lookup).of) ?? '',
+        },
       ]),
     ),
     packages: textOf(root.packages),

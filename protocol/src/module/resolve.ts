@@ -116,7 +116,7 @@ const moduleFault = (module: string, path: Path, message: string): Fault => ({
 
 function verificationsOf(module: ModuleDocument, scope: Scope, faults: Fault[]): UnfilledVerification[] {
   return module.verify.flatMap(({ when, type, body: declared }, index) => {
-    const holds = reasonOrValue(() => matches(when, scope.agent, scope.parameters, scope.meter));
+    const holds = reasonOrValue(() => matches(when, scope.agent, scope));
     if (typeof holds === 'string') faults.push(moduleFault(module.name, ['verify', index, 'when'], holds));
     if (holds !== true) return [];
     const kind = verificationKind(type);

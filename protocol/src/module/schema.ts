@@ -196,6 +196,7 @@ const requirement = closed('a mapping of module and with', {
 });
 
 const lookup = closed('a mapping of selector and of', {
+  when: whenSchema.optional(),
   selector: checked(lookupSelectorCheck, 'must be text: write it in quotes', {
     description: 'Selects approved agents, for example "role=web"',
   }),

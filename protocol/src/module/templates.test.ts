@@ -115,7 +115,11 @@ describe('a template', () => {
       '"param" has another meaning in expressions: choose another name',
     ],
     ['a loop over a number', '${{ for x in 3 }}a${{ end }}', 'the expression yields int, which is not allowed here'],
-    ['a condition that is a number', '${{ if 3 }}a${{ end }}', 'the expression yields int, which is not allowed here'],
+    [
+      'a condition that is a number',
+      '${{ if 3 }}a${{ end }}',
+      'the condition yields int, which is neither true nor false: compare it, such as param.x == "y"',
+    ],
     ['an if without a condition', '${{ if }}a${{ end }}', 'write a condition: ${{ if param.x }}'],
     ['an include of an unknown template', '${{ include "x" }}', 'there is no template "x"'],
     ['an include without quotes', '${{ include x }}', 'write ${{ include "id" }} with the id of a template'],
@@ -136,6 +140,20 @@ describe('a template', () => {
   test('refuses control words in other fields', () => {
     const resource = { name: '${{ if true }}a${{ end }}' };
     expect(rendered('a', { resource })).toBe('/resources/0/name "if" is possible only in content and templates');
+  });
+
+  test('ends the last line of an included template that has no line break, if the control word ends a line', () => {
+    const templates = { a: 'one', b: 'two\n', none: '', secret: 'key=${{ secrets.a }}' };
+    const included = (content: string) => rendered(content, { templates });
+    expect(included('${{ include "a" }}\nlast')).toBe('one\nlast');
+    expect(included('${{ include "b" }}\nlast')).toBe('two\nlast');
+    expect(included('${{ include "none" }}\nlast')).toBe('last');
+    expect(included('x ${{ include "a" }}\nlast')).toBe('x one\nlast');
+    expect(included('${{ include "a" }}${{ include "b" }}')).toBe('onetwo\n');
+    expect(included('${{ if true }}${{ include "a" }}${{ end }}\nlast')).toBe('one\nlast');
+    expect(included('${{ include "secret" }}\nlast')).toEqual([
+      { path: ['content'], parts: [{ text: 'key=' }, { secret: 'a', default: null }, { text: '\nlast' }] },
+    ]);
   });
 
   test('refuses templates that include each other, and one that lacks a variable', () => {

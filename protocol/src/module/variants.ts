@@ -1,6 +1,5 @@
-import { type AgentFacts, described, implies, matches, size, together } from './conditions.ts';
-import type { Conditions, Json } from './document.ts';
-import type { Meter } from './expression/meter.ts';
+import { type AgentFacts, type ConditionValues, described, implies, matches, size, together } from './conditions.ts';
+import type { Conditions } from './document.ts';
 
 export type Choice =
   | { readonly kind: 'chosen'; readonly index: number }
@@ -10,19 +9,13 @@ export type Choice =
 
 /**
  * Chooses the matching variant with the most keys.
- * @param meter counts the work of conditions in CEL
  * @throws ExpressionError as `matches` does
  */
-export function chooseVariant(
-  variants: readonly Conditions[],
-  agent: AgentFacts,
-  parameters?: ReadonlyMap<string, Json>,
-  meter?: Meter,
-): Choice {
+export function chooseVariant(variants: readonly Conditions[], agent: AgentFacts, values?: ConditionValues): Choice {
   let best = -1;
   let indices: number[] = [];
   variants.forEach((when, index) => {
-    if (size(when) < best || !matches(when, agent, parameters, meter)) return;
+    if (size(when) < best || !matches(when, agent, values)) return;
     if (size(when) > best) {
       best = size(when);
       indices = [];

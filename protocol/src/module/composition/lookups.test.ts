@@ -39,6 +39,30 @@ test('an expression uses the values of a lookup', () => {
   });
 });
 
+test('a lookup whose condition does not hold is an empty list', () => {
+  const lookups = '{ nodes: { when: { tag.role: db }, selector: "role=web", of: agent.name } }';
+  const content = file('${{ lookup.nodes | join(",") }}');
+  expect(resolved(source(lookups, content), {})).toMatchObject({ ok: true, resources: [{ body: { content: '' } }] });
+  const inCel = lookups.replace('{ tag.role: db }', `"attr.platform == 'linux'"`);
+  expect(resolved(source(inCel, content), { m: { nodes: ['a', 'b'] } })).toMatchObject({
+    ok: true,
+    resources: [{ body: { content: 'a,b' } }],
+  });
+  const wrong = lookups.replace('{ tag.role: db }', '"size(lookup.nodes) > 1"');
+  expect(faultsOf(source(wrong, content))).toEqual([
+    expect.stringContaining('lookups have no values here: use facts and tags'),
+  ]);
+  const unknown = lookups.replace('{ tag.role: db }', '{ param.x: y }');
+  expect(faultsOf(source(unknown, content))).toEqual([expect.stringContaining('"x"')]);
+});
+
+test('a condition of a resource uses the values of a lookup', () => {
+  const resource = `when: "lookup.nodes[0] == agent.name"\n    ${file('first')}`;
+  const chosen = (names: string[]) => resolved(source(nodes, resource), { m: { nodes: names } });
+  expect(chosen(['web-1', 'web-2'])).toMatchObject({ ok: true, resources: [{ identity: '/a' }] });
+  expect(chosen(['web-0', 'web-1'])).toMatchObject({ ok: true, resources: [] });
+});
+
 test('a lookup without a value is an error at its place', () => {
   expect(resolved(source(nodes, file('x')), {})).toMatchObject({
     ok: false,
@@ -86,7 +110,8 @@ test('refuses a lookup with a mistake, and says what to write', () => {
 
 test('values of other agents never choose a secret', () => {
   const fixed = 'in a module with lookups, the name of a secret must be fixed';
-  const refused = (content: string) => faultsOf(source(nodes, file(content), 'parameters: { p: { type: string, format: secret-name } }\n'));
+  const refused = (content: string) =>
+    faultsOf(source(nodes, file(content), 'parameters: { p: { type: string, format: secret-name } }\n'));
   for (const content of ['${{ secrets[lookup.nodes[0]] }}', '${{ size(lookup.nodes) > 1 ? secrets.a : secrets.b }}'])
     expect(refused(content)).toEqual([expect.stringContaining('lookup and secrets cannot be in one expression')]);
   for (const content of [

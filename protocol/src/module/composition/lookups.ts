@@ -1,8 +1,11 @@
 import { type ParsedSelector, parseSelector } from '../../selector.ts';
 import { compareVersions } from '../../version-order.ts';
 import { type AgentFacts, own } from '../agent-facts.ts';
+import { type ConditionValues, matches } from '../conditions.ts';
 import type { Json, Lookup } from '../document.ts';
+import { reasonOrValue } from '../expression/values.ts';
 import { allOf, type Check, maxLength, notEmpty } from '../kinds/format.ts';
+import type { Path } from '../source/tree.ts';
 
 /** The values of a module's lookups, by name. */
 export type LookupValues = Readonly<Record<string, readonly string[]>>;
@@ -40,24 +43,34 @@ export function lookedUp(of: Lookup['of'], agent: AgentFacts): string | undefine
 export const sortedValues = (values: Iterable<string>): string[] =>
   [...new Set(values)].sort((one, other) => compareVersions(one, other) || (one < other ? -1 : 1));
 
+/** The same object for all agents. */
+const noValues: readonly string[] = [];
 const nothing = { values: new Map<string, Json>(), faults: [] };
 
 /** Returns the values of a module's lookups, with an error for each lookup that has none. */
 export function lookupValues(
   declared: Readonly<Record<string, Lookup>>,
   given: LookupValues,
-): { values: ReadonlyMap<string, Json>; faults: { name: string; message: string }[] } {
-  const names = Object.keys(declared);
-  if (names.length === 0) return nothing;
+  agent: AgentFacts,
+  conditionValues: ConditionValues,
+): { values: ReadonlyMap<string, Json>; faults: { name: string; path: Path; message: string }[] } {
+  if (Object.keys(declared).length === 0) return nothing;
   const values = new Map<string, Json>();
-  const faults: { name: string; message: string }[] = [];
-  for (const name of names) {
+  const faults: { name: string; path: Path; message: string }[] = [];
+  for (const [name, { when }] of Object.entries(declared)) {
+    const holds = reasonOrValue(() => matches(when, agent, conditionValues));
+    if (typeof holds === 'string') faults.push({ name, path: ['when'], message: holds });
+    if (holds !== true) {
+      values.set(name, noValues as Json);
+      continue;
+    }
     const found = Object.hasOwn(given, name) ? given[name] : undefined;
     if (found === undefined)
-      faults.push({ name, message: `the lookup "${name}" has no value here: give it one under lookups` });
+      faults.push({ name, path: [], message: `the lookup "${name}" has no value here: give it one under lookups` });
     else if (found.length > maximumLookupValues)
       faults.push({
         name,
+        path: [],
         message: `the lookup "${name}" has ${found.length} values, and at most ${maximumLookupValues} are allowed: narrow its selector`,
       });
     // The same object for all agents, so that it is converted for expressions once.

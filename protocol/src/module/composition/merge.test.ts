@@ -399,3 +399,33 @@ describe('immediate triggers', () => {
     ]);
   });
 });
+
+describe('dependencies of lists', () => {
+  const names = Array.from({ length: 3000 }, (_, index) => `n${index}`);
+  const resolvedWith = (second: string) => {
+    const parsed = parseModule(`name: m
+supports: [{ platform: linux }]
+parameters: { names: { type: list } }
+resources:
+  - { id: a, for_each: "\${{ param.names }}", resource: { script: { program: sh, apply: "true", check: "true", manages: "\${{ each }}" } } }
+  - ${second}
+`);
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
+    const agent = { name: 'a', node_id: '1', attributes: { platform: 'linux' }, tags: {} };
+    return resolveDesiredSet({ modules: [parsed.module], agent, parameters: { m: { names } } });
+  };
+  const message = expect.stringContaining('the dependencies and triggers of the desired set exceed 48 MiB');
+
+  const body = 'for_each: "${{ param.names }}", resource: { file-unix: { path: "/b/${{ each }}" } }';
+  test.each(['depends_on: [a]', 'notify: [{ rerun: a }]'])(
+    'refuses two long lists that multiply by %s',
+    (reference) => {
+      expect(resolvedWith(`{ id: b, ${reference}, ${body} }`)).toMatchObject({ ok: false, faults: [{ message }] });
+    },
+  );
+
+  test('accepts a long list that depends on one resource', () => {
+    const resolved = resolvedWith('{ id: b, depends_on: [a], resource: { file-unix: { path: /b } } }');
+    expect(resolved.ok && resolved.resources.at(-1)?.depends_on.length).toBe(3000);
+  });
+});

@@ -3,6 +3,7 @@ import type { Json, ModuleDocument } from '../document.ts';
 import { isPartOfFile, takesWholeFile, whyNotBoth } from '../file-parts.ts';
 import { type Instance, sensitiveFields } from '../instances.ts';
 import type { Trigger } from '../kinds.ts';
+import { quoted } from '../nearest.ts';
 import type { UnfilledResource } from '../secrets.ts';
 import { type Path, pointer } from '../source/tree.ts';
 import { cannotBe, triggerFor } from './notifications.ts';
@@ -34,6 +35,7 @@ export interface Merge {
  * as are dependencies and triggers. Different values of a field conflict.
  */
 export function mergeInstances(parts: readonly Part[]): Merge {
+  const budget = new ReferenceBudget();
   const merged: Merged[] = [];
   const byKey = new Map<string, Merged>();
   const conflicts: Fault[] = [];
@@ -42,6 +44,8 @@ export function mergeInstances(parts: readonly Part[]): Merge {
     const keysOf = references.from(module);
     for (const instance of instances) {
       const declaration = { resource: withKeys(instance, keysOf), path: instance.path };
+      for (const list of lists) budget.spend(declaration.resource[list]);
+      if (budget.exceeded) return tooManyReferences(module, instance.path);
       const earlier = byKey.get(instance.key);
       if (earlier === undefined) {
         const entry = { resource: declaration.resource, declarations: [declaration] };
@@ -53,10 +57,43 @@ export function mergeInstances(parts: readonly Part[]): Merge {
       }
     }
   }
-  notify(parts, references, byKey);
-  orderImmediate(merged, byKey);
+  const notifying = notify(parts, references, byKey, budget);
+  if (notifying !== null) return tooManyReferences(notifying.module, notifying.path);
+  const immediate = orderImmediate(merged, byKey, budget);
+  if (immediate !== null) return tooManyReferences(immediate.module, immediate.path);
   conflicts.push(...partsOfWholeFiles(merged, byKey));
   return { merged, unresolved: references.faults, conflicts };
+}
+
+/**
+ * Maximum characters of the keys in all dependencies and triggers. The dependencies of two long lists multiply. A desired
+ * state with more is too large to store as JSON.
+ */
+const maximumReferences = 48 * 1024 * 1024;
+
+/** Counts the keys in dependencies and triggers. */
+class ReferenceBudget {
+  #left = maximumReferences;
+
+  /** @param times how often the keys are listed */
+  spend(keys: readonly string[], times = 1): void {
+    // In JSON, a key has two quotes and a comma.
+    for (const key of keys) this.#left -= (key.length + 3) * times;
+  }
+
+  get exceeded(): boolean {
+    return this.#left < 0;
+  }
+}
+
+interface Place {
+  readonly module: Pick<ModuleDocument, 'name'>;
+  readonly path: Path;
+}
+
+function tooManyReferences({ name }: Place['module'], path: Path): Merge {
+  const message = `module ${quoted(name)}: the dependencies and triggers of the desired set exceed 48 MiB: shorten the lists, or depend on a resource without for_each`;
+  return { merged: [], unresolved: [{ path: pointer(['modules', name, ...path]), message }], conflicts: [] };
 }
 
 type Declaration = Merged['declarations'][number];
@@ -121,6 +158,7 @@ function united(one: UnfilledResource, other: UnfilledResource): UnfilledResourc
 }
 
 const triggers = ['reload_on', 'restart_on', 'rerun_on'] as const;
+const lists = ['depends_on', ...triggers] as const;
 
 /** Returns the resource of an instance with keys in place of references. */
 function withKeys(
@@ -145,8 +183,13 @@ function withKeys(
   };
 }
 
-/** Adds each resource to the triggers of those that it notifies. */
-function notify(parts: readonly Part[], references: References, byKey: ReadonlyMap<string, Merged>): void {
+/** Adds each resource to the triggers of those that it notifies. @returns the place that exceeds the budget, or null */
+function notify(
+  parts: readonly Part[],
+  references: References,
+  byKey: ReadonlyMap<string, Merged>,
+  budget: ReferenceBudget,
+): Place | null {
   const added = new Map<Merged, Map<Trigger | 'immediate_on', Set<string>>>();
   for (const { module, instances } of parts) {
     for (const instance of instances) {
@@ -164,6 +207,9 @@ function notify(parts: readonly Part[], references: References, byKey: ReadonlyM
           const lists = added.get(target) ?? new Map<Trigger | 'immediate_on', Set<string>>();
           added.set(target, lists.set(list, (lists.get(list) ?? new Set()).add(instance.key)));
           if (immediately) lists.set('immediate_on', (lists.get('immediate_on') ?? new Set()).add(instance.key));
+          // In the trigger, and in depends_on.
+          budget.spend([instance.key], 2);
+          if (budget.exceeded) return { module, path: at };
         }
       }
     }
@@ -174,18 +220,26 @@ function notify(parts: readonly Part[], references: References, byKey: ReadonlyM
       const union = (before: readonly string[]) => [...new Set([...before, ...keys])];
       target.resource = { ...resource, [list]: union(resource[list] ?? []), depends_on: union(resource.depends_on) };
     }
+  return null;
 }
 
 /**
  * Puts everything that a service depends on before the resources that it follows immediately. What triggers the service
  * otherwise may come later.
+ * @returns the place that exceeds the budget, or null
  */
-function orderImmediate(merged: readonly Merged[], byKey: ReadonlyMap<string, Merged>): void {
-  for (const { resource: service } of merged) {
+function orderImmediate(
+  merged: readonly Merged[],
+  byKey: ReadonlyMap<string, Merged>,
+  budget: ReferenceBudget,
+): Place | null {
+  for (const { resource: service, declarations } of merged) {
     if (service.immediate_on === undefined) continue;
     const triggering = new Set(triggers.flatMap((trigger) => service[trigger]));
     const before = service.depends_on.filter((key) => !triggering.has(key));
     for (const key of service.immediate_on) {
+      budget.spend(before);
+      if (budget.exceeded) return { module: { name: service.module }, path: declarations[0]?.path ?? [] };
       const source = byKey.get(key);
       if (source !== undefined)
         source.resource = {
@@ -194,6 +248,7 @@ function orderImmediate(merged: readonly Merged[], byKey: ReadonlyMap<string, Me
         };
     }
   }
+  return null;
 }
 
 function partsOfWholeFiles(merged: readonly Merged[], byKey: ReadonlyMap<string, Merged>): Fault[] {

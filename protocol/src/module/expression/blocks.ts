@@ -5,7 +5,7 @@ export type Block =
   | Exclude<Part, ControlPart>
   | { readonly kind: 'for'; readonly names: readonly string[]; readonly list: CelExpression; readonly body: Block[] }
   | { readonly kind: 'if'; readonly branches: readonly Branch[] }
-  | { readonly kind: 'include'; readonly id: string; readonly offset: number };
+  | { readonly kind: 'include'; readonly id: string; readonly endsLine: boolean; readonly offset: number };
 
 interface Branch {
   /** Null for `else`. */
@@ -49,7 +49,7 @@ export function blocksOf(parts: readonly Part[]): { blocks: Block[]; faults: Exp
     }
     const { control, offset } = part;
     if (control.word === 'include') {
-      current.push({ kind: 'include', id: control.id, offset });
+      current.push({ kind: 'include', id: control.id, endsLine: control.endsLine === true, offset });
     } else if (control.word === 'for' || control.word === 'if') {
       if (open.length === maximumDepth) fault(offset, `loops and conditions are nested at most ${maximumDepth} deep`);
       const body: Block[] = [];
@@ -86,6 +86,10 @@ export function blocksOf(parts: readonly Part[]): { blocks: Block[]; faults: Exp
 
 type Piece = TextPart | Expression | CelExpression | ControlPart;
 
+/** Makes an inclusion end with the line break of its line. */
+const endingLine = (part: ControlPart): ControlPart =>
+  part.control.word === 'include' ? { ...part, control: { ...part.control, endsLine: true } } : part;
+
 /** Removes the white space and the line break of lines that have only control words. */
 function withoutControlLines(parts: readonly Part[]): Piece[] {
   const result: Piece[] = [];
@@ -100,13 +104,15 @@ function withoutControlLines(parts: readonly Part[]): Piece[] {
     const isControlLine =
       controls.length > 0 &&
       line.every((piece) => piece.kind === 'control' || (piece.kind === 'text' && piece.text.trim() === ''));
+    const hasBreak = line.some((piece) => piece.kind === 'text' && piece.text.endsWith('\n'));
+    const last = isControlLine && hasBreak ? controls.findLast(({ control }) => control.word === 'include') : undefined;
     for (const piece of isControlLine ? controls : line) {
       if (piece.kind === 'text') {
         literal += piece.text;
         continue;
       }
       flushLiteral();
-      result.push(piece);
+      result.push(piece === last ? endingLine(piece) : piece);
     }
     line = [];
   };

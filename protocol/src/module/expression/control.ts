@@ -7,7 +7,8 @@ export type Control =
   | { readonly word: 'for'; readonly names: readonly string[]; readonly list: Compiled }
   | { readonly word: 'if' | 'elif'; readonly condition: Compiled }
   | { readonly word: 'else' | 'end' }
-  | { readonly word: 'include'; readonly id: string };
+  /** @param endsLine whether the text must end with a line break, because the control word ends a line that vanishes */
+  | { readonly word: 'include'; readonly id: string; readonly endsLine?: boolean };
 
 export type ReadControl = { readonly control: Control; readonly end: number } | { readonly message: string };
 

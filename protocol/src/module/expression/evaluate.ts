@@ -75,8 +75,18 @@ class TextWriter {
     this.#pieces.push({ secret, default: fallback });
   }
 
+  /** Ends the last line, unless a line break ends it. */
+  endLine(): void {
+    if (!this.#literal.endsWith('\n')) this.text('\n');
+  }
+
   get length(): number {
     return this.#length;
+  }
+
+  /** Differs after each part that was written. */
+  get mark(): number {
+    return this.#length + this.#pieces.length;
   }
 
   get result(): Evaluated {
@@ -179,7 +189,10 @@ function writeBlock(block: Block, scope: Scope, writer: TextWriter, includes: nu
       if (includes === maximumIncludes) return fault(`templates include each other more than ${maximumIncludes} deep`);
       const { parts, blocks, faults } = parseExpressions(template.content);
       if (faults[0] !== undefined) return fault(faults[0].message);
-      return writeBlocks(blocks ?? (parts as readonly Block[]), scope, writer, includes + 1);
+      const before = writer.mark;
+      const ended = writeBlocks(blocks ?? (parts as readonly Block[]), scope, writer, includes + 1);
+      if (block.endsLine && writer.mark !== before) writer.endLine();
+      return ended;
     }
     default:
       return writePart(block, scope, writer, false);

@@ -26,7 +26,7 @@ interface FieldContext {
   readonly names: ReadonlySet<string>;
   readonly secrets: boolean;
   /** `value`: anything if the text is one expression, otherwise text. */
-  readonly shape: Field['shape'] | 'loop' | 'value';
+  readonly shape: Field['shape'] | 'loop' | 'value' | 'condition';
   /** Whether the text may have control words. */
   readonly blocks?: boolean;
 }
@@ -55,9 +55,10 @@ export function checkExpressions(outline: Outline, report: ReportExpression): vo
   for (const { path, when } of [...outline.templates, ...outline.verify]) check.condition(when, [...path, 'when']);
   if (outline.packages !== undefined)
     check.text(outline.packages, { path: ['packages'], each: false, names: noNames, secrets: false, shape: 'text' });
+  for (const [name, { when }] of outline.lookups) check.condition(when, ['lookups', name, 'when'], 'no lookups');
   for (const { path, parameter } of outline.parameters.values())
     for (const [index, { when }] of parameter.variants.entries())
-      check.condition(when, [...path, 'variants', index, 'when'], false);
+      check.condition(when, [...path, 'variants', index, 'when'], 'no parameters');
   for (const resource of outline.resources) checkResource(resource, check, templates, report);
   for (const step of outline.verify) {
     check.body(step.body, verificationKind(step.type), { path: step.bodyPath, each: false, names: noNames });
@@ -123,7 +124,7 @@ function checkLoop(
     }
   }
   if (where !== undefined)
-    check.plain(where, { path: [...path, 'where'], each: true, names, secrets: false, shape: 'boolean' });
+    check.plain(where, { path: [...path, 'where'], each: true, names, secrets: false, shape: 'condition' });
 }
 
 const noSecret = 'a secret is not allowed here: the value is shown, or checked before secrets are known';
@@ -138,6 +139,7 @@ const refusedTypes: Readonly<Record<FieldContext['shape'], RegExp>> = {
   map: /^(list|string|int|uint|double|bool|bytes|type|null)\b/,
   integer: /^(list|map|bool|bytes|type|null)\b/,
   boolean: /^(list|map|int|uint|double|bytes|type|null)\b/,
+  condition: /^(?!bool\b|dyn\b)/,
 };
 
 class ExpressionCheck {
@@ -219,24 +221,25 @@ class ExpressionCheck {
     if (message !== undefined) this.#report(context.path, message, 0);
   }
 
-  /** Checks a condition in CEL. @param hasParameters whether parameters have values */
-  condition(when: Conditions, path: Path, hasParameters = true): void {
+  /** Checks a condition in CEL. @param without names that have no values where the condition is evaluated */
+  condition(when: Conditions, path: Path, without?: 'no parameters' | 'no lookups'): void {
     for (const key of Object.keys(when)) {
       if (!key.startsWith(celPrefix)) continue;
       const parsed = parsePlain(key.slice(celPrefix.length));
-      const usesParameters = !('message' in parsed) && parsed.compiled.variables.has('param');
-      const ofLoop =
-        !('message' in parsed) && (parsed.compiled.variables.has('each') || parsed.compiled.variables.has('index'));
-      if (ofLoop) this.#report(path, '`when` is evaluated before the loop: filter its elements with `where`', 0);
-      else if (usesParameters && !hasParameters)
+      const uses = (name: string): boolean => !('message' in parsed) && parsed.compiled.variables.has(name);
+      if (uses('each') || uses('index'))
+        this.#report(path, '`when` is evaluated before the loop: filter its elements with `where`', 0);
+      else if (without === 'no parameters' && uses('param'))
         this.#report(path, 'parameters have no values here: use facts and tags', 0);
+      else if (without !== undefined && uses('lookup'))
+        this.#report(path, 'lookups have no values here: use facts and tags', 0);
       else
         this.plain(key.slice(celPrefix.length), {
           path,
           each: false,
           names: noNames,
           secrets: false,
-          shape: 'boolean',
+          shape: 'condition',
         });
     }
   }
@@ -255,7 +258,7 @@ class ExpressionCheck {
       } else if (block.kind === 'if') {
         for (const { condition, body } of block.branches) {
           if (condition !== null)
-            report(this.#celFault(condition, { ...context, secrets: false, shape: 'boolean' }), condition.offset);
+            report(this.#celFault(condition, { ...context, secrets: false, shape: 'condition' }), condition.offset);
           this.#blocks(body, context, faults);
         }
       } else if (block.kind === 'include') {
@@ -296,6 +299,8 @@ class ExpressionCheck {
         return `the parameter "${name}" names a secret: declare it with { type: string, format: secret-name }`;
     }
     if (!refusedTypes[context.shape].test(type)) return undefined;
+    if (context.shape === 'condition')
+      return `the condition yields ${type}, which is neither true nor false: compare it, such as param.x == "y"`;
     const joined = context.shape === 'text' && type.startsWith('list') ? ' without | join("…")' : '';
     return `the expression yields ${type}, which is not allowed here${joined}`;
   }
