@@ -127,7 +127,7 @@ export interface ModuleDocument {
   supports: readonly Conditions[];
   requires: readonly Requirement[];
   /** Templates with the same id are variants, which are chosen by `when`. */
-  templates: readonly { id: string; when: Conditions; content: string }[];
+  templates: readonly { id: string; when: Conditions; content: string; isFile?: boolean }[];
   parameters: Readonly<Record<string, Parameter>>;
   /** Values of other agents, which the orchestrator reads when it resolves the module. */
   lookups: Readonly<Record<string, Lookup>>;

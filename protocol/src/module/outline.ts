@@ -269,7 +269,11 @@ export function documentOf(complete: Outline): ModuleDocument {
     name: complete.name,
     supports: complete.supports.map(({ conditions }) => conditions),
     requires: complete.requires.map(({ module, with: values }) => ({ module, with: values })),
-    templates: complete.templates.map(({ id, when, content }) => ({ id: id ?? '', when, content })),
+    templates: complete.templates.map(({ id, when, content, path }) => ({
+      ...{ id: id ?? '', when, content },
+      // The path of a file is that of the reference to it.
+      ...(path[0] === 'templates' ? {} : { isFile: true }),
+    })),
     parameters: Object.fromEntries([...complete.parameters].map(([name, { parameter }]) => [name, parameter])),
     lookups: Object.fromEntries(complete.lookups),
     ...(complete.packages === undefined ? {} : { packages: complete.packages }),

@@ -61,7 +61,7 @@ export function registerChecks(command: Command, act: Act): void {
 }
 
 /** Returns the files for the typed words. A directory stands for the YAML files below it, except tests of modules. */
-async function filesOf(words: readonly string[]): Promise<string[]> {
+export async function filesOf(words: readonly string[]): Promise<string[]> {
   onlyOneStdin(words);
   const files: string[] = [];
   for (const word of words) {

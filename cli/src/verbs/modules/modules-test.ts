@@ -12,8 +12,10 @@ import { faultLine } from '../../text/fault-text.ts';
 import { sanitise, sanitiseLine } from '../../text/sanitize.ts';
 import { type Colors, colorsFor, counted } from '../../text/style.ts';
 import { type JunitSuite, junitXml } from './junit.ts';
+import { filesOf } from './modules-check.ts';
 import { readSource } from './modules-source.ts';
-import { faulty, moduleOf, readModules, type TriedModule } from './trial-sources.ts';
+import { fromFiles, readModules, withRequiredModules } from './trial-modules.ts';
+import { faulty, moduleOf, type TriedModule } from './trial-sources.ts';
 
 /** Registers `muster modules test`. */
 export function registerTests(command: Command, act: Act): void {
@@ -24,9 +26,15 @@ export function registerTests(command: Command, act: Act): void {
     .option('--junit <file>', 'Write the results as JUnit XML too')
     .addHelpText(
       'after',
-      '\nA test has an agent, parameters, and expected resources. It tests the modules that it lists under modules; otherwise\nthe module.yml above its tests directory, or the module there with the name of the test file.\n\nExamples:\n  $ muster modules test nginx/\n  $ muster modules test modules/ --junit results.xml',
+      '\nA test has an agent, parameters, and expected resources. It tests the modules that it lists under modules; otherwise\nthe module.yml above its tests directory, or the module there with the name of the test file. Required modules are\nfound in the given directories.\n\nExamples:\n  $ muster modules test nginx/\n  $ muster modules test modules/ --junit results.xml',
     )
     .action(act(test));
+}
+
+async function directoriesOf(words: readonly string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const word of words) if ((await stat(word).catch(() => null))?.isDirectory() === true) found.push(word);
+  return found;
 }
 
 /** Returns the files of tests for the typed words. */
@@ -84,12 +92,15 @@ interface FileResult {
 
 const hasPassed = ({ mismatches, faults }: TestOutcome): boolean => mismatches.length === 0 && faults.length === 0;
 
-async function runFile(context: Context, name: string): Promise<FileResult> {
+type Find = ReturnType<typeof fromFiles>;
+
+async function runFile(context: Context, name: string, find: Find): Promise<FileResult> {
   const { file, bytes } = await readSource(context, name);
   const content = new TextDecoder().decode(bytes);
   const read = readModuleTests(bytes);
   if (!read.ok) throw faulty(context, file, content, read.faults);
-  const modules = await readModules(context, await moduleFiles(file, read.file.modules));
+  const named = await readModules(context, await moduleFiles(file, read.file.modules));
+  const modules = await withRequiredModules(named, find);
   const documents = modules.map(({ module }) => module);
   const cases = read.file.tests.map((one, index): CaseResult => {
     const start = performance.now();
@@ -105,7 +116,8 @@ async function test(context: Context, words: string[], options: { junit?: string
   if (words.includes('-'))
     throw usageError('tests cannot be read from standard input', 'Specify a file or a directory.');
   const results: FileResult[] = [];
-  for (const file of await testFiles(words)) results.push(await runFile(context, file));
+  const find = fromFiles(context, () => directoriesOf(words).then(filesOf));
+  for (const file of await testFiles(words)) results.push(await runFile(context, file, find));
   if (options.junit !== undefined) await writeJunit(options.junit, results);
   const cases = results.flatMap(({ cases }) => cases);
   const failed = cases.filter((one) => !hasPassed(one)).length;

@@ -12,7 +12,8 @@ import type { Act } from '../../context/verb.ts';
 import { CliError, type Exit, exits, usageError } from '../../exit.ts';
 import { sanitise, sanitiseLine } from '../../text/sanitize.ts';
 import { type Colors, counted } from '../../text/style.ts';
-import { type AgentChoice, readAgent, readGiven, readModules, type TriedModule, unresolved } from './trial-sources.ts';
+import { fromOrchestrator, isLocal, readModules, withRequiredModules } from './trial-modules.ts';
+import { type AgentChoice, readAgent, readGiven, type TriedModule, unresolved } from './trial-sources.ts';
 
 const agentOption = (): Option => new Option('--agent <agent>', 'An agent of the orchestrator');
 const factsOption = (): Option => new Option('--facts <file>', 'File with attributes and tags; needs no orchestrator');
@@ -25,7 +26,7 @@ export function registerTrials(command: Command, act: Act): void {
     .argument('<expression>', 'An expression without ${{ }}, or a text with them')
     .addOption(agentOption())
     .addOption(factsOption())
-    .option('--module <module>', 'File or name of the module that declares the parameters')
+    .option('--module <module>', 'File, folder, or name of the module that declares the parameters')
     .option('--parameters <file>', 'File with values by parameter')
     .option('--each <json>', 'Value of each, as JSON')
     .addHelpText(
@@ -36,13 +37,13 @@ export function registerTrials(command: Command, act: Act): void {
   command
     .command('resolve')
     .description('Show what an agent would be sent, with origins')
-    .argument('<modules...>', 'YAML files, or names of modules')
+    .argument('<modules...>', 'YAML files, folders with module.yml, or names of modules')
     .addOption(agentOption())
     .addOption(factsOption())
     .option('--parameters <file>', 'File with values by parameter, or by module')
     .addHelpText(
       'after',
-      '\nChanges nothing. Shows the place that each value comes from. Without --parameters, parameters have their\ndefaults. Secrets are shown as expressions. A file is a word that ends with\n.yml or .yaml, contains a slash, or is -.\n\nExamples:\n  $ muster modules resolve nginx.yml --agent web-1\n  $ muster modules resolve nginx.yml --facts web.yml --parameters values.yml',
+      '\nChanges nothing. Shows the place that each value comes from. Without --parameters, parameters have their\ndefaults. Secrets are shown as expressions. A file or folder is a word that ends with\n.yml or .yaml, contains a slash, or is - or the current directory (.). Required modules that are not named come from\nthe orchestrator; with --facts and files alone, name their files as well.\n\nExamples:\n  $ muster modules resolve nginx.yml --agent web-1\n  $ muster modules resolve nginx.yml --facts web.yml --parameters values.yml',
     )
     .action(act(resolve));
 }
@@ -100,7 +101,10 @@ async function resolve(
   options: AgentChoice & { parameters?: string },
 ): Promise<Exit> {
   const { out } = context;
-  const modules = await readModules(context, words);
+  const named = await readModules(context, words);
+  // With --facts and files alone, no orchestrator is needed.
+  const isConnected = options.agent !== undefined || !words.every(isLocal);
+  const modules = isConnected ? await withRequiredModules(named, fromOrchestrator(context)) : named;
   const documents = modules.map(({ module }) => module);
   const { agent, lookups } = await readAgent(context, options, documents);
   const parameters = await readGiven(context, options.parameters, documents);

@@ -1,13 +1,12 @@
 import type { Fault } from '@muster/protocol';
 import type { Client } from '@muster/protocol/client';
-import { getModule, listAgents } from '@muster/protocol/http';
+import { listAgents } from '@muster/protocol/http';
 import {
   type AgentFacts,
   type Json,
   type LookupValues,
   lookedUp,
   type ModuleDocument,
-  parseModule,
   sortedValues,
 } from '@muster/protocol/module';
 import { readAgentFacts, readParameters } from '@muster/protocol/module-trial';
@@ -17,10 +16,9 @@ import { CliError, exits, usageError } from '../../exit.ts';
 import { codeFrame } from '../../text/code-frame.ts';
 import { faultLine } from '../../text/fault-text.ts';
 import { counted } from '../../text/style.ts';
-import { isFile } from './modules-deps.ts';
-import { onlyOneStdin, readSource, suggestModule } from './modules-source.ts';
+import { readSource } from './modules-source.ts';
 
-/** Reads the input of a trial: modules, an agent, and parameters. */
+/** Reads the agent and the parameters of a trial, and shows its errors. */
 
 export interface AgentChoice {
   agent?: string;
@@ -33,34 +31,6 @@ export interface TriedModule {
   /** File or name as typed. */
   readonly source: string;
   readonly content: string;
-}
-
-/**
- * Reads modules from files, or from the orchestrator.
- * @throws CliError if a module has errors, after printing them
- */
-export async function readModules(context: Context, words: readonly string[]): Promise<TriedModule[]> {
-  onlyOneStdin(words);
-  const modules: TriedModule[] = [];
-  for (const word of words) {
-    const { source, bytes } = isFile(word)
-      ? await readSource(context, word).then(({ file, bytes }) => ({ source: file, bytes }))
-      : { source: word, bytes: await storedModule(context, word) };
-    const content = new TextDecoder().decode(bytes);
-    const parsed = parseModule(bytes);
-    if (!parsed.ok) throw faulty(context, source, content, parsed.faults);
-    modules.push({ module: parsed.module, source, content });
-  }
-  return modules;
-}
-
-async function storedModule(context: Context, name: string): Promise<Uint8Array> {
-  const { call } = await context.connect();
-  try {
-    return Buffer.from((await call(getModule, { params: { name } })).content);
-  } catch (error) {
-    return suggestModule(call, name, error);
-  }
 }
 
 export interface TrialInput {
@@ -122,8 +92,7 @@ export async function readGiven(
 ): Promise<Record<string, Record<string, Json>>> {
   if (file === undefined) return {};
   const { file: name, bytes } = await readSource(context, file);
-  const declared = new Map(modules.map(({ name, parameters }) => [name, Object.keys(parameters)]));
-  const read = readParameters(bytes, declared);
+  const read = readParameters(bytes, modules);
   if (!read.ok) throw faulty(context, name, new TextDecoder().decode(bytes), read.faults);
   return read.value;
 }

@@ -71,7 +71,9 @@ describeDatabases('folders of modules', (fixture) => {
     const { context, actor, upload } = await open();
     await upload(await folder());
     const [document] = await context.documents.load(['site']);
-    expect(document?.templates).toEqual([{ id: 'files/site.conf', when: {}, content: 'listen ${{ agent.name }};\n' }]);
+    expect(document?.templates).toEqual([
+      { id: 'files/site.conf', when: {}, content: 'listen ${{ agent.name }};\n', isFile: true },
+    ]);
     const text = moduleText('    name: the site\n');
     expect(await validateModule(context, text)).toMatchObject({ valid: true });
     await uploadModule(context, actor, 'site', text);

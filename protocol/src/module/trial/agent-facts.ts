@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { LookupValues } from '../composition/lookups.ts';
 import type { AgentFacts } from '../conditions.ts';
-import type { Json } from '../document.ts';
+import type { Json, ModuleDocument } from '../document.ts';
 import { closed } from '../kinds/declared.ts';
 import { type ReadDocument, readDocument } from './document-file.ts';
 
@@ -93,28 +93,29 @@ export function readAgentFacts(source: string | Uint8Array): ReadDocument<TrialF
 
 const parameterFile = z.record(z.string(), z.unknown(), { error: 'must be a mapping of names to values' });
 
-/**
- * Reads a file of parameters: `{name: value}`, or `{module: {name: value}}` as assignments have.
- * @param modules names of the modules, and the names of their parameters
- */
+type Declaring = readonly Pick<ModuleDocument, 'name' | 'parameters' | 'requires'>[];
+
+/** Reads a file of parameters: `{name: value}`, or `{module: {name: value}}` as assignments have. */
 export function readParameters(
   source: string | Uint8Array,
-  modules: ReadonlyMap<string, readonly string[]>,
+  modules: Declaring,
 ): ReadDocument<Record<string, Record<string, Json>>> {
   const read = readDocument(parameterFile, source);
   return read.ok ? { ...read, value: byModule(read.value as Record<string, Json>, modules) } : read;
 }
 
-/** Returns parameters by module. If there is one module, its name may be left out. */
+/** Returns parameters by module. The name may be left out if one module is not required by another. */
 export function byModule(
   values: Readonly<Record<string, Json>>,
-  modules: ReadonlyMap<string, readonly string[]>,
+  modules: Declaring,
 ): Record<string, Record<string, Json>> {
-  const [sole] = modules;
+  const required = new Set(modules.flatMap(({ requires }) => requires.map(({ module }) => module)));
+  const [sole, ...others] = modules.filter(({ name }) => !required.has(name));
   const isByModule = Object.entries(values).every(
-    ([key, value]) => modules.has(key) && typeof value === 'object' && value !== null && !Array.isArray(value),
+    ([key, value]) =>
+      modules.some(({ name }) => name === key) && typeof value === 'object' && value !== null && !Array.isArray(value),
   );
-  const declaresAll = sole !== undefined && Object.keys(values).every((key) => sole[1].includes(key));
-  if (sole !== undefined && modules.size === 1 && (declaresAll || !isByModule)) return { [sole[0]]: { ...values } };
+  const declaresAll = sole !== undefined && Object.keys(values).every((key) => Object.hasOwn(sole.parameters, key));
+  if (sole !== undefined && others.length === 0 && (declaresAll || !isByModule)) return { [sole.name]: { ...values } };
   return values as Record<string, Record<string, Json>>;
 }

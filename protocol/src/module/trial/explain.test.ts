@@ -46,6 +46,18 @@ test('says where each value of a resource comes from', () => {
   });
 });
 
+test('the place of a template in a file is that of its use', () => {
+  const source =
+    'name: m\nsupports: [{ platform: linux }]\nresources:\n  - resource: { file-unix: { path: /a, template: a.conf } }\n';
+  const files = new Map([['a.conf', { path: 'a.conf', sha256: '', size: 4, executable: false }]]);
+  const parsed = parseModule(source, { files, textOf: () => 'text' });
+  const explained = explainDesiredSet({ modules: parsed.ok ? [parsed.module] : [], agent });
+  expect(explained.ok && explained.resources[0]?.fields.content).toMatchObject({
+    value: 'text',
+    place: { line: 4, column: 50 },
+  });
+});
+
 test('an error of the resolution has the position, the id, and the element', () => {
   const module = moduleOf(`name: m
 supports: [{ platform: linux }]
@@ -61,6 +73,27 @@ resources:
     ok: false,
     faults: [{ line: 8, column: 15, message: expect.stringMatching(/^module "m": resource "site\[1\]" \("b c"\): /) }],
   });
+});
+
+test('refuses modules without those that they require, and takes values for them', () => {
+  const base = moduleOf(`name: base
+supports: [{ platform: linux }]
+parameters: { motd: { type: string, default: hi } }
+resources: [{ id: motd, resource: { file-unix: { path: /etc/motd, content: "\${{ param.motd }}" } } }]
+`);
+  const site = moduleOf(
+    'name: site\nsupports: [{ platform: linux }]\nrequires:\n  - { module: base, with: { motd: x } }\n',
+  );
+  expect(explainDesiredSet({ modules: [site], agent })).toMatchObject({
+    ok: false,
+    code: 'module_unresolved',
+    faults: [
+      { message: 'module "site" requires "base", which is not among the modules: add it to them', line: 4, column: 5 },
+    ],
+  });
+  const explained = explainDesiredSet({ modules: [site, base], agent });
+  if (!explained.ok) throw new Error(JSON.stringify(explained.faults));
+  expect(explained.resources[0]?.fields.content?.value).toBe('x');
 });
 
 test('evaluates an expression for an agent, and never shows a secret', () => {
@@ -91,7 +124,9 @@ test('reads facts from YAML, and from the record of an agent', () => {
 });
 
 test('parameters of one module need no name of the module', () => {
-  const modules = new Map([['users', ['names']]]);
   for (const source of ['names: [eve]', 'users: { names: [eve] }'])
-    expect(readParameters(source, modules)).toMatchObject({ ok: true, value: { users: { names: ['eve'] } } });
+    expect(readParameters(source, [users])).toMatchObject({ ok: true, value: { users: { names: ['eve'] } } });
+  const site = moduleOf('name: site\nrequires: [{ module: users }]\nparameters: { port: { type: integer } }\n');
+  expect(readParameters('port: 1', [site, users])).toMatchObject({ value: { site: { port: 1 } } });
+  expect(readParameters('users: { names: [] }', [site, users])).toMatchObject({ value: { users: { names: [] } } });
 });

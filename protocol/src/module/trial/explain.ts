@@ -1,14 +1,16 @@
+import type { Fault } from '../../errors.ts';
 import { requiresOf, withRequired, withRequiredValues } from '../composition/requires.ts';
 import type { AgentFacts } from '../conditions.ts';
 import type { DeclaredResource, Json, ModuleDocument } from '../document.ts';
 import { isMapping } from '../expression/evaluate.ts';
 import { parseExpressions, written } from '../expression/expression.ts';
 import { kinds } from '../kinds.ts';
+import { quoted } from '../nearest.ts';
 import { declaredValue } from '../parameters.ts';
 import { type Resolution, type ResolutionRequest, resolveDesiredSet } from '../resolve.ts';
 import type { UnfilledResource, UnfilledVerification } from '../secrets.ts';
-import { placeOf } from '../source/places.ts';
-import type { Path } from '../source/tree.ts';
+import { located, placeOf } from '../source/places.ts';
+import { type Path, pointer } from '../source/tree.ts';
 
 /** Resolves modules for one agent, and says where each value comes from. */
 
@@ -67,13 +69,16 @@ export function explainDesiredSet(
   request: ResolutionRequest,
 ): ({ ok: true } & Explained) | Extract<Resolution, { ok: false }> {
   const modules = new Map(request.modules.map((module) => [module.name, module]));
-  // Requirements that are not among the modules are left out.
-  const names = withRequired([...modules.keys()], requiresOf(request.modules)).filter((name) => modules.has(name));
+  const missing = request.modules.flatMap(({ name: by, requires }) =>
+    requires.flatMap(({ module }, index) => (modules.has(module) ? [] : missingModule(by, module, index))),
+  );
+  if (missing.length > 0)
+    return { ok: false, code: 'module_unresolved', faults: located(missing, [...modules.values()]) };
+  const names = withRequired([...modules.keys()], requiresOf(request.modules));
   const ordered = names.map((name) => modules.get(name) as ModuleDocument);
   const given = withRequiredValues(ordered, request.parameters ?? {});
   if (given.faults.length > 0) return { ok: false, code: 'module_conflict', faults: given.faults };
-  const known = Object.entries(given.parameters).filter(([name]) => modules.has(name) || request.parameters?.[name]);
-  const parameters = Object.fromEntries(known);
+  const { parameters } = given;
   const resolution = resolveDesiredSet({ ...request, modules: ordered, parameters, withDeclarations: true });
   if (!resolution.ok) return resolution;
   const labels = labelsOf(resolution.resources);
@@ -116,6 +121,11 @@ export function explainDesiredSet(
     secrets: resolution.secrets,
   };
 }
+
+const missingModule = (by: string, module: string, index: number): Fault => ({
+  path: pointer(['modules', by, 'requires', index]),
+  message: `module ${quoted(by)} requires ${quoted(module)}, which is not among the modules: add it to them`,
+});
 
 const place = (module: ModuleDocument, path: Path): Place => ({
   module: module.name,
@@ -168,12 +178,12 @@ function originOf(declared: Declared, field: string): Pick<ExplainedValue, 'plac
   if (Object.hasOwn(source.body, field))
     return { place: place(module, [...path, field]), from: namesIn(source.body[field] as Json) };
   if (field !== 'content' || source.template === null) return { place: null, from: [] };
-  const templates = module.templates.flatMap(({ id, content }, index) =>
-    id === source.template ? [{ content, index }] : [],
+  const templates = module.templates.flatMap(({ id, content, isFile = false }, index) =>
+    id === source.template ? [{ content, index, isFile }] : [],
   );
   const [only] = templates;
   const at: Path =
-    templates.length === 1 && only !== undefined ? ['templates', only.index, 'content'] : [...path, 'template'];
+    templates.length === 1 && only?.isFile === false ? ['templates', only.index, 'content'] : [...path, 'template'];
   return { place: place(module, at), from: [...new Set(templates.flatMap(({ content }) => namesIn(content)))].sort() };
 }
 

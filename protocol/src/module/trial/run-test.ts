@@ -28,11 +28,10 @@ type Add = (path: readonly (string | number)[], message: string, difference?: Mi
 export function runModuleTest(test: ModuleTest, modules: readonly ModuleDocument[]): TestOutcome {
   const mismatches: Mismatch[] = [];
   const add: Add = (path, message, difference = null) => mismatches.push({ ...test.at(path), message, difference });
-  const declared = new Map(modules.map(({ name, parameters }) => [name, Object.keys(parameters)]));
   const resolution = explainDesiredSet({
     modules,
     agent: test.agent,
-    parameters: byModule(test.parameters, declared),
+    parameters: byModule(test.parameters, modules),
     lookups: Object.fromEntries(modules.map(({ name }) => [name, test.lookups])),
   });
   const { expect } = test;
