@@ -1,4 +1,4 @@
-import { expressionFunctions, maximumSteps, maximumStepsOfAgent } from '@muster/protocol/module';
+import { expressionFunctions, maximumSteps, maximumStepsOfAgent, standardFunctions } from '@muster/protocol/module';
 
 /** Generates the page that describes expressions, with the table of the functions that evaluate them. */
 
@@ -8,6 +8,8 @@ const rows = expressionFunctions.map(({ form, about, examples }) => {
   const shown = examples.map(([expression, result]) => `\`${cell(expression)}\` is \`${cell(result)}\``).join('<br>');
   return `| \`${cell(form)}\` | ${cell(about)} | ${shown} |`;
 });
+
+const standardRows = standardFunctions.map(({ form, about }) => `| \`${form}\` | ${about} |`);
 
 const number = (value: number): string => value.toLocaleString('en-US');
 
@@ -78,15 +80,19 @@ Whole numbers of parameters are \`int\`, others \`double\`; CEL does not mix the
 
 ## Functions
 
-In addition to the operators, macros (\`has\`, \`all\`, \`exists\`, \`exists_one\`, \`map\`, \`filter\`, \`cel.bind\`) and functions of CEL (\`size\`,
-\`string\`, \`int\`, \`double\`, \`bool\`, \`bytes\`, \`type\`, \`timestamp\`, \`duration\`, \`contains\`, \`startsWith\`, \`endsWith\`, \`split\`, \`trim\`,
-\`substring\`, \`indexOf\`, \`lastIndexOf\`, \`lowerAscii\`, \`upperAscii\`), expressions have these. Results are shown as JSON.
+In addition to the operators, [functions, and macros](#functions-of-cel) of CEL, expressions have these. Results are shown as JSON.
 
 | function | value | examples |
 |---|---|---|
 ${rows.join('\n')}
 
 Formats such as TOML and INI have no function: write them as text with \`join\`.
+
+### Functions of CEL
+
+| function | value |
+|---|---|
+${standardRows.join('\n')}
 
 ## Limits
 

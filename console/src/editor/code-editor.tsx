@@ -4,12 +4,13 @@ import { yaml } from '@codemirror/lang-yaml';
 import { indentUnit } from '@codemirror/language';
 import { lintGutter, setDiagnostics } from '@codemirror/lint';
 import { Compartment, EditorState, type EditorStateConfig, Prec } from '@codemirror/state';
-import { EditorView, keymap } from '@codemirror/view';
+import { EditorView, hoverTooltip, keymap } from '@codemirror/view';
 import { basicSetup } from 'codemirror';
 import { type Ref, type RefObject, useEffect, useId, useImperativeHandle, useLayoutEffect, useRef } from 'react';
 import type { Mark } from './faults.ts';
-import { type Known, type Proposal, proposalsAt } from './proposals.ts';
+import { type Proposal, proposalsAt } from './proposals.ts';
 import { theme } from './theme.ts';
+import { hoverAt, type Known } from './vocabulary.ts';
 
 export interface EditorHandle {
   /** Moves the cursor to a line and column, both from 1, and focuses the editor. */
@@ -47,7 +48,8 @@ const completionSource =
     if (!explicit && !isWord && !/\$\{\{\s*$/.test(state.sliceDoc(Math.max(0, pos - 5), pos))) return null;
     return {
       from: found.from,
-      validFor: /^[\w.-]*$/,
+      // After another dot, methods are proposed as well.
+      validFor: /^[\w-]*(\.[\w-]*)?$/,
       options: found.options.map((option) => ({
         label: option.label,
         detail: option.detail,
@@ -57,6 +59,21 @@ const completionSource =
       })),
     };
   };
+
+/** Shows the description of the name or function in an expression below the pointer. */
+const hover = (known: () => Known | null) =>
+  hoverTooltip(({ state }, pos) => {
+    const vocabulary = known();
+    const found = vocabulary === null ? null : hoverAt(state.doc.toString(), pos, vocabulary);
+    if (found === null) return null;
+    const { from, to, word } = found;
+    const dom = document.createElement('div');
+    dom.className = 'cm-word';
+    const title = dom.appendChild(document.createElement('code'));
+    title.textContent = word.kind === 'name' ? `${word.label}: ${word.detail}` : word.detail;
+    dom.appendChild(document.createElement('p')).textContent = word.info;
+    return { pos: from, end: to, above: true, create: () => ({ dom }) };
+  });
 
 const accepting =
   ({ apply, goesOn }: Proposal) =>
@@ -115,6 +132,7 @@ function extensionsOf(
       icons: false,
       maxRenderedOptions: 60,
     }),
+    hover(() => latest().known ?? null),
     theme(),
     EditorView.contentAttributes.of(attributes),
     EditorView.updateListener.of((update) => {

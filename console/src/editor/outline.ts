@@ -12,6 +12,14 @@ export interface DeclaredParameter {
   readonly description: string | null;
   /** Undefined if the parameter has no default. */
   readonly default: unknown;
+  /** Keys of its value, or of the elements of a list, as far as they are declared. */
+  readonly keys: readonly string[];
+}
+
+/** A variable of a loop, with the keys of its elements as far as they are known. */
+export interface LoopVariable {
+  readonly name: string;
+  readonly keys: readonly string[];
 }
 
 export interface ModuleOutline {
@@ -19,9 +27,12 @@ export interface ModuleOutline {
   readonly ids: readonly string[];
   readonly templates: readonly string[];
   readonly parameters: readonly DeclaredParameter[];
+  readonly lookups: readonly { readonly name: string; readonly of: string | null }[];
+  /** Variables of the loop of each resource; empty without `for_each`. */
+  readonly loops: readonly (readonly LoopVariable[])[];
 }
 
-const nothing: ModuleOutline = { name: null, ids: [], templates: [], parameters: [] };
+const nothing: ModuleOutline = { name: null, ids: [], templates: [], parameters: [], lookups: [], loops: [] };
 /** Maximum length in characters. Longer text takes too long to parse on every keystroke. */
 const maxLength = 512 * 1024;
 
@@ -72,27 +83,63 @@ export function outlineOf(content: string): ModuleOutline {
     return nothing;
   }
   if (!isMap(root)) return nothing;
-  const parameters = root.get('parameters', true);
+  const parameters = declaredIn(root, 'parameters').flatMap(parameterOf);
+  const resources = root.get('resources', true);
   return {
     name: text(root, 'name'),
-    ids: texts(root.get('resources', true), 'id'),
+    ids: texts(resources, 'id'),
     templates: texts(root.get('templates', true), 'id'),
-    parameters: isMap(parameters)
-      ? parameters.items.flatMap(({ key, value }) => {
-          if (!isScalar(key) || !isMap(value)) return [];
-          const type = text(value, 'type');
-          if (type === null) return [];
-          const given = value.get('default', true);
-          return [
-            {
-              name: String(key.value),
-              type,
-              description: text(value, 'description'),
-              default:
-                given === undefined || (isScalar(given) && given.value === null) ? undefined : toPlainValue(given),
-            },
-          ];
-        })
+    parameters,
+    lookups: declaredIn(root, 'lookups').map(([name, declared]) => ({ name, of: text(declared, 'of') })),
+    loops: isSeq(resources)
+      ? resources.items.map((item) => (isMap(item) ? loopOf(item.get('for_each', true), parameters) : []))
       : [],
   };
+}
+
+/** Returns the mappings below a key of the module, with their names. */
+function declaredIn(root: YAMLMap, key: string): [string, YAMLMap][] {
+  const mapping = root.get(key, true);
+  if (!isMap(mapping)) return [];
+  return mapping.items.flatMap(({ key, value }): [string, YAMLMap][] =>
+    isScalar(key) && isMap(value) ? [[String(key.value), value]] : [],
+  );
+}
+
+function parameterOf([name, declared]: [string, YAMLMap]): DeclaredParameter[] {
+  const type = text(declared, 'type');
+  if (type === null) return [];
+  const given = declared.get('default', true);
+  const value = given === undefined || (isScalar(given) && given.value === null) ? undefined : toPlainValue(given);
+  const items = declared.get('items', true);
+  const owner = type === 'list' ? items : declared;
+  const properties = isMap(owner) ? owner.get('properties', true) : undefined;
+  const keys = [...keysOf(toPlainValue(properties)), ...(type === 'list' ? elementKeys(value) : keysOf(value))];
+  return [{ name, type, description: text(declared, 'description'), default: value, keys: [...new Set(keys)] }];
+}
+
+const keysOf = (value: unknown): string[] =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : [];
+const elementKeys = (value: unknown): string[] =>
+  Array.isArray(value) ? [...new Set(value.slice(0, 100).flatMap(keysOf))] : [];
+
+const entryKeys = ['key', 'value'];
+
+function loopOf(node: unknown, parameters: readonly DeclaredParameter[]): LoopVariable[] {
+  const keysIn = (expression: string): readonly string[] => {
+    const name = /^\s*(?:\$\{\{)?\s*param\.(\w+)\s*(?:\}\})?\s*$/.exec(expression)?.[1];
+    const parameter = parameters.find((one) => one.name === name);
+    return parameter?.type === 'map' ? entryKeys : (parameter?.keys ?? []);
+  };
+  const each = (keys: readonly string[]): LoopVariable[] => [
+    { name: 'each', keys },
+    { name: 'index', keys: [] },
+  ];
+  if (isScalar(node) && typeof node.value === 'string') return each(keysIn(node.value));
+  if (isSeq(node)) return each(elementKeys(toPlainValue(node)));
+  if (!isMap(node)) return [];
+  const lists = Object.entries(toPlainValue(node) as Record<string, unknown>);
+  // Nested loops, or a map in place.
+  if (!lists.every(([, list]) => typeof list === 'string')) return each(entryKeys);
+  return [...lists.map(([name, list]) => ({ name, keys: keysIn(list as string) })), ...each([])];
 }

@@ -1,8 +1,9 @@
 import { moduleJsonSchema } from '@muster/protocol/module';
 import { describe, expect, test } from 'vitest';
 import { outlineOf } from './outline.ts';
-import { type Known, proposalsAt } from './proposals.ts';
+import { proposalsAt } from './proposals.ts';
 import type { JsonSchema } from './schema.ts';
+import { hoverAt, type Known } from './vocabulary.ts';
 
 const known: Known = { schema: moduleJsonSchema() as JsonSchema, secrets: ['db_password', 'token'], tags: ['role'] };
 
@@ -78,7 +79,14 @@ describe('keys', () => {
       'container',
       'selinux',
       'efi',
+      'tag.role',
     ]));
+  test('proposes single parameters and other tags as keys of a condition', () =>
+    expect(
+      labels(
+        'parameters: { port: { type: integer }, hosts: { type: list } }\nresources:\n  - when:\n      tag.role: web\n      ¦',
+      ),
+    ).toEqual(expect.arrayContaining(['platform', 'param.port'])));
   test('proposes the keys of a parameter named like a property of Object', () =>
     expect(labels('parameters:\n  constructor:\n    ¦')).toEqual(
       expect.arrayContaining(['type', 'default', 'description', 'variants', 'minimum', 'items']),
@@ -149,6 +157,81 @@ describe('expressions', () => {
     expect(taken(`${head}x: "\${{ par¦ }}"`, 'param.port')).toBe(`${head}x: "\${{ param.port }}"`);
   });
   test('proposes nothing in an escaped expression', () => expect(labels('x: "$${{ ¦"')).toEqual([]));
+
+  const loops = `parameters:
+  users: { type: list, items: { properties: { name: { type: string } } }, default: [{ uid: 7 }] }
+  ports: { type: map, default: { http: 80 } }
+lookups: { nodes: { selector: role=web, of: agent.name } }
+resources:
+  - for_each: "\${{ param.users }}"
+    resource: { file-unix: { path: "/\${{ EACH" } }
+  - for_each: { user: param.users, key: user.keys }
+    where: "WHERE"
+    resource: { file-unix: { path: /x, content: "\${{ NESTED" } }
+  - when: "WHEN"
+    resource: { file-unix: { path: /x, content: "\${{ PLAIN" } }
+`;
+  const inLoops = (place: string, typed = '¦') => labels(loops.replace(place, typed));
+
+  test('proposes the variables of the loop, with the keys of its elements', () => {
+    expect(inLoops('EACH')).toEqual(expect.arrayContaining(['each', 'each.name', 'each.uid', 'index', 'lookup.nodes']));
+    expect(inLoops('EACH')).not.toContain('user');
+    expect(inLoops('NESTED')).toEqual(expect.arrayContaining(['user.name', 'key', 'param.ports.http']));
+    for (const name of ['each', 'user', 'key']) expect(inLoops('PLAIN')).not.toContain(name);
+  });
+
+  test('proposes names and functions in conditions, without secrets', () => {
+    expect(inLoops('WHERE')).toEqual(
+      expect.arrayContaining(['user.name', 'param.users', 'size', 'startsWith'].slice(0, 3)),
+    );
+    const words = inLoops('WHEN', 'param.ports != {} && attr.¦');
+    expect(words).toEqual(expect.arrayContaining(['attr.family', 'lookup.nodes', 'has']));
+    for (const name of ['secrets.token', 'each']) expect(words).not.toContain(name);
+    expect(taken(loops.replace('WHEN', 'si¦'), 'size')).toContain('when: "size("');
+  });
+
+  test('proposes functions after a pipe, and methods after a value', () => {
+    expect(inLoops('PLAIN', 'param.users | ¦')).toEqual(expect.arrayContaining(['join', 'default', 'yaml']));
+    expect(inLoops('PLAIN', 'param.users | ¦')).not.toContain('param.users');
+    expect(taken(loops.replace('PLAIN', 'param.users | ¦'), 'yaml')).toContain('param.users | yaml"');
+    expect(taken(loops.replace('PLAIN', 'param.users | ¦'), 'join')).toContain('param.users | join("');
+    expect(inLoops('PLAIN', 'param.users.fi¦')).toContain('param.users.filter');
+    expect(inLoops('PLAIN', 'param.ports.ht¦')).toEqual(
+      expect.arrayContaining(['param.ports.http', 'param.ports.map']),
+    );
+    expect(inLoops('PLAIN', '("a" + "b").tr¦')).toContain('trim');
+  });
+
+  test('proposes nothing in a text of an expression', () => {
+    expect(inLoops('WHEN', "attr.family == 'de¦")).toEqual([]);
+    expect(inLoops('WHEN', "attr.family == 'debian' && ¦")).toContain('attr.major');
+  });
+
+  test('proposes control words and the variables of open loops in a content', () => {
+    const content = (typed: string) =>
+      labels(loops.replace('path: /x, content: "${{ PLAIN" }', `path: /x, content: "${typed}`));
+    expect(content('${{ ¦')).toEqual(expect.arrayContaining(['for', 'if', 'end', 'include']));
+    expect(content('${{ for port in [1] }} ${{ ¦')).toContain('port');
+    expect(content('${{ for port in [1] }} ${{ end }} ${{ ¦')).not.toContain('port');
+    expect(inLoops('EACH')).not.toContain('for');
+  });
+
+  const described = (place: string, typed: string) => {
+    const written = loops.replace(place, typed);
+    return hoverAt(written.replace('¦', ''), written.indexOf('¦'), known)?.word;
+  };
+  test('describes the word below the pointer', () => {
+    expect(described('PLAIN', 'param.us¦ers }}')).toMatchObject({ label: 'param.users', detail: 'list' });
+    expect(described('EACH', 'each.¦name }}')).toMatchObject({ label: 'each.name' });
+    expect(described('PLAIN', 'basen¦ame(attr.family) }}')).toMatchObject({
+      detail: 'basename(path)',
+      info: 'The last part of a path.',
+    });
+    expect(described('WHEN', 'param.users.exi¦sts(u, true)')).toMatchObject({ detail: 'list.exists(x, condition)' });
+    expect(described('WHEN', "attr.fam¦ily == 'x'")).toMatchObject({ info: 'debian, redhat, suse, arch, or alpine' });
+    expect(described('NESTED', 'secrets.tok¦en }}')).toMatchObject({ detail: 'secret' });
+    expect(described('PLAIN', "'par¦am.users' }}")).toBeUndefined();
+  });
 });
 
 describe('outline', () => {
@@ -160,8 +243,10 @@ describe('outline', () => {
     ).toMatchObject({
       name: 'web',
       ids: ['a', 'b'],
+      lookups: [],
+      loops: [[], []],
       parameters: [
-        { name: 'port', type: 'integer', default: 80, description: 'd' },
+        { name: 'port', type: 'integer', default: 80, description: 'd', keys: [] },
         { name: 'users', type: 'list', default: ['a', 'b'], description: null },
         { name: 'none', type: 'string', default: undefined },
       ],

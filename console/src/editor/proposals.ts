@@ -1,4 +1,4 @@
-import { type ModuleOutline, outlineOf } from './outline.ts';
+import { outlineOf } from './outline.ts';
 import {
   descriptionOf,
   formOf,
@@ -9,16 +9,10 @@ import {
   typeText,
   valuesOf,
 } from './schema.ts';
+import { type Known, type Word, wordsAt } from './vocabulary.ts';
 import { type Position, positionAt } from './yaml-position.ts';
 
 /** Completes modules from their text, the schema, and the secret and tag names. */
-
-export interface Known {
-  readonly schema: JsonSchema;
-  readonly secrets: readonly string[];
-  /** Tag keys. */
-  readonly tags: readonly string[];
-}
 
 export interface Proposal {
   readonly label: string;
@@ -39,31 +33,6 @@ export interface Proposals {
   readonly from: number;
   readonly options: readonly Proposal[];
 }
-
-const attributes: Readonly<Record<string, string>> = {
-  platform: 'linux, windows, or macos',
-  distro: 'for example debian, fedora',
-  version: 'version of the distribution',
-  major: 'major version of the distribution',
-  codename: 'for example bookworm, noble',
-  family: 'debian, redhat, suse, arch, or alpine',
-  arch: 'x86_64, aarch64, or armv7',
-  init_system: 'systemd, openrc, init.d, launchd, or scm',
-  systemd_version: 'major version of systemd',
-  hostname: 'current host name',
-  fqdn: 'host name with its domain',
-  addresses: 'addresses, separated by commas',
-  default_address: 'address of the interface with the default route',
-  kernel: 'kernel release',
-  cpus: 'number of processors',
-  memory_bytes: 'physical memory in bytes',
-  virtualization: 'for example kvm, docker, none',
-  container: 'true or false',
-  selinux: 'enforcing, permissive, or disabled',
-  efi: 'true or false',
-  timezone: 'for example Europe/Paris',
-  remote_terminal: 'true if the agent offers terminals',
-};
 
 const idLists: readonly unknown[] = ['depends_on', 'reload_on', 'restart_on', 'rerun_on'];
 
@@ -100,7 +69,19 @@ function openProposals(position: Position, text: string, offset: number, known: 
       apply: `- ${value.apply}`,
     }));
   }
-  return [...keys(schemas, ''), ...valueProposals(position, text, known)];
+  return [...keys(schemas, ''), ...conditionKeys(position, text, known), ...valueProposals(position, text, known)];
+}
+
+/** Proposes the parameters and tags as keys of `when`. */
+function conditionKeys({ path, present }: Position, text: string, { tags }: Known): Proposal[] {
+  if (path.at(-1) !== 'when') return [];
+  const parameters = outlineOf(text).parameters.filter(({ type }) => type !== 'list' && type !== 'map');
+  const names = [...parameters.map(({ name }) => `param.${name}`), ...tags.map((tag) => `tag.${tag}`)];
+  return names
+    .filter((label) => !present.includes(label))
+    .map((label) => ({
+      ...{ label, apply: `${label}: `, detail: 'value', info: '', kind: 'key', required: false, goesOn: false },
+    }));
 }
 
 function keyProposal(key: SchemaKey, flow: boolean, column: number, lead: string, followed: boolean): Proposal {
@@ -151,36 +132,37 @@ function valueProposals(position: Position, text: string, known: Known): Proposa
   return [];
 }
 
-/** Completes references in `${{ … }}`. */
+/** Completes names and functions in expressions. */
 function expressionProposals(text: string, offset: number, known: Known): Proposals | null {
-  const line = text.slice(Math.max(text.lastIndexOf('\n', offset - 1) + 1, offset - 1_000), offset);
-  const found = /(?<!\$)\$\{\{\s*([A-Za-z0-9_./-]*)$/.exec(line);
+  const found = wordsAt(text, offset, known);
   if (found === null) return null;
-  const word = found[1] as string;
-  const rest = text.slice(offset, offset + 200);
-  const isClosed = /^[^\n{]*\}\}/.test(rest);
-  const option = (label: string, detail: string, info: string): Proposal => ({
-    ...{
-      label,
-      apply: isClosed ? label : `${label} }}`,
-      detail,
-      info,
-      kind: 'reference',
-      required: false,
-      goesOn: false,
-    },
-  });
-  const { parameters }: ModuleOutline = outlineOf(text);
-  const options = [
-    ...parameters.map(({ name, type, description }) =>
-      option(`param.${name}`, type, description ?? 'A parameter of this module'),
-    ),
-    ...known.secrets.map((name) => option(`secrets.${name}`, 'secret', 'The whole field is hidden in results')),
-    option('agent.name', 'text', 'The name of the agent'),
-    option('agent.node_id', 'text', 'The id of the agent'),
-    ...Object.entries(attributes).map(([name, info]) => option(`attr.${name}`, 'attribute', info)),
-    ...known.tags.map((name) => option(`tag.${name}`, 'tag', 'The value of this tag of the agent')),
-    ...(/for_each\s*:/.test(text) ? [option('each', 'element', 'The current element of for_each')] : []),
-  ];
-  return { from: offset - word.length, options };
+  const { at, words } = found;
+  const isClosed = at.kind === 'value' || /^[^\n{]*\}\}/.test(text.slice(offset, offset + 200));
+  const isSole = at.before.trim() === '';
+  return {
+    from: at.from,
+    options: words.map((word) => wordProposal(word, { isClosed, isSole, isPipe: isPipe(at.before) })),
+  };
+}
+
+const isPipe = (before: string): boolean => /\|\s*$/.test(before);
+
+function wordProposal(
+  { label, detail, info, kind }: Word,
+  { isClosed, isSole, isPipe }: { isClosed: boolean; isSole: boolean; isPipe: boolean },
+): Proposal {
+  // A pipe gives the first argument.
+  const isCall = kind === 'call' && !(isPipe && !/[,)]/.test(detail.slice(detail.indexOf('(') + 1, -1)));
+  const end = isCall ? '(' : kind === 'word' ? (label === 'end' || label === 'else' ? '' : ' ') : '';
+  const close = !isClosed && isSole && (kind === 'name' || label === 'end' || label === 'else') ? ' }}' : '';
+  const shown = label.startsWith('.') ? label.slice(1) : label;
+  return {
+    label: shown,
+    apply: `${shown}${end}${close}`,
+    detail,
+    info,
+    kind: 'reference',
+    required: false,
+    goesOn: false,
+  };
 }

@@ -14,6 +14,8 @@ export interface JsonSchema {
   readonly anyOf?: readonly JsonSchema[];
   readonly minimum?: number;
   readonly maximum?: number;
+  /** The functions of expressions, at the top of the schema. */
+  readonly 'x-functions'?: readonly { readonly name: string; readonly form: string; readonly about: string }[];
 }
 
 /** Returns the alternatives of a schema, without the null type of optional values. */

@@ -95,6 +95,12 @@ const look = EditorView.theme({
     fontSize: '0.75rem',
     lineHeight: '1.15rem',
   },
+  '.cm-tooltip .cm-word': {
+    padding: '0.4rem 0.6rem',
+    maxWidth: '24rem',
+    fontSize: '0.75rem',
+    lineHeight: '1.15rem',
+  },
   '.cm-panels': { backgroundColor: 'var(--raised)', color: 'var(--text)' },
   '.cm-panels.cm-panels-bottom': { borderTop: '1px solid var(--line)' },
   '.cm-panels.cm-panels-top': { borderBottom: '1px solid var(--line)' },

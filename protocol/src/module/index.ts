@@ -20,6 +20,7 @@ export type {
 } from './document.ts';
 export { escapeExpressions, parseExpressions } from './expression/expression.ts';
 export { type ExpressionFunction, expressionFunctions } from './expression/functions/index.ts';
+export { standardFunctions } from './expression/functions/standard.ts';
 export { maximumSteps, maximumStepsOfAgent } from './expression/meter.ts';
 export type { ModuleFolder } from './files/file-uses.ts';
 export {

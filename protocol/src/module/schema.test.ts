@@ -63,6 +63,14 @@ describe('moduleJsonSchema', () => {
     expect(closed).toBeGreaterThan(resourceTypes.length * 2);
   });
 
+  test('the JSON Schema of modules describes the functions of expressions', () => {
+    const functions = schema['x-functions'] as { name: string }[];
+    expect(functions).toContainEqual({ name: 'basename', form: 'basename(path)', about: 'The last part of a path.' });
+    expect(functions).toContainEqual(expect.objectContaining({ name: 'startsWith', form: 'text.startsWith(part)' }));
+    // The functions of CEL and of Muster whose names are equal.
+    expect(functions.length - new Set(functions.map(({ name }) => name)).size).toBe(0);
+  });
+
   test('the JSON Schema of modules allows tags in clauses', () => {
     expect(optional(schema.properties.supports).items.patternProperties).toHaveProperty(['^tag\\.']);
   });

@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { lookupOfCheck, lookupSelectorCheck, maximumLookups } from './composition/lookups.ts';
 import { agentConditionSchema, clauseSchema, whenSchema } from './conditions/declared.ts';
 import { onlyIfSchema } from './conditions/only-if.ts';
+import { expressionFunctions } from './expression/functions/index.ts';
+import { standardFunctions } from './expression/functions/standard.ts';
 import { templateDescription, triggerDescriptions } from './kind-fields.ts';
 import { closed } from './kinds/declared.ts';
 import { allOf, type Check, maxLength, notEmpty } from './kinds/format.ts';
@@ -261,12 +263,17 @@ type JsonSchema = { [key: string]: unknown };
 
 /**
  * Returns the JSON Schema (draft 2020-12) of a module, generated from the schema that parses it. Every object accepts
- * `x-` keys, and optional fields may be null.
+ * `x-` keys, and optional fields may be null. `x-functions` lists the functions of expressions, for editors.
  */
 export function moduleJsonSchema(): JsonSchema {
   const schema = z.toJSONSchema(moduleSchema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
   loosen(schema);
-  return { ...schema, $id: moduleSchemaId };
+  const functions = [...expressionFunctions, ...standardFunctions].map(({ name, form, about }) => ({
+    name,
+    form,
+    about,
+  }));
+  return { ...schema, $id: moduleSchemaId, 'x-functions': functions };
 }
 
 /** Adapts the JSON Schema to the preprocessing of `closed`, which ignores `x-` keys and treats null as absent. */

@@ -3,7 +3,7 @@ import type { DeclaredParameter } from '../../editor/outline.ts';
 import { fieldKey, fieldsOf, readParameters, readValue, textOf, textsOf } from './parameters.ts';
 
 const declared = (name: string, type: string, fallback?: unknown): DeclaredParameter => ({
-  ...{ name, type, description: null, default: fallback },
+  ...{ name, type, description: null, keys: [], default: fallback },
 });
 const web = new Map([
   ['web', [declared('port', 'integer', 80), declared('host', 'string'), declared('users', 'list', ['a'])]],

@@ -2,6 +2,7 @@ import type { ASTNode } from '@marcbachmann/cel-js';
 import { quoted, suggestion } from '../nearest.ts';
 import { type CelError, environment, replacedCalls, replacedFunctions, variables } from './environment.ts';
 import { expressionFunctions } from './functions/index.ts';
+import { standardFunctions } from './functions/standard.ts';
 
 /** A compiled expression, with the names that it refers to. */
 export interface Compiled {
@@ -65,16 +66,9 @@ function compiledSource(source: string): Compiled | { readonly message: string }
   }
 }
 
-const standardFunctions = [
-  ...['size', 'string', 'int', 'uint', 'double', 'bool', 'bytes', 'dyn', 'type', 'timestamp', 'duration', 'has'],
-  ...['contains', 'startsWith', 'endsWith', 'matches', 'split', 'join', 'trim', 'substring', 'indexOf', 'lastIndexOf'],
-  ...['lowerAscii', 'upperAscii', 'map', 'filter', 'all', 'exists', 'exists_one', 'bind'],
-  ...['hex', 'json', 'at', 'base64', 'getFullYear', 'getMonth', 'getDate', 'getDayOfMonth', 'getDayOfWeek'],
-  ...['getDayOfYear', 'getHours', 'getMinutes', 'getSeconds', 'getMilliseconds'],
-];
 /** Names of all functions and methods. */
 const functionNames: readonly string[] = [
-  ...new Set([...standardFunctions, ...expressionFunctions.map(({ name }) => name)]),
+  ...new Set([...standardFunctions, ...expressionFunctions].map(({ name }) => name)),
 ];
 const typeNames = ['bool', 'bytes', 'double', 'duration', 'int', 'list', 'map', 'null_type', 'string', 'timestamp'];
 const known = new Set<string>([...variables, ...typeNames, 'type', 'uint', 'google', 'cel', 'omit']);
