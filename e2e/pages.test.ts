@@ -69,8 +69,8 @@ describe('commands in the documentation', () => {
 });
 
 describe('configurations in the documentation', () => {
-  /** First keys in the configurations of other programs. */
-  const others = new Set(['scrape_configs']);
+  /** First keys in the configurations of other programs, and in tests of modules. */
+  const others = new Set(['scrape_configs', 'tests']);
   const shown = pages.flatMap((page) =>
     blocksOf(readFileSync(join(root, page), 'utf8'))
       .filter(({ language, source }) => /^ya?ml$/.test(language) && !/^(name|resources|- id):/m.test(source))

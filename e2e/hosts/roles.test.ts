@@ -77,11 +77,14 @@ describe.skipIf(reason !== null)(`the modules of examples/roles${reason === null
       expect(await orchestrator.call(checkDrift, { params })).toMatchObject({ status: 'in_sync' });
 
       await orchestrator.call(removeAssignment, { params: { name } });
-      expect(await apply()).toMatchObject({ status: 'succeeded', error: null });
+      const removed = await apply();
+      expect(removed).toMatchObject({ status: 'succeeded', error: null });
       const after = machine.changes();
       const paths = [...new Set([...Object.keys(before), ...Object.keys(after)])];
       const left = paths.filter((path) => after[path] !== before[path]);
-      expect(left.filter((path) => ![...staysAlways, ...stays].some((pattern) => pattern.test(path)))).toEqual([]);
+      const reports = removed.resources.map(({ identity, message }) => `${identity}: ${message ?? ''}`).join('\n');
+      const unexpected = left.filter((path) => ![...staysAlways, ...stays].some((pattern) => pattern.test(path)));
+      expect(unexpected, reports).toEqual([]);
     },
   );
 

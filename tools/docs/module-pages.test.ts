@@ -41,10 +41,13 @@ function resourcesOf(source: string, family: string) {
 describe.each(Object.entries(pages))('the modules of %s', (page, least) => {
   test('the page has its modules', () => expect(modulesOf(page).length).toBeGreaterThanOrEqual(least));
 
-  test.each(modulesOf(page))('resolves this module on each family that it supports: %s', (source) => {
-    const families = parsed(source).supports.flatMap(({ family }) => family?.in ?? ['debian', 'redhat']);
-    for (const family of families) expect(resourcesOf(source, family), family).toMatchObject({ ok: true });
-  });
+  test.each(modulesOf(page).map((source, index) => ({ source, number: index + 1 })))(
+    'resolves module $number on each family that it supports',
+    ({ source }) => {
+      const families = parsed(source).supports.flatMap(({ family }) => family?.in ?? ['debian', 'redhat']);
+      for (const family of families) expect(resourcesOf(source, family), family).toMatchObject({ ok: true });
+    },
+  );
 });
 
 describe('docs/rewriting-a-role.md', () => {
