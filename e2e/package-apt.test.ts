@@ -85,4 +85,27 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
     expect(again.results.map(({ status }) => status)).toEqual(['unchanged', 'changed', 'changed']);
     await agent.run(operation('apply', []));
   });
+
+  test('an apply evaluates the condition of a package after the packages before it are installed', async () => {
+    await machine.sh(
+      `rm -rf /srv/*; ${['one', 'two', 'three'].map((name) => offer('/srv/pool', `sample-${name}`, '1')).join('')}
+      echo '${source('/srv/pool')}' > /etc/apt/sources.list.d/pool.list; apt-get update -qq`,
+    );
+    const command = 'dpkg-query --show sample-one';
+    const desired = [
+      of('sample-one'),
+      { ...of('sample-two'), only_if: { not: { command } } },
+      { ...of('sample-three'), only_if: [{ exists: '/srv' }, { command }] },
+    ];
+    const { results } = await agent.run(operation('plan', desired));
+    expect(results.map(({ status }) => status)).toEqual(['would_change', 'would_change', 'would_change']);
+    expect(results[2]?.message).toContain(`\`${command}\` fails with exit code 1 now: skipped unless changed by`);
+    for (const statuses of [
+      ['changed', 'skipped', 'changed'],
+      ['unchanged', 'skipped', 'unchanged'],
+    ])
+      expect((await agent.run(operation('apply', desired))).results.map(({ status }) => status)).toEqual(statuses);
+    await agent.run(operation('apply', []));
+    expect(await machine.sh('dpkg-query --show "sample-*" 2> /dev/null || true')).toBe('');
+  });
 });
