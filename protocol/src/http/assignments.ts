@@ -23,7 +23,9 @@ const precedence = z
   .int()
   .min(-1_000_000)
   .max(1_000_000)
-  .describe('Of several values for one parameter, the one with the highest precedence is used');
+  .describe(
+    'Of several values for one parameter, the one with the highest precedence is used, unless the parameter merges them',
+  );
 const assignmentExample: Assignment = {
   name: 'base',
   modules: ['motd'],

@@ -21,7 +21,7 @@ import {
   type Reference,
 } from './outline.ts';
 import { schemaFaults } from './parameters/value-schema.ts';
-import { parameterFaults } from './parameters.ts';
+import { mergeFault, parameterFaults } from './parameters.ts';
 import type { Path } from './source/tree.ts';
 import { certainVariantFaults, newVariantBudget, tiedVariantFaults, type VariantBudget } from './variants.ts';
 import { verificationKinds } from './verification.ts';
@@ -260,6 +260,8 @@ function checkCycles(
 function checkParameters({ parameters, supports }: Outline, { fault, warning }: Findings, budget: VariantBudget): void {
   const clauses = supports.map(({ conditions }) => conditions);
   for (const { parameter, path } of parameters.values()) {
+    const unfit = mergeFault(parameter);
+    if (unfit !== undefined) fault([...path, 'merge'], unfit);
     const wrong = schemaFaults(parameter.schema, path);
     for (const found of wrong) fault(found.path, found.message);
     const conditions = parameter.variants.map(({ when }) => when);

@@ -88,6 +88,9 @@ interface ParameterVariant {
   value: Json;
 }
 
+/** How layers of values become one: the highest one, or all of them from low to high. */
+export type Merge = 'replace' | 'deep' | 'append' | 'unique';
+
 export interface Parameter {
   type: ParameterType;
   /** The other keywords of JSON Schema that its value must satisfy. */
@@ -95,6 +98,7 @@ export interface Parameter {
   default: Json;
   /** Values for some agents, which replace the default. */
   variants: readonly ParameterVariant[];
+  merge: Merge;
   description: string | null;
 }
 

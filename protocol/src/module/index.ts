@@ -6,7 +6,6 @@ export {
   requirementFaults,
   requiresOf,
   withRequired,
-  withRequiredValues,
 } from './composition/requires.ts';
 export { conflictsBetween, type ModuleConflict } from './conflicts-between.ts';
 export type {
@@ -45,7 +44,8 @@ export {
   type Trigger,
 } from './kinds.ts';
 export { type Order, stableOrder } from './order.ts';
-export { parameterValues } from './parameters.ts';
+export type { Layer, Layers } from './parameters/layers.ts';
+export { givenFaults } from './parameters.ts';
 export { declaredName, type ParsedModule, parseModule, positionIn, templateFilesOf } from './parse.ts';
 export { type Resolution, type ResolutionRequest, resolveDesiredSet } from './resolve.ts';
 export type { ResolvedResource } from './resolved.ts';

@@ -9,7 +9,8 @@ import { reasonOrValue } from './expression/values.ts';
 import { declareLatest, packageDefault } from './kinds/packages.ts';
 import { identify, kinds, type Trigger } from './kinds.ts';
 import { type LoopElement, loopElements } from './loops.ts';
-import { parameterValues } from './parameters.ts';
+import type { Layer } from './parameters/layers.ts';
+import { type LayeredParameters, layeredParameters } from './parameters.ts';
 import type { UnfilledBody, UnfilledResource } from './secrets.ts';
 import type { Path } from './source/tree.ts';
 import { chooseVariant } from './variants.ts';
@@ -37,6 +38,8 @@ export interface Instances {
   instances: Instance[];
   faults: ModuleFault[];
   scope: Scope;
+  /** Parameters that layers of equal precedence set differently. Nothing else is resolved then. */
+  conflicts: LayeredParameters['conflicts'];
 }
 
 /**
@@ -73,11 +76,11 @@ const maximumFaults = 500;
 export function instancesOf(
   module: ModuleDocument,
   agent: AgentFacts,
-  given: Readonly<Record<string, Json>>,
+  given: Readonly<Record<string, readonly Layer[]>>,
   lookups: LookupValues,
   budget: ResolutionBudget,
 ): Instances {
-  const { values, faults: parameterFaults } = parameterValues(module.parameters, given, agent);
+  const { values, faults: parameterFaults, conflicts } = layeredParameters(module.parameters, given, agent);
   const { meter } = budget;
   const looked = lookupValues(module.lookups, lookups, agent, { parameters: values, meter });
   const outer: Scope = { agent, parameters: values, lookups: looked.values, each: undefined, index: undefined, meter };
@@ -85,9 +88,10 @@ export function instancesOf(
     path: ['parameters', name],
     message,
   }));
+  if (conflicts.length > 0) return { instances: [], faults, scope: outer, conflicts };
   if (!module.supports.some((clause) => matches(clause, agent))) {
     faults.push({ path: ['supports'], message: unsupported(module, agent) });
-    return { instances: [], faults, scope: outer };
+    return { instances: [], faults, scope: outer, conflicts };
   }
   faults.push(...looked.faults.map(({ name, path, message }) => ({ path: ['lookups', name, ...path], message })));
   const [packages, packagesFault] = packagesOf(module, outer);
@@ -117,19 +121,19 @@ export function instancesOf(
       const instance = instanceOf(module.name, declaration, chosen, id, repeated, templates, ofElement);
       if (instance === undefined) {
         // Every element of a long list may have an error.
-        if (faults.length > maximumFaults) return { instances, faults, scope };
+        if (faults.length > maximumFaults) return { instances, faults, scope, conflicts };
         continue;
       }
       if (packages === 'latest') declareLatest(instance.type, instance.body);
       const exceeded = budget.spend(charactersOf(instance.body) + charactersOf(instance.deferred));
       if (exceeded !== undefined) {
         report([], exceeded);
-        return { instances, faults, scope };
+        return { instances, faults, scope, conflicts };
       }
       instances.push({ ...instance, path: [...path, ...chosen.path] });
     }
   }
-  return { instances, faults, scope };
+  return { instances, faults, scope, conflicts };
 }
 
 /** Returns the version of packages that declare none, or the error in it. */

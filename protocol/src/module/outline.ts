@@ -14,6 +14,7 @@ import type {
 } from './document.ts';
 import { isExtensionKey } from './kinds/declared.ts';
 import { isResourceType, kinds, type ResourceType, type Trigger } from './kinds.ts';
+import { merges } from './parameters/layers.ts';
 import { valueKeywords } from './parameters/value-schema.ts';
 import type { Path } from './source/tree.ts';
 import { type VerificationType, verificationKinds } from './verification.ts';
@@ -149,6 +150,7 @@ const parameterOf = (value: unknown): Parameter => ({
     when: readConditions(mapping(variant).when),
     value: (mapping(variant).value ?? null) as Json,
   })),
+  merge: merges.find((merge) => merge === mapping(value).merge) ?? 'replace',
   description: textOf(mapping(value).description) ?? null,
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { AgentFacts } from './conditions.ts';
 import type { Json } from './document.ts';
 import { schemaFaults, type ValueSchema, valueFaults } from './parameters/value-schema.ts';
-import { parameterValues } from './parameters.ts';
+import { givenFaults, givenLayers, layeredParameters } from './parameters.ts';
 import { parseModule } from './parse.ts';
 
 const faultsIn = (schema: ValueSchema, value: Json) =>
@@ -125,28 +125,30 @@ describe('parameters of modules', () => {
     const of = declared(
       'service: { type: string, default: sshd, variants: [{ when: { distro: debian }, value: ssh }] }',
     );
-    expect(parameterValues(of, {}, agent('debian')).values.get('service')).toBe('ssh');
-    expect(parameterValues(of, {}, agent('fedora')).values.get('service')).toBe('sshd');
-    expect(parameterValues(of, { service: 'dropbear' }, agent('debian')).values.get('service')).toBe('dropbear');
+    expect(layeredParameters(of, givenLayers({}), agent('debian')).values.get('service')).toBe('ssh');
+    expect(layeredParameters(of, givenLayers({}), agent('fedora')).values.get('service')).toBe('sshd');
+    expect(layeredParameters(of, givenLayers({ service: 'dropbear' }), agent('debian')).values.get('service')).toBe(
+      'dropbear',
+    );
   });
 
   test('faults if several variants tie, unless an assignment gives the value', () => {
     const of = declared(
       'a: { type: string, variants: [{ when: { distro: d }, value: x }, { when: { attr.arch: x }, value: y }] }',
     );
-    expect(parameterValues(of, {}, agent('d')).faults.map(({ message }) => message)).toEqual([
-      'these variants match the agent with the same number of keys: distro=d | arch=x; add a key to one of them',
+    expect(layeredParameters(of, givenLayers({}), agent('d')).faults.map(({ message }) => message)).toEqual([
+      'parameter a: these variants match the agent with the same number of keys: distro=d | arch=x; add a key to one of them',
     ]);
-    expect(parameterValues(of, { a: 'z' }, agent('d')).faults).toEqual([]);
+    expect(layeredParameters(of, givenLayers({ a: 'z' }), agent('d')).faults).toEqual([]);
   });
 
   test('names the path in a value', () => {
     const of = declared('users: { type: list, items: { type: map, properties: { uid: { type: integer } } } }');
-    expect(parameterValues(of, { users: [{ uid: 1 }, { uid: 'x' }] }).faults).toEqual([
+    expect(givenFaults(of, { users: [{ uid: 1 }, { uid: 'x' }] })).toEqual([
       {
         name: 'users',
         path: ['users', 1, 'uid'],
-        message: '[1].uid: must be a whole number, to match its type',
+        message: 'parameter users[1].uid: must be a whole number, to match its type',
       },
     ]);
   });

@@ -320,7 +320,7 @@ describe('parameters', () => {
     const source = 'parameters: { port: { type: integer, default: 80 } }';
     expect(faultsOf(resolve(source, {}, { port: '80', prot: 1 }))).toEqual([
       'module_unresolved',
-      '/modules/m/parameters/port module "m": must be a whole number, to match its type',
+      '/modules/m/parameters/port module "m": parameter port: must be a whole number, to match its type',
       '/modules/m/parameters/prot module "m": the module has no parameter "prot": did you mean "port"?',
     ]);
     expect(faultsOf(resolveDesiredSet({ modules: [moduleOf('')], agent, parameters: { other: {} } }))).toEqual([

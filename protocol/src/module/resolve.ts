@@ -2,12 +2,15 @@ import type { Fault } from '../errors.ts';
 import { bodyFaults, evaluateBody } from './body.ts';
 import type { LookupValues } from './composition/lookups.ts';
 import { type Merged, mergeInstances } from './composition/merge.ts';
+import { withRequiredLayers } from './composition/requires.ts';
 import { type AgentFacts, matches } from './conditions.ts';
 import type { Json, ModuleDocument } from './document.ts';
 import type { Scope } from './expression/evaluate.ts';
 import { reasonOrValue } from './expression/values.ts';
 import { instancesOf, ResolutionBudget } from './instances.ts';
 import { stableOrder } from './order.ts';
+import { conflictText, type Layers } from './parameters/layers.ts';
+import { givenLayers } from './parameters.ts';
 import { secretNames, type UnfilledResource, type UnfilledVerification } from './secrets.ts';
 import { located } from './source/places.ts';
 import { type Path, pointer } from './source/tree.ts';
@@ -16,8 +19,9 @@ import { verificationKind } from './verification.ts';
 export interface ResolutionRequest {
   /** Modules in the order of the desired state. Repeated names are skipped. */
   readonly modules: readonly ModuleDocument[];
-  /** `{module: {name: value}}` */
+  /** `{module: {name: value}}`; or with the layers of each value, as assignments give them. */
   readonly parameters?: Readonly<Record<string, Readonly<Record<string, Json>>>>;
+  readonly layers?: Layers;
   readonly agent: AgentFacts;
   /** Values of lookups, by module and name. */
   readonly lookups?: Readonly<Record<string, LookupValues>>;
@@ -59,10 +63,12 @@ const refused = (code: Refusal['code'], faults: readonly Fault[], modules: reado
  *   {<name>: <module>}, parameters: {…}}`
  */
 export function resolveDesiredSet(request: ResolutionRequest): Resolution {
-  const { modules, parameters = {}, lookups = {}, agent, withDeclarations = false } = request;
+  const { modules, lookups = {}, agent, withDeclarations = false } = request;
   const unresolved: Fault[] = [];
+  const contradictory: Fault[] = [];
   const distinct = [...new Map(modules.map((module) => [module.name, module])).values()];
-  for (const name of Object.keys(parameters)) {
+  const layers = layersOf(request, distinct);
+  for (const name of Object.keys(layers)) {
     if (distinct.some((module) => module.name === name)) continue;
     unresolved.push({
       path: pointer(['parameters', name]),
@@ -71,12 +77,18 @@ export function resolveDesiredSet(request: ResolutionRequest): Resolution {
   }
   const budget = new ResolutionBudget();
   const parts = distinct.map((module) => {
-    const given = Object.hasOwn(parameters, module.name) ? (parameters[module.name] ?? {}) : {};
+    const given = Object.hasOwn(layers, module.name) ? (layers[module.name] ?? {}) : {};
     const looked = Object.hasOwn(lookups, module.name) ? (lookups[module.name] ?? {}) : {};
-    const { instances, faults, scope } = instancesOf(module, agent, given, looked, budget);
+    const { instances, faults, scope, conflicts } = instancesOf(module, agent, given, looked, budget);
+    for (const { name, conflict } of conflicts)
+      contradictory.push({
+        path: pointer(['parameters', module.name, name, ...conflict.path]),
+        message: conflictText(module.name, name, conflict),
+      });
     for (const { path, message } of faults) unresolved.push(moduleFault(module.name, path, message));
     return { module, instances, verify: verificationsOf(module, scope, unresolved) };
   });
+  if (contradictory.length > 0) return refused('module_conflict', contradictory, distinct);
   if (unresolved.length > 0) return refused('module_unresolved', unresolved, distinct);
 
   const { merged, unresolved: missing, conflicts } = mergeInstances(parts);
@@ -108,6 +120,16 @@ export function resolveDesiredSet(request: ResolutionRequest): Resolution {
     ...(withDeclarations ? { declarations } : {}),
   };
 }
+
+/** Returns the layers of all parameters, with those of requirements. */
+export const layersOf = (
+  { parameters = {}, layers }: Pick<ResolutionRequest, 'parameters' | 'layers'>,
+  modules: readonly ModuleDocument[],
+): Layers =>
+  withRequiredLayers(
+    modules,
+    layers ?? Object.fromEntries(Object.entries(parameters).map(([module, values]) => [module, givenLayers(values)])),
+  );
 
 const moduleFault = (module: string, path: Path, message: string): Fault => ({
   path: pointer(['modules', module, ...path]),

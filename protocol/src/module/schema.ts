@@ -10,6 +10,7 @@ import { allOf, type Check, maxLength, notEmpty } from './kinds/format.ts';
 import type { Fields, Kind } from './kinds/kind.ts';
 import { packageDefault } from './kinds/packages.ts';
 import { kinds } from './kinds.ts';
+import { merges } from './parameters/layers.ts';
 import { keywordForm, valueKeywords } from './parameters/value-schema.ts';
 import { verificationKinds } from './verification.ts';
 
@@ -180,6 +181,12 @@ const parameter = closed('a mapping of type and default', {
       error: 'must be a list of mappings of when and value',
     })
     .meta({ description: 'Values for some machines, which replace the default' })
+    .optional(),
+  merge: oneOf(merges)
+    .meta({
+      description:
+        'How the values of several assignments and the default are combined, from low to high precedence: the highest replaces all, mappings are merged key by key (deep), lists are joined (append), or joined without equal elements (unique)',
+    })
     .optional(),
   ...Object.fromEntries(valueKeywords.map((name) => [name, z.unknown().meta(keywordForm(name)).optional()])),
 });

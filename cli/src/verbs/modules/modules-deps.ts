@@ -7,7 +7,6 @@ import {
   resolveDesiredSet,
   resolvedOrder,
   withRequired,
-  withRequiredValues,
 } from '@muster/protocol/module';
 import type { Command } from 'commander';
 import type { Context } from '../../context/context.ts';
@@ -145,10 +144,7 @@ async function localOrder(context: Context, words: readonly string[], facts: Fac
     throw unresolved('module_unresolved', declared.faults, 'Remove one of these dependencies.');
   }
   const agent = { name: null, node_id: '', attributes: attributes ?? {}, tags: tags ?? {} };
-  const given = withRequiredValues(modules, {});
-  if (given.faults.length > 0) throw unresolved('module_conflict', given.faults, 'Make the values equal.');
-  const ofModules = Object.entries(given.parameters).filter(([name]) => modules.some((module) => module.name === name));
-  const resolved = resolveDesiredSet({ modules, agent, parameters: Object.fromEntries(ofModules) });
+  const resolved = resolveDesiredSet({ modules, agent });
   if (resolved.ok) return resolvedOrder(modules, resolved.resources);
   throw unresolved(resolved.code, resolved.faults, 'Describe the agent with --attribute and --tag.');
 }

@@ -1,6 +1,6 @@
 import { type Fault, MusterError } from '@muster/protocol';
 import type { Assignment } from '@muster/protocol/http';
-import { parameterValues, pointer } from '@muster/protocol/module';
+import { givenFaults, pointer } from '@muster/protocol/module';
 import { fromJson, toJson } from '../../store/json-text.ts';
 import {
   assignmentByName,
@@ -75,9 +75,9 @@ async function parameterFaults(context: Context, parameters: Assignment['paramet
   const given = Object.entries(parameters);
   const modules = await context.documents.load(given.map(([module]) => module));
   return given.flatMap(([module, values], i) =>
-    parameterValues(modules[i]?.parameters ?? {}, values).faults.map(({ path, name, message }) => ({
+    givenFaults(modules[i]?.parameters ?? {}, values).map(({ path, message }) => ({
       path: pointer(['parameters', module, ...path]),
-      message: path.length > 1 ? `parameter "${name}" of module "${module}": ${message}` : message,
+      message: `module ${JSON.stringify(module)}: ${message}`,
     })),
   );
 }

@@ -1,5 +1,5 @@
 import type { Assignment } from '@muster/protocol/http';
-import { parseModule } from '@muster/protocol/module';
+import { type Json, parseModule } from '@muster/protocol/module';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { assignmentMatches, desiredModules, resolvePayload } from './desired-set.ts';
@@ -78,29 +78,66 @@ describe('desiredModules', () => {
     );
   });
 
-  test('uses the parameters from assignments, and refuses conflicting parameters', () => {
-    const set = (name: string, port: number) => assignment({ name, parameters: { m: { port } } });
-    expect(desiredModules([set('a', 80), set('b', 80)], web, { modules: [], windowOpen: false }).parameters).toEqual({
-      m: { port: 80 },
+  test('layers the parameters of matching assignments that count, for modules that the agent has', () => {
+    const all = [
+      assignment({ name: 'a', parameters: { m: { port: 80 } } }),
+      assignment({ name: 'b', parameters: { m: { port: 81 }, other: { x: 1 } }, precedence: 5 }),
+      assignment({ name: 'c', parameters: { m: { port: 82 } }, mode: 'audit' }),
+      assignment({ name: 'd', parameters: { m: { port: 83 } }, selector: 'role=db' }),
+    ];
+    expect(desiredModules(all, web, { modules: [], windowOpen: false }).layers).toEqual({
+      m: {
+        port: [
+          { value: 80, from: 'assignment', name: 'a', precedence: 0 },
+          { value: 81, from: 'assignment', name: 'b', precedence: 5 },
+        ],
+      },
     });
-    expect(() => desiredModules([set('a', 80), set('b', 81)], web, { modules: [], windowOpen: false })).toThrow(
-      'assignments a and b',
+  });
+});
+
+describe('values of several assignments', () => {
+  const agent = { node_id: '1', name: 'web-1', attributes: { platform: 'linux' }, tags: { role: 'web' } };
+  const contentOf = (declared: string, ...all: Assignment[]) => {
+    const parsed = parseModule(`name: m
+supports: [{ platform: linux }]
+parameters: { v: { ${declared} } }
+resources: [{ resource: { file-unix: { path: /x, content: "\${{ param.v | json }}" } } }]`);
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
+    const desired = desiredModules(all, agent, { modules: [], windowOpen: false });
+    const [resource] = resolvePayload([parsed.module], desired, agent).resources;
+    return JSON.parse(String((resource?.body as { content?: string } | undefined)?.content)) as unknown;
+  };
+  const set = (name: string, v: Json, precedence = 0) => assignment({ name, precedence, parameters: { m: { v } } });
+
+  test('uses the one with the highest precedence', () => {
+    expect(contentOf('type: integer', set('a', 80), set('b', 80))).toBe(80);
+    expect(contentOf('type: integer', set('a', 80, 10), set('b', 81, 0), set('c', 82, -5))).toBe(80);
+    expect(contentOf('type: integer', set('a', 80, 0), set('b', 81, 0), set('c', 82, 1))).toBe(82);
+    // A run that started before an upgrade has assignments without precedence.
+    const { precedence: _, ...former } = set('b', 81, 0);
+    expect(contentOf('type: integer', set('a', 80, 1), former as Assignment)).toBe(80);
+  });
+
+  test('refuses different values of the same precedence, naming both assignments', () => {
+    expect(() => contentOf('type: integer', set('a', 80, 1), set('b', 81, 1), set('c', 82, 0))).toThrow(
+      'assignments a and b set the parameter v of module m to different values; give one of them a higher precedence',
     );
   });
 
-  test('uses the parameter of the assignment with the highest precedence', () => {
-    const set = (name: string, port: number, precedence: number) =>
-      assignment({ name, precedence, parameters: { m: { port } } });
-    const portOf = (...all: Assignment[]) =>
-      desiredModules(all, web, { modules: [], windowOpen: false }).parameters.m?.port;
-    expect(portOf(set('a', 80, 10), set('b', 81, 0), set('c', 82, -5))).toBe(80);
-    expect(portOf(set('a', 80, 0), set('b', 81, 0), set('c', 82, 1))).toBe(82);
-    expect(() => portOf(set('a', 80, 1), set('b', 81, 1), set('c', 82, 0))).toThrow(
-      'assignments a and b set this parameter to different values; give one of them a higher precedence',
-    );
-    // A run that started before an upgrade has assignments without precedence.
-    const { precedence: _, ...former } = set('b', 81, 0);
-    expect(portOf(set('a', 80, 1), former as Assignment)).toBe(80);
+  test('merges them as the parameter declares', () => {
+    expect(
+      contentOf(
+        'type: map, merge: deep, default: { a: 1, b: 1 }',
+        set('a', { c: { x: 1 } }),
+        set('b', { b: 2, c: { y: 2 } }, 1),
+      ),
+    ).toEqual({ a: 1, b: 2, c: { x: 1, y: 2 } });
+    expect(contentOf('type: list, merge: unique', set('a', ['x', 'z']), set('b', ['y', 'x'], -1))).toEqual([
+      'y',
+      'x',
+      'z',
+    ]);
   });
 });
 
@@ -114,7 +151,7 @@ describe('resolved payload', () => {
   const resolve = (resources: string) => {
     const parsed = parseModule(`name: m\nsupports: [{ platform: linux }]\n${resources}`);
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
-    return resolvePayload([parsed.module], { modules: ['m'], parameters: {}, keep: ['kept'] }, agent);
+    return resolvePayload([parsed.module], { modules: ['m'], layers: {}, keep: ['kept'] }, agent);
   };
 
   test('includes the names of modules whose resources must be kept', () => {

@@ -1,16 +1,16 @@
 import { hash } from 'node:crypto';
-import { type Fault, MusterError } from '@muster/protocol';
+import { MusterError } from '@muster/protocol';
 import type { Agent, Assignment } from '@muster/protocol/http';
 import {
   type AgentFacts,
-  type Json,
+  type Layer,
+  type Layers,
   type ModuleDocument,
   type Requires,
   resolveDesiredSet,
   type UnfilledResource,
   type UnfilledVerification,
   withRequired,
-  withRequiredValues,
 } from '@muster/protocol/module';
 import { isEmpty as isEmptySelector, matchesSelector, parseSelector, type Selector } from '@muster/protocol/selector';
 import { type JsonText, toJson } from '../../store/json-text.ts';
@@ -22,8 +22,8 @@ export interface DesiredModules {
    * ones; each after those that it requires.
    */
   modules: string[];
-  /** Parameters set by assignments, by module. */
-  parameters: Assignment['parameters'];
+  /** Values that assignments give to the parameters of these modules, by assignment name. */
+  layers: Layers;
   /** Modules that this apply skips, with those that they require. It does not remove their resources. */
   keep: string[];
 }
@@ -61,37 +61,9 @@ export interface DesiredSetRequest {
   including?: string;
 }
 
-/** The value that an assignment gives to a parameter. */
-interface ParameterLayer {
-  readonly value: Json;
-  /** Name of the assignment. */
-  readonly by: string;
-  readonly precedence: number;
-}
-
-/** Returns the layers with the highest precedence. */
-function highest(layers: readonly ParameterLayer[]): ParameterLayer[] {
-  const most = Math.max(...layers.map(({ precedence }) => precedence));
-  return layers.filter(({ precedence }) => precedence === most);
-}
-
-/** Returns an error for each assignment whose value differs from the first one of the same, highest precedence. */
-function conflictsIn(layers: readonly ParameterLayer[], path: string): Fault[] {
-  const [first, ...others] = highest(layers);
-  if (first === undefined) return [];
-  const value = JSON.stringify(first.value);
-  return others
-    .filter((other) => JSON.stringify(other.value) !== value)
-    .map(({ by }) => ({
-      path,
-      message: `assignments ${first.by} and ${by} set this parameter to different values; give one of them a higher precedence`,
-    }));
-}
-
 /**
  * Determines the desired modules of an agent.
  * @param assignments every assignment, by name
- * @throws MusterError module_conflict if two assignments with the same precedence set one of a module's parameters differently
  */
 export function desiredModules(
   assignments: readonly Assignment[],
@@ -101,7 +73,7 @@ export function desiredModules(
   const modules = new Set<string>();
   const keptModules = new Set<string>();
   // Maps, because a module or parameter may be named `constructor`.
-  const parameters = new Map<string, Map<string, ParameterLayer[]>>();
+  const layers = new Map<string, Map<string, Layer[]>>();
   for (const assignment of assignments) {
     if (!assignmentMatches(assignment, agent)) continue;
     const enforced = assignment.mode === 'enforce' && (!assignment.window_only || request.windowOpen);
@@ -109,27 +81,25 @@ export function desiredModules(
     for (const module of assignment.modules) (counts ? modules : keptModules).add(module);
     if (!counts) continue;
     for (const [module, values] of Object.entries(assignment.parameters)) {
-      const ofModule = parameters.get(module) ?? new Map<string, ParameterLayer[]>();
-      parameters.set(module, ofModule);
-      for (const [name, value] of Object.entries(values)) {
-        const layer = { value, by: assignment.name, precedence: assignment.precedence ?? 0 };
-        ofModule.set(name, [...(ofModule.get(name) ?? []), layer]);
+      const ofModule = layers.get(module) ?? new Map<string, Layer[]>();
+      layers.set(module, ofModule);
+      for (const [parameter, value] of Object.entries(values)) {
+        const { name, precedence = 0 } = assignment;
+        const layer: Layer = { value, from: 'assignment', name, precedence };
+        ofModule.set(parameter, [...(ofModule.get(parameter) ?? []), layer]);
       }
     }
   }
-  const faults = [...parameters].flatMap(([module, values]) =>
-    [...values].flatMap(([name, layers]) => conflictsIn(layers, `/parameters/${module}/${name}`)),
-  );
-  if (faults.length > 0) throw new MusterError('module_conflict', faults[0]?.message, faults);
   const { requires = new Map() } = request;
   const desired = withRequired([...modules, ...request.modules], requires);
   return {
     modules: desired,
-    parameters: Object.fromEntries(
-      [...parameters].map(([module, values]) => [
-        module,
-        Object.fromEntries([...values].map(([name, layers]) => [name, highest(layers)[0]?.value ?? null])),
-      ]),
+    // An assignment may give values to modules that others assign, and this agent may lack them.
+    layers: Object.fromEntries(
+      desired.flatMap((module) => {
+        const values = layers.get(module);
+        return values === undefined ? [] : [[module, Object.fromEntries(values)] as const];
+      }),
     ),
     keep: withRequired([...keptModules], requires).filter((module) => !desired.includes(module)),
   };
@@ -164,9 +134,8 @@ export function resolvePayload(
   agent: AgentFacts,
   lookups = noLookups,
 ): Payload {
-  const { parameters, faults } = withRequiredValues(documents, desired.parameters);
-  if (faults.length > 0) throw new MusterError('module_conflict', faults[0]?.message, faults);
-  const resolved = resolveDesiredSet({ modules: documents, parameters, lookups: lookups.values, agent });
+  const { layers } = desired;
+  const resolved = resolveDesiredSet({ modules: documents, layers, lookups: lookups.values, agent });
   if (!resolved.ok) throw new MusterError(resolved.code, resolved.faults[0]?.message, resolved.faults);
   const { resources, verify } = resolved;
   return {

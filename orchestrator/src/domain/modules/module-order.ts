@@ -7,7 +7,6 @@ import {
   resolveDesiredSet,
   resolvedOrder,
   withRequired,
-  withRequiredValues,
 } from '@muster/protocol/module';
 import { fromJson } from '../../store/json-text.ts';
 import { requireAgent } from '../agents/agents.ts';
@@ -55,10 +54,8 @@ export async function orderModules(context: Context, request: OrderRequest): Pro
   const facts: AgentFacts = agent
     ? { name: agent.name, node_id: agent.node_id, attributes: fromJson(agent.attributes), tags: fromJson(agent.tags) }
     : { name: null, node_id: '', attributes: attributes ?? {}, tags: tags ?? {} };
-  const given = withRequiredValues(loaded, parameters ?? {});
-  if (given.faults.length > 0) throw new MusterError('module_conflict', given.faults[0]?.message, given.faults);
   const { values: lookups } = await createLookups(context)(loaded);
-  const resolved = resolveDesiredSet({ modules: loaded, agent: facts, parameters: given.parameters, lookups });
+  const resolved = resolveDesiredSet({ modules: loaded, agent: facts, parameters: parameters ?? {}, lookups });
   if (!resolved.ok) throw new MusterError(resolved.code, resolved.faults[0]?.message, resolved.faults);
   return resolvedOrder(loaded, resolved.resources);
 }

@@ -98,7 +98,7 @@ describeDatabases('modules that require others', (fixture) => {
       'module_invalid 4 /requires/0/with/txt module "base": the module has no parameter "txt": did you mean "text"?',
     );
     expect(await found(upload('site', 'requires: [{ module: base, with: { text: 1 } }]'))).toMatch(
-      /^module_invalid 4 \/requires\/0\/with\/text module "base": must be text/,
+      /^module_invalid 4 \/requires\/0\/with\/text module "base": parameter text: must be text/,
     );
   });
 

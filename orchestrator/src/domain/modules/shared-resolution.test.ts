@@ -10,7 +10,7 @@ function moduleOf(resources: string) {
   return parsed.module;
 }
 
-const desired = (more = {}) => ({ modules: ['m'], parameters: {}, keep: [], ...more });
+const desired = (more = {}) => ({ modules: ['m'], layers: {}, keep: [], ...more });
 const agent = (more: Partial<AgentFacts> = {}): AgentFacts => ({
   node_id: '3f8c2b0a9d7e41568c1b2a3d4e5f6071',
   name: 'web-1',

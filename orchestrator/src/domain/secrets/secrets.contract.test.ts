@@ -55,7 +55,7 @@ async function open(fixture: DatabaseFixture) {
     if (!parsed.ok) throw new Error(parsed.faults[0]?.message);
     const payload = resolvePayload(
       [parsed.module],
-      { modules: [], parameters: {}, keep: [] },
+      { modules: [], layers: {}, keep: [] },
       {
         ...holder,
         name: 'web-1',

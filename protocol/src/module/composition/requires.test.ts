@@ -1,7 +1,10 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { conflictText, type Layer } from '../parameters/layers.ts';
+import { layeredParameters } from '../parameters.ts';
 import { parseModule } from '../parse.ts';
-import { type Requires, requiredCycle, withRequired, withRequiredValues } from './requires.ts';
+import { resolveDesiredSet } from '../resolve.ts';
+import { type Requires, requiredCycle, withRequired, withRequiredLayers } from './requires.ts';
 
 const requires = (of: Record<string, string[]>): Requires => new Map(Object.entries(of));
 const parsed = (source: string) => parseModule(`name: m\nsupports: [{ platform: linux }]\n${source}`);
@@ -47,23 +50,49 @@ test('parses what a module requires', () => {
   ]);
 });
 
-test('gives values to required modules unless they have others, and reports those that differ', () => {
-  const modules = ['80', '80', '81'].map((port, index) => {
-    const found = parseModule(`name: m${index}\nrequires: [{ module: base, with: { port: ${port} } }]\n`);
-    if (!found.ok) throw new Error('faults');
+describe('withRequiredLayers', () => {
+  const moduleOf = (source: string) => {
+    const found = parseModule(source);
+    if (!found.ok) throw new Error(JSON.stringify(found.faults));
     return found.module;
+  };
+  const base = moduleOf('name: base\nsupports: [{}]\nparameters: { port: { type: integer, default: 1 } }\n');
+  const requiring = ['80', '80', '81'].map((port, index) =>
+    moduleOf(`name: m${index}\nsupports: [{}]\nrequires: [{ module: base, with: { port: ${port} } }]\n`),
+  );
+  const agent = { name: 'a', node_id: '1', attributes: {}, tags: {} };
+  const portOf = (layers: readonly Layer[], modules = requiring.slice(0, 2)) => {
+    const all = withRequiredLayers([base, ...modules], { base: { port: layers } });
+    const { values, conflicts } = layeredParameters(base.parameters, all.base ?? {}, agent);
+    const [found] = conflicts;
+    return found === undefined ? values.get('port') : conflictText('base', found.name, found.conflict);
+  };
+  const assigned = (value: number, precedence: number): Layer => ({ value, from: 'assignment', name: 'x', precedence });
+
+  test('gives values the precedence -1', () => {
+    expect(portOf([])).toBe(80);
+    expect(portOf([assigned(443, 0)])).toBe(443);
+    expect(portOf([assigned(443, -2)])).toBe(80);
+    expect(portOf([assigned(443, -1)])).toBe(
+      'module m0 and assignment x set the parameter port of module base to different values; give the assignment another precedence',
+    );
   });
-  expect(withRequiredValues(modules.slice(0, 2), { base: { user: 'web' } })).toEqual({
-    parameters: { base: { user: 'web', port: 80 } },
-    faults: [],
+
+  test('reports different values of modules, unless an assignment gives the value', () => {
+    expect(portOf([], requiring)).toBe(
+      'modules m0 and m2 require base with different values of port: set it in an assignment',
+    );
+    expect(portOf([assigned(1, 0)], requiring)).toBe(1);
+    expect(resolveDesiredSet({ modules: [base, ...requiring], agent })).toMatchObject({
+      ok: false,
+      code: 'module_conflict',
+      faults: [{ path: '/parameters/base/port' }],
+    });
   });
-  expect(withRequiredValues(modules, { base: { port: 1 } })).toEqual({ parameters: { base: { port: 1 } }, faults: [] });
-  expect(withRequiredValues(modules, {}).faults).toEqual([
-    {
-      path: '/parameters/base/port',
-      message: 'modules m0 and m2 require base with different values of port: set it in an assignment',
-    },
-  ]);
+
+  test('leaves out the values for modules that are not in the desired set', () => {
+    expect(resolveDesiredSet({ modules: requiring, agent }).ok).toBe(true);
+  });
 });
 
 test.each([

@@ -1,9 +1,9 @@
-import type { Fault } from '../../errors.ts';
-import type { Json, ModuleDocument } from '../document.ts';
+import type { ModuleDocument } from '../document.ts';
 import { quoted } from '../nearest.ts';
 import { stableOrder } from '../order.ts';
-import { parameterValues } from '../parameters.ts';
-import { type Path, pointer } from '../source/tree.ts';
+import type { Layer, Layers } from '../parameters/layers.ts';
+import { givenFaults } from '../parameters.ts';
+import type { Path } from '../source/tree.ts';
 
 /** The modules that each module requires, by name. Modules that require none may be absent. */
 export type Requires = ReadonlyMap<string, readonly string[]>;
@@ -68,42 +68,33 @@ export function requirementFaults(
   return module.requires.flatMap(({ module: name, with: values }, index) => {
     const document = documentOf(name);
     if (document === undefined) return [];
-    return parameterValues(document.parameters, values).faults.map(({ path, message }) => ({
+    return givenFaults(document.parameters, values).map(({ path, message }) => ({
       path: ['requires', index, 'with', ...path],
       message: `module ${quoted(name)}: ${message}`,
     }));
   });
 }
 
-type Parameters = Readonly<Record<string, Readonly<Record<string, Json>>>>;
+/** Precedence of the values in `with`, below the default of assignments. */
+const requiredPrecedence = -1;
 
-/**
- * Adds the values that modules give to those that they require, for parameters that have no other value.
- * @param parameters values by module and name
- * @returns the values of all, and an error for each parameter that two modules give different values
- */
-export function withRequiredValues(
-  modules: readonly ModuleDocument[],
-  parameters: Parameters,
-): { parameters: Record<string, Record<string, Json>>; faults: Fault[] } {
-  const all = new Map(Object.entries(parameters).map(([module, values]) => [module, new Map(Object.entries(values))]));
-  const givers = new Map<string, string>();
-  const faults: Fault[] = [];
-  for (const { name: by, requires } of modules)
+/** Adds the values that modules give to those that they require, as layers before others of the same precedence. */
+export function withRequiredLayers(modules: readonly ModuleDocument[], layers: Layers): Layers {
+  if (modules.every(({ requires }) => requires.every(({ with: values }) => Object.keys(values).length === 0)))
+    return layers;
+  const all = new Map<string, Map<string, Layer[]>>();
+  const add = (module: string, parameter: string, added: readonly Layer[]): void => {
+    const ofModule = all.get(module) ?? new Map<string, Layer[]>();
+    all.set(module, ofModule);
+    ofModule.set(parameter, [...(ofModule.get(parameter) ?? []), ...added]);
+  };
+  const names = new Set(modules.map(({ name }) => name));
+  for (const { name, requires } of modules)
     for (const { module, with: values } of requires)
-      for (const [parameter, value] of Object.entries(values)) {
-        const known = all.get(module) ?? new Map<string, Json>();
-        all.set(module, known);
-        const path = pointer(['parameters', module, parameter]);
-        const giver = givers.get(path);
-        if (!known.has(parameter)) {
-          known.set(parameter, value);
-          givers.set(path, by);
-        } else if (giver !== undefined && JSON.stringify(known.get(parameter)) !== JSON.stringify(value)) {
-          const message = `modules ${giver} and ${by} require ${module} with different values of ${parameter}: set it in an assignment`;
-          faults.push({ path, message });
-        }
-      }
-  const given = [...all].map(([module, values]) => [module, Object.fromEntries(values)] as const);
-  return { parameters: Object.fromEntries(given), faults };
+      for (const [parameter, value] of Object.entries(values))
+        if (names.has(module))
+          add(module, parameter, [{ value, from: 'requires', name, precedence: requiredPrecedence }]);
+  for (const [module, values] of Object.entries(layers))
+    for (const [parameter, given] of Object.entries(values)) add(module, parameter, given);
+  return Object.fromEntries([...all].map(([module, values]) => [module, Object.fromEntries(values)]));
 }

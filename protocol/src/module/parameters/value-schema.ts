@@ -22,7 +22,7 @@ type Path = ValueFault['path'];
 const types = ['string', 'integer', 'number', 'boolean', 'list', 'array', 'map', 'object', 'null'] as const;
 type Type = (typeof types)[number];
 
-const isMapping = (value: unknown): value is { [key: string]: Json } =>
+export const isMapping = (value: unknown): value is { [key: string]: Json } =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const fitsType: Record<Type, (value: Json) => boolean> = {
@@ -115,6 +115,31 @@ export function schemaFaults(schema: ValueSchema, path: Path = []): ValueFault[]
       );
     return (name === 'items' || name === 'additionalProperties') && isMapping(value) ? schemaFaults(value, at) : [];
   });
+}
+
+/** Keywords that a part of a value need not satisfy, because other parts are added to it. */
+const ofWholeValues: ReadonlySet<string> = new Set(['required', 'minProperties', 'minItems', 'enum', 'const']);
+
+/**
+ * Returns the schema of a part of a value: a layer of a parameter that merges its layers.
+ * @param merge `deep` for mappings whose mappings are parts as well; otherwise, a part has whole elements
+ */
+export function partSchema(schema: ValueSchema, merge: 'deep' | 'append' | 'unique'): ValueSchema {
+  const kept = Object.entries(schema).filter(
+    ([name]) => !ofWholeValues.has(name) && !(merge === 'unique' && (name === 'uniqueItems' || name === 'maxItems')),
+  );
+  if (merge !== 'deep') return Object.fromEntries(kept);
+  const ofMapping = (inner: Json): Json =>
+    isMapping(inner) && [inner.type].flat().some((type) => type === 'map' || type === 'object')
+      ? partSchema(inner, merge)
+      : inner;
+  return Object.fromEntries(
+    kept.map(([name, value]): [string, Json] => {
+      if (name === 'properties' && isMapping(value))
+        return [name, Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, ofMapping(inner)]))];
+      return [name, name === 'additionalProperties' ? ofMapping(value) : value];
+    }),
+  );
 }
 
 const maximumFaults = 20;
@@ -234,7 +259,7 @@ function canonicalSet(values: readonly Json[]): ReadonlySet<string> {
 }
 
 /** Returns a text that is the same for equal values. The order of keys does not matter. */
-const canonical = (value: Json): string =>
+export const canonical = (value: Json): string =>
   JSON.stringify(value, (_, item: unknown) =>
     isMapping(item) ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1))) : item,
   );

@@ -1,13 +1,14 @@
 import type { Fault } from '../../errors.ts';
-import { requiresOf, withRequired, withRequiredValues } from '../composition/requires.ts';
+import { requiresOf, withRequired } from '../composition/requires.ts';
 import type { AgentFacts } from '../conditions.ts';
 import type { DeclaredResource, Json, ModuleDocument } from '../document.ts';
 import { isMapping } from '../expression/evaluate.ts';
 import { parseExpressions, written } from '../expression/expression.ts';
 import { kinds } from '../kinds.ts';
 import { quoted } from '../nearest.ts';
-import { declaredValue } from '../parameters.ts';
-import { type Resolution, type ResolutionRequest, resolveDesiredSet } from '../resolve.ts';
+import type { Layer } from '../parameters/layers.ts';
+import { parameterValue } from '../parameters.ts';
+import { layersOf, type Resolution, type ResolutionRequest, resolveDesiredSet } from '../resolve.ts';
 import type { UnfilledResource, UnfilledVerification } from '../secrets.ts';
 import { located, placeOf } from '../source/places.ts';
 import { type Path, pointer } from '../source/tree.ts';
@@ -76,10 +77,8 @@ export function explainDesiredSet(
     return { ok: false, code: 'module_unresolved', faults: located(missing, [...modules.values()]) };
   const names = withRequired([...modules.keys()], requiresOf(request.modules));
   const ordered = names.map((name) => modules.get(name) as ModuleDocument);
-  const given = withRequiredValues(ordered, request.parameters ?? {});
-  if (given.faults.length > 0) return { ok: false, code: 'module_conflict', faults: given.faults };
-  const { parameters } = given;
-  const resolution = resolveDesiredSet({ ...request, modules: ordered, parameters, withDeclarations: true });
+  const layers = layersOf(request, ordered);
+  const resolution = resolveDesiredSet({ ...request, modules: ordered, withDeclarations: true });
   if (!resolution.ok) return resolution;
   const labels = labelsOf(resolution.resources);
   return {
@@ -115,7 +114,7 @@ export function explainDesiredSet(
     parameters: Object.fromEntries(
       [...modules.values()].map((module) => [
         module.name,
-        parametersOf(module, parameters[module.name] ?? {}, request.agent),
+        parametersOf(module, Object.hasOwn(layers, module.name) ? (layers[module.name] ?? {}) : {}, request.agent),
       ]),
     ),
     secrets: resolution.secrets,
@@ -225,17 +224,17 @@ function shown(body: Readonly<Record<string, Json>>, deferred: UnfilledVerificat
 
 function parametersOf(
   module: ModuleDocument,
-  given: Readonly<Record<string, Json>>,
+  layers: Readonly<Record<string, readonly Layer[]>>,
   agent: AgentFacts,
 ): Record<string, ExplainedParameter> {
   return Object.fromEntries(
     Object.entries(module.parameters).map(([name, parameter]): [string, ExplainedParameter] => {
       const at = place(module, ['parameters', name]);
-      const value = Object.hasOwn(given, name) ? (given[name] ?? null) : null;
-      if (value !== null) return [name, { value, origin: 'given', place: at }];
-      const declared = declaredValue(parameter, agent).value;
-      const origin = declared === parameter.default ? 'default' : 'variant';
-      return [name, { value: declared, origin, place: at }];
+      const given = Object.hasOwn(layers, name) ? (layers[name] ?? []) : [];
+      const { combined } = parameterValue(name, parameter, given, agent);
+      const highest = combined?.layers[0]?.from ?? 'default';
+      const origin = highest === 'default' || highest === 'variant' ? highest : 'given';
+      return [name, { value: combined?.value ?? null, origin, place: at }];
     }),
   );
 }

@@ -4,7 +4,7 @@ import type { Json, ModuleDocument } from '../document.ts';
 import { type Evaluated, evaluateSole, evaluateText, type Scope } from '../expression/evaluate.ts';
 import { parseExpressions, soleExpression } from '../expression/expression.ts';
 import { Meter } from '../expression/meter.ts';
-import { parameterValues } from '../parameters.ts';
+import { givenLayers, layeredParameters } from '../parameters.ts';
 import { namesIn } from './explain.ts';
 
 export type TriedExpression =
@@ -37,7 +37,7 @@ export function tryExpression(
   const { values, faults } =
     module === undefined
       ? { values: new Map(Object.entries(parameters)), faults: [] }
-      : parameterValues(module.parameters, parameters, agent);
+      : layeredParameters(module.parameters, givenLayers(parameters), agent);
   const [fault] = faults;
   if (fault !== undefined) return { result: { kind: 'fault', message: fault.message }, from: [] };
   const text = source.includes('${{') ? source : `\${{ ${source} }}`;

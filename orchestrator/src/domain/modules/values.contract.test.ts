@@ -1,0 +1,89 @@
+import { MusterError } from '@muster/protocol';
+import { expect, test } from 'vitest';
+import { describeDatabases } from '../../../test/databases/databases.ts';
+import { newAdmin, newAgent, openDomain } from '../../../test/domain.ts';
+import { getAgent } from '../agents/agents.ts';
+import { presentSet } from '../operations/resolve-agent.ts';
+import { createAssignment, type NewAssignment, updateAssignment } from './assignments.ts';
+import { uploadModule } from './modules.ts';
+
+const source = `
+name: ntp
+supports: [{ platform: linux }]
+parameters:
+  servers: { type: list, merge: unique, items: { type: string, minLength: 1 }, default: [pool] }
+  options: { type: map, merge: deep, properties: { port: { type: integer } }, required: [port], default: { port: 123 } }
+  user: { type: string, default: ntp }
+resources:
+  - resource: { file-unix: { path: /ntp, content: "\${{ param.servers | join(' ') }} \${{ param.options | json }} \${{ param.user }}" } }
+`;
+
+describeDatabases('values of parameters', (fixture) => {
+  const open = async () => {
+    const domain = await openDomain(fixture);
+    const { context } = domain;
+    const { actor } = await newAdmin(domain);
+    await uploadModule(context, actor, 'ntp', source);
+    const { id } = await newAgent(domain, actor, 'web-1');
+    const all = 'attr.platform=linux';
+    const assign = (name: string, more: Partial<NewAssignment>) =>
+      createAssignment(context, actor, { name, modules: ['ntp'], selector: all, ...more });
+    const content = async () => {
+      const { resolved } = await presentSet(context, await getAgent(context, id), []);
+      return resolved.resources.map(({ body }) => body.content).join();
+    };
+    const found = (promise: Promise<unknown>) =>
+      promise.then(
+        () => 'done',
+        (error: unknown) => {
+          if (!(error instanceof MusterError)) throw error;
+          return `${error.code} ${(error.errors ?? []).map(({ path, message }) => `${path} ${message}`).join('; ')}`;
+        },
+      );
+    return { domain, context, actor, id, assign, content, found };
+  };
+
+  test('merges those of several assignments, from low to high precedence', async () => {
+    const { context, actor, assign, content } = await open();
+    await assign('a', { precedence: 10, parameters: { ntp: { servers: ['a', 'pool'], options: { log: true } } } });
+    await assign('b', { parameters: { ntp: { servers: ['b'], options: { port: 1123, log: false }, user: 'b' } } });
+    expect(await content()).toBe('pool b a {"port":1123,"log":true} b');
+    await updateAssignment(context, actor, 'b', { precedence: 20 });
+    expect(await content()).toBe('pool a b {"port":1123,"log":false} b');
+  });
+
+  test('refuses a value that does not fit, naming the module, the parameter, and the path in the value', async () => {
+    const { assign, found } = await open();
+    expect(await found(assign('a', { parameters: { ntp: { servers: ['x', ''] } } }))).toBe(
+      'invalid_input /parameters/ntp/servers/1 module "ntp": parameter servers[1]: must have at least 1 characters',
+    );
+    // Another assignment or the default may give the required key.
+    expect(await found(assign('a', { parameters: { ntp: { options: { log: true } } } }))).toBe('done');
+  });
+
+  test('names the assignment of a value that does not fit any longer', async () => {
+    const { context, actor, assign, content, found } = await open();
+    await assign('a', { parameters: { ntp: { options: { port: 1 } } } });
+    await assign('b', { parameters: { ntp: { options: { log: true } } }, precedence: 1 });
+    await uploadModule(
+      context,
+      actor,
+      'ntp',
+      source
+        .replace('{ port: { type: integer } }', '{ port: { minimum: 1024 } }')
+        .replace('{ port: 123 }', '{ port: 1123 }'),
+    );
+    expect(await found(content())).toBe(
+      'module_unresolved /modules/ntp/parameters/options module "ntp": parameter options.port: must be at least 1024 (from assignment "a")',
+    );
+  });
+
+  test('refuses contradicting values of the same precedence, naming both assignments', async () => {
+    const { assign, content, found } = await open();
+    await assign('a', { parameters: { ntp: { options: { port: 1 } } } });
+    await assign('b', { parameters: { ntp: { options: { port: 2 } } } });
+    expect(await found(content())).toBe(
+      'module_conflict /parameters/ntp/options/port assignments a and b set the parameter options.port of module ntp to different values; give one of them a higher precedence',
+    );
+  });
+});
