@@ -514,6 +514,21 @@ describe('the fleet', () => {
     expect(sent('updateAssignment')?.body).toEqual({ precedence: -5 });
   });
 
+  test('creates an assignment that only gives values', async () => {
+    const file = join(home.path, 'values.json');
+    await writeFile(file, '{"motd": {"text": "hi"}}');
+    await muster('assignments', 'create', 'paris', '--selector', 'site=paris', '--parameters', file);
+    expect(sent('createAssignment')?.body).toEqual({
+      ...{ name: 'paris', selector: 'site=paris', modules: [], parameters: { motd: { text: 'hi' } } },
+    });
+    const { exit, stderr } = await muster('assignments', 'create', 'paris', '--selector', 'site=paris');
+    expect(exit).toBe(2);
+    expect(stderr).toContain('To only give values: --parameters FILE');
+    await muster('assignments', 'update', 'base', '--values-only');
+    expect(sent('updateAssignment')?.body).toEqual({ modules: [] });
+    expect((await muster('assignments', 'update', 'base', '--values-only', '-m', 'a')).exit).toBe(2);
+  });
+
   test('updates only the given fields of an assignment', async () => {
     await muster('assignments', 'update', 'base', '--enforce', '--any-time', '-m', 'a', '-m', 'b', '--description', '');
     expect(sent('updateAssignment')?.body).toEqual({

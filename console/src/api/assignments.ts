@@ -19,6 +19,10 @@ export const assignmentsQuery = queryOptions({
   queryFn: ({ signal }) => call(listAssignments, { all: true, signal }),
 });
 
+/** Returns the modules that an assignment assigns; without any, those that it gives values to. */
+export const modulesOf = ({ modules, parameters }: Pick<Assignment, 'modules' | 'parameters'>): readonly string[] =>
+  modules.length === 0 ? Object.keys(parameters) : modules;
+
 export type AssignmentWithMatches = AnswerOf<typeof getAssignment>;
 
 export const assignmentQuery = (name: string) =>

@@ -281,6 +281,11 @@ describeDatabases('database', (fixture) => {
     for (const [name, value] of Object.entries(odd))
       expect(await database.get(field, { name })).toEqual({ found: value });
     expect(await database.get(field, { name: 'x' })).toEqual({ found: null });
+    const having = defineQuery('settings/having', (db, p: { name: string }, d) =>
+      db.selectFrom('settings').select('key').where('key', '=', 'object').where(d.jsonObjectHas('value', p.name)),
+    );
+    for (const name of Object.keys(odd)) expect(await database.all(having, { name })).toEqual([{ key: 'object' }]);
+    expect(await database.all(having, { name: 'x' })).toEqual([]);
     const holding = defineQuery('settings/holding', (db, p: { value: string }, d) =>
       db.selectFrom('settings').select('key').where('key', '=', 'list').where(d.jsonArrayHas('value', p.value)),
     );

@@ -42,6 +42,9 @@ export interface Dialect {
   /** Whether an array of strings in a JSON column contains the value. */
   jsonArrayHas(column: string, value: string): RawBuilder<SqlBool>;
 
+  /** Whether an object in a JSON column has the top-level key. */
+  jsonObjectHas(column: string, key: string): RawBuilder<SqlBool>;
+
   /** Number of items in the array at a top-level key of an object in a JSON column; null if the key is missing. */
   jsonLength(column: string, key: string): RawBuilder<number | null>;
 
@@ -100,6 +103,9 @@ const sqlite: Dialect = {
   jsonArrayHas: (column, value) =>
     sql`exists (select 1 from (select ${sql.ref(column)} as document) as given, json_each(given.document) as item
       where item.value = ${value})`,
+  jsonObjectHas: (column, key) =>
+    sql`exists (select 1 from (select ${sql.ref(column)} as document) as given, json_each(given.document) as field
+      where field.key = ${key})`,
   jsonLength: (column, key) => sql`json_array_length(${sql.ref(column)}, ${sql.lit(`$.${key}`)})`,
   // The values of `json_each` are texts, so that each `json_extract` would parse the row again.
   rowsOf: (rows, columns) =>
@@ -131,6 +137,9 @@ const postgres: Dialect = {
   jsonArrayHas: (column, value) =>
     sql`exists (select 1 from json_array_elements_text(${sql.ref(column)}::json) as item(element)
       where item.element = ${value}::text)`,
+  jsonObjectHas: (column, key) =>
+    sql`exists (select 1 from json_object_keys(${sql.ref(column)}::json) as field(name)
+      where field.name = ${key}::text)`,
   jsonLength: (column, key) => sql`json_array_length(${sql.ref(column)}::json -> ${sql.lit(key)})::bigint`,
   rowsOf: (rows, columns) =>
     sql`(select * from json_to_recordset(${rows}::json) as record(${sql.join(

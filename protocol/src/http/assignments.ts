@@ -26,6 +26,10 @@ const precedence = z
   .describe(
     'Of several values for one parameter, the one with the highest precedence is used, unless the parameter merges them',
   );
+const modules = z
+  .array(z.string())
+  .max(256)
+  .describe('Empty if the assignment only gives values to modules that other assignments assign');
 const assignmentExample: Assignment = {
   name: 'base',
   modules: ['motd'],
@@ -60,10 +64,12 @@ export const createAssignment = route({
   path: '/assignments',
   tag: 'Assignments',
   summary: 'Assign modules to the agents that a selector matches',
+  description:
+    'With an empty list of `modules`, it only gives the values in `parameters` to modules that other assignments assign to these agents.',
   access: 'operator',
   body: z.strictObject({
     name: z.string().min(1).max(128),
-    modules: z.array(z.string()).min(1).max(256),
+    modules,
     selector: z.string().max(2048),
     description: optional(z.string().max(1024)),
     mode: optional(z.enum(['enforce', 'audit'])),
@@ -103,7 +109,7 @@ export const updateAssignment = route({
   access: 'operator',
   params: nameParams,
   body: z.strictObject({
-    modules: optional(z.array(z.string()).min(1).max(256)),
+    modules: optional(modules),
     selector: optional(z.string().max(2048)),
     description: optional(z.string().max(1024)),
     mode: optional(z.enum(['enforce', 'audit'])),

@@ -47,20 +47,24 @@ export const register: Register = (command, act) => {
     .command('create')
     .description('Assign modules to the agents that a selector matches; does not change any machine by itself')
     .argument('<name>')
-    .addOption(moduleOption('Module; may be repeated').makeOptionMandatory())
+    .addOption(moduleOption('Module; may be repeated; without it, --parameters only gives values'))
     .requiredOption('--selector <selector>', 'Agents that match, e.g. role=web; empty: none')
     .option('--audit', 'Only check for drift, never apply')
     .option('--window-only', 'Apply only in maintenance windows')
     .option('--parameters <file>', 'JSON file: {"module": {"parameter": value}}')
     .option('--precedence <number>', 'Precedence of the parameters; default: 0')
     .option('--description <text>', 'Description')
-    .addHelpText('after', '\nExample:\n  $ muster assignments create base -m motd --selector role=web')
+    .addHelpText(
+      'after',
+      '\nWithout -m, the assignment only gives values to modules that other assignments assign to these agents.\n\nExamples:\n  $ muster assignments create base -m motd --selector role=web\n  $ muster assignments create paris --selector site=paris --parameters paris.json --precedence 10',
+    )
     .action(act(create));
   command
     .command('update')
     .description('Change an assignment; does not change any machine by itself')
     .argument('<name>')
     .addOption(moduleOption('Module; may be repeated; replaces all earlier ones'))
+    .option('--values-only', 'Assign no modules any longer; only give values')
     .option('--selector <selector>', 'Agents')
     .option('--audit', 'Only check for drift, never apply')
     .option('--enforce', 'Check and apply; reverts --audit')
@@ -148,12 +152,15 @@ async function list(context: Context): Promise<undefined> {
       { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },
       { heading: 'MODE', text: ({ mode }) => mode },
       { heading: 'SELECTOR', text: ({ selector }) => selector || 'matches none', flexible: true },
-      { heading: 'MODULES', text: ({ modules }) => modules.join(', '), flexible: true },
+      { heading: 'MODULES', text: modulesText, flexible: true },
     ],
     assignments,
   );
   return undefined;
 }
+
+const modulesText = ({ modules, parameters }: Pick<Assignment, 'modules' | 'parameters'>): string =>
+  modules.length === 0 ? `values for ${Object.keys(parameters).join(', ')}` : modules.join(', ');
 
 async function show(context: Context, name: string): Promise<undefined> {
   const { out } = context;
@@ -170,7 +177,7 @@ async function show(context: Context, name: string): Promise<undefined> {
   out.print(`${color.bold(sanitiseLine(found.name))}${description === null ? '' : `: ${sanitiseLine(description)}`}`);
   out.print(`mode        ${mode}${window_only ? ', only in maintenance windows' : ''}`);
   out.print(`selector    ${sanitiseLine(selector) || 'empty; matches no agent'}`);
-  out.print(`modules     ${modules.map(sanitiseLine).join(', ')}`);
+  out.print(`modules     ${sanitiseLine(modulesText({ modules, parameters }))}`);
   for (const [module, values] of Object.entries(parameters))
     out.print(`parameters  ${sanitiseLine(`${module}: ${JSON.stringify(values)}`)}`);
   if (found.precedence !== 0) out.print(`precedence  ${found.precedence}`);
@@ -180,7 +187,7 @@ async function show(context: Context, name: string): Promise<undefined> {
 }
 
 interface CreateOptions {
-  module: string[];
+  module?: string[];
   selector: string;
   audit?: boolean;
   windowOnly?: boolean;
@@ -191,7 +198,12 @@ interface CreateOptions {
 
 async function create(context: Context, name: string, options: CreateOptions): Promise<undefined> {
   const { out } = context;
-  const { module: modules, selector, description } = options;
+  const { module: modules = [], selector, description } = options;
+  if (modules.length === 0 && options.parameters === undefined)
+    throw usageError(
+      'an assignment needs a module, or values for modules of other assignments',
+      'To assign a module: -m MODULE. To only give values: --parameters FILE',
+    );
   const parameters = options.parameters === undefined ? undefined : await readParameters(context, options.parameters);
   const { call } = await context.connect();
   const made = await call(createAssignment, {
@@ -205,7 +217,7 @@ async function create(context: Context, name: string, options: CreateOptions): P
       ...precedenceOf(options),
       ...(description === undefined ? {} : { description }),
     },
-  }).catch(missingModule(call, modules));
+  }).catch(missingModule(call, namedIn(modules, parameters)));
   if (out.json) out.data(made);
   out.print(`Created ${out.style.color.bold(sanitiseLine(made.name))}. No machine was changed.`);
   out.note(`To see its effect: muster assignments plan ${sanitiseLine(made.name)}`);
@@ -222,11 +234,18 @@ function precedenceOf({ precedence }: Pick<CreateOptions, 'precedence'>): { prec
 interface UpdateOptions extends Partial<CreateOptions> {
   enforce?: boolean;
   anyTime?: boolean;
+  valuesOnly?: boolean;
 }
+
+/** Returns the modules that an assignment assigns or gives values to. */
+const namedIn = (modules: readonly string[], parameters: unknown): readonly string[] =>
+  modules.length === 0 && typeof parameters === 'object' && parameters !== null ? Object.keys(parameters) : modules;
 
 async function update(context: Context, name: string, options: UpdateOptions): Promise<undefined> {
   const { out } = context;
-  const { module: modules, selector, description, audit, enforce, windowOnly, anyTime } = options;
+  const { selector, description, audit, enforce, windowOnly, anyTime, valuesOnly } = options;
+  if (valuesOnly && options.module !== undefined) throw usageError('--values-only cannot be combined with -m');
+  const modules = valuesOnly ? [] : options.module;
   if (audit && enforce) throw usageError('--audit cannot be combined with --enforce');
   if (windowOnly && anyTime) throw usageError('--window-only cannot be combined with --any-time');
   const parameters = options.parameters === undefined ? undefined : await readParameters(context, options.parameters);
@@ -243,7 +262,7 @@ async function update(context: Context, name: string, options: UpdateOptions): P
     throw usageError('no change was specified', 'To see the options: muster assignments update --help');
   const { call } = await context.connect();
   const made = await call(updateAssignment, { params: { name }, body })
-    .catch(missingModule(call, modules ?? []))
+    .catch(missingModule(call, namedIn(modules ?? [], parameters)))
     .catch(suggest(call, name));
   if (out.json) out.data(made);
   out.print(`Changed ${out.style.color.bold(sanitiseLine(made.name))}. No machine was changed.`);

@@ -28,3 +28,16 @@ test('reports missing values by field', () => {
   expect(faultsOf({ ...fields, selector: 'role=' })).toHaveProperty('selector');
   expect(faultsOf(fields)).toEqual({});
 });
+
+test('has the modules that it gives values to if the assignment has none', () => {
+  const values = { ...base, modules: [], precedence: 10 };
+  expect(fieldsFrom(values)).toMatchObject({ valuesOnly: true, modules: ['web'], precedence: '10' });
+  expect(changesOf(values, fieldsFrom(values), parameters)).toBeNull();
+  expect(changesOf(base, { ...fields, valuesOnly: true, mode: 'audit', windowOnly: true }, parameters)).toEqual({
+    modules: [],
+  });
+});
+
+test.each(['', 'x', '1.5', '1000001'])('refuses the precedence %j', (precedence) =>
+  expect(Object.keys(faultsOf({ ...fields, precedence }))).toEqual(['precedence']),
+);

@@ -7,6 +7,7 @@ import { Checkbox, Input, TextArea } from '../../parts/form/field.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Problem } from '../../parts/states.tsx';
 import { AgentSelectorField } from './agent-selector-field.tsx';
+import type { AssignmentFields } from './assignment-fields.ts';
 import { ModuleOrderField } from './module-order.tsx';
 import { ParametersForm } from './parameters-form.tsx';
 import { useAssignmentForm } from './use-assignment-form.ts';
@@ -14,6 +15,11 @@ import { useAssignmentForm } from './use-assignment-form.ts';
 const modes = [
   { value: 'enforce', label: 'Enforce', detail: 'Applies changes to machines' },
   { value: 'audit', label: 'Audit', detail: 'Reports drift and changes nothing' },
+] as const;
+
+const purposes = [
+  { value: 'modules', label: 'Assign modules', detail: 'Adds them to the desired state, with values' },
+  { value: 'values', label: 'Only give values', detail: 'To modules that other assignments add' },
 ] as const;
 
 /** Creates or changes an assignment. Keeps its input until the orchestrator accepts it. */
@@ -50,7 +56,14 @@ export function AssignmentForm({
               onChange={(event) => change({ name: event.target.value })}
             />
           )}
+          <ChoiceCards
+            legend="Purpose"
+            choices={purposes}
+            value={fields.valuesOnly ? 'values' : 'modules'}
+            onChange={({ value }) => change({ valuesOnly: value === 'values' })}
+          />
           <ModuleOrderField
+            legend={fields.valuesOnly ? 'Modules that get values' : 'Modules, in order'}
             modules={fields.modules}
             all={modules?.map(({ name }) => name) ?? []}
             onChange={(list) => change({ modules: list })}
@@ -65,24 +78,21 @@ export function AssignmentForm({
           />
         </div>
       </Panel>
-      <Panel title="Agents and mode" className="self-start">
+      <Panel title={fields.valuesOnly ? 'Agents' : 'Agents and mode'} className="self-start">
         <div className="space-y-4">
           <AgentSelectorField
             selector={fields.selector}
             error={fields.selector.trim() === '' ? faults.selector : null}
             onChange={(selector) => change({ selector })}
           />
-          <ChoiceCards
-            legend="Mode"
-            choices={modes}
-            value={fields.mode}
-            onChange={({ value }) => change({ mode: value })}
-          />
-          <Checkbox
-            label="Only in maintenance windows"
-            hint="Outside the maintenance windows of an agent, its resources are neither applied nor removed."
-            checked={fields.windowOnly}
-            onChange={(event) => change({ windowOnly: event.target.checked })}
+          {!fields.valuesOnly && <ModeFields mode={fields.mode} windowOnly={fields.windowOnly} onChange={change} />}
+          <Input
+            label="Precedence"
+            hint="If several assignments give a value to one parameter, the highest precedence counts."
+            inputMode="numeric"
+            value={fields.precedence}
+            error={faults.precedence}
+            onChange={(event) => change({ precedence: event.target.value })}
           />
         </div>
       </Panel>
@@ -102,5 +112,23 @@ export function AssignmentForm({
       </div>
       {form.guard}
     </form>
+  );
+}
+
+function ModeFields({
+  mode,
+  windowOnly,
+  onChange,
+}: Pick<AssignmentFields, 'mode' | 'windowOnly'> & { readonly onChange: (part: Partial<AssignmentFields>) => void }) {
+  return (
+    <>
+      <ChoiceCards legend="Mode" choices={modes} value={mode} onChange={({ value }) => onChange({ mode: value })} />
+      <Checkbox
+        label="Only in maintenance windows"
+        hint="Outside the maintenance windows of an agent, its resources are neither applied nor removed."
+        checked={windowOnly}
+        onChange={(event) => onChange({ windowOnly: event.target.checked })}
+      />
+    </>
   );
 }

@@ -1,6 +1,6 @@
 import type { Assignment } from '@muster/protocol/http';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import type { AssignmentWithMatches } from '../../api/assignments.ts';
+import { type AssignmentWithMatches, modulesOf } from '../../api/assignments.ts';
 import { runsQuery } from '../../api/runs.ts';
 import { Callout } from '../../parts/callout.tsx';
 import { Facts } from '../../parts/facts.tsx';
@@ -36,7 +36,10 @@ export function AssignmentOverview({ assignment }: { readonly assignment: Assign
               )}
               <Facts
                 facts={[
-                  ['Modules, in order', <ModuleLinks key="modules" modules={modules} />],
+                  [
+                    modules.length === 0 ? 'Only gives values to' : 'Modules, in order',
+                    <ModuleLinks key="modules" modules={modulesOf(assignment)} />,
+                  ],
                   [
                     'Selector',
                     <code key="selector" className="font-mono text-xs [overflow-wrap:anywhere]">

@@ -122,3 +122,39 @@ test('creates an assignment and opens it', async () => {
     { body: { name: 'web', modules: ['motd'], selector: 'role=web', mode: 'enforce', window_only: true } },
   ]);
 });
+
+test('creates an assignment that only gives values', async () => {
+  const api = orchestrator();
+  const content = 'name: motd\nparameters: { text: { type: string }, size: { type: integer, default: 1 } }\n';
+  api.answer(getModule, { ...(getModule.example.answer as object), content } as never);
+  const { user } = await renderPage(NewAssignmentPage, { path: '/assignments/new' });
+  await user.type(screen.getByLabelText('Name'), 'paris');
+  await user.click(screen.getByRole('radio', { name: /Only give values/ }));
+  expect(screen.queryByLabelText('Only in maintenance windows')).toBeNull();
+  await user.type(screen.getByRole('combobox', { name: 'Add a module' }), 'motd{Enter}');
+  await user.type(screen.getByRole('combobox', { name: 'Selector' }), 'site=paris');
+  await user.clear(screen.getByLabelText('Precedence'));
+  await user.type(screen.getByLabelText('Precedence'), '10');
+  await user.click(button('Create assignment'));
+  expect(screen.getByText('Give a value to a parameter below.')).toBeTruthy();
+  await user.type(await screen.findByLabelText(/size/), '3');
+  await user.click(button('Create assignment'));
+  await waitFor(() => expect(api.received(createAssignment)).toHaveLength(1));
+  expect(api.received(createAssignment)).toMatchObject([
+    { body: { name: 'paris', modules: [], parameters: { motd: { size: 3 } }, precedence: 10, mode: 'enforce' } },
+  ]);
+});
+
+test('edits an assignment that only gives values', async () => {
+  const api = orchestrator();
+  api.answer(getAssignment, { ...base, modules: [], parameters: { motd: { size: 3 } } } as never);
+  const content = 'name: motd\nparameters: { size: { type: integer, default: 1 } }\n';
+  api.answer(getModule, { ...(getModule.example.answer as object), content } as never);
+  const { user } = await renderPage(AssignmentPage, { ...page, at: `${page.at}?tab=edit` });
+  const size = await screen.findByLabelText(/size/);
+  await user.clear(size);
+  await user.type(size, '4');
+  await user.click(button('Save changes'));
+  await waitFor(() => expect(api.received(updateAssignment)).toHaveLength(1));
+  expect(api.received(updateAssignment)[0]?.body).toEqual({ parameters: { motd: { size: 4 } } });
+});

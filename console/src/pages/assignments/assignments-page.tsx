@@ -4,7 +4,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { useMemo } from 'react';
 import { agentsQuery } from '../../api/agents.ts';
-import { assignmentsQuery } from '../../api/assignments.ts';
+import { assignmentsQuery, modulesOf } from '../../api/assignments.ts';
 import { runsQuery } from '../../api/runs.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { buttonClasses } from '../../parts/button.tsx';
@@ -59,12 +59,16 @@ const columns: readonly Column<Row>[] = [
     header: 'Modules',
     width: 'minmax(8rem,2fr)',
     from: 'md',
-    cell: ({ assignment: { modules } }) => (
-      <span className="flex min-w-0 items-center gap-2 overflow-hidden">
-        <ModuleLinks modules={modules.slice(0, 3)} />
-        {modules.length > 3 && <span className="shrink-0 text-muted text-xs">and {modules.length - 3} more</span>}
-      </span>
-    ),
+    cell: ({ assignment }) => {
+      const modules = modulesOf(assignment);
+      return (
+        <span className="flex min-w-0 items-center gap-2 overflow-hidden">
+          {assignment.modules.length === 0 && <span className="shrink-0 text-muted text-xs">values for</span>}
+          <ModuleLinks modules={modules.slice(0, 3)} />
+          {modules.length > 3 && <span className="shrink-0 text-muted text-xs">and {modules.length - 3} more</span>}
+        </span>
+      );
+    },
   },
   {
     id: 'selector',
@@ -117,7 +121,7 @@ const filters = [
   { name: 'q', label: 'Search assignments', placeholder: 'Search by name, module, or selector' },
 ] as const;
 const matches = ({ assignment }: Row, { q }: FilterTexts) =>
-  containsText(q, assignment.name, ...assignment.modules, assignment.selector, assignment.description);
+  containsText(q, assignment.name, ...modulesOf(assignment), assignment.selector, assignment.description);
 
 export function AssignmentsPage() {
   const navigate = useNavigate();

@@ -8,11 +8,13 @@ import { moveItem } from './move-item.ts';
 
 /** An ordered list of modules. Buttons and dragging change the order. */
 export function ModuleOrderField({
+  legend,
   modules,
   all,
   onChange,
   error,
 }: {
+  readonly legend: string;
   readonly modules: readonly string[];
   /** Names of all modules. */
   readonly all: readonly string[];
@@ -35,9 +37,9 @@ export function ModuleOrderField({
   };
   return (
     <fieldset className="min-w-0">
-      <legend className="mb-1 font-medium text-sm">Modules, in order</legend>
+      <legend className="mb-1 font-medium text-sm">{legend}</legend>
       {modules.length > 0 && (
-        <ol className="mb-2 divide-y rounded-md border" aria-label="Modules, in order">
+        <ol className="mb-2 divide-y rounded-md border" aria-label={legend}>
           {modules.map((name, index) => (
             <li
               key={name}

@@ -116,17 +116,22 @@ export function readValue(type: ParameterField['type'], text: string): ReadResul
   }
 }
 
-/** Returns the parameters to send, or error messages by field key. */
+/**
+ * Returns the parameters to send, or error messages by field key.
+ * @param isGiven reports whether another assignment gives a value to the field's parameter
+ */
 export function readParameters(
   fields: readonly ParameterField[],
   texts: ParameterTexts,
+  isGiven: (key: string) => boolean = () => false,
 ): { parameters: Record<string, Record<string, never>> } | { faults: Readonly<Record<string, string>> } {
   const faults: Record<string, string> = {};
   const parameters = new Map<string, [string, unknown][]>();
   for (const { module, name, type, fallback, key } of fields) {
     const text = texts[key] ?? '';
     if (text.trim() === '') {
-      if (fallback === null && type !== 'unknown') faults[key] = 'Enter a value: the parameter has no default.';
+      if (fallback === null && type !== 'unknown' && !isGiven(key))
+        faults[key] = 'Enter a value: the parameter has no default.';
       continue;
     }
     const read = readValue(type, text);

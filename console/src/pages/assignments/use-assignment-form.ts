@@ -1,7 +1,7 @@
 import type { Assignment } from '@muster/protocol/http';
-import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
-import { createAssignment, updateAssignment } from '../../api/assignments.ts';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useMemo, useState } from 'react';
+import { assignmentsQuery, createAssignment, updateAssignment } from '../../api/assignments.ts';
 import { useFields } from '../../parts/form/use-fields.ts';
 import { useLeaveGuard } from '../use-leave-guard.tsx';
 import { useStoredDraft } from '../use-stored-draft.ts';
@@ -16,7 +16,7 @@ import {
   newAssignmentOf,
   type Parameters,
 } from './assignment-fields.ts';
-import { readParameters } from './parameters.ts';
+import { readParameters, textsOf } from './parameters.ts';
 import { useParameterFields } from './parameters-form.tsx';
 
 const noParameters = {};
@@ -41,8 +41,15 @@ export function useAssignmentForm(base: Assignment | null, onDone: (assignment: 
   const declared = useParameterFields(fields.modules, start?.parameters ?? noParameters);
   // Omit parameters whose module the operator removed from the list.
   const parameterFields = declared.fields.filter(({ module }) => fields.modules.includes(module));
-  const read = readParameters(parameterFields, fields.texts);
+  const { data: assignments } = useQuery(assignmentsQuery);
+  const givenByOthers = useMemo(() => {
+    const others = assignments?.filter(({ name }) => name !== start?.name) ?? [];
+    return new Set(others.flatMap(({ parameters }) => Object.keys(textsOf(parameters))));
+  }, [assignments, start]);
+  const read = readParameters(parameterFields, fields.texts, (key) => fields.valuesOnly || givenByOthers.has(key));
   const faults = faultsOf(fields);
+  if (fields.valuesOnly && 'parameters' in read && Object.keys(read.parameters).length === 0)
+    faults.modules ??= 'Give a value to a parameter below.';
   const changed =
     start === null
       ? JSON.stringify(fields) !== JSON.stringify(emptyFields)

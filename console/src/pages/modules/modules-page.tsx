@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { useMemo } from 'react';
-import { assignmentsQuery } from '../../api/assignments.ts';
+import { assignmentsQuery, modulesOf } from '../../api/assignments.ts';
 import { modulesQuery } from '../../api/modules/modules.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { buttonClasses } from '../../parts/button.tsx';
@@ -84,7 +84,7 @@ export function ModulesPage() {
     () =>
       query.data?.map((module) => ({
         ...module,
-        users: assignments?.filter(({ modules }) => modules.includes(module.name)) ?? [],
+        users: assignments?.filter((assignment) => modulesOf(assignment).includes(module.name)) ?? [],
       })),
     [query.data, assignments],
   );

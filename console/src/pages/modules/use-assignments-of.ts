@@ -1,12 +1,12 @@
 import type { Assignment } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { assignmentsQuery } from '../../api/assignments.ts';
+import { assignmentsQuery, modulesOf } from '../../api/assignments.ts';
 
 const none: readonly Assignment[] = [];
 
-/** Returns the assignments that use a module, or an empty list while loading. */
+/** Returns the assignments that assign a module or give values to it, or an empty list while loading. */
 export function useAssignmentsOf(module: string): readonly Assignment[] {
   const { data } = useQuery(assignmentsQuery);
-  return useMemo(() => data?.filter(({ modules }) => modules.includes(module)) ?? none, [data, module]);
+  return useMemo(() => data?.filter((assignment) => modulesOf(assignment).includes(module)) ?? none, [data, module]);
 }

@@ -19,7 +19,10 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { auditScope } from '../shared/drift-scope.ts';
 import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.ts';
 
-/** Assignments bind modules to the agents that match a selector. */
+/**
+ * Assignments bind modules to the agents that match a selector. One without modules only gives values to parameters of
+ * modules that others bind.
+ */
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
 const findRow = ({ db }: Context, name: string) => db.get(assignmentByName, { name });
@@ -61,6 +64,7 @@ export async function getAssignment(context: Context, name: string) {
 
 export interface NewAssignment {
   name: string;
+  /** Empty if the assignment only gives values. */
   modules: string[];
   selector: string;
   description?: string | undefined;
@@ -82,31 +86,74 @@ async function parameterFaults(context: Context, parameters: Assignment['paramet
   );
 }
 
+type Checked = Pick<Assignment, 'modules' | 'selector' | 'parameters' | 'mode' | 'window_only'>;
+
+/** Maximum number of modules of an assignment, which its route limits, and of those that one without modules gives values to. */
+const maximumModules = 256;
+
+/** Returns the errors in which modules an assignment names. Without modules, it must give values, and nothing else. */
+function moduleFaults({ modules, parameters, mode, window_only }: Checked): Fault[] {
+  const given = Object.keys(parameters);
+  if (modules.length > 0)
+    return [
+      ...modules.flatMap((name, i) =>
+        modules.indexOf(name) === i ? [] : [{ path: `/modules/${i}`, message: `module ${name} is listed twice` }],
+      ),
+      ...given
+        .filter((name) => !modules.includes(name))
+        .map((name) => ({
+          path: pointer(['parameters', name]),
+          message: `${name} is not a module of this assignment: add it to the modules, or give it values in an assignment without modules`,
+        })),
+    ];
+  const faults: Fault[] = [];
+  if (given.length > maximumModules)
+    faults.push({ path: '/parameters', message: `must name at most ${maximumModules} modules` });
+  if (!given.some((name) => Object.keys(parameters[name] ?? {}).length > 0))
+    faults.push({ path: '/modules', message: 'needs a module, or parameters to give values to' });
+  if (mode === 'audit')
+    faults.push({
+      path: '/mode',
+      message: 'an assignment without modules has nothing to audit: add modules, or use enforce',
+    });
+  if (window_only)
+    faults.push({
+      path: '/window_only',
+      message: 'an assignment without modules applies nothing by itself: add modules, or leave this out',
+    });
+  return faults;
+}
+
+/** Returns the modules that an assignment assigns or gives values to, with the path of each. */
+const namedModules = ({ modules, parameters }: Pick<Checked, 'modules' | 'parameters'>) =>
+  modules.length > 0
+    ? modules.map((name, i) => ({ name, path: `/modules/${i}` }))
+    : Object.keys(parameters).map((name) => ({ name, path: pointer(['parameters', name]) }));
+
 /**
  * Checks the selector, modules, and parameters of an assignment.
  * @throws MusterError invalid_input, selector_invalid, unknown_module
  */
-async function requireFitting(
-  context: Context,
-  requested: Pick<NewAssignment, 'modules' | 'selector' | 'parameters'>,
-  faults: Fault[] = [],
-): Promise<void> {
-  for (const [i, name] of requested.modules.entries())
-    if (requested.modules.indexOf(name) !== i)
-      faults.push({ path: `/modules/${i}`, message: `module ${name} is listed twice` });
-  for (const module of Object.keys(requested.parameters ?? {}))
-    if (!requested.modules.includes(module))
-      faults.push({ path: `/parameters/${module}`, message: `${module} is not a module of this assignment` });
+async function requireFitting(context: Context, requested: Checked, faults: Fault[] = []): Promise<void> {
+  faults.push(...moduleFaults(requested));
   if (faults.length > 0) throw new MusterError('invalid_input', faults[0]?.message, faults);
   requireSelector(requested.selector, '/selector');
-  const known = new Set((await context.db.all(modulesByName, { names: requested.modules })).map(({ name }) => name));
-  const missing = requested.modules.flatMap((name, i) =>
-    known.has(name) ? [] : [{ path: `/modules/${i}`, message: `there is no module ${JSON.stringify(name)}` }],
+  const named = namedModules(requested);
+  const names = named.map(({ name }) => name);
+  const known = new Set((await context.db.all(modulesByName, { names })).map(({ name }) => name));
+  const missing = named.flatMap(({ name, path }) =>
+    known.has(name) ? [] : [{ path, message: `there is no module ${JSON.stringify(name)}` }],
   );
   if (missing.length > 0) throw new MusterError('unknown_module', missing[0]?.message, missing);
-  const unfit = await parameterFaults(context, requested.parameters ?? {});
+  const unfit = await parameterFaults(context, requested.parameters);
   if (unfit.length > 0) throw new MusterError('invalid_input', unfit[0]?.message, unfit);
 }
+
+/** Statements that fail if a module that an assignment names was removed. */
+const modulesExist = (requested: Pick<Checked, 'modules' | 'parameters'>) =>
+  namedModules(requested).map(({ name }) =>
+    statement(moduleByName, { name }, { expect: 'row', else: 'unknown_module' }),
+  );
 
 /**
  * Creates an assignment.
@@ -120,24 +167,25 @@ export async function createAssignment(context: Context, actor: Actor, requested
       path: '/name',
       message: 'must not contain a slash or control characters, begin or end with a space, or be "." or ".."',
     });
-  await requireFitting(context, requested, faults);
+  const { name, modules, selector, mode = 'enforce', window_only = false, parameters = {} } = requested;
+  await requireFitting(context, { modules, selector, mode, window_only, parameters }, faults);
   await db.write({
     name: 'assignments/create',
     statements: [
       statement(
         assignmentByName,
-        { name: requested.name },
-        { expect: 'no_row', else: 'name_taken', detail: `an assignment named ${requested.name} already exists` },
+        { name },
+        { expect: 'no_row', else: 'name_taken', detail: `an assignment named ${name} already exists` },
       ),
-      ...requested.modules.map((name) => statement(moduleByName, { name }, { expect: 'row', else: 'unknown_module' })),
+      ...modulesExist({ modules, parameters }),
       statement(insertAssignment, {
-        name: requested.name,
-        modules: toJson(requested.modules),
-        selector: requested.selector,
+        name,
+        modules: toJson(modules),
+        selector,
         description: requested.description ?? null,
-        mode: requested.mode ?? 'enforce',
-        window_only: requested.window_only ?? false,
-        parameters: toJson(requested.parameters ?? {}),
+        mode,
+        window_only,
+        parameters: toJson(parameters),
         precedence: requested.precedence ?? 0,
         created_at: seconds(context.now()),
         created_by: actor.id,
@@ -145,13 +193,13 @@ export async function createAssignment(context: Context, actor: Actor, requested
       audited(context, {
         type: 'assignment.created',
         actor,
-        target: { type: 'assignment', id: requested.name, name: requested.name },
-        summary: `assignment ${requested.name} created`,
-        metadata: { modules: requested.modules, selector: requested.selector, mode: requested.mode ?? 'enforce' },
+        target: { type: 'assignment', id: name, name },
+        summary: `assignment ${name} created`,
+        metadata: { modules, selector, mode },
       }),
     ],
   });
-  return requireAssignment(context, requested.name);
+  return requireAssignment(context, name);
 }
 
 /** Changes to an assignment. Absent fields do not change. */
@@ -183,7 +231,7 @@ export async function updateAssignment(
   await db.write({
     name: 'assignments/update',
     statements: [
-      ...modules.map((module) => statement(moduleByName, { name: module }, { expect: 'row', else: 'unknown_module' })),
+      ...modulesExist({ modules, parameters }),
       // The fields depend on each other, so a concurrent change to any field makes the update fail.
       statement(
         updateAssignmentFields(Object.fromEntries(changed.map((field) => [field, true]))),

@@ -4,8 +4,9 @@ import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain } from '../../../test/domain.ts';
 import { getAgent } from '../agents/agents.ts';
 import { presentSet } from '../operations/resolve-agent.ts';
-import { createAssignment, type NewAssignment, updateAssignment } from './assignments.ts';
-import { uploadModule } from './modules.ts';
+import type { Context } from '../shared/context.ts';
+import { createAssignment, type NewAssignment, removeAssignment, updateAssignment } from './assignments.ts';
+import { removeModule, uploadModule } from './modules.ts';
 
 const source = `
 name: ntp
@@ -55,7 +56,7 @@ describeDatabases('values of parameters', (fixture) => {
   test('refuses a value that does not fit, naming the module, the parameter, and the path in the value', async () => {
     const { assign, found } = await open();
     expect(await found(assign('a', { parameters: { ntp: { servers: ['x', ''] } } }))).toBe(
-      'invalid_input /parameters/ntp/servers/1 module "ntp": parameter servers[1]: must have at least 1 characters',
+      'invalid_input /parameters/ntp/servers/1 module "ntp": parameter servers[1]: must have at least 1 character',
     );
     // Another assignment or the default may give the required key.
     expect(await found(assign('a', { parameters: { ntp: { options: { log: true } } } }))).toBe('done');
@@ -85,5 +86,68 @@ describeDatabases('values of parameters', (fixture) => {
     expect(await found(content())).toBe(
       'module_conflict /parameters/ntp/options/port assignments a and b set the parameter options.port of module ntp to different values; give one of them a higher precedence',
     );
+  });
+
+  test('takes values from an assignment without modules, for agents that have the module', async () => {
+    const { context, actor, assign, content, found } = await open();
+    const values = { ntp: { user: 'by values' } };
+    await assign('values', { modules: [], parameters: values });
+    expect(await content()).toBe('');
+    await assign('modules', {});
+    expect(await content()).toContain('by values');
+    await updateAssignment(context, actor, 'values', { selector: 'attr.platform=windows' });
+    expect(await content()).toContain('ntp');
+    await uploadModule(context, actor, 'site', 'name: site\nsupports: [{ platform: linux }]\nrequires: [{ module: ntp, with: { user: site } }]\n');
+    await updateAssignment(context, actor, 'modules', { modules: ['site'] });
+    expect(await content()).toContain('site');
+    // It gives values to a module that another one brings along.
+    await updateAssignment(context, actor, 'values', { selector: 'attr.platform=linux' });
+    expect(await content()).toContain('by values');
+    expect(await found(updateAssignment(context, actor, 'values', { precedence: -2 }))).toBe('done');
+    expect(await content()).toContain('site');
+  });
+
+  test('refuses an assignment without modules that gives no value, audits, or waits for windows', async () => {
+    const { assign, found } = await open();
+    const parameters = { ntp: { user: 'x' } };
+    const fault = (more: Partial<NewAssignment>) => found(assign('x', { modules: [], parameters, ...more }));
+    for (const none of [{}, { ntp: {} }])
+      expect(await fault({ parameters: none })).toBe('invalid_input /modules needs a module, or parameters to give values to');
+    expect(await fault({ mode: 'audit' })).toMatch(/^invalid_input \/mode an assignment without modules has nothing to audit/);
+    expect(await fault({ window_only: true })).toMatch(/^invalid_input \/window_only an assignment without modules applies nothing/);
+    expect(await fault({ parameters: { nto: {}, ...parameters } })).toBe(
+      'unknown_module /parameters/nto there is no module "nto"',
+    );
+    expect(await fault({ modules: ['ntp'], parameters: { ...parameters, other: {} } })).toMatch(
+      /^invalid_input \/parameters\/other other is not a module of this assignment/,
+    );
+    const many = Object.fromEntries(Array.from({ length: 257 }, (_, index) => [`m${index}`, { a: 1 }]));
+    expect(await fault({ parameters: many })).toBe('invalid_input /parameters must name at most 256 modules');
+  });
+
+  test('refuses to remove a module that an assignment gives values to', async () => {
+    const { context, actor, assign, found } = await open();
+    await assign('values', { modules: [], parameters: { ntp: { user: 'x' } } });
+    expect(await found(removeModule(context, actor, 'ntp'))).toMatch(/^module_in_use/);
+    await removeAssignment(context, actor, 'values');
+    expect(await found(removeModule(context, actor, 'ntp'))).toBe('done');
+  });
+
+  test('refuses an assignment whose module is removed while it is saved', async () => {
+    const { context, actor, found } = await open();
+    const late: Context = {
+      ...context,
+      db: new Proxy(context.db, {
+        get(db, name) {
+          if (name !== 'write') return Reflect.get(db, name);
+          return async (unit: Parameters<typeof db.write>[0]) => {
+            await removeModule(context, actor, 'ntp');
+            return db.write(unit);
+          };
+        },
+      }),
+    };
+    const requested = { name: 'v', modules: [], selector: 'a=b', parameters: { ntp: { user: 'x' } } };
+    expect(await found(createAssignment(late, actor, requested))).toMatch(/^unknown_module/);
   });
 });

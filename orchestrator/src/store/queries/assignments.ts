@@ -23,8 +23,14 @@ export const assignmentAuditing = defineQuery('assignments/auditing', (db, p: { 
     .where('selector', '=', p.selector),
 );
 
+/** The assignments that assign the module, or give values to it. */
 export const assignmentsNaming = defineQuery('assignments/naming module', (db, p: { module: string }, d) =>
-  db.selectFrom('assignments').select('name').where(d.jsonArrayHas('modules', p.module)).orderBy('name').limit(20),
+  db
+    .selectFrom('assignments')
+    .select('name')
+    .where((eb) => eb.or([d.jsonArrayHas('modules', p.module), d.jsonObjectHas('parameters', p.module)]))
+    .orderBy('name')
+    .limit(20),
 );
 
 type AssignmentField = 'modules' | 'selector' | 'description' | 'mode' | 'window_only' | 'parameters' | 'precedence';

@@ -201,7 +201,7 @@ const isMultiple = (value: number, step: number): boolean =>
 const lengthOf = (text: string): number => [...text].length;
 
 function checkText(schema: ValueSchema, value: string, fault: Report): void {
-  const has = (least: number, word: string) => `must have at ${word} ${least} characters`;
+  const has = (count: number, word: string) => `must have at ${word} ${count} ${count === 1 ? 'character' : 'characters'}`;
   limit(schema, 'minLength', (least) => (lengthOf(value) < least ? has(least, 'least') : undefined), fault);
   limit(schema, 'maxLength', (most) => (lengthOf(value) > most ? has(most, 'most') : undefined), fault);
   if (schema.format === 'secret-name' && !secretName.test(value)) fault('must be the name of a secret');
