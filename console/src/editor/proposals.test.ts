@@ -28,6 +28,7 @@ describe('keys', () => {
       'requires',
       'templates',
       'parameters',
+      'require',
       'lookups',
       'packages',
       'resources',
@@ -48,6 +49,10 @@ describe('keys', () => {
   test('proposes the keys of only_if', () => {
     expect(labels('resources:\n  - only_if: { ¦')).toEqual(['exists', 'command', 'not']);
     expect(labels('resources:\n  - only_if:\n      - not: { ¦')).toEqual(['exists', 'command', 'not']);
+  });
+  test('proposes the keys of require, and the ways to merge', () => {
+    expect(labels('require:\n  - ¦')).toEqual(['that', 'message']);
+    expect(labels('parameters:\n  a:\n    merge: ¦')).toEqual(['replace', 'deep', 'append', 'unique']);
   });
   test('proposes the resource kinds', () =>
     expect(labels('resources:\n  - resource:\n      ¦')).toEqual(

@@ -125,6 +125,14 @@ export interface Requirement {
   with: Readonly<Record<string, Json>>;
 }
 
+/** A condition that the values of a module's parameters must satisfy. */
+export interface ValueCheck {
+  /** CEL without `${{`. */
+  that: string;
+  /** The error if it does not hold. */
+  message: string;
+}
+
 /** A module that has passed all checks that need no agent. Its expressions are not evaluated. */
 export interface ModuleDocument {
   name: string;
@@ -133,6 +141,7 @@ export interface ModuleDocument {
   /** Templates with the same id are variants, which are chosen by `when`. */
   templates: readonly { id: string; when: Conditions; content: string; isFile?: boolean }[];
   parameters: Readonly<Record<string, Parameter>>;
+  require: readonly ValueCheck[];
   /** Values of other agents, which the orchestrator reads when it resolves the module. */
   lookups: Readonly<Record<string, Lookup>>;
   /** `any`, `latest`, or an expression: the version of packages that declare none. Absent for `any`. */

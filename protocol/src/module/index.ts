@@ -45,7 +45,7 @@ export {
 } from './kinds.ts';
 export { type Order, stableOrder } from './order.ts';
 export type { Layer, Layers } from './parameters/layers.ts';
-export { givenFaults } from './parameters.ts';
+export { moduleValueFaults } from './parameters/value-checks.ts';
 export { declaredName, type ParsedModule, parseModule, positionIn, templateFilesOf } from './parse.ts';
 export { type Resolution, type ResolutionRequest, resolveDesiredSet } from './resolve.ts';
 export type { ResolvedResource } from './resolved.ts';

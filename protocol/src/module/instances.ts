@@ -10,6 +10,7 @@ import { declareLatest, packageDefault } from './kinds/packages.ts';
 import { identify, kinds, type Trigger } from './kinds.ts';
 import { type LoopElement, loopElements } from './loops.ts';
 import type { Layer } from './parameters/layers.ts';
+import { failedChecks } from './parameters/value-checks.ts';
 import { type LayeredParameters, layeredParameters } from './parameters.ts';
 import type { UnfilledBody, UnfilledResource } from './secrets.ts';
 import type { Path } from './source/tree.ts';
@@ -94,6 +95,12 @@ export function instancesOf(
     return { instances: [], faults, scope: outer, conflicts };
   }
   faults.push(...looked.faults.map(({ name, path, message }) => ({ path: ['lookups', name, ...path], message })));
+  // With errors in values, conditions on them would only repeat these.
+  const unmet = faults.length > 0 ? [] : failedChecks(module.require, outer);
+  if (unmet.length > 0) {
+    faults.push(...unmet.map(({ index, message }) => ({ path: ['require', index], message })));
+    return { instances: [], faults, scope: outer, conflicts };
+  }
   const [packages, packagesFault] = packagesOf(module, outer);
   if (packagesFault !== undefined) faults.push({ path: ['packages'], message: packagesFault });
   const templates = chosenTemplates(module, outer);

@@ -29,6 +29,7 @@ export interface Outline {
   requires: readonly { module: string; with: Readonly<Record<string, Json>>; path: Path }[];
   templates: readonly { id: string | undefined; when: Conditions; content: string; path: Path }[];
   parameters: ReadonlyMap<string, { parameter: Parameter; path: Path }>;
+  require: readonly { that: string; message: string; path: Path }[];
   lookups: ReadonlyMap<string, Lookup>;
   /** Version of the packages that declare none, perhaps an expression. */
   packages: string | undefined;
@@ -122,6 +123,11 @@ export function outline(value: unknown): Outline {
         { parameter: parameterOf(parameter), path: ['parameters', name] },
       ]),
     ),
+    require: sequence(root.require).map((check, index) => ({
+      that: textOf(mapping(check).that) ?? '',
+      message: textOf(mapping(check).message) ?? '',
+      path: ['require', index],
+    })),
     lookups: new Map(
       Object.entries(mapping(root.lookups)).map(([name, lookup]) => [
         name,
@@ -277,6 +283,7 @@ export function documentOf(complete: Outline): ModuleDocument {
       ...(path[0] === 'templates' ? {} : { isFile: true }),
     })),
     parameters: Object.fromEntries([...complete.parameters].map(([name, { parameter }]) => [name, parameter])),
+    require: complete.require.map(({ that, message }) => ({ that, message })),
     lookups: Object.fromEntries(complete.lookups),
     ...(complete.packages === undefined ? {} : { packages: complete.packages }),
     resources: complete.resources.map((resource) => ({

@@ -27,6 +27,11 @@ describe('valueFaults', () => {
     [{ maxLength: 1 }, '😀', []],
     [{ format: 'secret-name' }, 'db_password', []],
     [{ format: 'secret-name' }, 'a b', ['must be the name of a secret']],
+    [{ pattern: '^[a-z]+$' }, 'abc', []],
+    [{ pattern: '^[a-z]+$' }, 'a1', ['must match the pattern ^[a-z]+$']],
+    [{ pattern: 'b' }, 'abc', []],
+    [{ items: { pattern: '^a' } }, ['a', 'b'], ['1 must match the pattern ^a']],
+    [{ pattern: '^a' }, 1, []],
     [{ minItems: 1 }, [], ['must have at least 1 element']],
     [{ maxItems: 1 }, [1, 2], ['must have at most 1 element']],
     [
@@ -53,9 +58,20 @@ describe('valueFaults', () => {
     expect(faultsIn(schema, value)).toEqual(faults);
   });
 
+  test('stops comparing with a pattern when it is too much work', () => {
+    const faults = faultsIn({ items: { pattern: '^(a?){400}$' } }, Array(1000).fill('a'.repeat(300)));
+    expect(faults).toHaveLength(20);
+    expect(faults[0]).toBe('6 has too much text to be compared with its pattern: shorten it');
+    expect(faultsIn({ items: { pattern: '^[a-z0-9.-]+$' } }, Array(10_000).fill('web-1.example.org'))).toEqual([]);
+  });
+
   test('reports at most 20 faults', () => {
     expect(faultsIn({ items: { type: 'string' } }, Array(100).fill(1))).toHaveLength(20);
   });
+});
+
+test.each(['(?=a)', '(a)\\1', '(a{100}){100}', 'a'.repeat(501), '['])('refuses the pattern %s', (pattern) => {
+  expect(schemaFaults({ pattern })).toHaveLength(1);
 });
 
 test('refuses keywords that do not exist, and values that a keyword does not accept', () => {
@@ -63,6 +79,7 @@ test('refuses keywords that do not exist, and values that a keyword does not acc
     minimum: '1',
     items: { typ: 'string' },
     properties: { a: { minItems: -1 }, b: 1 },
+    additionalProperties: { pattern: '(' },
     $ref: 'https://example.com',
   });
   expect(faults.map(({ path, message }) => `${path.join('/')} ${message}`)).toEqual([
@@ -70,6 +87,7 @@ test('refuses keywords that do not exist, and values that a keyword does not acc
     'items/typ unknown keyword "typ": did you mean "type"?',
     'properties/a/minItems must be a whole number from 0',
     'properties/b must be a mapping of keywords, such as { type: string }',
+    expect.stringMatching(/^additionalProperties\/pattern must be a regular expression of RE2/),
     expect.stringMatching(/^\$ref unknown keyword "\$ref"/),
   ]);
 });

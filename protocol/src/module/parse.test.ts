@@ -29,6 +29,7 @@ describe('parseModule accepts', () => {
         requires: [],
         templates: [],
         parameters: {},
+        require: [],
         lookups: {},
         resources: [],
         verify: [],

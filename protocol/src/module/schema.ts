@@ -204,6 +204,15 @@ const requirement = closed('a mapping of module and with', {
     .optional(),
 });
 
+const valueCheck = closed('a mapping of that and message', {
+  that: checked(allOf(notEmpty, maxLength(2048)), 'must be an expression in quotes', {
+    description: 'A condition in CEL, such as "param.from < param.to"',
+  }),
+  message: checked(allOf(notEmpty, maxLength(512), noControlCharacters, noExpression), 'must be text', {
+    description: 'The error if the condition does not hold, with the text to write instead',
+  }),
+});
+
 const lookup = closed('a mapping of selector and of', {
   when: whenSchema.optional(),
   selector: checked(lookupSelectorCheck, 'must be text: write it in quotes', {
@@ -246,6 +255,13 @@ export const moduleSchema = closed(
           issue.code === 'invalid_key' ? parameterName('') : 'must be a mapping of names to parameters',
       })
       .meta({ description: 'Parameters, whose values assignments can set' })
+      .optional(),
+    require: z
+      .array(valueCheck, {
+        error: 'must be a list of mappings, such as { that: "param.from < param.to", message: "…" }',
+      })
+      .max(64, 'must list at most 64 conditions')
+      .meta({ description: 'Conditions that the values of the parameters must satisfy' })
       .optional(),
     lookups: z
       .record(checked(parameterName, 'must be text'), lookup, {

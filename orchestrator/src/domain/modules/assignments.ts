@@ -1,6 +1,6 @@
 import { type Fault, MusterError } from '@muster/protocol';
 import type { Assignment } from '@muster/protocol/http';
-import { givenFaults, pointer } from '@muster/protocol/module';
+import { moduleValueFaults, pointer } from '@muster/protocol/module';
 import { fromJson, toJson } from '../../store/json-text.ts';
 import {
   assignmentByName,
@@ -79,7 +79,7 @@ async function parameterFaults(context: Context, parameters: Assignment['paramet
   const given = Object.entries(parameters);
   const modules = await context.documents.load(given.map(([module]) => module));
   return given.flatMap(([module, values], i) =>
-    givenFaults(modules[i]?.parameters ?? {}, values).map(({ path, message }) => ({
+    moduleValueFaults(modules[i] ?? { parameters: {}, require: [] }, values).map(({ path, message }) => ({
       path: pointer(['parameters', module, ...path]),
       message: `module ${JSON.stringify(module)}: ${message}`,
     })),

@@ -125,6 +125,29 @@ describeDatabases('values of parameters', (fixture) => {
     expect(await fault({ parameters: many })).toBe('invalid_input /parameters must name at most 256 modules');
   });
 
+  test('refuses values that break a condition where they are given, or where the agent gets them', async () => {
+    const { context, actor, assign, content, found } = await open();
+    const range = `name: range
+supports: [{ platform: linux }]
+parameters: { first: { type: integer, default: 1 }, last: { type: integer, default: 9 }, name: { type: string, default: a, pattern: "^[a-z]+$" } }
+require: [{ that: param.first <= param.last, message: swap first and last }]
+`;
+    await uploadModule(context, actor, 'range', range);
+    const save = (name: string, values: object) =>
+      found(assign(name, { modules: ['range'], parameters: { range: values as never } }));
+    expect(await save('x', { first: 5, last: 4 })).toBe('invalid_input /parameters/range module "range": swap first and last');
+    expect(await save('x', { name: 'A' })).toBe(
+      'invalid_input /parameters/range/name module "range": parameter name: must match the pattern ^[a-z]+$',
+    );
+    expect(await save('a', { first: 5 })).toBe('done');
+    expect(await save('b', { last: 4 })).toBe('done');
+    expect(await found(content())).toBe('module_unresolved /modules/range/require/0 module "range": swap first and last');
+    const site = 'name: site\nsupports: [{}]\nrequires: [{ module: range, with: { first: 3, last: 2 } }]\n';
+    expect(await found(uploadModule(context, actor, 'site', site))).toBe(
+      'module_invalid /requires/0/with module "range": swap first and last',
+    );
+  });
+
   test('refuses to remove a module that an assignment gives values to', async () => {
     const { context, actor, assign, found } = await open();
     await assign('values', { modules: [], parameters: { ntp: { user: 'x' } } });

@@ -2,7 +2,7 @@ import type { ModuleDocument } from '../document.ts';
 import { quoted } from '../nearest.ts';
 import { stableOrder } from '../order.ts';
 import type { Layer, Layers } from '../parameters/layers.ts';
-import { givenFaults } from '../parameters.ts';
+import { moduleValueFaults } from '../parameters/value-checks.ts';
 import type { Path } from '../source/tree.ts';
 
 /** The modules that each module requires, by name. Modules that require none may be absent. */
@@ -68,7 +68,7 @@ export function requirementFaults(
   return module.requires.flatMap(({ module: name, with: values }, index) => {
     const document = documentOf(name);
     if (document === undefined) return [];
-    return givenFaults(document.parameters, values).map(({ path, message }) => ({
+    return moduleValueFaults(document, values).map(({ path, message }) => ({
       path: ['requires', index, 'with', ...path],
       message: `module ${quoted(name)}: ${message}`,
     }));

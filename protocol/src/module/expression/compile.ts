@@ -15,6 +15,8 @@ export interface Compiled {
   readonly usesSecrets: boolean;
   /** Names that only a loop around the expression can define. */
   readonly ofLoops: ReadonlySet<string>;
+  /** Whether it reads parameters whose names are not constant, or all of them. */
+  readonly computesParameters: boolean;
   /** Whether the name of a secret is neither constant nor a parameter. */
   readonly computesSecrets: boolean;
   /** Names of the parameters whose values are names of secrets. */
@@ -59,6 +61,7 @@ function compiledSource(source: string): Compiled | { readonly message: string }
       ofLoops: names.ofLoops,
       computesSecrets: names.computesSecrets,
       secretParameters: names.secretParameters,
+      computesParameters: names.computesParameters,
       type: checked.type ?? 'dyn',
     };
   } catch (error) {
@@ -84,6 +87,8 @@ class NamesOf {
   fault: string | undefined;
   /** Uses of `secrets`, except for those whose name is constant or a parameter. */
   #computed = 0;
+  /** Uses of `param`, except for those with a constant name. */
+  #computedParameters = 0;
 
   constructor(root: ASTNode) {
     this.#visit(root, new Set());
@@ -91,6 +96,10 @@ class NamesOf {
 
   get computesSecrets(): boolean {
     return this.#computed > 0;
+  }
+
+  get computesParameters(): boolean {
+    return this.#computedParameters > 0;
   }
 
   #visit(node: ASTNode, bound: ReadonlySet<string>): void {
@@ -114,7 +123,10 @@ class NamesOf {
     if (owner.args === 'secrets' && (typeof key === 'string' || this.#isFixed(key, bound))) this.#computed -= 1;
     if (typeof name !== 'string') return;
     if ((variables as readonly string[]).includes(owner.args)) this.references.add(`${owner.args}.${name}`);
-    if (owner.args === 'param') this.parameters.add(name);
+    if (owner.args === 'param') {
+      this.parameters.add(name);
+      this.#computedParameters -= 1;
+    }
     if (owner.args === 'agent' && name !== 'name' && name !== 'node_id')
       this.fault ??= `${quoted(`agent.${name}`)} is not of the form agent.name or agent.node_id`;
   }
@@ -133,6 +145,7 @@ class NamesOf {
   #identifier(name: string, bound: ReadonlySet<string>): void {
     if (bound.has(name)) return;
     if (name === 'secrets') this.#computed += 1;
+    if (name === 'param') this.#computedParameters += 1;
     if ((variables as readonly string[]).includes(name)) this.variables.add(name);
     else if (!known.has(name)) this.ofLoops.add(name);
   }

@@ -59,6 +59,11 @@ export function checkExpressions(outline: Outline, report: ReportExpression): vo
   for (const { path, parameter } of outline.parameters.values())
     for (const [index, { when }] of parameter.variants.entries())
       check.condition(when, [...path, 'variants', index, 'when'], 'no parameters');
+  for (const { path, that } of outline.require) {
+    // The schema refuses a condition that is not text, or empty.
+    if (that === '') continue;
+    check.plain(that, { path: [...path, 'that'], each: false, names: noNames, secrets: false, shape: 'boolean' });
+  }
   for (const resource of outline.resources) checkResource(resource, check, templates, report);
   for (const step of outline.verify) {
     check.body(step.body, verificationKind(step.type), { path: step.bodyPath, each: false, names: noNames });

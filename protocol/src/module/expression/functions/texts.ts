@@ -1,11 +1,11 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
-import { RE2JS } from 're2js';
 import { stringify } from 'yaml';
 import type { Meter } from '../meter.ts';
 import { ExpressionError, fromCel, maximumOutput, textOf } from '../values.ts';
 import { format } from './format.ts';
 import type { ExpressionFunction } from './function.ts';
+import { compiledPattern, hasMatch, isCompiled, maximumPattern, statesOf } from './patterns.ts';
 
 const encoder = new TextEncoder();
 const bytesOf = (value: string | Uint8Array): Uint8Array => (typeof value === 'string' ? encoder.encode(value) : value);
@@ -35,29 +35,15 @@ function replace(text: string, old: string, by: string, limit = -1n): string {
   return [pieces.slice(0, count + 1).join(by), ...pieces.slice(count + 1)].join(old);
 }
 
-const maximumPattern = 500;
-const patterns = new Map<string, RE2JS>();
-
-/** Matches with RE2, which takes linear time for every pattern. */
 function matches(meter: Meter, text: string, pattern: string): boolean {
   if (pattern.length > maximumPattern)
     throw new ExpressionError(`a regular expression has at most ${maximumPattern} characters`);
-  // RE2 visits each state of the pattern for each character. A repetition such as a{1000} has that many states.
-  const repeated = [...pattern.matchAll(/\{(\d{1,4}),?(\d{0,4})\}/g)];
-  const states = repeated.reduce((all, [, from, to]) => all * Math.max(1, Number(to || from)), pattern.length + 1);
+  const states = statesOf(pattern);
   meter.spend(100 + Math.ceil((states * (text.length + 1)) / 4));
-  let compiled = patterns.get(pattern);
-  if (compiled === undefined) {
-    meter.spend(states * 4);
-    try {
-      compiled = RE2JS.compile(pattern);
-    } catch {
-      throw new ExpressionError(`${JSON.stringify(pattern)} is not a regular expression of RE2`);
-    }
-    if (patterns.size >= 1000) patterns.clear();
-    patterns.set(pattern, compiled);
-  }
-  return compiled.matcher(text).find();
+  if (!isCompiled(pattern)) meter.spend(states * 4);
+  const compiled = compiledPattern(pattern);
+  if (compiled === null) throw new ExpressionError(`${JSON.stringify(pattern)} is not a regular expression of RE2`);
+  return hasMatch(compiled, text);
 }
 
 const special = /[.*+?^${}()|[\]\\/-]/g;

@@ -1,0 +1,37 @@
+import { RE2JS } from 're2js';
+
+/** Regular expressions of RE2, which match in linear time for every pattern. */
+
+/** Maximum length in characters. */
+export const maximumPattern = 500;
+
+const compiled = new Map<string, RE2JS | null>();
+
+/**
+ * Returns the number of states of a pattern, at most. RE2 visits each of them for each character. A repetition such as
+ * `a{1000}` has that many states.
+ */
+export function statesOf(pattern: string): number {
+  const repeated = [...pattern.matchAll(/\{(\d{1,4}),?(\d{0,4})\}/g)];
+  return repeated.reduce((all, [, from, to]) => all * Math.max(1, Number(to || from)), pattern.length + 1);
+}
+
+export const isCompiled = (pattern: string): boolean => compiled.has(pattern);
+
+/** Compiles a pattern, and remembers it. @returns null if it is not a regular expression of RE2 */
+export function compiledPattern(pattern: string): RE2JS | null {
+  const known = compiled.get(pattern);
+  if (known !== undefined) return known;
+  let made: RE2JS | null = null;
+  try {
+    made = RE2JS.compile(pattern);
+  } catch {
+    // The caller reports it.
+  }
+  if (compiled.size >= 1000) compiled.clear();
+  compiled.set(pattern, made);
+  return made;
+}
+
+/** Reports whether a part of a text matches. */
+export const hasMatch = (pattern: RE2JS, text: string): boolean => pattern.matcher(text).find();
