@@ -29,6 +29,7 @@ const unusual: Readonly<Record<string, string>> = {
   removeOperatorReporting: 'operator remove ada --yes',
   setAgentStatus: 'agents reject web-1',
   getAttributes: 'agents attributes web-1',
+  listValues: 'agents values web-1',
   putTags: 'tags replace web-1 role=web --yes',
   putTag: 'tags set web-1 role=web',
   deleteTag: 'tags remove web-1 role',

@@ -51,6 +51,10 @@ export const exceptions: Readonly<Record<string, Readonly<Record<string, string>
     [pages]: 'shown on the page of settings',
   },
   tags: { [pages]: 'shown on the page of an agent' },
+  values: {
+    [queries]: 'has no table',
+    [pages]: 'shown on the page of an agent',
+  },
 };
 
 /**

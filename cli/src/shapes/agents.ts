@@ -1,4 +1,11 @@
-import { createEnrolmentToken, getAgent, getAttributes, listAgents, setAgentStatus } from '@muster/protocol/http';
+import {
+  createEnrolmentToken,
+  getAgent,
+  getAttributes,
+  listAgents,
+  listValues,
+  setAgentStatus,
+} from '@muster/protocol/http';
 import { z } from 'zod';
 import { answerOf, doneTo, prints, type Shapes } from './shape.ts';
 
@@ -26,5 +33,6 @@ export const shapes: Shapes = {
       z.record(z.string(), answerOf(getAttributes)).describe('for several agents, by node id'),
     ]),
   ),
+  'agents values': prints(answerOf(listValues)),
   'agents enroll': prints(answerOf(createEnrolmentToken)),
 };

@@ -25,6 +25,7 @@ export const keys = {
   operation: (id: string) => ['operation', id],
   output: (id: string) => ['output', id],
   state: (id: string) => ['state', id],
+  values: (id: string) => ['values', id],
   drift: ['drift'],
   driftRecord: (id: string) => ['drift-record', id],
   secrets: ['secrets'],

@@ -23,6 +23,7 @@ import * as secrets from './secrets.ts';
 import * as state from './state.ts';
 import * as tags from './tags.ts';
 import * as terminals from './terminals.ts';
+import * as values from './values.ts';
 import * as windows from './windows.ts';
 
 export * from './agents.ts';
@@ -53,6 +54,7 @@ export * from './secrets.ts';
 export * from './state.ts';
 export * from './tags.ts';
 export * from './terminals.ts';
+export * from './values.ts';
 export * from './windows.ts';
 
 const isRoute = (value: unknown): value is Route =>
@@ -70,6 +72,7 @@ export const routes: readonly Route[] = [
   assignments,
   operations,
   state,
+  values,
   runs,
   drift,
   reconcile,

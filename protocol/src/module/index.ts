@@ -46,6 +46,7 @@ export {
 export { type Order, stableOrder } from './order.ts';
 export type { Layer, Layers } from './parameters/layers.ts';
 export { moduleValueFaults } from './parameters/value-checks.ts';
+export { type ValueReport, valueReports } from './parameters/value-report.ts';
 export { declaredName, type ParsedModule, parseModule, positionIn, templateFilesOf } from './parse.ts';
 export { type Resolution, type ResolutionRequest, resolveDesiredSet } from './resolve.ts';
 export type { ResolvedResource } from './resolved.ts';

@@ -50,7 +50,8 @@ export function givenFaults(
   });
 }
 
-const unknownParameter = (declared: Readonly<Record<string, Parameter>>, name: string): ParameterFault => ({
+/** Returns the error about a value for a parameter that does not exist. */
+export const unknownParameter = (declared: Readonly<Record<string, Parameter>>, name: string): ParameterFault => ({
   name,
   path: [name],
   message: `the module has no parameter ${quoted(name)}${suggestion(name, Object.keys(declared))}`,

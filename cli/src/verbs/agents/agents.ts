@@ -17,6 +17,7 @@ import { ago, counted, duration, type Style } from '../../text/style.ts';
 import type { Column } from '../../text/table.ts';
 import { parseChoice, parseCount, parseMoment, parseTag } from '../../text/values.ts';
 import { registerChanges, requireName } from './agents-change.ts';
+import { registerValues } from './values.ts';
 
 export const register: Register = (command, act) => {
   command
@@ -44,6 +45,7 @@ export const register: Register = (command, act) => {
     .addOption(selectorOption())
     .addHelpText('after', '\nExample:\n  $ muster agents attributes web-1')
     .action(act(attributes));
+  registerValues(command, act);
   registerChanges(command, act);
   withTokenTerms(
     command.command('enroll').description('Print the command that adds a machine: it contains a new enrollment token'),

@@ -41,7 +41,7 @@ test('marks the named record as stale after a hint, and all queries after a gap'
   expect(staleAfter(operation)).toEqual(expect.arrayContaining([keys.operation('o'), keys.state('n'), keys.run('r')]));
   expect(staleAfter({ ...operation, run_id: null })).not.toContainEqual(keys.runs);
   expect(staleAfter({ kind: 'run', run_id: 'r' })).toContainEqual(keys.run('r'));
-  expect(staleAfter({ kind: 'window' })).toEqual([keys.windows]);
+  expect(staleAfter({ kind: 'window' })).toEqual([keys.windows, ['values']]);
   expect(staleAfter({ kind: 'output', operation_id: 'o', node_id: 'n' })).toEqual([keys.output('o')]);
   expect(staleAfter({ kind: 'gap' })).toEqual([[]]);
 });

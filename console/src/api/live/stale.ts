@@ -80,7 +80,7 @@ export function staleAfter(message: LiveMessage): readonly Key[] {
       // live-agents.ts updates the agent records.
       return [keys.overview];
     case 'window':
-      return [keys.windows];
+      return [keys.windows, ['values']];
     case 'notification':
       return [keys.notifications, keys.overview];
     case 'event':
@@ -106,11 +106,11 @@ function byCategory({ event_type, target }: AuditEvent): readonly Key[] {
   const [category = ''] = event_type.split('.', 1);
   switch (category) {
     case 'agent':
-      return [...fleet, keys.tags, ['matches']];
+      return [...fleet, keys.tags, ['matches'], ['values']];
     case 'module':
-      return [keys.modules, keys.module(target.name), keys.revisions(target.name), keys.reconcile];
+      return [keys.modules, keys.module(target.name), keys.revisions(target.name), keys.reconcile, ['values']];
     case 'assignment':
-      return [keys.assignments, keys.assignment(target.name), keys.reconcile];
+      return [keys.assignments, keys.assignment(target.name), keys.reconcile, ['values']];
     case 'run':
       return [keys.runs, keys.run(target.id), keys.overview];
     case 'state':

@@ -3,8 +3,9 @@ import type { Agent } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { TriangleAlert } from 'lucide-react';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { agentQuery } from '../../api/agents.ts';
+import { loadCode } from '../../api/live/load-code.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
@@ -52,7 +53,19 @@ export function AgentPage() {
   );
 }
 
-const tabNames = ['overview', 'metrics', 'state', 'drift', 'operations', 'terminals', 'attributes', 'history'] as const;
+const ValuesTab = lazy(() => loadCode(async () => ({ default: (await import('./values/values-tab.tsx')).ValuesTab })));
+
+const tabNames = [
+  'overview',
+  'metrics',
+  'state',
+  'values',
+  'drift',
+  'operations',
+  'terminals',
+  'attributes',
+  'history',
+] as const;
 type TabName = (typeof tabNames)[number];
 
 function AgentDetails({ agent }: { readonly agent: Agent }) {
@@ -73,6 +86,15 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
       : [
           { value: 'metrics' as const, label: 'Metrics', content: () => <MetricsTab agent={agent} /> },
           { value: 'state' as const, label: 'State', content: () => <StateTab agent={agent} /> },
+          {
+            value: 'values' as const,
+            label: 'Values',
+            content: () => (
+              <Suspense fallback={<SkeletonRows rows={8} />}>
+                <ValuesTab agent={agent} />
+              </Suspense>
+            ),
+          },
           { value: 'drift' as const, label: 'Drift', content: () => <DriftList agent={agent} /> },
           { value: 'operations' as const, label: 'Operations', content: () => <OperationsList agent={agent} /> },
           { value: 'terminals' as const, label: 'Terminals', content: () => <TerminalsList agent={agent} /> },

@@ -29,7 +29,7 @@ test('reports missing values by field', () => {
   expect(faultsOf(fields)).toEqual({});
 });
 
-test('has the modules that it gives values to if the assignment has none', () => {
+test('shows the modules that get values if the assignment has no modules', () => {
   const values = { ...base, modules: [], precedence: 10 };
   expect(fieldsFrom(values)).toMatchObject({ valuesOnly: true, modules: ['web'], precedence: '10' });
   expect(changesOf(values, fieldsFrom(values), parameters)).toBeNull();

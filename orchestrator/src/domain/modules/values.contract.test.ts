@@ -4,6 +4,8 @@ import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain } from '../../../test/domain.ts';
 import { getAgent } from '../agents/agents.ts';
 import { presentSet } from '../operations/resolve-agent.ts';
+import { listValues } from '../operations/values.ts';
+import { createSecret } from '../secrets/secrets.ts';
 import type { Context } from '../shared/context.ts';
 import { createAssignment, type NewAssignment, removeAssignment, updateAssignment } from './assignments.ts';
 import { removeModule, uploadModule } from './modules.ts';
@@ -97,10 +99,15 @@ describeDatabases('values of parameters', (fixture) => {
     expect(await content()).toContain('by values');
     await updateAssignment(context, actor, 'values', { selector: 'attr.platform=windows' });
     expect(await content()).toContain('ntp');
-    await uploadModule(context, actor, 'site', 'name: site\nsupports: [{ platform: linux }]\nrequires: [{ module: ntp, with: { user: site } }]\n');
+    await uploadModule(
+      context,
+      actor,
+      'site',
+      'name: site\nsupports: [{ platform: linux }]\nrequires: [{ module: ntp, with: { user: site } }]\n',
+    );
     await updateAssignment(context, actor, 'modules', { modules: ['site'] });
     expect(await content()).toContain('site');
-    // It gives values to a module that another one brings along.
+    // The module that gets the values is required by another one.
     await updateAssignment(context, actor, 'values', { selector: 'attr.platform=linux' });
     expect(await content()).toContain('by values');
     expect(await found(updateAssignment(context, actor, 'values', { precedence: -2 }))).toBe('done');
@@ -112,9 +119,15 @@ describeDatabases('values of parameters', (fixture) => {
     const parameters = { ntp: { user: 'x' } };
     const fault = (more: Partial<NewAssignment>) => found(assign('x', { modules: [], parameters, ...more }));
     for (const none of [{}, { ntp: {} }])
-      expect(await fault({ parameters: none })).toBe('invalid_input /modules needs a module, or parameters to give values to');
-    expect(await fault({ mode: 'audit' })).toMatch(/^invalid_input \/mode an assignment without modules has nothing to audit/);
-    expect(await fault({ window_only: true })).toMatch(/^invalid_input \/window_only an assignment without modules applies nothing/);
+      expect(await fault({ parameters: none })).toBe(
+        'invalid_input /modules needs a module, or parameters to give values to',
+      );
+    expect(await fault({ mode: 'audit' })).toMatch(
+      /^invalid_input \/mode an assignment without modules has nothing to audit/,
+    );
+    expect(await fault({ window_only: true })).toMatch(
+      /^invalid_input \/window_only an assignment without modules applies nothing/,
+    );
     expect(await fault({ parameters: { nto: {}, ...parameters } })).toBe(
       'unknown_module /parameters/nto there is no module "nto"',
     );
@@ -135,17 +148,97 @@ require: [{ that: param.first <= param.last, message: swap first and last }]
     await uploadModule(context, actor, 'range', range);
     const save = (name: string, values: object) =>
       found(assign(name, { modules: ['range'], parameters: { range: values as never } }));
-    expect(await save('x', { first: 5, last: 4 })).toBe('invalid_input /parameters/range module "range": swap first and last');
+    expect(await save('x', { first: 5, last: 4 })).toBe(
+      'invalid_input /parameters/range module "range": swap first and last',
+    );
     expect(await save('x', { name: 'A' })).toBe(
       'invalid_input /parameters/range/name module "range": parameter name: must match the pattern ^[a-z]+$',
     );
     expect(await save('a', { first: 5 })).toBe('done');
     expect(await save('b', { last: 4 })).toBe('done');
-    expect(await found(content())).toBe('module_unresolved /modules/range/require/0 module "range": swap first and last');
+    expect(await found(content())).toBe(
+      'module_unresolved /modules/range/require/0 module "range": swap first and last',
+    );
     const site = 'name: site\nsupports: [{}]\nrequires: [{ module: range, with: { first: 3, last: 2 } }]\n';
     expect(await found(uploadModule(context, actor, 'site', site))).toBe(
       'module_invalid /requires/0/with module "range": swap first and last',
     );
+  });
+
+  test('lists values with their origin and the overridden ones', async () => {
+    const { context, actor, id, assign } = await open();
+    const listed = async (more = {}) => (await listValues(context, 'web-1', { limit: 100, offset: 0, ...more })).items;
+    expect(await listed()).toEqual([]);
+    await assign('a', { precedence: 10, parameters: { ntp: { servers: ['a'], user: 'a' } } });
+    await assign('b', { parameters: { ntp: { servers: ['b'], user: 'b' } } });
+    await assign('audit', { mode: 'audit', parameters: { ntp: { user: 'c' } } });
+    const from = (name: string, value: unknown, precedence = 0) => ({ from: 'assignment', name, precedence, value });
+    const own = (value: unknown) => ({ from: 'default', name: null, precedence: null, value });
+    expect(await listed()).toEqual([
+      {
+        ...{
+          module: 'ntp',
+          parameter: 'servers',
+          merge: 'unique',
+          value: ['pool', 'b', 'a'],
+          overrode: [],
+          faults: [],
+        },
+        layers: [from('a', ['a'], 10), from('b', ['b']), own(['pool'])],
+      },
+      {
+        ...{ module: 'ntp', parameter: 'options', merge: 'deep', value: { port: 123 }, overrode: [], faults: [] },
+        layers: [own({ port: 123 })],
+      },
+      {
+        ...{ module: 'ntp', parameter: 'user', merge: 'replace', value: 'a', layers: [from('a', 'a', 10)], faults: [] },
+        overrode: [from('b', 'b'), own('ntp')],
+      },
+    ]);
+    expect(await listed({ limit: 1, offset: 2 })).toMatchObject([{ parameter: 'user' }]);
+    expect(await listed({ module: 'other' })).toEqual([]);
+    const page = await listValues(context, id, { limit: 2, offset: 0 });
+    expect([page.items.length, page.more]).toEqual([2, true]);
+    await updateAssignment(context, actor, 'a', { precedence: 0 });
+    expect((await listed())[2]).toMatchObject({
+      ...{ parameter: 'user', value: null, layers: [from('b', 'b'), from('a', 'a')], overrode: [] },
+      faults: [
+        'assignments a and b set the parameter user of module ntp to different values; give one of them a higher precedence',
+      ],
+    });
+    await expect(listValues(context, 'no', { limit: 1, offset: 0 })).rejects.toThrow('there is no agent');
+  });
+
+  test('lists the name of a secret, never its value', async () => {
+    const { context, actor, assign } = await open();
+    await createSecret(context, actor, { name: 'db', value: 'hunter2' });
+    const source = `name: db
+supports: [{ platform: linux }]
+parameters: { password: { type: string, format: secret-name }, hosts: { type: list, default: ["\${{ secrets.db }}"] } }
+resources: [{ resource: { file-unix: { path: /db, content: "\${{ secret(param.password) }}" } } }]
+`;
+    await uploadModule(context, actor, 'db', source);
+    await assign('a', { modules: ['db'], parameters: { db: { password: 'db' } } });
+    const { items } = await listValues(context, 'web-1', { limit: 100, offset: 0 });
+    expect(items.map(({ value }) => value)).toEqual(['db', ['${{ secrets.db }}']]);
+    expect(JSON.stringify(items)).not.toContain('hunter2');
+  });
+
+  test('ends a page at 4 MiB', async () => {
+    const { context, actor, assign } = await open();
+    const names = Array.from({ length: 5 }, (_, index) => `p${index}`);
+    const declared = names.map((name) => `${name}: { type: string }`).join(', ');
+    await uploadModule(
+      context,
+      actor,
+      'big',
+      `name: big\nsupports: [{ platform: linux }]\nparameters: { ${declared} }\n`,
+    );
+    const values = Object.fromEntries(names.map((name) => [name, 'x'.repeat(900_000)]));
+    await assign('a', { modules: ['big'], parameters: { big: values } });
+    const page = await listValues(context, 'web-1', { limit: 100, offset: 0 });
+    expect([page.items.length, page.more]).toEqual([2, true]);
+    expect((await listValues(context, 'web-1', { limit: 100, offset: 4 })).items).toHaveLength(1);
   });
 
   test('refuses to remove a module that an assignment gives values to', async () => {

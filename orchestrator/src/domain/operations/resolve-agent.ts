@@ -29,6 +29,23 @@ export interface AgentSet {
 }
 
 /**
+ * Determines the modules that an agent should have now.
+ * @param modules requested modules, in addition to those of assignments
+ * @throws MusterError module_not_found
+ */
+export async function presentModules(context: Context, agent: Agent, modules: readonly string[]) {
+  const windowEnd = coveredUntil(await openWindows(context), agent);
+  const assignments = await listAssignments(context);
+  const { revisions, requires } = await context.documents.newest([
+    ...assignments.flatMap((assignment) => assignment.modules),
+    ...modules,
+  ]);
+  const desired = desiredModules(assignments, agent, { modules, requires, windowOpen: windowEnd !== null });
+  const documents = await context.documents.load(desired.modules, revisions);
+  return { desired, documents, until: dependsOnWindow(assignments, agent) ? windowEnd : null };
+}
+
+/**
  * Determines an agent's current desired state.
  * @param modules requested modules, in addition to those of assignments
  * @throws MusterError module_not_found, module_unresolved, module_conflict
@@ -39,18 +56,10 @@ export async function presentSet(
   modules: readonly string[],
   lookUp = createLookups(context),
 ): Promise<AgentSet> {
-  const windowEnd = coveredUntil(await openWindows(context), agent);
-  const assignments = await listAssignments(context);
-  const { revisions, requires } = await context.documents.newest([
-    ...assignments.flatMap((assignment) => assignment.modules),
-    ...modules,
-  ]);
-  const desired = desiredModules(assignments, agent, { modules, requires, windowOpen: windowEnd !== null });
-  const documents = await context.documents.load(desired.modules, revisions);
+  const { desired, documents, until } = await presentModules(context, agent, modules);
   const lookups = await lookUp(documents);
   const resolved = resolvePayload(documents, desired, agent, lookups);
   const secrets = await createSecretAccess(context).allow(resolved, agent);
-  const until = dependsOnWindow(assignments, agent) ? windowEnd : null;
   return { desired, payload: encodePayload(resolved), resolved, secrets, until };
 }
 

@@ -11,6 +11,7 @@ import { reconcileHandlers } from './reconcile.ts';
 import { secretHandlers } from './secrets.ts';
 import { stateHandlers } from './state.ts';
 import { tagHandlers } from './tags.ts';
+import { valueHandlers } from './values.ts';
 import { windowHandlers } from './windows.ts';
 
 /** Returns the handlers that need only the domain's context. */
@@ -27,5 +28,6 @@ export const contextHandlers = (context: Context) =>
     ...secretHandlers(context),
     ...stateHandlers(context),
     ...tagHandlers(context),
+    ...valueHandlers(context),
     ...windowHandlers(context),
   }) satisfies Partial<Handlers>;

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { nodeExample } from './agents.ts';
+import { nodeParams, pageQuery } from './definition/fields.ts';
+import { route } from './definition/route.ts';
+
+const layerSchema = z
+  .strictObject({
+    from: z
+      .enum(['assignment', 'requires', 'variant', 'default'])
+      .describe('`requires` is the `with` of a module that requires this one'),
+    name: z.string().nullable().describe('name of the assignment, or of the module that requires this one'),
+    precedence: z
+      .number()
+      .int()
+      .nullable()
+      .describe('null for the own value of the declaration, which is below all others'),
+    value: z.json(),
+  })
+  .meta({ id: 'ValueLayer' });
+export type ValueLayer = z.infer<typeof layerSchema>;
+
+const agentValueSchema = z
+  .strictObject({
+    module: z.string(),
+    parameter: z.string(),
+    merge: z.enum(['replace', 'deep', 'append', 'unique']),
+    value: z.json().describe('null if the parameter has no value, or an error'),
+    layers: z
+      .array(layerSchema)
+      .describe('what the value comes from, from high to low precedence; all layers if there is an error'),
+    overrode: z.array(layerSchema).describe('layers of which nothing is left in the value'),
+    faults: z.array(z.string()).describe('errors, because of which the module does not resolve for the agent'),
+  })
+  .meta({ id: 'AgentValue' });
+export type AgentValue = z.infer<typeof agentValueSchema>;
+
+const example: AgentValue = {
+  module: 'motd',
+  parameter: 'text',
+  merge: 'replace',
+  value: 'Welcome to Paris',
+  layers: [{ from: 'assignment', name: 'paris', precedence: 10, value: 'Welcome to Paris' }],
+  overrode: [
+    { from: 'assignment', name: 'base', precedence: 0, value: 'Welcome' },
+    { from: 'default', name: null, precedence: null, value: '' },
+  ],
+  faults: [],
+};
+
+export const listValues = route({
+  id: 'listValues',
+  method: 'GET',
+  path: '/agents/{node_id}/values',
+  tag: 'Agents',
+  summary: 'List the values of the parameters of an agent, and where they come from',
+  description:
+    'The parameters of all modules that the assignments of the agent enforce now, in the order of the modules. A page may end before `limit`, at 4 MiB. Values never contain secrets, only their names.',
+  access: 'operator',
+  params: nodeParams,
+  query: z.strictObject({
+    module: z.string().optional().describe('only the parameters of this module'),
+    ...pageQuery(1000, 1000),
+  }),
+  paged: true,
+  answers: { 200: z.array(agentValueSchema) },
+  errors: ['agent_not_found'],
+  example: { params: { node_id: nodeExample }, answer: [example] },
+});
