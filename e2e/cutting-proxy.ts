@@ -7,6 +7,12 @@ export class CuttingProxy {
   readonly #sockets = new Set<Socket>();
   /** Number of bytes from clients to forward before the cut; null if no cut is pending. */
   #left: number | null = null;
+  /** Number of bytes from the target to forward before the cut of all connections; null if no cut is pending. */
+  #answersLeft: number | null = null;
+  /** Bytes from the target that were forwarded to clients. */
+  answered = 0;
+  /** Number of connections so far. */
+  joined = 0;
 
   /** @param target port on 127.0.0.1 */
   constructor(target: number) {
@@ -21,6 +27,11 @@ export class CuttingProxy {
   /** Cuts the connection after `bytes` more bytes from the client. Later connections are not cut. */
   cutAfter(bytes: number): void {
     this.#left = bytes;
+  }
+
+  /** Cuts all connections after `bytes` more bytes from the target. Later connections are not cut. */
+  cutAnswersAfter(bytes: number): void {
+    this.#answersLeft = bytes;
   }
 
   end(): void {
@@ -42,6 +53,15 @@ export class CuttingProxy {
         cut();
       });
     }
+    this.joined++;
+    far.on('data', ({ length }: Buffer) => {
+      this.answered += length;
+      if (this.#answersLeft === null) return;
+      this.#answersLeft -= length;
+      if (this.#answersLeft > 0) return;
+      this.#answersLeft = null;
+      for (const socket of this.#sockets) socket.resetAndDestroy();
+    });
     far.pipe(near);
     near.on('data', (piece: Buffer) => {
       if (this.#left !== null && piece.length > this.#left) {

@@ -1,5 +1,6 @@
 import type { OperationMessage, OutputProgress, Report } from '@muster/protocol/wire';
 import type { AcceptOutcome, Engine, OpenOperation, ReportSpool, SpoolEntry } from '../src/converge/engine.ts';
+import type { ContentPart, ContentRequests } from '../src/converge/wanted-contents.ts';
 
 /** An in-memory spool that behaves toward a connection like the real one. */
 export class MemorySpool implements ReportSpool {
@@ -32,6 +33,14 @@ export class MemoryEngine implements Engine {
   /** Output that the next calls to `output.take` return, in order. */
   printed: OutputProgress[] = [];
   readonly output = { take: () => this.printed.shift() ?? null };
+  /** Parts of contents that the next calls to `contents.next` return, in order. */
+  parts: ContentPart[] = [];
+  readonly contents: ContentRequests = {
+    next: () => this.parts.shift() ?? null,
+    received: (request, bytes) => this.received.push(`content ${request} ${Buffer.from(bytes)}`) > 0,
+    refused: (request, message) => this.received.push(`content ${request} refused: ${message}`) > 0,
+    unlinked: () => {},
+  };
   open: OpenOperation[] = [];
   /** `accept` waits for this promise. */
   gate: Promise<void> = Promise.resolve();

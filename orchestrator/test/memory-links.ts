@@ -26,6 +26,20 @@ export class MemoryLinks implements AgentLinks {
   /** Each commit waits for this promise. */
   gate: Promise<void> = Promise.resolve();
   failing = false;
+  /** Contents that operations name, by operation and hash. */
+  readonly contents = new Map<string, ReadonlyMap<string, Uint8Array>>();
+  reads = 0;
+
+  async contentsOf(nodeId: string, operationId: string) {
+    const contents = this.owners.get(operationId) === nodeId ? this.contents.get(operationId) : undefined;
+    return contents === undefined ? null : new Map([...contents].map(([hash, bytes]) => [hash, bytes.length]));
+  }
+
+  async readContent(sha256: string, from: number) {
+    this.reads++;
+    const found = [...this.contents.values()].flatMap((contents) => contents.get(sha256) ?? []);
+    return found[0]?.subarray(from, from - (from % 262_144) + 262_144) ?? null;
+  }
 
   row(nodeId: string): Row {
     const row = this.rows.get(nodeId);

@@ -2,6 +2,7 @@ import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:cry
 import { connect, type TLSSocket } from 'node:tls';
 import { idOfKey } from '@muster/protocol';
 import {
+  decodeContentFrame,
   decodeTerminalFrame,
   encodeTerminalFrame,
   exporterLabel,
@@ -37,6 +38,8 @@ export class TestAgent {
   /** Input received by channel, and its longest chunk. */
   readonly typed = new Map<number, Buffer>();
   longestPiece = 0;
+  /** Content received by request. */
+  readonly contents = new Map<number, Buffer>();
   private readonly waiting = new Set<() => void>();
   private over = false;
 
@@ -81,6 +84,12 @@ export class TestAgent {
   }
 
   private type(frame: Buffer): void {
+    const content = decodeContentFrame(frame);
+    if (content !== null) {
+      const { request, bytes } = content;
+      this.contents.set(request, Buffer.concat([this.contents.get(request) ?? Buffer.alloc(0), bytes]));
+      return;
+    }
     const terminal = decodeTerminalFrame(frame);
     if (terminal === null)
       throw new Error(`a frame that does not belong to any terminal: ${frame.toString('hex').slice(0, 64)}`);

@@ -67,6 +67,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
       idle.worked();
     },
     onOutput: () => connection.outputReady(),
+    onContentsWanted: () => connection.contentsWanted(),
     onEnded: (succeeded, kind) => {
       driftWatch.operationEnded(succeeded);
       if (kind === 'apply') facts.refresh();

@@ -105,6 +105,10 @@ export class Connection {
     this.session?.outputReady();
   }
 
+  contentsWanted(): void {
+    this.session?.contentsWanted();
+  }
+
   attributesChanged(): void {
     this.session?.sendAttributes(fitAttributes(this.options.attributes()));
   }

@@ -17,6 +17,7 @@ import type { SampleBuffer } from '../metrics/sample-buffer.ts';
 import type { Outlet } from '../terminal/terminal.ts';
 import type { TerminalLink, Terminals } from '../terminal/terminals.ts';
 import type { LinkEnd } from './backoff.ts';
+import { ContentReceiver } from './content-receiver.ts';
 import type { Dialled } from './dial.ts';
 import { MetricsSender } from './metrics-sender.ts';
 import { OutputSender } from './output-sender.ts';
@@ -68,6 +69,8 @@ export class Session {
   private outputSender: OutputSender | null = null;
   /** Null until the link is up, or if the orchestrator does not support terminals. */
   private terminals: TerminalLink | null = null;
+  /** Null until the link is up, or if the orchestrator sends no contents of files. */
+  private contents: ContentReceiver | null = null;
   /** Null until the link is up, or if the orchestrator does not want samples. */
   private metricsSender: MetricsSender | null = null;
   private phase: 'challenge' | 'welcome' | 'open' | 'over' = 'challenge';
@@ -121,6 +124,10 @@ export class Session {
     if (this.phase === 'open') this.outputSender?.printed();
   }
 
+  contentsWanted(): void {
+    if (this.phase === 'open') this.contents?.pump();
+  }
+
   /** Sends the attributes. @returns false if the link is down; the next hello then contains them */
   sendAttributes(attributes: Record<string, string>): boolean {
     if (this.phase !== 'open') return false;
@@ -158,6 +165,7 @@ export class Session {
     this.cancelWatch();
     this.outputSender?.end();
     this.terminals?.end('the link to the orchestrator ended');
+    this.contents?.end();
     this.metricsSender?.end();
     return {
       livedMs: this.welcomedAt === null ? 0 : this.options.clock.monotonic() - this.welcomedAt,
@@ -208,6 +216,7 @@ export class Session {
   private receive(data: Buffer, isBinary: boolean): void {
     if (this.phase === 'over') return;
     this.noteReceived();
+    if (isBinary && this.phase === 'open' && this.contents?.receive(data) === true) return;
     if (isBinary && this.terminals !== null && this.phase === 'open') {
       const frame = decodeTerminalFrame(data);
       if (frame === null || !this.terminals.type(frame.channel, frame.bytes)) this.end('not a terminal frame', 1008);
@@ -301,6 +310,7 @@ export class Session {
         release: (bytes) => sender.release(bytes),
       });
     if (message.version >= 3) this.terminals = this.options.terminals?.attach(this.outlet()) ?? null;
+    if (message.version >= 7) this.contents = new ContentReceiver(engine.contents, (request) => this.send(request));
     const { samples, random } = this.options;
     if (samples !== null && message.metrics_interval !== undefined)
       this.metricsSender = new MetricsSender({
@@ -315,8 +325,9 @@ export class Session {
     this.metricsSender?.setEnabled(message.status === 'approved');
     this.options.welcomed(message);
     this.sender.pump();
-    // Sends output from before the link was established.
+    // Sends output from before the link was established, and requests the rest of contents.
     this.outputSender?.printed();
+    this.contents?.pump();
     return;
   }
 
@@ -347,6 +358,9 @@ export class Session {
       case 'status':
         this.metricsSender?.setEnabled(message.status === 'approved');
         this.options.statusChanged(message);
+        break;
+      case 'content_refused':
+        if (this.contents?.refused(message) !== true) this.end('unexpected content_refused', 1008);
         break;
       case 'terminal_open':
       case 'terminal_resize':

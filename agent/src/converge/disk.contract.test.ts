@@ -81,13 +81,14 @@ describe.runIf(canMount)('with separate file systems (root, mount)', () => {
 
   test('starts with the existing journal if the disk is too full to compact it', async () => {
     const dataDir = mount('data', '12m');
-    const first = await Journal.open(dataDir, () => {}, fail);
+    const first = await Journal.open(dataDir, systemClock, () => {}, fail);
     for (let i = 0; i < 5; i++) first.record('x', [{ t: 'settled', ids: ['x'.repeat(1024 * 1024)] }]);
     await first.close();
     expect(() => writeFileSync(`${dataDir}/rest`, Buffer.alloc(12 * 1024 * 1024))).toThrow(/ENOSPC/);
     const outcome: string[] = [];
     const second = await Journal.open(
       dataDir,
+      systemClock,
       () => {},
       (detail) => outcome.push(detail),
     );

@@ -12,6 +12,7 @@ import { appliedResources, observeResources } from './observe.ts';
 import { type Attempt, type ExecutionContext, firstAttempt, Stopped } from './progress.ts';
 import { LiveOutput, type OutputTail } from './report/live-output.ts';
 import { Publisher } from './report/publisher.ts';
+import { type ContentRequests, WantedContents } from './wanted-contents.ts';
 
 /**
  * The interface of the state engine. The engine accepts operations, executes them one at a time, and puts its reports
@@ -37,6 +38,8 @@ export interface Engine {
   openOperations(): OpenOperation[];
   readonly spool: ReportSpool;
   readonly output: OutputTail;
+  /** Contents that operations wait for. */
+  readonly contents: ContentRequests;
   /**
    * Closes operations whose outcome the orchestrator has stored. An operation that has not begun is dropped; a running
    * one stops after its current resource.
@@ -97,6 +100,8 @@ export interface EngineOptions {
   /** Called after new entries were added to the spool, never from inside `accept`. */
   onReports(): void;
   onOutput?(): void;
+  /** Called when an operation waits for a content, which the link must request. */
+  onContentsWanted?(): void;
   /** Called when an operation has finished. `succeeded` is true only for an apply that succeeded. */
   onEnded?: (succeeded: boolean, kind: OperationMessage['kind']) => void;
   /**
@@ -161,11 +166,17 @@ class ConvergeEngine implements Engine {
   #needsRewrite = false;
   readonly spool: ReportSpool;
   readonly output: LiveOutput;
+  readonly contents: WantedContents;
 
   constructor(options: EngineOptions) {
     this.#options = options;
     this.output = new LiveOutput(() => options.onOutput?.());
     const journal = () => this.#opened();
+    this.contents = new WantedContents(
+      () => journal().contents,
+      options.clock,
+      () => options.onContentsWanted?.(),
+    );
     this.spool = {
       *pending(afterSeq) {
         const { state } = journal();
@@ -181,7 +192,7 @@ class ConvergeEngine implements Engine {
 
   async start(): Promise<void> {
     const { dataDir, log, crashPoint = () => {}, onReports, spoolBytes } = this.#options;
-    this.#journal = await Journal.open(dataDir, crashPoint, (detail) => log.error({}, detail));
+    this.#journal = await Journal.open(dataDir, this.#options.clock, crashPoint, (detail) => log.error({}, detail));
     this.#publisher = new Publisher(this.#journal, onReports, spoolBytes);
     this.#next();
   }
@@ -223,6 +234,7 @@ class ConvergeEngine implements Engine {
     const operation = journal.state.operations.get(operationId);
     if (operation === undefined || operation.state === 'finished' || operation.cancelled) return;
     this.#guard('cancel', () => journal.record('cancelled', [{ t: 'cancelled', id: operationId }]));
+    if (operation.cancelled) this.contents.cancel(operationId);
     // An observation can be killed immediately, because it changes nothing.
     if (this.#observing?.id === operationId) killIfRunning(this.#observing.process);
     // Closes a waiting operation before its turn.
@@ -258,10 +270,9 @@ class ConvergeEngine implements Engine {
     const { state } = this.#journal ?? {};
     if (state === undefined || this.#stopping || this.busy()) return null;
     const { applies } = state;
-    const resources = appliedResources(state).filter(({ key }) => keys.has(key));
     const context = this.#context('');
     this.#attempts.delete('');
-    return await observeResources(resources, {
+    return await observeResources(appliedResources(state), keys, {
       ...context,
       stopping: () => this.#stopping || this.busy() || state.applies !== applies,
     });
@@ -270,6 +281,7 @@ class ConvergeEngine implements Engine {
   async halt(): Promise<void> {
     this.#stopping = true;
     this.#stop.abort();
+    this.contents.stop(new Stopped());
     for (const wake of this.#wakes) wake();
     const giveUp = this.#options.clock.after(stopGraceMs, () => {
       this.#overdue = true;
@@ -342,9 +354,11 @@ class ConvergeEngine implements Engine {
     if (this.#executing.size > 1) return;
     const journal = this.#opened();
     if (journal.needsCompaction) return journal.compact();
+    // Contents that a plan fetched stay for the apply that may follow.
     if (kind !== 'apply') return;
     try {
       journal.dropUnusedCopies();
+      journal.dropUnusedContents();
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.#options.log.warn({ error: reason }, 'failed to remove unused copies of file contents');
@@ -424,6 +438,7 @@ class ConvergeEngine implements Engine {
         if (this.#overdue || this.#journal?.state.operations.get(id)?.cancelled) killIfRunning(process);
       },
       printed: (source, stream, piece) => this.output.add(source, stream, piece),
+      contents: this.contents,
       warn: (fields, message) => this.#options.log.warn(fields, message),
       measured: (fingerprints) => this.#options.onMeasured?.(fingerprints),
     };

@@ -54,24 +54,27 @@ const noOperation: OperationRecord = {
 };
 
 /**
- * Observes applied resources.
- * @returns their fingerprints by key; null if the agent stops or an operation has started
+ * Observes some of the applied resources.
+ * @param applied all of them, because a resource may depend on what others declare
+ * @returns the fingerprints of those with the given keys by key; null if the agent stops or an operation has started
  */
 export async function observeResources(
-  resources: readonly ResolvedResource[],
+  applied: readonly ResolvedResource[],
+  keys: ReadonlySet<string>,
   context: ExecutionContext,
 ): Promise<Map<string, string> | null> {
   const { state } = context.journal;
   const progress = new Progress(noOperation, context);
   try {
     const picture = new Picture('drift', new Map(), []);
-    const steps = resources.map((resource, position): Step => {
+    const steps = applied.map((resource, position): Step => {
       return { position, kind: 'apply', resource, record: state.managed.get(resource.key) ?? null };
     });
     progress.setSteps(steps);
     const fingerprints = new Map<string, string>();
     for (const step of steps) {
       if (progress.interrupted()) return null;
+      if (!keys.has(step.resource.key)) continue;
       fingerprints.set(step.resource.key, differenceFingerprint(await driftOf(step, progress, picture)));
       await progress.yieldIfDue();
     }

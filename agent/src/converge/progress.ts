@@ -26,6 +26,7 @@ import type { Publisher } from './report/publisher.ts';
 import { redactOutput, sensitiveFields } from './report/redact.ts';
 import { fittingReport, fittingResult } from './report/report-size-limit.ts';
 import { failedResult, failureSummary, noted, resultOf } from './result.ts';
+import type { WantedContents } from './wanted-contents.ts';
 
 export interface ExecutionContext {
   journal: Journal;
@@ -48,6 +49,7 @@ export interface ExecutionContext {
   observing(operationId: string, process: ProcessIdentity): void;
   /** Streams output of the running program to live viewers. */
   printed(source: { operation_id: string; resource: string }, stream: 'stdout' | 'stderr', piece: Buffer): void;
+  readonly contents: Pick<WantedContents, 'use'>;
   /** Logs a problem that does not affect a result. */
   warn(fields: object, message: string): void;
   /** Called after a complete drift check with a fingerprint of each resource's state, by key. */
@@ -216,6 +218,7 @@ export class Progress {
       clock,
       limits,
       copies: journal.copies,
+      useContent: (reference, action) => this.context.contents.use(this.id, reference, action),
       ourDirectories: journal.state.ourDirectories,
       freshDirectories: this.operation.freshDirectories,
       declared: (path) => this.#declared.has(path),

@@ -1,8 +1,10 @@
 import { lstatSync, mkdirSync } from 'node:fs';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { HostFailure } from '../host/failure.ts';
 import { makeDirectoryPrivate } from '../host/files/ownership.ts';
 import type { Json } from '../resources/provider/provider.ts';
 import { checkpoint, replayInto } from './checkpoint.ts';
+import { ContentCache } from './content-cache.ts';
 import { type ContentStore, openContentStore } from './content-store.ts';
 import { JournalLog } from './log.ts';
 import { reduce } from './reduce.ts';
@@ -15,13 +17,21 @@ const minCompactionBytes = 4 * 1024 * 1024;
 export class Journal {
   readonly state: JournalState;
   readonly copies: ContentStore;
+  readonly contents: ContentCache;
   readonly #log: JournalLog;
   readonly #crashPoint: (name: string) => void;
   /** Size of the log after its last rewrite, in bytes. */
   #base: number;
   #visibleSeq: number;
 
-  private constructor(state: JournalState, log: JournalLog, copies: ContentStore, crashPoint: (name: string) => void) {
+  private constructor(
+    state: JournalState,
+    log: JournalLog,
+    copies: ContentStore,
+    contents: ContentCache,
+    crashPoint: (name: string) => void,
+  ) {
+    this.contents = contents;
     this.state = state;
     this.#log = log;
     this.copies = copies;
@@ -38,15 +48,19 @@ export class Journal {
    */
   static async open(
     dataDir: string,
+    clock: Pick<Clock, 'now'>,
     crashPoint: (name: string) => void,
     damaged: (detail: string) => void,
   ): Promise<Journal> {
     privateDirectory(dataDir);
     privateDirectory(`${dataDir}/state`);
     privateDirectory(`${dataDir}/state/before`);
+    privateDirectory(`${dataDir}/state/contents`);
     const state = emptyState();
     const log = JournalLog.open(`${dataDir}/state`, replayInto(state), damaged);
-    const journal = new Journal(state, log, openContentStore(`${dataDir}/state/before`), crashPoint);
+    const copies = openContentStore(`${dataDir}/state/before`);
+    const contents = new ContentCache(`${dataDir}/state/contents`, clock);
+    const journal = new Journal(state, log, copies, contents, crashPoint);
     if (log.size === 0) await journal.compact();
     else if (log.size > minCompactionBytes) {
       // A failure is not fatal: the journal is usable, and the agent must start even if the disk is full.
@@ -119,6 +133,17 @@ export class Journal {
       collectHashes(operation.step?.before ?? null, hashes);
     }
     this.copies.retain(hashes);
+  }
+
+  /** Removes contents that neither a managed resource nor an open operation has as its source. */
+  dropUnusedContents(): void {
+    const { managed, operations } = this.state;
+    const open = [...operations.values()].filter(({ state }) => state !== 'finished');
+    const resources = [
+      ...[...managed.values()].map(({ resource }) => resource),
+      ...open.flatMap(({ message }) => message.resources),
+    ];
+    this.contents.retain(new Set(resources.flatMap(({ source }) => source?.sha256 ?? [])));
   }
 
   close(): Promise<void> {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { systemClock } from '../../../lib/src/clock.ts';
 import { file, operation } from '../converge/test/desired.ts';
 import { useAgent } from '../converge/test/harness.ts';
 import { Journal } from './journal.ts';
@@ -39,7 +40,7 @@ test('removes a secret from the journal when the journal is rewritten after the 
 /** Rewrites the journal, as the agent does after the journal has grown. */
 async function rewriteJournal(): Promise<void> {
   await h.agent.stop();
-  const journal = await Journal.open(h.dataDir, () => {}, console.error);
+  const journal = await Journal.open(h.dataDir, systemClock, () => {}, console.error);
   await journal.compact();
   await journal.close();
 }

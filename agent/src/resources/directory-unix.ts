@@ -15,6 +15,18 @@ import { setDirectoryOwnership } from '../host/files/ownership.ts';
 import { checkPath, type OpenDirectory } from '../host/files/path-walk.ts';
 import { removeDirectory } from '../host/files/remove.ts';
 import { makeDirectoryIn } from '../host/files/temporary-path.ts';
+import {
+  checkEntries,
+  checkPurge,
+  type ForeignEntry,
+  foreignEntries,
+  missingEntries,
+  type PurgedEntry,
+  purgeChange,
+  rememberEntries,
+  removeEntries,
+  restoreEntries,
+} from './directory-unix/purge.ts';
 import { defineProvider } from './provider/define-provider.ts';
 import {
   allTouched,
@@ -38,6 +50,10 @@ export interface SeenDirectory {
    * subdirectories that the agent created, but not their contents. Null if there are too many.
    */
   holds: string[] | null;
+  /** The entries to purge; listed only if the directory is purged. */
+  foreign?: ForeignEntry[];
+  /** The purged entries that a removal puts back. */
+  missing?: PurgedEntry[];
   /** Whether the directory is empty; checked only if a user may have moved it to this path. */
   isEmpty?: boolean;
 }
@@ -46,7 +62,7 @@ export interface SeenDirectory {
 export type DirectoryBefore =
   | { was: 'absent' }
   /** `inode` identifies the directory that had this owner. It is absent in records from release 0.1 or earlier. */
-  | ({ was: 'directory'; inode?: string } & OwnershipBefore);
+  | ({ was: 'directory'; inode?: string; purged?: PurgedEntry[] } & OwnershipBefore);
 
 type Declared = ResolvedResource<'directory-unix'>;
 const pathOf = (resource: Declared): string => resource.body.path;
@@ -65,11 +81,21 @@ const wrongType = (path: string, found: Inspected): HostFailure =>
 
 export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, DirectoryBefore>({
   type: 'directory-unix',
-  fields: { path: 'text', owner: 'text?', group: 'text?', mode: 'text?', ensure: 'text?' },
+  fields: {
+    path: 'text',
+    source: 'text?',
+    purge: 'boolean?',
+    owner: 'text?',
+    group: 'text?',
+    mode: 'text?',
+    ensure: 'text?',
+  },
   path: pathOf,
+  watched: ({ body: { path, purge } }) => (purge === true ? [path, `${path}/`] : [path]),
 
   check(resource) {
     checkPath(pathOf(resource));
+    if (resource.body.purge === true) checkPurge(pathOf(resource));
   },
 
   observe(resource, _circumstances, machine) {
@@ -79,8 +105,10 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
       return { ...seen, holds: contents(body.path, machine) };
     // A directory that this operation created as a parent counts as created by its own resource. The plan, which saw it
     // missing, reports the same.
-    if (machine.freshDirectories.has(body.path)) return { ...seen, found: { type: 'absent' } };
-    return seen;
+    const isFresh = machine.freshDirectories.has(body.path);
+    const isPurged = body.purge === true && body.ensure !== 'absent' && seen.found.type === 'directory';
+    const purged = isPurged ? { foreign: foreignEntries(body.path, machine) } : {};
+    return { ...seen, ...purged, ...(isFresh ? { found: { type: 'absent' } } : {}) };
   },
 
   diff(resource, seen, circumstances) {
@@ -102,13 +130,16 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     const ownership = diffOwnership(body, here, seen.ownership, object);
     const changes: FieldChange[] = [...ownership.changes];
     if (here === null) changes.unshift({ field: 'ensure', from: 'absent', to: 'present' });
+    const purge = purgeChange(seen.foreign ?? []);
+    changes.push(...purge.changes);
     if (changes.length === 0) return nothing();
+    if (circumstances.purpose !== 'drift') checkEntries(found, seen.foreign ?? []);
     if (here !== null && circumstances.purpose !== 'drift')
       refuseExposure(body.path, seen, targetOwnership(body, here, seen.ownership, object, createdMode));
     return {
       action: here === null ? 'create' : 'update',
       changes,
-      diff: null,
+      diff: purge.diff,
       ...(ownership.awaits.length === 0 ? {} : { awaits: ownership.awaits }),
     };
   },
@@ -119,23 +150,23 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     if (found.type === 'absent' || machine.ourDirectories.has(pathOf(resource)))
       return before === null ? { was: 'absent' } : allTouched(before);
     if (found.type !== 'directory') throw wrongType(pathOf(resource), found);
-    const record = before ?? {
-      was: 'directory',
-      inode: inodeOf(found),
-      uid: found.uid,
-      gid: found.gid,
-      mode: found.mode,
-      ownerName: ownership.ownerName ?? String(found.uid),
-      groupName: ownership.groupName ?? String(found.gid),
-      touched: [],
-    };
+    const record = before ?? recordOf(found, ownership);
     const changing = new Set(difference.changes.map(({ field }) => field));
-    const touched = touchOwnership(record, changing, changing.has('ensure'), found, ownership);
+    const { foreign = [] } = seen;
+    const purged = foreign.length > 0 ? { purged: await rememberEntries(foreign, record.purged ?? [], machine) } : {};
+    const owned = { ...record, ...purged };
+    const touched = touchOwnership(owned, changing, changing.has('ensure'), found, ownership);
     const isOwnerNew = touched.touched.includes('owner') && !record.touched.includes('owner');
     return isOwnerNew ? { ...touched, inode: inodeOf(found) } : touched;
   },
 
-  claim: (resource, machine) => (machine.ourDirectories.has(pathOf(resource)) ? { was: 'absent' } : null),
+  claim(resource, machine) {
+    if (machine.ourDirectories.has(pathOf(resource))) return { was: 'absent' };
+    if (resource.body.purge !== true) return null;
+    // Without a record, the first purge would keep no copies.
+    const { found, ownership } = look(resource, machine);
+    return found.type === 'directory' ? recordOf(found, ownership) : null;
+  },
 
   async apply(resource, seen, _difference, machine) {
     const body = resource.body;
@@ -146,6 +177,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     }
     const found = seen.found.type === 'directory' ? seen.found : null;
     await make(body.path, found, targetOwnership(body, found, seen.ownership, object, createdMode), machine);
+    removeEntries(seen.foreign ?? [], machine);
     return {};
   },
 
@@ -162,9 +194,10 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     // A directory that the agent created as a parent is not the directory of the record.
     if (before.was === 'directory' && (machine.ourDirectories.has(path) || machine.freshDirectories.has(path)))
       return { ...seen, found: { type: 'absent' } };
-    return before.was === 'absent' && seen.found.type === 'directory'
-      ? { ...seen, holds: contents(pathOf(resource), machine) }
-      : seen;
+    if (before.was === 'absent' && seen.found.type === 'directory')
+      return { ...seen, holds: contents(pathOf(resource), machine) };
+    if (before.was === 'absent' || before.purged === undefined) return seen;
+    return { ...seen, missing: missingEntries(before.purged, machine) };
   },
 
   diffRemoval(resource, before, seen, circumstances) {
@@ -178,6 +211,11 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
         return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
       return { ...nothing('kept, because it is not empty; it is removed once it is empty'), stillOurs: path };
     }
+    const missing = seen.missing?.length ?? 0;
+    const restored: FieldChange[] =
+      missing === 0
+        ? []
+        : [{ field: 'purge', from: null, to: `${missing} former ${missing === 1 ? 'entry' : 'entries'}` }];
     if (found.type === 'absent') {
       if (resource.body.ensure !== 'absent') return nothing('already removed');
       return {
@@ -189,11 +227,8 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     }
     if (found.type !== 'directory') throw wrongType(path, found);
     const target = ownershipBack(before, found);
-    const changes = ownershipChanges(found, target, {
-      from: seen.ownership,
-      owner: before.ownerName,
-      group: before.groupName,
-    });
+    const names = { from: seen.ownership, owner: before.ownerName, group: before.groupName };
+    const changes = [...ownershipChanges(found, target, names), ...restored];
     if (changes.length === 0) return nothing('already in its original state');
     if (inodeOf(found) !== before.inode) refuseExposure(path, seen, target);
     return { action: 'remove', changes, diff: null, message: 'restores the original state' };
@@ -209,8 +244,23 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     }
     const now = seen.found.type === 'directory' ? seen.found : null;
     await make(path, now, ownershipBack(before, now), machine);
+    await restoreEntries(seen.missing ?? [], machine, (below, target) => make(below, null, target, machine));
     return {};
   },
+});
+
+const recordOf = (
+  found: Extract<Inspected, { type: 'directory' }>,
+  ownership: SeenOwnership,
+): Extract<DirectoryBefore, { was: 'directory' }> => ({
+  was: 'directory',
+  inode: inodeOf(found),
+  uid: found.uid,
+  gid: found.gid,
+  mode: found.mode,
+  ownerName: ownership.ownerName ?? String(found.uid),
+  groupName: ownership.groupName ?? String(found.gid),
+  touched: [],
 });
 
 function look(resource: Declared, machine: Machine): SeenDirectory {

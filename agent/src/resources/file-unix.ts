@@ -1,11 +1,13 @@
+import { HostFailure } from '../host/failure.ts';
 import { checkPath } from '../host/files/path-walk.ts';
 import { missingProgram } from '../host/processes/find-program.ts';
 import { applyFile, rememberFile } from './file-unix/apply.ts';
 import { broughtBy } from './file-unix/brought.ts';
-import { diffFile } from './file-unix/diff.ts';
+import { diffFile, sameContent } from './file-unix/diff.ts';
 import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from './file-unix/removal.ts';
 import {
   bodyOf,
+  type DeclaredContent,
   declaredContent,
   type FileBefore,
   fileInBrief,
@@ -15,6 +17,7 @@ import {
   type SeenFile,
 } from './file-unix/seen.ts';
 import { defineProvider } from './provider/define-provider.ts';
+import type { Machine } from './provider/provider.ts';
 
 /** A file or symbolic link: its content, owner, group and permissions. */
 export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
@@ -23,6 +26,7 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
     path: 'text',
     content: 'text?',
     content_base64: 'text?',
+    source: 'text?',
     symlink: 'text?',
     owner: 'text?',
     group: 'text?',
@@ -35,17 +39,19 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
 
   check(resource) {
     checkPath(pathOf(resource));
+    const declared = declaredContent(resource);
+    if (declared?.bytes === null && !/^[0-9a-f]{64}$/.test(declared.source.sha256))
+      throw new HostFailure('the orchestrator sent a source whose hash is not a SHA-256');
   },
 
-  observe(resource, _circumstances, machine) {
+  async observe(resource, { purpose }, machine) {
     const body = bodyOf(resource);
-    const declared = declaredContent(body);
+    const declared = declaredContent(resource);
     const wantContent = declared !== null || body.ensure === 'absent' || body.symlink != null;
-    const seen = look(resource, machine, wantContent, declared === null ? [] : [declared.length]);
+    const looked = await look(resource, machine, wantContent, declared === null ? [] : [declared.size]);
+    const seen = purpose === 'drift' ? looked : await withSource(looked, declared, machine);
     const missing = body.validate == null ? null : missingProgram(body.validate);
-    if (missing === null) return seen;
-    const without = (looked: SeenFile): SeenFile => ({ ...looked, missingProgram: missing });
-    return seen instanceof Promise ? seen.then(without) : without(seen);
+    return missing === null ? seen : { ...seen, missingProgram: missing };
   },
 
   diff: diffFile,
@@ -57,3 +63,14 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
   diffRemoval: (resource, before, seen, _circumstances, copies) => diffFileRemoval(resource, before, seen, copies),
   remove: removeOrRestoreFile,
 });
+
+/** Maximum size of a source that appears in diffs, in bytes. A larger one is fetched when it is written. */
+const maxShownSource = 256 * 1024;
+
+/** Adds the content of the source if it differs from the file and is small enough for a diff. */
+async function withSource(seen: SeenFile, declared: DeclaredContent | null, machine: Machine): Promise<SeenFile> {
+  if (declared?.bytes !== null || declared.size === 0 || declared.size > maxShownSource) return seen;
+  const content = seen.found.type === 'file' ? seen.found.content : null;
+  if (content !== null && (content.bytes === null || sameContent(content, declared))) return seen;
+  return { ...seen, source: await machine.useContent(declared.source, ({ read }) => read()) };
+}

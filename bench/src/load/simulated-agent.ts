@@ -63,6 +63,7 @@ class NoOpEngine implements Engine, ReportSpool {
   lastOperation: OperationMessage | null = null;
   readonly spool: ReportSpool = this;
   readonly output = { take: () => null };
+  readonly contents = { next: () => null, received: () => false, refused: () => false, unlinked: () => {} };
 
   async start(): Promise<void> {}
   async halt(): Promise<void> {}

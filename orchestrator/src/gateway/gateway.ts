@@ -22,6 +22,7 @@ import type { Refusal } from '../domain/agent-link/refusal.ts';
 import type { Presence } from '../domain/shared/context.ts';
 import type { Shells } from '../domain/terminals/shells.ts';
 import type { Identity } from '../identity/identity.ts';
+import { ContentSender } from './content-sender.ts';
 import { Deadlines } from './deadlines.ts';
 import { Dispatcher, sendCancel } from './dispatch.ts';
 import { Inbound } from './inbound.ts';
@@ -151,6 +152,7 @@ class AgentGateway implements Gateway, LinkOwner {
       links: this.links,
       dispatcher: this.dispatcher,
       shells: this.shells,
+      contents: new ContentSender({ links: this.links, clock: this.clock, limits: this.limits, log: this.log }),
       clock: this.clock,
       limits: this.limits,
       log: this.log,

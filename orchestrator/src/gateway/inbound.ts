@@ -4,6 +4,7 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
 import { skewOf, warnOfSkew, withSkew } from './clock-skew.ts';
+import type { ContentSender } from './content-sender.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { GatewayLimits } from './limits.ts';
 import { type Link, workFlags } from './link.ts';
@@ -21,6 +22,7 @@ export class Inbound {
   private readonly links: AgentLinks;
   private readonly dispatcher: Dispatcher;
   private readonly shells: TerminalShells;
+  private readonly contents: ContentSender;
   private readonly limits: GatewayLimits;
   private readonly log: Log;
   private readonly clock: Clock;
@@ -31,6 +33,7 @@ export class Inbound {
     links: AgentLinks;
     dispatcher: Dispatcher;
     shells: TerminalShells;
+    contents: ContentSender;
     clock: Clock;
     limits: GatewayLimits;
     log: Log;
@@ -39,6 +42,7 @@ export class Inbound {
     this.links = options.links;
     this.dispatcher = options.dispatcher;
     this.shells = options.shells;
+    this.contents = options.contents;
     this.limits = options.limits;
     this.log = options.log;
     this.reassembly = new Reassembly(options.limits);
@@ -72,6 +76,9 @@ export class Inbound {
         link.driftHint = message.keys;
         this.hintDrift(link, now);
         return;
+      case 'content_request':
+        this.contents.receive(link, message, now);
+        return;
       case 'terminal_opened':
       case 'terminal_refused':
       case 'terminal_exited':
@@ -101,6 +108,7 @@ export class Inbound {
   forget(link: Link): void {
     if (link.assembly !== null) this.reassembly.release(link.assembly);
     for (const report of link.reportQueue ?? []) if (report.assembly !== null) this.reassembly.release(report.assembly);
+    this.contents.forget(link);
     link.assembly = null;
     link.reportQueue = null;
     link.attributes = null;

@@ -64,6 +64,10 @@ export const defaultGatewayLimits = {
   terminalPieces: 4_096,
   /** Maximum bytes of queued input per terminal. Only a client that ignores backpressure exceeds it. */
   terminalInputQueueBytes: 1024 * 1024,
+  /** Maximum links to which contents are sent at the same time; the others take turns. Each has one part in memory. */
+  contentLinks: 512,
+  /** Time after which it is checked again that an agent may read the contents of its operation. */
+  contentGrantMs: 2_000,
   /** Interval of sweeps for work whose hint was lost. */
   sweepMs: 10_000,
   /** Time after which an operation that was not accepted is sent again. */

@@ -3,6 +3,7 @@ import {
   type AgentMessage,
   agentMessageSchema,
   closeReason,
+  encodeContentFrame,
   encodeTerminalFrame,
   type Hello,
   type HelloProof,
@@ -18,6 +19,7 @@ import { remoteIp } from '../client-network.ts';
 import type { Standing } from '../domain/agent-link/agent-link.ts';
 import type { Refusal } from '../domain/agent-link/refusal.ts';
 import type { GatewayLimits } from './limits.ts';
+import type { LinkContents } from './link-contents.ts';
 import type { LinkTerminals } from './link-terminals.ts';
 import type { Assembly } from './reassembly.ts';
 import { TokenBucket } from './token-bucket.ts';
@@ -137,6 +139,8 @@ export class Link {
   operationBytes = 0;
   cancelled: string | null = null;
   terminals: LinkTerminals | null = null;
+  /** Null until the agent requests contents. */
+  contents: LinkContents | null = null;
   pendingWork = 0;
   dispatching = false;
   /** Buffered bytes at the last call to `isStuck`. */
@@ -183,8 +187,8 @@ export class Link {
   send(message: OrchestratorMessage, done?: () => void): void {
     if (this.state === 'closing') return;
     this.ws.send(JSON.stringify(message), done);
-    // Operations and terminal input have separate limits.
-    const windowed = this.operationBytes + (this.terminals?.unsentBytes ?? 0);
+    // Operations, contents, and terminal input have separate limits.
+    const windowed = this.operationBytes + (this.terminals?.unsentBytes ?? 0) + (this.contents?.unsentBytes ?? 0);
     if (this.ws.bufferedAmount - windowed > this.owner.limits.slowReaderBytes) this.cut('slow_reader');
   }
 
@@ -201,6 +205,16 @@ export class Link {
       terminals.unsentBytes -= frame.length;
       done();
     });
+  }
+
+  /** Sends a part of a content. Resolves when the network has taken it, or the link has closed. */
+  async sendContent(request: number, bytes: Uint8Array): Promise<void> {
+    const { contents } = this;
+    if (this.state === 'closing' || contents === null) return;
+    const frame = encodeContentFrame(request, bytes);
+    contents.unsentBytes += frame.length;
+    await new Promise<void>((resolve) => this.ws.send(frame, () => resolve()));
+    contents.unsentBytes -= frame.length;
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { ModuleFiles } from './files/module-file.ts';
 import type { ResourceType, Trigger } from './kinds.ts';
 import type { VerificationType } from './verification.ts';
 
@@ -140,6 +141,8 @@ export interface ModuleDocument {
   requires: readonly Requirement[];
   /** Templates with the same id are variants, which are chosen by `when`. */
   templates: readonly { id: string; when: Conditions; content: string; isFile?: boolean }[];
+  /** The files next to it; absent if there are none. */
+  files?: ModuleFiles;
   parameters: Readonly<Record<string, Parameter>>;
   require: readonly ValueCheck[];
   /** Values of other agents, which the orchestrator reads when it resolves the module. */

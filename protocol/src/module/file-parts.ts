@@ -10,7 +10,7 @@ interface Declared {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-const contents = ['content', 'content_base64', 'template', 'symlink'];
+const contents = ['content', 'content_base64', 'source', 'template', 'symlink'];
 
 /** Reports whether a resource declares the whole file: its content, its link target, or its absence. */
 export const takesWholeFile = ({ type, body }: Declared): boolean =>

@@ -49,7 +49,7 @@ export { moduleValueFaults } from './parameters/value-checks.ts';
 export { type ValueReport, valueReports } from './parameters/value-report.ts';
 export { declaredName, type ParsedModule, parseModule, positionIn, templateFilesOf } from './parse.ts';
 export { type Resolution, type ResolutionRequest, resolveDesiredSet } from './resolve.ts';
-export type { ResolvedResource } from './resolved.ts';
+export type { ResolvedResource, SourceContent } from './resolved.ts';
 export { declaredOrder, type ResourceOrder, resolvedOrder } from './resource-order.ts';
 export { moduleJsonSchema, moduleSchemaId } from './schema.ts';
 export {

@@ -6,6 +6,7 @@ import type { DeclaredBody, DeclaredResource, Json, ModuleDocument, OnlyIf, Reso
 import { evaluateText, type Scope } from './expression/evaluate.ts';
 import { Meter } from './expression/meter.ts';
 import { reasonOrValue } from './expression/values.ts';
+import { withSource } from './files/sourced.ts';
 import { declareLatest, packageDefault } from './kinds/packages.ts';
 import { identify, kinds, type Trigger } from './kinds.ts';
 import { type LoopElement, loopElements } from './loops.ts';
@@ -126,18 +127,22 @@ export function instancesOf(
       const ofElement = declaration.for_each === null ? report : reportOf(id, element.index, element.each);
       const repeated = { ...scope, ...element };
       const instance = instanceOf(module.name, declaration, chosen, id, repeated, templates, ofElement);
-      if (instance === undefined) {
+      const sourced =
+        instance && withSource(instance, module.files, (message) => ofElement([...chosen.path, 'source'], message));
+      if (sourced === undefined) {
         // Every element of a long list may have an error.
         if (faults.length > maximumFaults) return { instances, faults, scope, conflicts };
         continue;
       }
-      if (packages === 'latest') declareLatest(instance.type, instance.body);
-      const exceeded = budget.spend(charactersOf(instance.body) + charactersOf(instance.deferred));
-      if (exceeded !== undefined) {
-        report([], exceeded);
-        return { instances, faults, scope, conflicts };
+      for (const each of sourced) {
+        if (packages === 'latest') declareLatest(each.type, each.body);
+        const exceeded = budget.spend(charactersOf(each.body) + charactersOf(each.deferred));
+        if (exceeded !== undefined) {
+          report([], exceeded);
+          return { instances, faults, scope, conflicts };
+        }
+        instances.push({ ...each, path: [...path, ...chosen.path] });
       }
-      instances.push({ ...instance, path: [...path, ...chosen.path] });
     }
   }
   return { instances, faults, scope, conflicts };

@@ -12,6 +12,7 @@ import type {
   Parameter,
   ParameterType,
 } from './document.ts';
+import type { ModuleFiles } from './files/module-file.ts';
 import { isExtensionKey } from './kinds/declared.ts';
 import { isResourceType, kinds, type ResourceType, type Trigger } from './kinds.ts';
 import { merges } from './parameters/layers.ts';
@@ -272,11 +273,12 @@ const declaredResource = ({ type, body, template, triggers }: Candidate): Declar
 });
 
 /** Converts the outline of a module without errors to the module. */
-export function documentOf(complete: Outline): ModuleDocument {
+export function documentOf(complete: Outline, files: ModuleFiles): ModuleDocument {
   return {
     name: complete.name,
     supports: complete.supports.map(({ conditions }) => conditions),
     requires: complete.requires.map(({ module, with: values }) => ({ module, with: values })),
+    ...(files.size === 0 ? {} : { files }),
     templates: complete.templates.map(({ id, when, content, path }) => ({
       ...{ id: id ?? '', when, content },
       // The path of a file is that of the reference to it.

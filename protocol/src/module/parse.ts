@@ -62,9 +62,9 @@ export function parseModule(source: string | Uint8Array, folder: ModuleFolder = 
       else fault(file.path, `${file.id}:${file.content.slice(0, offset).split('\n').length}: ${message}`);
     },
   });
-  checkFiles(outlined, folder.files, warning);
+  checkFiles(outlined, folder.files, { fault, warning });
   if (faults.length > 0) return { ok: false, faults: inOrder(faults), warnings: inOrder(warnings) };
-  const module = documentOf(outlined);
+  const module = documentOf(outlined, folder.files);
   rememberSource(module, decoded.text);
   return { ok: true, module, warnings: inOrder(warnings) };
 }

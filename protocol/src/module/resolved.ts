@@ -1,6 +1,14 @@
 import type { OnlyIf } from './document.ts';
 import type { ResourceBodies, ResourceType } from './kinds.ts';
 
+/** The content of a file next to a module. */
+export interface SourceContent {
+  /** In lower-case hexadecimal. */
+  sha256: string;
+  /** Bytes. */
+  size: number;
+}
+
 /**
  * A resource in the form for one agent: with the chosen variant, the template in `content`, and evaluated expressions.
  */
@@ -28,6 +36,11 @@ export interface ResolvedResource<T extends ResourceType = ResourceType> {
    * are none. Agents support them since protocol version 7.
    */
   immediate_on?: string[];
+  /**
+   * The content that `source` in the body names, which the agent fetches if it lacks it. Agents support it since
+   * protocol version 7.
+   */
+  source?: SourceContent;
   /** Absent if there is no condition. Agents support `exists` since protocol version 6, and all forms since 7. */
   only_if?: OnlyIf;
   /** Names of body fields that may contain a secret. Their values are shown only on the machine itself. */

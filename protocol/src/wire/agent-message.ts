@@ -189,6 +189,20 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
    * Number of input bytes that were written to the terminal since the last credit, at least a quarter of the window.
    */
   z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),
+  /**
+   * Since version 7. Requests a part of a content that a resource of this open operation names. The answers follow in
+   * the order of the requests: content frames with all of these bytes, or `content_refused`. Unanswered requests are
+   * limited in number and bytes. A part ends at the latest at the next multiple of `limits.contentRequestBytes`.
+   */
+  z.strictObject({
+    type: z.literal('content_request'),
+    /** Identifies the request on this link. */
+    request: z.number().int().min(1).max(limits.mostChannel),
+    operation_id: operationId,
+    sha256: hex(32),
+    from: z.number().int().nonnegative().max(limits.contentBytes),
+    bytes: z.number().int().min(1).max(limits.contentRequestBytes),
+  }),
   z.strictObject({
     type: z.literal('bye'),
     reason: z.string().max(256),

@@ -1,5 +1,6 @@
 export type { Verification } from '../verification.ts';
 export * from './agent-message.ts';
+export * from './binary-frame.ts';
 export * from './close-reason.ts';
 export * from './discovery.ts';
 export * from './handshake.ts';
@@ -8,5 +9,4 @@ export * from './key-statement.ts';
 export * from './limits.ts';
 export * from './orchestrator-message.ts';
 export { isPlainReport } from './plain-report.ts';
-export * from './terminal-frame.ts';
 export * from './version.ts';

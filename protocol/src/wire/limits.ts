@@ -60,6 +60,15 @@ export const limits = {
   outputProgressBytes: 4 * 1024,
   /** Minimum interval between `output_progress` messages. A message also waits for the response to the previous one. */
   outputProgressIntervalMs: 1_000,
+  /** Maximum size of a content that a resource names. The files of a module have at most this size together. */
+  contentBytes: 512 * 1024 * 1024,
+  /** Maximum bytes of a `content_request`. */
+  contentRequestBytes: 64 * 1024,
+  /** Maximum bytes, and number, of content requests without an answer. */
+  contentWindowBytes: 256 * 1024,
+  contentRequests: 16,
+  /** Maximum bytes of a content in a binary frame. */
+  contentFrameBytes: 16 * 1024,
   /** Maximum terminal channel number on a link; channel numbers have 32 bits. */
   mostChannel: 0xffff_ffff,
   /** Maximum terminal bytes per binary frame. */

@@ -57,6 +57,8 @@ const resource = z.strictObject({
   rerun_on: z.array(z.string()),
   /** Since version 7. */
   immediate_on: z.array(z.string()).optional(),
+  /** Since version 7. Content to fetch with `content_request` if the agent lacks it. */
+  source: z.strictObject({ sha256: hex(32), size: z.number().int().nonnegative().max(limits.contentBytes) }).optional(),
   /** Since version 6; other forms than `exists` since version 7. */
   only_if: onlyIf(4).optional(),
   sensitive_fields: z.array(z.string()),
@@ -148,6 +150,12 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('terminal_close'), channel, reason: z.string().max(256) }),
   /** Number of output bytes that were processed since the last credit. */
   z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),
+  /** Since version 7. The answer to a `content_request` whose content the agent does not get. */
+  z.strictObject({
+    type: z.literal('content_refused'),
+    request: z.number().int().min(1).max(limits.mostChannel),
+    message: z.string().max(1024),
+  }),
   /** The orchestrator is stopping. The agent reconnects after this delay. */
   z.strictObject({ type: z.literal('drain'), retry_after_secs: z.number().nonnegative() }),
 ]);

@@ -509,8 +509,9 @@ function availabilityNote(suppliers: readonly string[], missing: string, message
 function isCorrective({ resource, record }: Step, asDrift: () => Difference): boolean {
   const succeeded = record?.succeeded ?? null;
   if (record === null || succeeded === null || succeeded.type !== resource.type) return false;
-  if (!isDeepStrictEqual(succeeded.body, resource.body) || !isDeepStrictEqual(record.resource.body, resource.body))
-    return false;
+  const isSame = ({ body, source }: ResolvedResource) =>
+    isDeepStrictEqual([body, source], [resource.body, resource.source]);
+  if (!isSame(succeeded) || !isSame(record.resource)) return false;
   try {
     const { action, changes } = asDrift();
     return action !== 'none' && changes.length > 0;

@@ -1,9 +1,10 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import type { ResourceResult } from '@muster/protocol';
-import type { OperationMessage, Report } from '@muster/protocol/wire';
+import { limits, type OperationMessage, type Report } from '@muster/protocol/wire';
 import { systemClock } from '../../../../lib/src/clock.ts';
 import { createEngine, defaultLimits, type Engine, type EngineOptions } from '../engine.ts';
+import { sourceContents } from './desired.ts';
 
 export type Finished = Extract<Report, { type: 'finished' }>;
 export type Output = Extract<Report, { type: 'output' }>;
@@ -53,6 +54,7 @@ export async function startAgent(dataDir: string, options: Partial<EngineOptions
     log: { debug: silent, info: silent, warn: silent, error: (fields, message) => console.error(message, fields) },
     onReports: check,
     limits: defaultLimits,
+    onContentsWanted: () => setImmediate(() => answerContents(engine)),
     ...options,
   });
   await engine.start();
@@ -71,6 +73,18 @@ export async function startAgent(dataDir: string, options: Partial<EngineOptions
     },
     stop: () => engine.stop(),
   };
+}
+
+/** Answers requests for contents, in frames as an orchestrator sends them. */
+function answerContents({ contents }: Engine): void {
+  for (let part = contents.next(); part !== null; part = contents.next()) {
+    const { request, sha256, from, bytes } = part;
+    const content = sourceContents.get(sha256);
+    if (content === undefined) contents.refused(request, 'no such content');
+    else
+      for (let at = 0; at < bytes; at += limits.contentFrameBytes)
+        contents.received(request, content.subarray(from + at, from + Math.min(bytes, at + limits.contentFrameBytes)));
+  }
 }
 
 /** Returns the reports of an operation; null until its outcome is in the spool. */

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { ResolvedResource, ResourceBodies, ResourceType } from '@muster/protocol/module';
 import type { OperationMessage } from '@muster/protocol/wire';
 
@@ -31,6 +32,21 @@ function resource<T extends ResourceType>(
 
 export const file = (path: string, body: Partial<ResourceBodies['file-unix']> = {}, links?: Links): ResolvedResource =>
   resource('file-unix', `path:${path}`, path, { path, ...body }, links);
+
+/** Contents of sources by hash, which the agents of tests receive as if an orchestrator sent them. */
+export const sourceContents = new Map<string, Buffer>();
+
+/** Builds a file whose content is that of a file next to the module. */
+export function sourced(
+  path: string,
+  content: string | Buffer,
+  body: Partial<ResourceBodies['file-unix']> = {},
+): ResolvedResource {
+  const bytes = Buffer.from(content as string);
+  const sha256 = hash('sha256', bytes, 'hex');
+  sourceContents.set(sha256, bytes);
+  return { ...file(path, { source: 'files/f', ...body }), source: { sha256, size: bytes.length } };
+}
 
 export const directory = (
   path: string,

@@ -1,5 +1,5 @@
 import type { ResolvedResource } from '@muster/protocol/module';
-import { writeFileAtomically, writeSymlinkAtomically } from '../../host/files/atomic-write.ts';
+import { type NewFile, writeFileAtomically, writeSymlinkAtomically } from '../../host/files/atomic-write.ts';
 import { setIdBits } from '../../host/files/decide-ownership.ts';
 import { expectUnchanged, hashLarge, type Inspected, withFile } from '../../host/files/inspect.ts';
 import { setFileOwnership, setLinkOwner } from '../../host/files/ownership.ts';
@@ -93,6 +93,23 @@ export async function applyFile(
   difference: Difference,
   machine: Machine,
 ): Promise<Outcome> {
+  const declared = declaredContent(resource);
+  const isFetched =
+    declared?.bytes === null && declared.size > 0 && isWritten(bodyOf(resource), seen, difference.changes);
+  if (!isFetched) return placeFile(resource, seen, difference, { bytes: declared?.bytes ?? Buffer.alloc(0) }, machine);
+  // Fetched before the directories are opened, because it may take long.
+  return machine.useContent(declared.source, ({ path }) =>
+    placeFile(resource, seen, difference, { copyOf: path }, machine),
+  );
+}
+
+async function placeFile(
+  resource: ResolvedResource,
+  seen: SeenFile,
+  difference: Difference,
+  content: NewFile['content'],
+  machine: Machine,
+): Promise<Outcome> {
   const body = bodyOf(resource);
   const { found } = seen;
   const outcome = machine.walk.within(
@@ -121,10 +138,9 @@ export async function applyFile(
         await setFileOwnership(parent, name, found, target);
         return {};
       }
-      const content = declaredContent(body) ?? Buffer.alloc(0);
       const { validate } = body;
       await writeFileAtomically(parent, name, {
-        content: { bytes: content },
+        content,
         ...target,
         beforeRename: async (temporary) => {
           if (validate != null) await runValidation(validate, temporary, resource, machine);

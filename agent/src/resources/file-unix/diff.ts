@@ -2,7 +2,7 @@ import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { exposes } from '../../host/files/decide-ownership.ts';
-import { contentOf, type FileContent } from '../../host/files/inspect.ts';
+import type { FileContent } from '../../host/files/inspect.ts';
 import { diffOwnership, exposure, targetOwnership } from '../provider/ownership.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
 import {
@@ -10,9 +10,11 @@ import {
   bodyOf,
   contentText,
   createdMode,
+  type DeclaredContent,
   declaredContent,
   declaredObject,
   disappearance,
+  hashOf,
   isWritten,
   ownershipToKeep,
   type SeenFile,
@@ -35,7 +37,7 @@ export function diffFile(
   }
   if (body.ensure === 'absent') return found.type === 'absent' ? nothing() : disappearance(body.path, found);
   if (body.symlink != null) return diffSymlink(body, body.symlink, seen);
-  const declared = declaredContent(body);
+  const declared = declaredContent(resource);
   if (found.type === 'symlink' && declared === null) {
     if (purpose === 'drift') return typeDrift(found, 'file');
     throw new HostFailure(
@@ -51,9 +53,10 @@ export function diffFile(
     changes.push({
       field: 'content',
       from: file?.content == null ? null : contentText(file.content),
-      to: contentText(contentOf(declared)),
+      to: contentText({ sha256: hashOf(declared), size: declared.size }),
     });
-    diff = showDiff(body.path, file?.content ?? null, { bytes: declared, size: declared.length });
+    const bytes = declared.bytes ?? (declared.size === 0 ? Buffer.alloc(0) : (seen.source ?? null));
+    diff = showDiff(body.path, file?.content ?? null, { bytes, size: declared.size });
   }
   const object = declaredObject(body, isWritten(body, seen, changes));
   const ownership = diffOwnership(body, ownershipToKeep(found, body), seen.ownership, object);
@@ -77,10 +80,12 @@ export function diffFile(
   };
 }
 
-/** Compares the bytes if they are in memory; otherwise, the hashes. */
-function sameContent(found: FileContent, declared: Buffer): boolean {
-  if (found.size !== declared.length) return false;
-  return found.bytes === null ? found.sha256 === contentOf(declared).sha256 : found.bytes.equals(declared);
+/** Compares the bytes if both are in memory; otherwise, the hashes. */
+export function sameContent(found: FileContent, declared: DeclaredContent): boolean {
+  if (found.size !== declared.size) return false;
+  return found.bytes === null || declared.bytes === null
+    ? found.sha256 === hashOf(declared)
+    : found.bytes.equals(declared.bytes);
 }
 
 function diffSymlink(body: Body, target: string, seen: SeenFile): Difference {

@@ -1,8 +1,8 @@
 import type { FieldChange } from '@muster/protocol';
-import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import type { ResolvedResource, ResourceBodies, SourceContent } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { asCreated, type OwnedObject, setIdBits, sharedWriteBits } from '../../host/files/decide-ownership.ts';
-import { hashLarge, type Inspected, inspect, type Ownership } from '../../host/files/inspect.ts';
+import { contentOf, hashLarge, type Inspected, inspect, type Ownership } from '../../host/files/inspect.ts';
 import { contentDiff, largeContentDiff } from '../provider/content-diff.ts';
 import { lookUpOwnership, parseMode, type RecordedFile, type SeenOwnership } from '../provider/ownership.ts';
 import type { Difference, Machine } from '../provider/provider.ts';
@@ -10,6 +10,8 @@ import type { Difference, Machine } from '../provider/provider.ts';
 export interface SeenFile {
   found: Inspected;
   ownership: SeenOwnership;
+  /** The content of the source, if it is needed for a diff; not journaled. */
+  source?: Buffer;
   /** The program of `validate`, if it is missing. */
   missingProgram?: string;
 }
@@ -21,14 +23,14 @@ export type FileBefore =
   | ({ was: 'file' } & RecordedFile);
 
 /** Returns the journaled form, without content, because the agent may not own the file. */
-export const fileInBrief = (seen: SeenFile): SeenFile =>
+export const fileInBrief = ({ source: _, ...seen }: SeenFile): SeenFile =>
   seen.found.type === 'file' && seen.found.content !== null
     ? { ...seen, found: { ...seen.found, content: { ...seen.found.content, bytes: null } } }
     : seen;
 
-/** Returns the size of the content in memory, in bytes. */
-export const fileWeight = ({ found }: SeenFile): number =>
-  found.type === 'file' ? (found.content?.bytes?.length ?? 0) : 0;
+/** Returns the size of the contents in memory, in bytes. */
+export const fileWeight = ({ found, source }: SeenFile): number =>
+  (found.type === 'file' ? (found.content?.bytes?.length ?? 0) : 0) + (source?.length ?? 0);
 
 export type Body = ResourceBodies['file-unix'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
@@ -39,11 +41,27 @@ export const createdMode = 0o644;
 export const contentText = (content: { sha256: string | null; size: number }): string =>
   content.sha256 === null ? `${content.size} bytes` : `sha256:${content.sha256}`;
 
-export function declaredContent(body: Body): Buffer | null {
-  if (body.content != null) return Buffer.from(body.content, 'utf8');
-  if (body.content_base64 != null) return Buffer.from(body.content_base64, 'base64');
-  return null;
+/** The content that a resource declares: in its body, or that of a file of its module. */
+export type DeclaredContent = { bytes: Buffer; size: number } | { bytes: null; size: number; source: SourceContent };
+
+/** @throws HostFailure if the source has no content */
+export function declaredContent({ body, source }: Pick<ResolvedResource, 'body' | 'source'>): DeclaredContent | null {
+  const { content, content_base64, source: path } = body as Body;
+  const bytes =
+    content != null
+      ? Buffer.from(content, 'utf8')
+      : content_base64 != null
+        ? Buffer.from(content_base64, 'base64')
+        : null;
+  if (bytes !== null) return { bytes, size: bytes.length };
+  if (path == null) return null;
+  if (source === undefined) throw new HostFailure(`the orchestrator sent no content for the source ${path}; update it`);
+  return { bytes: null, size: source.size, source };
 }
+
+/** Returns the SHA-256 of a declared content, in hexadecimal. */
+export const hashOf = (declared: DeclaredContent): string =>
+  declared.bytes === null ? declared.source.sha256 : contentOf(declared.bytes).sha256;
 
 export const wrongType = (path: string, found: Inspected): HostFailure =>
   new HostFailure(
@@ -69,7 +87,7 @@ const writingFields = new Set(['content', 'ensure', 'symlink']);
  */
 export function isWritten(body: Body, { found, ownership }: SeenFile, changes: readonly FieldChange[]): boolean {
   if (changes.some(({ field }) => writingFields.has(field))) return true;
-  if ((body.content ?? body.content_base64) == null || found.type !== 'file') return false;
+  if ((body.content ?? body.content_base64 ?? body.source) == null || found.type !== 'file') return false;
   if (body.mode != null) {
     const mode = parseMode(body.mode);
     if ((found.mode & ~mode & sharedWriteBits) !== 0 || (mode & ~found.mode & setIdBits) !== 0) return true;

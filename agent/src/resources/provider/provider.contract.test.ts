@@ -3,7 +3,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { removeDirectory, temporaryDirectory } from '../../converge/test/agent.ts';
 import { type ContractAgent, contractAgent } from '../../converge/test/contract-agent.ts';
-import { block, directory, file, ini, line, operation, script } from '../../converge/test/desired.ts';
+import { block, directory, file, ini, line, operation, script, sourced } from '../../converge/test/desired.ts';
 import { planAndApplyOn, providerContract } from '../../converge/test/provider-contract.ts';
 import { snapshotTree } from '../../converge/test/tree.ts';
 
@@ -44,6 +44,22 @@ const subjects: Subject[] = [
     desired: (root) => file(`${root}/f`, { content: 'ours\n', mode: '0640', ...owner }),
     changed: (root) => file(`${root}/f`, { content_base64: 'AAE=' }),
     tamper: (root) => writeFileSync(`${root}/f`, 'by hand\n'),
+    moved: ['content'],
+  },
+  {
+    name: 'file-unix, from a file of the module',
+    prepare: (root) => writeFileSync(`${root}/f`, 'before\n', { mode: 0o640 }),
+    desired: (root) => sourced(`${root}/f`, 'one\ntwo\n', { mode: '0600', ...owner }),
+    changed: (root) => sourced(`${root}/f`, Buffer.alloc(5 * 1024 * 1024, 'x'), { mode: '0644' }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'by hand\n'),
+    moved: ['content'],
+  },
+  {
+    name: 'file-unix, created from an empty file of the module',
+    prepare: () => {},
+    desired: (root) => sourced(`${root}/new/f`, ''),
+    changed: (root) => sourced(`${root}/new/f`, 'more'),
+    tamper: (root) => writeFileSync(`${root}/new/f`, 'by hand\n'),
     moved: ['content'],
   },
   {
@@ -98,6 +114,20 @@ const subjects: Subject[] = [
     },
     desired: (root) => directory(`${root}/d`, { mode: '0750', ...owner }),
     changed: (root) => directory(`${root}/d`, { mode: '0700' }),
+    tamper: (root) => chmodSync(`${root}/d`, 0o777),
+    moved: ['mode'],
+  },
+  {
+    name: 'directory-unix, purged',
+    prepare(root) {
+      mkdirSync(`${root}/d/sub/deep`, { recursive: true });
+      chmodSync(`${root}/d/sub`, 0o2770);
+      writeFileSync(`${root}/d/theirs`, 'theirs\n', { mode: 0o604 });
+      writeFileSync(`${root}/d/sub/deep/f`, Buffer.alloc(5 * 1024 * 1024, 'x'));
+      symlinkSync('/nowhere', `${root}/d/sub/link`);
+    },
+    desired: (root) => directory(`${root}/d`, { source: 'files/d', purge: true, mode: '0750', ...owner }),
+    changed: (root) => directory(`${root}/d`, { source: 'files/d', purge: true, mode: '0700' }),
     tamper: (root) => chmodSync(`${root}/d`, 0o777),
     moved: ['mode'],
   },

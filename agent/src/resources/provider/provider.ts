@@ -16,6 +16,12 @@ export interface Machine {
   clock: Clock;
   /** Stores contents before they are replaced, so that removal can restore them. */
   copies: ContentCopies;
+  /**
+   * Runs an action with a content of the module's files. The content is fetched first if the agent lacks
+   * it, which may take as long as the orchestrator is not connected.
+   * @throws HostFailure if it cannot be fetched; another error if the agent stops
+   */
+  useContent<T>(reference: CopyReference, action: (content: StoredContent) => Promise<T>): Promise<T>;
   /** Directories that the agent created as parents of declared paths. They are removed once they are empty. */
   ourDirectories: ReadonlySet<string>;
   /**
@@ -91,6 +97,13 @@ export interface ContentCopies {
   pathOf(reference: CopyReference): string;
   /** Returns a stored content, or null if it is larger than `limit` bytes. */
   read(reference: CopyReference, limit: number): Buffer | null;
+}
+
+/** A content in the agent's data directory. */
+export interface StoredContent {
+  readonly path: string;
+  /** Reads all of it into memory. */
+  read(): Promise<Buffer>;
 }
 
 export interface CopyReference {

@@ -25,6 +25,7 @@ import { keyOf } from './agent-keys.ts';
 import type { AgentLinks } from './agent-link.ts';
 import { type ReportMemory, reported } from './agent-reports.ts';
 import { nextOperation } from './dispatch.ts';
+import { createSentContents } from './sent-contents.ts';
 
 /** Limits on the data that agents can store. Read on each use. */
 export interface ReportRules {
@@ -101,7 +102,7 @@ export function createAgentLinks(
       reported(context, memory, nodeId, instanceId, seq, await scrub(reports)),
 
     nextOperation: (nodeId, version = protocolVersion) => nextOperation(context, sources, nodeId, version),
-
+    ...createSentContents(context, payloads),
     cancellations: (nodeId) => cancellationsFor(context, nodeId),
 
     async agentsWithWork() {

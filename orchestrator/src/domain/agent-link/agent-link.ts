@@ -30,6 +30,13 @@ export interface AgentLinks {
    * is queued, an operation is running, or the agent is not approved.
    */
   nextOperation(nodeId: string, version?: number): Promise<{ operation: OperationMessage; more: boolean } | null>;
+  /**
+   * Returns the contents that an open operation of the agent names: the size of each by its SHA-256.
+   * @returns null if the agent has no such operation, or it has ended
+   */
+  contentsOf(nodeId: string, operationId: string): Promise<ReadonlyMap<string, number> | null>;
+  /** Returns bytes of a content from an offset, at most up to the end of its stored piece; null if it is not stored. */
+  readContent(sha256: string, from: number): Promise<Uint8Array | null>;
   /** Returns the ids of the agent's open operations whose cancellation was requested. */
   cancellations(nodeId: string): Promise<string[]>;
   /**

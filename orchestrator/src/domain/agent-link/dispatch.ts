@@ -38,6 +38,8 @@ const conditionsSince = 6;
 const combinedConditionsSince = 7;
 /** First protocol version with `immediate_on`. Older agents would reload the service too late. */
 const immediateSince = 7;
+/** First protocol version with contents that agents fetch. Older agents refuse the field `source`. */
+const sourcesSince = 7;
 
 /**
  * Returns an agent's next operation, and whether another operation is queued after it. Returns a dispatched operation
@@ -151,6 +153,7 @@ function unknownTo(version: number, verifies: boolean, resources: readonly Resol
     return 'an `only_if` with `command`, `not`, or a list';
   if (version < immediateSince && resources.some(({ immediate_on }) => immediate_on !== undefined))
     return 'a trigger with `immediately`';
+  if (version < sourcesSince && resources.some(({ body }) => 'source' in body)) return 'a resource with `source`';
   return null;
 }
 

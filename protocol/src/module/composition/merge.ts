@@ -124,16 +124,17 @@ function unite(earlier: Merged, later: Declaration): Fault | null {
   return null;
 }
 
-const comparable = ({ type, body, deferred, only_if }: UnfilledResource) => ({
-  type,
-  fields: fieldsOf(body, deferred),
-  onlyIf: only_if,
+const comparable = (resource: UnfilledResource) => ({
+  type: resource.type,
+  fields: fieldsOf(resource),
+  onlyIf: resource.only_if,
 });
 
-/** Returns the values of all fields, with the secrets that they contain. */
-function fieldsOf(body: UnfilledResource['body'], deferred: UnfilledResource['deferred']): Fields {
-  if (deferred.length === 0) return body;
+/** Returns the values of all fields, with the secrets that they contain and the content of their source. */
+function fieldsOf({ body, deferred, source }: UnfilledResource): Fields {
+  if (deferred.length === 0 && source === undefined) return body;
   const fields: Record<string, unknown> = { ...body };
+  if (source !== undefined) fields.source = source.sha256;
   for (const [name, texts] of Map.groupBy(deferred, ({ path }) => String(path[0]))) fields[name] = [body[name], texts];
   return fields;
 }
@@ -154,7 +155,11 @@ function united(one: UnfilledResource, other: UnfilledResource): UnfilledResourc
   if (added.length === 0) return { ...one, ...lists };
   const body = { ...one.body, ...Object.fromEntries(added.map((name) => [name, other.body[name] as Json])) };
   const deferred = [...one.deferred, ...other.deferred.filter(({ path }) => added.includes(String(path[0])))];
-  return { ...one, body, deferred, sensitive_fields: sensitiveFields(one.type, body, deferred), ...lists };
+  const source = one.source ?? other.source;
+  return {
+    ...{ ...one, body, deferred, sensitive_fields: sensitiveFields(one.type, body, deferred), ...lists },
+    ...(source === undefined ? {} : { source }),
+  };
 }
 
 const triggers = ['reload_on', 'restart_on', 'rerun_on'] as const;

@@ -1,7 +1,9 @@
+import { kinds } from '../kinds.ts';
 import { quoted } from '../nearest.ts';
 import { type Candidate, type Outline, outline, type Reference } from '../outline.ts';
 import type { Path } from '../source/tree.ts';
 import { folderLimits, type ModuleFiles } from './module-file.ts';
+import { sourceFault } from './source-files.ts';
 
 /** The folder of a module. */
 export interface ModuleFolder {
@@ -48,17 +50,40 @@ export function withTemplateFiles(
   return { ...outlined, templates: [...outlined.templates, ...templates.values()] };
 }
 
-/** Warns about files that no resource uses, except for those below `tests`. */
-export function checkFiles(
-  outlined: Outline,
-  files: ModuleFiles,
-  warning: (path: Path, message: string) => void,
-): void {
-  const used = new Set(candidatesOf(outlined).map(({ template }) => template?.id));
-  const unused = [...files.keys()].filter((path) => !used.has(path) && !path.startsWith('tests/'));
+interface FileFindings {
+  fault(path: Path, message: string): void;
+  warning(path: Path, message: string): void;
+}
+
+/** Reports sources that do not exist, and warns about files that no resource uses, except for those below `tests`. */
+export function checkFiles(outlined: Outline, files: ModuleFiles, { fault, warning }: FileFindings): void {
+  const used = new Set<string | undefined>();
+  /** Beginnings of paths that are used. */
+  const prefixes = new Set(['tests/']);
+  let hints = 100;
+  for (const { type, body, template, path } of candidatesOf(outlined)) {
+    used.add(template?.id);
+    const { sourced } = kinds[type];
+    if (sourced === null || typeof body.source !== 'string') continue;
+    const start = body.source.indexOf('${{');
+    if (start !== -1) prefixes.add(body.source.slice(0, start));
+    else if (sourced === 'directory') prefixes.add(`${body.source}/`);
+    else used.add(body.source);
+    const missing = start === -1 ? sourceFault(sourced, body.source, files, hints > 0) : undefined;
+    if (missing === undefined) continue;
+    hints -= 1;
+    fault([...path, 'source'], missing);
+  }
+  if (prefixes.size > maximumPrefixes) return;
+  const starts = [...prefixes];
+  const unused = [...files.keys()].filter(
+    (path) => !used.has(path) && !starts.some((prefix) => path.startsWith(prefix)),
+  );
   for (const path of unused.slice(0, maximumWarnings)) warning([], `no resource uses the file ${quoted(path)}`);
   const more = unused.length - maximumWarnings;
   if (more > 0) warning([], `no resource uses ${more} more files`);
 }
 
 const maximumWarnings = 20;
+/** Number of sources above which unused files are not searched, because each file is compared with each source. */
+const maximumPrefixes = 200;

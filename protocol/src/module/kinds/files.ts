@@ -1,3 +1,4 @@
+import { filePathFault } from '../files/module-file.ts';
 import { boolean, formatted, integer, line, map, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, joined } from './kind.ts';
@@ -16,6 +17,7 @@ const validate = text(
   'A command that must succeed before the file is replaced; % represents a file with the new content',
   format.validateCommand,
 );
+const filePath = format.allOf(format.notEmpty, (path) => filePathFault(path));
 const unixFilePath = formatted('Absolute path', format.unixFile, { pattern: '^/' });
 const windowsFilePath = formatted('Absolute path with a drive letter', format.windowsPath, {
   pattern: '^[A-Za-z]:[\\\\/]',
@@ -30,6 +32,7 @@ export const fileKinds = {
     optional: {
       content,
       content_base64: text('The whole content, as base64', format.base64),
+      source: formatted('Path of a file in the folder of the module, which has the whole content', filePath),
       symlink: text(
         'Target of a symbolic link to create instead of a file',
         format.allOf(format.notEmpty, format.noNul),
@@ -42,8 +45,9 @@ export const fileKinds = {
     },
     space: 'path',
     templated: true,
+    sourced: 'file',
     exclusive: [
-      ['content', 'template', 'content_base64', 'symlink'],
+      ['content', 'template', 'content_base64', 'source', 'symlink'],
       ['symlink', 'mode'],
       ['symlink', 'validate'],
     ],
@@ -65,8 +69,17 @@ export const fileKinds = {
     platforms: ['linux', 'macos'],
     example: 'path: /srv/www\nowner: root\nmode: "0755"',
     required: { path: formatted('Absolute path', format.unixDirectory, { pattern: '^/' }) },
-    optional: { owner, group, mode, ensure },
+    optional: {
+      source: formatted('Path of a directory in the folder of the module, whose files it gets', filePath),
+      purge: boolean('Whether everything that no resource declares is removed from the directory'),
+      owner,
+      group,
+      mode,
+      ensure,
+    },
     space: 'path',
+    sourced: 'directory',
+    needs: { purge: 'source' },
     canonical: format.withoutClosingSlash,
     normalise: (body) => {
       body.path = format.withoutClosingSlash(String(body.path));

@@ -37,6 +37,8 @@ export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
   readonly triggers: readonly Trigger[];
   /** Whether `template` may replace `content`. */
   readonly templated: boolean;
+  /** What `source` names in the folder of the module; null if the kind has no such field. */
+  readonly sourced: 'file' | 'directory' | null;
   /** At most one field in each group may be given. */
   readonly exclusive: readonly (readonly string[])[];
   /** Maps a field to another field that it requires. */
@@ -66,6 +68,7 @@ interface KindOptions<R extends Fields, O extends Fields>
         | 'canonical'
         | 'triggers'
         | 'templated'
+        | 'sourced'
         | 'exclusive'
         | 'needs'
         | 'sensitive'
@@ -91,6 +94,7 @@ export function defineKind<const R extends Fields, const O extends Fields>(optio
     identity: (body) => String(body[identifiedBy(body)[0] as string]),
     triggers: [],
     templated: false,
+    sourced: null,
     exclusive: [],
     needs: {},
     sensitive: [],

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { decodeContentFrame, decodeTerminalFrame, encodeContentFrame, encodeTerminalFrame } from './binary-frame.ts';
 import { limits } from './limits.ts';
-import { decodeTerminalFrame, encodeTerminalFrame } from './terminal-frame.ts';
 
 const channels = fc.integer({ min: 1, max: limits.mostChannel });
 
@@ -24,4 +24,12 @@ test('refuses a frame that is not a terminal frame', () => {
   expect(decodeTerminalFrame(encodeTerminalFrame(0, new Uint8Array(1)))).toBeNull();
   expect(decodeTerminalFrame(frame.subarray(0, 4))).toBeNull();
   expect(decodeTerminalFrame(new Uint8Array([2, 0, 0, 0, 7, 1]))).toBeNull();
+});
+
+test('tells content frames from terminal frames', () => {
+  const bytes = new Uint8Array([1, 2, 3]);
+  expect(decodeContentFrame(encodeContentFrame(7, bytes))).toEqual({ request: 7, bytes });
+  expect(decodeContentFrame(encodeTerminalFrame(7, bytes))).toBeNull();
+  expect(decodeTerminalFrame(encodeContentFrame(7, bytes))).toBeNull();
+  expect(decodeContentFrame(encodeContentFrame(7, new Uint8Array(limits.contentFrameBytes + 1)))).toBeNull();
 });

@@ -1,0 +1,174 @@
+import { createHash } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import type { Clock } from '../../../lib/src/clock.ts';
+import { hostFailure } from '../host/failure.ts';
+import { synced } from '../host/files/atomic-write.ts';
+import { pieces } from '../host/files/inspect.ts';
+import type { CopyReference, StoredContent } from '../resources/provider/provider.ts';
+
+/** Maximum size of the cache in bytes, except for contents that are in use. */
+export const maxCacheBytes = 512 * 1024 * 1024;
+
+const doing = 'store the content of a file in the data directory';
+const partSuffix = '.part';
+
+/**
+ * Contents of files next to modules, as received from the orchestrator. Each is a file with mode 0600 that is named by
+ * its hash. A content that has not arrived completely has a suffix, and continues after a lost link or a restart.
+ */
+export class ContentCache {
+  readonly #directory: string;
+  readonly #clock: Pick<Clock, 'now'>;
+  /** Open files of contents that are arriving, by hash. */
+  readonly #arriving = new Map<string, number>();
+  /** Number of users of each content, by hash. */
+  readonly #users = new Map<string, number>();
+
+  /** @param directory an existing directory that only the agent can access */
+  constructor(directory: string, clock: Pick<Clock, 'now'>) {
+    this.#directory = directory;
+    this.#clock = clock;
+  }
+
+  #pathOf({ sha256 }: Pick<CopyReference, 'sha256'>): string {
+    return `${this.#directory}/${sha256}`;
+  }
+
+  /** Reports whether a content is stored completely. */
+  has(reference: CopyReference): boolean {
+    return sizeOf(this.#pathOf(reference)) === reference.size;
+  }
+
+  /** Keeps a content, or its part, until the returned function is called. */
+  hold({ sha256 }: CopyReference): () => void {
+    this.#users.set(sha256, (this.#users.get(sha256) ?? 0) + 1);
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      const left = (this.#users.get(sha256) ?? 0) - 1;
+      if (left > 0) this.#users.set(sha256, left);
+      else this.#users.delete(sha256);
+    };
+  }
+
+  /** Returns a stored content, and marks it as used. */
+  stored(reference: CopyReference): StoredContent {
+    const path = this.#pathOf(reference);
+    try {
+      const seconds = this.#clock.now() / 1000;
+      utimesSync(path, seconds, seconds);
+    } catch (error) {
+      throw hostFailure(error, doing);
+    }
+    return { path, read: () => readFile(path) };
+  }
+
+  /**
+   * Begins or continues to receive a content, and makes room for it.
+   * @returns the number of bytes that have arrived
+   * @throws HostFailure
+   */
+  begin(reference: CopyReference): number {
+    const { sha256, size } = reference;
+    const path = `${this.#pathOf(reference)}${partSuffix}`;
+    try {
+      let arrived = sizeOf(path) ?? 0;
+      this.makeRoom(size - Math.min(size, arrived));
+      if (!this.#arriving.has(sha256))
+        this.#arriving.set(sha256, openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600));
+      if (arrived > size) {
+        truncateSync(path, 0);
+        arrived = 0;
+      }
+      return arrived;
+    } catch (error) {
+      throw hostFailure(error, doing);
+    }
+  }
+
+  /** Stores received bytes. @throws HostFailure */
+  add({ sha256 }: CopyReference, position: number, bytes: Uint8Array): void {
+    const fd = this.#arriving.get(sha256);
+    if (fd === undefined) throw new Error('bytes arrived of a content that was not begun');
+    try {
+      for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at, position + at);
+    } catch (error) {
+      throw hostFailure(error, doing);
+    }
+  }
+
+  /**
+   * Checks a content that has arrived, and makes it available. Deletes it if it has another hash.
+   * @returns whether it has the hash
+   * @throws HostFailure
+   */
+  async complete(reference: CopyReference): Promise<boolean> {
+    const fd = this.#arriving.get(reference.sha256);
+    if (fd === undefined) throw new Error('a content is complete that was not begun');
+    const path = this.#pathOf(reference);
+    try {
+      const digest = createHash('sha256');
+      for await (const piece of pieces(fd)) digest.update(piece);
+      const isRight = digest.digest('hex') === reference.sha256;
+      if (isRight) await synced(fd);
+      this.leave(reference);
+      if (isRight) renameSync(`${path}${partSuffix}`, path);
+      else rmSync(`${path}${partSuffix}`, { force: true });
+      return isRight;
+    } catch (error) {
+      this.leave(reference);
+      throw hostFailure(error, doing);
+    }
+  }
+
+  /** Stops receiving a content. The bytes that have arrived stay. */
+  leave({ sha256 }: CopyReference): void {
+    const fd = this.#arriving.get(sha256);
+    if (fd === undefined) return;
+    this.#arriving.delete(sha256);
+    closeSync(fd);
+  }
+
+  /** Deletes contents, those first that were not used for the longest time, until this many bytes fit. */
+  makeRoom(bytes: number): void {
+    const entries = this.#entries();
+    let total = entries.reduce((sum, { size }) => sum + size, bytes);
+    for (const { name, sha256, size } of entries.sort((a, b) => a.usedAt - b.usedAt)) {
+      if (total <= maxCacheBytes) return;
+      if (this.#users.has(sha256)) continue;
+      rmSync(`${this.#directory}/${name}`, { force: true });
+      total -= size;
+    }
+  }
+
+  /** Deletes all contents except those that are in use, or have one of these hashes. */
+  retain(hashes: ReadonlySet<string>): void {
+    for (const { name, sha256 } of this.#entries())
+      if (!hashes.has(sha256) && !this.#users.has(sha256)) rmSync(`${this.#directory}/${name}`, { force: true });
+    this.makeRoom(0);
+  }
+
+  #entries(): { name: string; sha256: string; size: number; usedAt: number }[] {
+    return readdirSync(this.#directory).flatMap((name) => {
+      const stats = statSync(`${this.#directory}/${name}`, { throwIfNoEntry: false });
+      if (stats === undefined) return [];
+      const sha256 = name.endsWith(partSuffix) ? name.slice(0, -partSuffix.length) : name;
+      return [{ name, sha256, size: stats.size, usedAt: stats.mtimeMs }];
+    });
+  }
+}
+
+const sizeOf = (path: string): number | null => statSync(path, { throwIfNoEntry: false })?.size ?? null;

@@ -1,0 +1,29 @@
+import type { AgentMessage } from '@muster/protocol/wire';
+import { TokenBucket } from './token-bucket.ts';
+
+export type ContentRequest = Extract<AgentMessage, { type: 'content_request' }>;
+
+/** The contents that an operation names, and how many more of their bytes this link may request. */
+export interface Grant {
+  readonly operationId: string;
+  readonly sizes: ReadonlyMap<string, number>;
+  readonly expiresAt: number;
+  left: number;
+}
+
+/** Requests of a link for contents. */
+export class LinkContents {
+  /** Requests without an answer, oldest first. The first one may be in progress. */
+  readonly requests: ContentRequest[] = [];
+  /** Bytes of these requests. */
+  requestedBytes = 0;
+  /** Bytes of frames not yet written to the network. */
+  unsentBytes = 0;
+  isServed = false;
+  grant: Grant | null = null;
+  readonly bucket: TokenBucket;
+
+  constructor(burst: number, now: number) {
+    this.bucket = new TokenBucket(burst, now);
+  }
+}
