@@ -167,6 +167,8 @@ test('uploads a folder, applies its files, removes files that left it, and resto
   await muster('modules', 'upload', folder);
   expect(await muster('plan', 'web-1', '-m', 'website')).toMatch(/-<h1>one<\/h1>\s+\+<h1>two<\/h1>/);
   expect(await apply()).toMatchObject({ status: 'succeeded' });
+  expect(await muster('modules', 'diff', 'website')).toMatch(/^- site\/css\/a\.css .*\n~ site\/index\.html .*\n$/);
+  expect(await muster('modules', 'diff', 'website', '--file', folder)).toBe('');
   expect(readdirSync(root).sort()).toEqual(['index.html', 'run']);
   expect(readFileSync(`${root}/index.html`, 'utf8')).toBe('<h1>two</h1>\n');
 

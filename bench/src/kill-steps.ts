@@ -3,8 +3,8 @@ import { root } from '../../tools/suite/cli.ts';
 import { benchOptions } from './run/options.ts';
 
 /**
- * Runs the tests that kill a program, with all kill points instead of a sample, and the test of a link that carries
- * 38,000 results. `--smoke` only lists the tests.
+ * Runs the tests that kill a program, with all kill points instead of a sample, the test of a link that carries 38,000
+ * results, and the test of agents that fetch 200 MiB. `--smoke` only lists the tests.
  *
  * npm run soak -- kill-steps
  */
@@ -13,7 +13,7 @@ const files = [
   'agent/src/converge/crash.contract.test.ts',
   'agent/src/resources/provider/provider.contract.test.ts',
   ...['e2e/providers.test.ts', 'e2e/package-apt.test.ts', 'e2e/package-dnf.test.ts', 'e2e/package-safety.test.ts'],
-  ...['e2e/busy-agent.test.ts', 'e2e/kill.test.ts'],
+  ...['e2e/busy-agent.test.ts', 'e2e/kill.test.ts', 'e2e/files-beside-modules.test.ts'],
 ];
 const limits = ['--testTimeout=3600000'];
 const { status } = spawnSync(

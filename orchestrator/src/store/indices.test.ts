@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrations } from './migrations/index.ts';
 import { unseenAgents } from './queries/agents/agents.ts';
 import { auditKeys, chainRows, countUnplaced, firstPlaced, placedEvents, unplacedEvents } from './queries/audit.ts';
+import { basesOfOpenRuns, openOperationWith, removedWithFiles } from './queries/contents.ts';
 import { deliveriesBefore, oldestDeliveries } from './queries/deliveries.ts';
 import { driftIds, latestDrifts } from './queries/drift.ts';
 import { dueForDrift, pullInDriftDue, scheduledChecks } from './queries/drift-schedule.ts';
@@ -69,6 +70,9 @@ describe('indices', () => {
   test.each<[string, AnyQuery, string]>([
     ['open operations of an agent', openOperations, 'operations_open'],
     ['the oldest of them', oldestOpen, 'operations_open'],
+    ['one of them with a module', openOperationWith, 'operations_status'],
+    ['terms of open runs', basesOfOpenRuns, 'runs_open'],
+    ['removed modules with files', removedWithFiles, 'COVERING INDEX'],
     ['outcomes of operations that were not created', failStranded, 'run_results_operation'],
     ['deliveries of a channel', oldestDeliveries, 'SEARCH deliveries USING INDEX'],
     ['deliveries that have waited too long', deliveriesBefore, 'deliveries_age'],

@@ -68,6 +68,10 @@ export const listModules = route({
   example: { answer: [moduleExample] },
 });
 
+const filesOf = optional(z.number().int().min(1).max(2_147_483_647)).describe(
+  'revision of the module whose files the text has; default: the newest',
+);
+
 export const uploadModule = route({
   id: 'uploadModule',
   method: 'POST',
@@ -75,16 +79,17 @@ export const uploadModule = route({
   tag: 'Modules',
   summary: 'Upload a module, or a new revision of one',
   description:
-    'As JSON, the module is one text, and keeps the files of its newest revision. As `application/gzip`, the body is a tar archive of the folder of the module, with `module.yml` at its top; the name is the one that `module.yml` declares.',
+    'As JSON, the module is one text, and keeps the files of its newest revision, or of `files_of`. As `application/gzip`, the body is a tar archive of the folder of the module, with `module.yml` at its top; the name is the one that `module.yml` declares.',
   access: 'operator',
   archive: true,
   body: z.strictObject({
     name: z.string().describe('must equal the name in `content`'),
     content: z.string().describe('YAML'),
+    files_of: filesOf,
   }),
   bodyLimit: moduleBodyLimit,
   answers: { 201: moduleSchema },
-  errors: ['module_invalid'],
+  errors: ['module_invalid', 'module_not_found'],
   example: { body: { name: 'motd', content: contentExample }, answer: moduleExample },
 });
 
@@ -178,12 +183,12 @@ export const validateModule = route({
   tag: 'Modules',
   summary: 'Validate a module without storing it',
   access: 'operator',
-  body: z.strictObject({ content: z.string() }),
+  body: z.strictObject({ content: z.string(), files_of: filesOf }),
   bodyLimit: moduleBodyLimit,
   answers: {
     200: z.strictObject({ valid: z.boolean(), faults: z.array(faultSchema), warnings: z.array(faultSchema) }),
   },
-  errors: [],
+  errors: ['module_not_found'],
   example: { body: { content: contentExample }, answer: { valid: true, faults: [], warnings: [] } },
 });
 

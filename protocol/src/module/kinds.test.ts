@@ -18,7 +18,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
   ],
   'file-windows': ["path: 'C:\\Data\\A.txt', content: x, ensure: present", 'path:c:\\data\\a.txt'],
   'directory-unix': [
-    'path: /srv/www/, owner: www-data, group: www-data, mode: "2775", ensure: present',
+    'path: /srv/www/, source: www, purge: true, owner: www-data, group: www-data, mode: "2775", ensure: present',
     'path:/srv/www',
   ],
   'directory-windows': ['path: "c:/Data", ensure: present', 'path:c:\\data'],
@@ -99,12 +99,15 @@ resources:
   - { id: it, resource: { ${type}: { ${fields} } } }
 `;
 
+const page = { path: 'www/index.html', sha256: 'a'.repeat(64), size: 1, executable: false };
+const folder = { files: new Map([[page.path, page]]), textOf: () => null };
+
 const agent = { name: 'a', node_id: 'a', attributes: { platform: 'linux' }, tags: {} };
 
 describe('kinds', () => {
   test.each(resourceTypes)('%s accepts all of its fields and identifies the resource', (type) => {
     const [fields, key] = completeOf(type);
-    const parsed = parseModule(source(type, fields));
+    const parsed = parseModule(source(type, fields), folder);
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
     const resolution = resolveDesiredSet({ modules: [parsed.module], agent });
     if (!resolution.ok) throw new Error(JSON.stringify(resolution.faults));

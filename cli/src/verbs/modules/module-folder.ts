@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { lstat, mkdir, open, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -71,6 +72,17 @@ export async function readFolder(directory: string): Promise<LocalFolder> {
 /** Reads the folder of a module, if the path leads to one. */
 export const folderAt = async (path: string): Promise<LocalFolder | null> =>
   (await isModuleFolder(path)) ? readFolder(path) : null;
+
+/** Returns the files of a folder with the hashes of their contents. */
+export async function hashedFiles({ directory, folder }: LocalFolder): Promise<ModuleFile[]> {
+  const files: ModuleFile[] = [];
+  for (const file of folder.files.values()) {
+    const hash = createHash('sha256');
+    for await (const piece of createReadStream(join(directory, file.path))) hash.update(piece as Buffer);
+    files.push({ ...file, sha256: hash.digest('hex') });
+  }
+  return files;
+}
 
 /**
  * Packs a folder as a gzip-compressed tar archive. Equal folders have equal archives: names are sorted, and times and

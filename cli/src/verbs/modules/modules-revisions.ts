@@ -1,14 +1,18 @@
 import type { Client } from '@muster/protocol/client';
 import { getModule, listModuleRevisions } from '@muster/protocol/http';
-import { parseModule } from '@muster/protocol/module';
+import { type ModuleFile, parseModule } from '@muster/protocol/module';
 import type { Command } from 'commander';
+import { bytesText } from '../../../../client/src/byte-text.ts';
+import { type FileChange, fileChanges } from '../../../../client/src/file-changes.ts';
 import type { Context } from '../../context/context.ts';
 import type { Act } from '../../context/verb.ts';
 import { type Exit, exits, usageError } from '../../exit.ts';
 import { operatorNames } from '../../text/operator-names.ts';
 import { diffLines } from '../../text/resource-text.ts';
-import { when } from '../../text/style.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
+import { type Style, when } from '../../text/style.ts';
 import { parseCount } from '../../text/values.ts';
+import { folderAt, hashedFiles } from './module-folder.ts';
 import { missingModule, readSource } from './modules-source.ts';
 
 /** Registers the `muster modules` commands for revisions. */
@@ -22,11 +26,11 @@ export function registerRevisions(command: Command, act: Act): void {
     .action(act(history));
   command
     .command('diff')
-    .description('Compare two revisions of a module, or one with a file')
+    .description('Compare two revisions of a module with their files, or one with a file or a folder')
     .argument('<name>')
     .argument('[from]', 'A revision; by default the one before the newest, with --file the newest')
     .argument('[to]', 'Another revision; the newest by default')
-    .option('--file <file>', 'Compare with this file instead; - is standard input')
+    .option('--file <file>', 'Compare with this file or folder instead; - is standard input')
     .option('-U, --context <n>', 'Lines of context', '3')
     .option('--exit-code', 'Exit with 3 when they differ')
     .addHelpText(
@@ -77,6 +81,8 @@ interface Side {
   readonly revision: number | null;
   readonly file: string | null;
   readonly content: string;
+  /** Files next to the module; null for a text, which keeps the files of the other side. */
+  readonly files: readonly ModuleFile[] | null;
 }
 
 const revisionOf = (typed: string): number => parseCount('the revision', typed, 1, 999_999_999);
@@ -91,19 +97,22 @@ async function stored(call: Client, name: string, revision?: number): Promise<Si
     revision: module.revision,
     file: null,
     content: module.content,
+    files: module.files ?? [],
   };
 }
 
 async function local(context: Context, name: string, typed: string): Promise<Side> {
-  const { file, bytes } = await readSource(context, typed);
-  const parsed = parseModule(bytes);
+  const folder = await folderAt(typed);
+  const { file, bytes } = folder === null ? await readSource(context, typed) : { file: typed, bytes: folder.bytes };
+  const parsed = parseModule(bytes, folder?.folder);
   // A file with errors can be compared, but a file with another module is a mistake.
   if (parsed.ok && parsed.module.name !== name)
     throw usageError(
       `${file} contains the module ${JSON.stringify(parsed.module.name)}`,
       `To compare with that module: muster modules diff ${parsed.module.name} --file ${file}`,
     );
-  return { label: file, revision: null, file, content: new TextDecoder().decode(bytes) };
+  const files = folder === null ? null : await hashedFiles(folder);
+  return { label: file, revision: null, file, content: new TextDecoder().decode(bytes), files };
 }
 
 async function diff(
@@ -124,27 +133,38 @@ async function diff(
   const { call } = await context.connect();
   const newer = mine ?? (await stored(call, name, second));
   if (mine === undefined && first === undefined && newer.revision === 1) {
-    if (out.json) out.data({ name, from: null, to: side(newer), equal: true, diff: '' });
+    if (out.json) out.data({ name, from: null, to: side(newer), equal: true, diff: '', files: [] });
     else out.note(`${name} has only one revision. To see it: muster modules show ${name}`);
     return exits.done;
   }
   const older = await stored(call, name, first ?? (mine === undefined ? (newer.revision ?? 2) - 1 : undefined));
-  const equal = older.content === newer.content;
+  const files = newer.files === null ? [] : fileChanges(older.files ?? [], newer.files);
+  const isSameText = older.content === newer.content;
+  const equal = isSameText && files.length === 0;
   const { createTwoFilesPatch } = await import('diff');
-  const text = equal
+  const text = isSameText
     ? ''
     : createTwoFilesPatch(older.label, newer.label, older.content, newer.content, undefined, undefined, {
         context: around,
       }).replace(/^=+\n/, '');
-  if (out.json) out.data({ name, from: side(older), to: side(newer), equal, diff: text });
-  else if (equal) out.note(`${older.label} and ${newer.label} are the same.`);
-  else
-    out.print(
-      diffLines(text, color, true)
-        .map((line) => line.replace(/^ {6}/, ''))
-        .join('\n'),
-    );
+  if (out.json) {
+    const changed = files.map(({ path, change }) => ({ path, change }));
+    out.data({ name, from: side(older), to: side(newer), equal, diff: text, files: changed });
+  } else if (equal) out.note(`${older.label} and ${newer.label} are the same.`);
+  else {
+    const lines = isSameText ? [] : diffLines(text, color, true).map((line) => line.replace(/^ {6}/, ''));
+    out.print([...lines, ...files.map((change) => changeLine(change, color))].join('\n'));
+  }
   return !equal && options.exitCode ? exits.pending : exits.done;
 }
 
 const side = ({ revision, file }: Side) => ({ revision, file });
+
+/** Returns a line such as `~ files/app.bin  3.4 MiB → 3.5 MiB`. */
+function changeLine({ path, change, from, to }: FileChange, color: Style['color']): string {
+  const sizes = [from, to].flatMap((file) =>
+    file === null ? [] : `${bytesText(file.size)}${file.executable ? ', executable' : ''}`,
+  );
+  const line = `${{ added: '+', removed: '-', changed: '~' }[change]} ${sanitiseLine(path)}  ${sizes.join(' → ')}`;
+  return { added: color.green, removed: color.red, changed: color.yellow }[change](line);
+}

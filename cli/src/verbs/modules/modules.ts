@@ -3,6 +3,7 @@ import type { Fault } from '@muster/protocol';
 import { ApiError, type Client } from '@muster/protocol/client';
 import { getModule, getModuleFile, listModules, type Module, removeModule, uploadModule } from '@muster/protocol/http';
 import { moduleFileName, moduleJsonSchema, parseModule } from '@muster/protocol/module';
+import { bytesText } from '../../../../client/src/byte-text.ts';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { eachOf, removeEach } from '../../execution/each.ts';
@@ -187,7 +188,12 @@ async function show(context: Context, name: string, options: { revision?: string
   }).catch((error: unknown) => missingModule(call, name, revision, error));
   if (out.json) out.data(module);
   // A pipe or a file gets the exact bytes, a terminal gets escaped text.
-  else out.raw(out.style.width === null ? module.content : sanitise(module.content));
+  else {
+    out.raw(out.style.width === null ? module.content : sanitise(module.content));
+    // Standard output has exactly the text.
+    for (const { path, size, executable } of module.files ?? [])
+      out.note(out.noteColor.dim(`${sanitiseLine(path)}  ${bytesText(size)}${executable ? ', executable' : ''}`));
+  }
   return undefined;
 }
 

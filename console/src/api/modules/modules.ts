@@ -48,8 +48,12 @@ export const orderQuery = (modules: readonly string[], agent: string | null) =>
       call(orderModules, { body: { modules: [...modules], ...(agent === null ? {} : { agent }) }, signal }),
   });
 
+/** The revision whose files a text has; undefined for the newest. */
+const withFiles = (revision: number | undefined) => (revision === undefined ? {} : { files_of: revision });
+
 /** Validates a module without storing it. */
-export const validate = (content: string, signal: AbortSignal) => call(validateModule, { body: { content }, signal });
+export const validate = (content: string, filesOf: number | undefined, signal: AbortSignal) =>
+  call(validateModule, { body: { content, ...withFiles(filesOf) }, signal });
 
 /** Fetches the stored module and ignores the cache. */
 export const freshModule = (name: string) => queryClient.fetchQuery({ ...moduleQuery(name), staleTime: 0 });
@@ -58,10 +62,11 @@ export const isModuleNotFound = (error: unknown): boolean => error instanceof Ap
 
 /**
  * Stores a new revision.
+ * @param filesOf the revision whose files it keeps; undefined for the newest
  * @returns the stored module
  */
-export async function uploadModule(name: string, content: string) {
-  await call(uploadModuleRoute, { body: { name, content } });
+export async function uploadModule(name: string, content: string, filesOf?: number) {
+  await call(uploadModuleRoute, { body: { name, content, ...withFiles(filesOf) } });
   void queryClient.invalidateQueries({ queryKey: keys.modules });
   void queryClient.invalidateQueries({ queryKey: keys.revisions(name) });
   return await freshModule(name);

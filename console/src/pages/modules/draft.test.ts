@@ -10,6 +10,8 @@ const two = stored(2, 'name: web\n# two\n');
 test.each([
   ['nothing was typed', { base: one, text: one.content }, one, 'unchanged'],
   ['a change was typed', { base: one, text: 'x' }, one, 'edited'],
+  ['only files were restored', { base: two, text: two.content, filesOf: 1 }, two, 'edited'],
+  ['files were restored, and a newer revision exists', { base: one, text: two.content, filesOf: 1 }, two, 'conflict'],
   ['the stored revision is unknown', { base: one, text: 'x' }, null, 'edited'],
   ['the stored revision is older than the base', { base: two, text: 'x' }, one, 'edited'],
   ['a newer revision exists, and nothing was typed', { base: one, text: one.content }, two, 'behind'],

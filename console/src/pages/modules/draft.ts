@@ -8,7 +8,12 @@ export interface Draft {
   /** The revision that the draft is based on; null for a new module. */
   readonly base: Stored | null;
   readonly text: string;
+  /** The revision whose files are restored with the text; absent for those of `base`. */
+  readonly filesOf?: number;
 }
+
+/** Returns the revision whose files the draft has; undefined for a new module. */
+export const filesOf = ({ base, filesOf }: Draft): number | undefined => filesOf ?? base?.revision;
 
 /**
  * - `unchanged`: The draft equals the stored text.
@@ -19,13 +24,13 @@ export interface Draft {
 export type DraftStatus = 'unchanged' | 'edited' | 'behind' | 'conflict';
 
 /** @param latest the stored revision; null if none exists or it is not loaded */
-export function draftStatus({ base, text }: Draft, latest: Stored | null): DraftStatus {
+export function draftStatus({ base, text, filesOf }: Draft, latest: Stored | null): DraftStatus {
   const isNewer = latest !== null && (base === null || latest.revision > base.revision);
   if (base === null && !isNewer) return text.trim() === '' ? 'unchanged' : 'edited';
-  const isTyped = base === null ? text.trim() !== '' : text !== base.content;
+  const isTyped = filesOf !== undefined || (base === null ? text.trim() !== '' : text !== base.content);
   if (!isNewer) return isTyped ? 'edited' : 'unchanged';
   // If another operator saved the same text, there is no conflict.
-  return !isTyped || text === latest.content ? 'behind' : 'conflict';
+  return !isTyped || (text === latest.content && filesOf === undefined) ? 'behind' : 'conflict';
 }
 
 /** Replaces the draft with the stored revision if that loses no changes. */
@@ -33,7 +38,7 @@ export const fastForward = (draft: Draft, latest: Stored | null): Draft =>
   latest !== null && draftStatus(draft, latest) === 'behind' ? { base: latest, text: latest.content } : draft;
 
 /** Bases the draft on the stored revision and keeps its text. */
-export const rebase = (draft: Draft, latest: Stored): Draft => ({ base: latest, text: draft.text });
+export const rebase = (draft: Draft, latest: Stored): Draft => ({ ...draft, base: latest });
 
 /** Reports whether a value from the browser's storage is a draft of a stored module. */
 export function isDraft(value: unknown): value is Draft {

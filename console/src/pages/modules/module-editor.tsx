@@ -44,8 +44,8 @@ export interface ModuleCheck {
 }
 
 /** Validates the text: checks the syntax immediately, and reports other errors when the orchestrator responds. */
-export function useModuleCheck(text: string): ModuleCheck {
-  const { verdict, error } = useVerdict(text);
+export function useModuleCheck(text: string, filesOf?: number): ModuleCheck {
+  const { verdict, error } = useVerdict(text, filesOf);
   const settled = useSettledText(text);
   const outline = useMemo(() => outlineOf(settled), [settled]);
   const judged = useMemo(() => judge(settled, verdict), [settled, verdict]);

@@ -144,3 +144,31 @@ test('keeps the text of a module that another operator removes', async () => {
   expect(screen.queryByRole('button', { name: 'More' })).toBeNull();
   expect(button('Save…').disabled).toBe(false);
 });
+
+test('restores the files of an earlier revision with its text, and shows which differ', async () => {
+  const api = orchestrator();
+  const [file] = (first as never as { files: [{ path: string; sha256: string }] }).files;
+  const other = {
+    ...second,
+    files: [
+      { ...file, sha256: 'a'.repeat(64) },
+      { ...file, path: 'files/new' },
+    ],
+  };
+  api.answer(getModule, ({ query }) => (query.revision === '1' ? first : other) as never);
+  api.answer(uploadModule, uploadModule.example.answer as never);
+  const { user } = await renderPage(ModulePage, page);
+  const differing = await screen.findByRole('list', { name: 'Files that differ' });
+  expect(
+    within(differing)
+      .getAllByRole('listitem')
+      .map(({ textContent }) => textContent),
+  ).toEqual([expect.stringMatching(/^files\/banner\.txt.*changed$/), expect.stringMatching(/^files\/new.*added$/)]);
+  await user.click(screen.getByRole('button', { name: /Restore/ }));
+  await screen.findByText('· unsaved changes');
+  fireEvent.keyDown(window, { key: 's', ctrlKey: true });
+  const dialog = await screen.findByRole('dialog', { name: 'Save revision 3' });
+  expect(within(dialog).getByText('The files of revision 1 are restored as well')).toBeTruthy();
+  await user.click(within(dialog).getByRole('button', { name: 'Save' }));
+  await waitFor(() => expect(api.received(uploadModule)).toMatchObject([{ body: { name: 'motd', files_of: 1 } }]));
+});

@@ -59,7 +59,7 @@ function ModuleDetails({
   const state = useModuleDraft(latest);
   const { draft, hasConflict, isEdited } = state;
   const unsaved = isEdited || isRemoved;
-  const check = useModuleCheck(draft.text);
+  const check = useModuleCheck(draft.text, draft.filesOf);
   const { guard, allow } = useLeaveGuard(isEdited, `Your changes to ${visibleText(name)} are not saved.`);
   const fault = hasConflict
     ? 'Another operator saved a revision. Resolve the conflict first.'

@@ -56,10 +56,10 @@ export function ModuleTabs({
           content: () => (
             <RevisionsTab
               name={name}
-              onRestore={(revision, content) => {
-                state.edit(content);
+              onRestore={(old) => {
+                state.restore(old);
                 setTab('editor');
-                notify(`Loaded revision ${revision} into the editor. Save it to make it current.`);
+                notify(`Loaded revision ${old.revision} into the editor. Save it to make it current.`);
               }}
             />
           ),

@@ -1,5 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { bytesText } from '../../../../client/src/byte-text.ts';
+import { fileChanges } from '../../../../client/src/file-changes.ts';
 import { moduleQuery, revisionsQuery } from '../../api/modules/modules.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
@@ -7,9 +9,11 @@ import { Id } from '../../parts/copy.tsx';
 import { Select } from '../../parts/form/field.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
+import { visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { OperatorName } from '../links.tsx';
+import type { Stored } from './draft.ts';
 import { TextDiff } from './text-diff.tsx';
 
 /** Lists a module's revisions, compares two of them, and loads an old one into the editor. */
@@ -18,8 +22,8 @@ export function RevisionsTab({
   onRestore,
 }: {
   readonly name: string;
-  /** Loads an old revision's text into the editor. */
-  readonly onRestore: (revision: number, content: string) => void;
+  /** Loads an old revision into the editor. */
+  readonly onRestore: (old: Stored) => void;
 }) {
   const revisions = useQuery(revisionsQuery(name));
   const [older, setOlder] = useUrlState<string>('from', '');
@@ -109,21 +113,39 @@ function Compared({ name, from, to }: { readonly name: string; readonly from: nu
   const failed = before.isError ? before : after.isError ? after : null;
   if (failed !== null) return <Failure error={failed.error} retry={() => void failed.refetch()} />;
   if (!before.isSuccess || !after.isSuccess) return <Skeleton className="h-40 w-full" />;
-  if (before.data.content === after.data.content)
-    return (
-      <Panel>
-        <p className="text-muted text-sm">
-          {from === to ? 'Choose two different revisions.' : `Revisions ${from} and ${to} have the same text.`}
-        </p>
-      </Panel>
-    );
+  const files = fileChanges(before.data.files ?? [], after.data.files ?? []);
   return (
-    <TextDiff
-      before={before.data.content}
-      after={after.data.content}
-      beforeLabel={`Revision ${from}`}
-      afterLabel={`Revision ${to}`}
-    />
+    <div className="space-y-3">
+      {before.data.content === after.data.content ? (
+        <Panel>
+          <p className="text-muted text-sm">
+            {from === to ? 'Choose two different revisions.' : `Revisions ${from} and ${to} have the same text.`}
+          </p>
+        </Panel>
+      ) : (
+        <TextDiff
+          before={before.data.content}
+          after={after.data.content}
+          beforeLabel={`Revision ${from}`}
+          afterLabel={`Revision ${to}`}
+        />
+      )}
+      {files.length > 0 && (
+        <Panel title="Files" flush>
+          <ul className="max-h-[50vh] divide-y overflow-y-auto" tabIndex={0} aria-label="Files that differ">
+            {files.map(({ path, change, from: old, to: next }) => (
+              <li key={path} className="flex flex-wrap items-center gap-x-3 px-4 py-2 text-sm">
+                <span className="min-w-0 flex-1 break-all font-mono text-xs">{visibleText(path)}</span>
+                <span className="text-muted text-xs">
+                  {[old, next].flatMap((file) => (file === null ? [] : bytesText(file.size))).join(' → ')}
+                </span>
+                <Badge tone={change === 'removed' ? 'bad' : change === 'added' ? 'good' : 'neutral'}>{change}</Badge>
+              </li>
+            ))}
+          </ul>
+        </Panel>
+      )}
+    </div>
   );
 }
 
@@ -136,12 +158,12 @@ function RestoreButton({
   readonly name: string;
   readonly revision: number;
   readonly latest: number;
-  readonly onRestore: (revision: number, content: string) => void;
+  readonly onRestore: (old: Stored) => void;
 }) {
   const { data } = useQuery(moduleQuery(name, revision));
   if (revision === latest || data === undefined) return null;
   return (
-    <Button className="ml-auto" onClick={() => onRestore(revision, data.content)}>
+    <Button className="ml-auto" onClick={() => onRestore(data)}>
       Restore revision {revision}…
     </Button>
   );

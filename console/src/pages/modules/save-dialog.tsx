@@ -6,7 +6,7 @@ import { Code } from '../../parts/copy.tsx';
 import { Dialog } from '../../parts/dialog/dialog.tsx';
 import { Problem } from '../../parts/states.tsx';
 import { visibleText } from '../../parts/text.tsx';
-import { type Draft, draftStatus, type Stored } from './draft.ts';
+import { type Draft, draftStatus, filesOf, type Stored } from './draft.ts';
 import { TextDiff } from './text-diff.tsx';
 
 /** Another operator saved a revision first. The page behind the dialog shows both versions. */
@@ -49,7 +49,7 @@ export function SaveDialog({
         });
         if (latest !== null && draftStatus(draft, latest) === 'conflict') throw new SavedMeanwhile(latest.revision);
       }
-      const stored = await uploadModule(name, text);
+      const stored = await uploadModule(name, text, isRenamed ? undefined : filesOf(draft));
       onOpenChange(false);
       onSaved(stored);
     } catch (thrown) {
@@ -98,6 +98,11 @@ export function SaveDialog({
             beforeLabel={`Revision ${base.revision}`}
             afterLabel="Your text"
           />
+        )}
+        {draft.filesOf !== undefined && !isRenamed && (
+          <Callout tone="info" title={`The files of revision ${draft.filesOf} are restored as well`}>
+            They replace those of revision {base?.revision}.
+          </Callout>
         )}
         <Problem error={error} />
       </div>

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { fileChanges } from '../../../../client/src/file-changes.ts';
 import { useStoredDraft } from '../use-stored-draft.ts';
 import { type Draft, draftOf, draftStatus, fastForward, isDraft, rebase, type Stored } from './draft.ts';
 
@@ -16,6 +17,11 @@ export function useModuleDraft(latest: Stored) {
     ...{ draft, isEdited },
     hasConflict: status === 'conflict',
     edit: (text: string) => setDraft((before) => ({ ...before, text })),
+    /** Replaces the text and the files with those of an earlier revision. */
+    restore: ({ content, revision, files = [] }: Stored) => {
+      const differ = fileChanges(files, latest.files ?? []).length > 0;
+      setDraft((before) => ({ base: before.base, text: content, ...(differ ? { filesOf: revision } : {}) }));
+    },
     /** Replaces the draft with a stored revision. */
     reset: (to: Stored) => setDraft(draftOf(to)),
     /** Resolves a conflict in favor of the draft. */

@@ -9,9 +9,10 @@ const maxBytes = 2 * 1024 * 1024;
 
 /**
  * Sends the text to the orchestrator for validation after a pause in typing. Aborts requests for outdated text.
+ * @param filesOf the revision whose files the text has; undefined for the newest
  * @returns the last verdict, which may be for an earlier version of the text, and the error of the last request
  */
-export function useVerdict(text: string): { verdict: Verdict | null; error: unknown } {
+export function useVerdict(text: string, filesOf?: number): { verdict: Verdict | null; error: unknown } {
   const [state, setState] = useState<{ verdict: Verdict | null; error: unknown }>({ verdict: null, error: null });
   useEffect(() => {
     if (text.trim() === '') {
@@ -26,7 +27,7 @@ export function useVerdict(text: string): { verdict: Verdict | null; error: unkn
     const request = new AbortController();
     const timer = window.setTimeout(async () => {
       try {
-        const { faults, warnings } = await validate(text, request.signal);
+        const { faults, warnings } = await validate(text, filesOf, request.signal);
         if (!request.signal.aborted) setState({ verdict: { text, faults, warnings }, error: null });
       } catch (error) {
         if (!request.signal.aborted) setState(({ verdict }) => ({ verdict, error }));
@@ -36,6 +37,6 @@ export function useVerdict(text: string): { verdict: Verdict | null; error: unkn
       window.clearTimeout(timer);
       request.abort();
     };
-  }, [text]);
+  }, [text, filesOf]);
   return state;
 }

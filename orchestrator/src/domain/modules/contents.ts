@@ -1,13 +1,18 @@
 import { createHash } from 'node:crypto';
 import { encodeTime } from 'ulid';
+import { fromJson } from '../../store/json-text.ts';
 import { jsonRows } from '../../store/params.ts';
 import {
+  basesOfOpenRuns,
   contentsByHash,
   deleteContents,
+  deleteFilesOfRemoved,
   deletePieces,
   insertContents,
   insertPiece,
+  openOperationWith,
   orphanPieces,
+  removedWithFiles,
   unneededContents,
 } from '../../store/queries/contents.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
@@ -111,6 +116,7 @@ const graceMs = 24 * 3_600_000;
 /** Deletes contents that nothing needs, and pieces that an interrupted upload left behind. */
 export async function pruneContents(context: Pick<Context, 'db' | 'now'>): Promise<void> {
   const { db } = context;
+  await deleteFilesOfRemovedModules(context);
   for (;;) {
     const rows = await db.all(unneededContents, { limit: atOnce });
     if (rows.length === 0) break;
@@ -130,5 +136,18 @@ export async function pruneContents(context: Pick<Context, 'db' | 'now'>): Promi
         statements: [statement(deletePieces, { content_id, from: position, below: position + 1 })],
       });
     if (rows.length < atOnce) return;
+  }
+}
+
+/** Deletes the files of modules that were removed, once no run and no operation needs them. */
+async function deleteFilesOfRemovedModules({ db }: Pick<Context, 'db'>): Promise<void> {
+  const removed = await db.all(removedWithFiles, {});
+  if (removed.length === 0) return;
+  const bases = (await db.all(basesOfOpenRuns, {})).map(({ basis }) => fromJson(basis) as { revisions: object });
+  for (const { name } of removed) {
+    if (bases.some(({ revisions }) => Object.hasOwn(revisions, name))) continue;
+    // A wildcard in the name only keeps the files longer.
+    if (await db.get(openOperationWith, { pattern: `%${JSON.stringify(name)}%` })) continue;
+    await db.write({ name: 'contents/removed modules', statements: [statement(deleteFilesOfRemoved, { name })] });
   }
 }

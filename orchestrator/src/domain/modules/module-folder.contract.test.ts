@@ -3,8 +3,10 @@ import { MusterError } from '@muster/protocol';
 import { expect, test } from 'vitest';
 import { archiveOf, inPieces } from '../../../test/archives.ts';
 import { describeDatabases } from '../../../test/databases/databases.ts';
-import { newAdmin, openDomain } from '../../../test/domain.ts';
+import { newAdmin, newAgent, openDomain, reportsOf } from '../../../test/domain.ts';
 import { defineQuery } from '../../store/query.ts';
+import { submitOperation } from '../operations/operations.ts';
+import { createModuleDocuments } from '../shared/module-documents.ts';
 import { pieceBytes, readContent } from '../shared/module-files.ts';
 import { pruneContents } from './contents.ts';
 import { getModule, getModuleFile, removeModule, uploadFolder, uploadModule, validateModule } from './modules.ts';
@@ -148,6 +150,39 @@ describeDatabases('folders of modules', (fixture) => {
     clock.advance(25 * 3_600_000);
     await pruneContents(context);
     expect(await count()).toEqual([0, 0]);
+  });
+
+  test('keeps the files of a removed module while a run or an operation needs them', async () => {
+    const domain = await open();
+    const { context, actor, upload, count, links, now } = domain;
+    const agent = await newAgent(domain, actor, 'web-1');
+    await upload(await folder());
+    const id = await submitOperation(context, actor, 'web-1', { kind: 'apply', modules: ['site'], queue: true });
+    await removeModule(context, actor, 'site');
+    await pruneContents(context);
+    expect(await count()).toEqual([1, 1]);
+    // A run resolves the module for agents that start later, at its revision and without the cache of this process.
+    const [document] = await createModuleDocuments(context.db).load(['site'], new Map([['site', 1]]));
+    expect(document?.templates).toHaveLength(1);
+    await links.nextOperation(agent.id);
+    await links.reported(agent.id, '01'.repeat(16), 1, reportsOf(id, [], { now: now() }));
+    await pruneContents(context);
+    expect(await count()).toEqual([0, 0]);
+  });
+
+  test('keeps the files of the revision that a text is based on', async () => {
+    const { context, actor, upload } = await open();
+    await upload(await folder());
+    await upload(await folder([{ name: 'files/new', text: 'new' }]));
+    const paths = async () => (await getModule(context, 'site')).files?.map(({ path }) => path);
+    await uploadModule(context, actor, 'site', moduleText('# a\n'));
+    expect(await paths()).toEqual(['files/new', 'files/site.conf']);
+    await uploadModule(context, actor, 'site', moduleText('# b\n'), 1);
+    expect(await paths()).toEqual(['files/site.conf']);
+    const needy = moduleText('  - resource: { file-unix: { path: /n, source: files/new } }\n');
+    expect(await validateModule(context, needy, 2)).toMatchObject({ valid: true });
+    expect(await validateModule(context, needy, 1)).toMatchObject({ valid: false });
+    expect(await code(uploadModule(context, actor, 'site', moduleText(), 9))).toContain('no revision 9');
   });
 
   test('keeps a content that an upload uses again while it is pruned', async () => {

@@ -15,7 +15,7 @@ import {
 import { fromJson, toJson } from '../../store/json-text.ts';
 import { jsonRows } from '../../store/params.ts';
 import { assignmentsNaming } from '../../store/queries/assignments.ts';
-import { deleteModuleFiles, fileWithoutContent, insertModuleFiles } from '../../store/queries/contents.ts';
+import { fileWithoutContent, insertModuleFiles } from '../../store/queries/contents.ts';
 import {
   deleteModule,
   insertModuleRevision,
@@ -44,27 +44,45 @@ export async function listModules({ db }: Context, request: PageRequest): Promis
   return mapPage(rows, ({ name, uploaded_at, uploaded_by }) => ({ name, uploaded_at, uploaded_by }));
 }
 
-/** Checks a module without storing it, with the files of the newest revision of the module with its name. */
-export async function validateModule(context: Context, content: string) {
-  const parsed = parseModule(content, await keptFolder(context, declaredName(content), content));
+/**
+ * Checks a module without storing it, with the files of a revision of the module with its name.
+ * @param filesOf undefined for the newest revision
+ */
+export async function validateModule(context: Context, content: string, filesOf?: number) {
+  const parsed = parseModule(content, await keptFolder(context, declaredName(content), content, filesOf));
   return { valid: parsed.ok, faults: parsed.ok ? [] : parsed.faults, warnings: parsed.ok ? parsed.warnings : [] };
 }
 
-/** Returns the folder of a text that replaces the newest revision of a module and keeps its files. */
-async function keptFolder(context: Context, name: string | null, content: string): Promise<ModuleFolder> {
-  const revision = name === null ? undefined : (await context.db.get(moduleByName, { name }))?.revision;
-  const files = revision === undefined ? new Map() : await filesOfRevision(context, name ?? '', revision);
+/** Returns the folder of a text that becomes the next revision of a module, with the files of an earlier one. */
+async function keptFolder(
+  context: Context,
+  name: string | null,
+  content: string,
+  filesOf: number | undefined,
+): Promise<ModuleFolder> {
+  if (name === null) return folderOf(context, content, new Map());
+  if (filesOf !== undefined && !(await context.db.get(moduleRevision, { name, revision: filesOf })))
+    throw new MusterError('module_not_found', `module ${JSON.stringify(name)} has no revision ${filesOf}`);
+  const revision = filesOf ?? (await context.db.get(moduleByName, { name }))?.revision;
+  const files = revision === undefined ? new Map() : await filesOfRevision(context, name, revision);
   return folderOf(context, content, files);
 }
 
 /**
- * Stores a text as a module's next revision. The module keeps the files of its newest revision.
+ * Stores a text as a module's next revision. The module keeps the files of an earlier revision.
+ * @param filesOf undefined for the newest revision
  * @throws MusterError module_invalid with all errors; invalid_input if the name differs from the name in the text
  */
-export async function uploadModule(context: Context, actor: Actor, name: string, content: string): Promise<Module> {
+export async function uploadModule(
+  context: Context,
+  actor: Actor,
+  name: string,
+  content: string,
+  filesOf?: number,
+): Promise<Module> {
   if (Buffer.byteLength(content) > moduleLimits.bytes)
     throw new MusterError('body_too_large', `a module can have at most ${moduleLimits.bytes} bytes`);
-  const folder = await keptFolder(context, name, content);
+  const folder = await keptFolder(context, name, content, filesOf);
   const module = parsedModule(content, folder);
   if (module.name !== name) {
     const message = `must be ${JSON.stringify(module.name)}, the name that the module declares`;
@@ -224,22 +242,24 @@ const unknown = (name: string) =>
  * Returns a module revision.
  * @param revision undefined for the newest revision
  */
-export async function getModule({ db }: Context, name: string, revision?: number) {
+export async function getModule(context: Pick<Context, 'db'>, name: string, revision?: number) {
+  const { db } = context;
   const row = await db.get(moduleByName, { name });
   if (!row) throw unknown(name);
   const text = await db.get(moduleRevision, { name, revision: revision ?? row.revision });
   if (!text) throw new MusterError('module_not_found', `module ${name} has no revision ${revision}`);
   const { uploaded_at, uploaded_by, content } = text;
   const required_by = (await db.all(modulesRequiring, { module: name })).map((module) => module.name);
-  const requires = text.revision === row.revision ? fromJson(row.requires) : requiredIn(content);
-  const files = [...(await filesOfRevision({ db }, name, text.revision)).values()];
+  const folder = await filesOfRevision(context, name, text.revision);
+  const files = [...folder.values()];
+  const requires = text.revision === row.revision ? fromJson(row.requires) : await requiredIn(context, content, folder);
   const shown = { name, uploaded_at, uploaded_by, content, revision: text.revision, requires, required_by };
   return { ...shown, ...(files.length === 0 ? {} : { files }) };
 }
 
 /** Returns the modules that an older revision requires; none if it is not valid in this release. */
-function requiredIn(content: string): string[] {
-  const parsed = parseModule(content);
+async function requiredIn(context: Pick<Context, 'db'>, content: string, files: ModuleFiles): Promise<string[]> {
+  const parsed = parseModule(content, await folderOf(context, content, files));
   return parsed.ok ? parsed.module.requires.map(({ module }) => module) : [];
 }
 
@@ -296,7 +316,7 @@ export async function removeModule(context: Context, actor: Actor, name: string)
           detail: `there is no module ${JSON.stringify(name.slice(0, 128))}`,
         },
       ),
-      statement(deleteModuleFiles, { name }),
+      // Runs and operations may still need its files, so they are deleted later.
       audited(context, {
         type: 'module.removed',
         actor,

@@ -56,6 +56,16 @@ describe('unpack', () => {
     );
   });
 
+  test('refuses an archive that does not end, although it unpacks to nothing', async () => {
+    const nothing = Buffer.concat(Array.from({ length: 50_000 }, () => gzipSync('')));
+    let sent = 0;
+    const endless = async function* () {
+      for (; ; sent += nothing.length) yield nothing;
+    };
+    expect(await refusalOf(endless())).toBe('module_invalid: the archive is larger than 576 MiB');
+    expect(sent).toBeLessThan(580 * 1024 * 1024);
+  });
+
   test('refuses a name that comes twice, differs only in case, or is both a file and a directory', async () => {
     expect(await refusal({ name: 'a' }, { name: 'a' })).toContain('twice');
     expect(await refusal({ name: 'Files/a' }, { name: 'files/b' })).toContain('differ only in case');

@@ -53,9 +53,23 @@ export async function unpack(
   const reading = async () => {
     for await (const entry of entries) await read(entry).catch(failed);
   };
-  await Promise.all([pipeline(archive, createGunzip(), bounds, entries).catch(failed), reading().catch(failed)]);
+  await Promise.all([
+    pipeline(boundedIn(archive), createGunzip(), bounds, entries).catch(failed),
+    reading().catch(failed),
+  ]);
   if (failure === null) return;
   throw isDamaged(failure) ? refused('the archive is not complete, or not a gzip-compressed tar archive') : failure;
+}
+
+/** Bounds the bytes before they are unpacked, because a compressed archive may unpack to nothing. */
+async function* boundedIn(archive: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const maximum = folderLimits.bytes + overheadBytes;
+  let received = 0;
+  for await (const bytes of archive) {
+    received += bytes.length;
+    if (received > maximum) throw refused(`the archive is larger than ${maximum / 1024 / 1024} MiB`);
+    yield bytes;
+  }
 }
 
 async function* bytesOf(entry: Entry): AsyncGenerator<Uint8Array> {

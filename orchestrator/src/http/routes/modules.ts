@@ -19,7 +19,7 @@ export function moduleHandlers(context: Context) {
     listModules: async ({ query }) => paged(await listModules(context, query), query),
     uploadModule: ({ body, archive, session, requireDiskSpace }) =>
       archive === null
-        ? uploadModule(context, actorIn(session), body.name, body.content)
+        ? uploadModule(context, actorIn(session), body.name, body.content, body.files_of)
         : uploadFolder(context, actorIn(session), archive, requireDiskSpace),
     getModule: ({ params, query }) => getModule(context, params.name, query.revision),
     getModuleFile: async ({ params, query }) =>
@@ -27,6 +27,6 @@ export function moduleHandlers(context: Context) {
     listModuleRevisions: async ({ params, query }) => paged(await listRevisions(context, params.name, query), query),
     removeModule: ({ params, session }) => removeModule(context, actorIn(session), params.name),
     orderModules: ({ body }) => orderModules(context, body),
-    validateModule: ({ body }) => validateModule(context, body.content),
+    validateModule: ({ body }) => validateModule(context, body.content, body.files_of),
   } satisfies Partial<Handlers>;
 }

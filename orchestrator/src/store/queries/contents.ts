@@ -80,9 +80,44 @@ export const moduleFiles = defineQuery('contents/module files', (db, p: { name: 
     .orderBy('path'),
 );
 
-/** Removes the files of all revisions of a module. */
-export const deleteModuleFiles = defineQuery('contents/delete module files', (db, p: { name: string }) =>
-  db.deleteFrom('module_files').where('name', '=', p.name),
+/** Names of removed modules whose files are still stored. */
+export const removedWithFiles = defineQuery('contents/removed with files', (db) =>
+  db
+    .selectFrom('module_files')
+    .select('name')
+    .distinct()
+    .where((w) =>
+      w.not(
+        w.exists(w.selectFrom('modules').select('modules.name').whereRef('modules.name', '=', 'module_files.name')),
+      ),
+    ),
+);
+
+/** Deletes the files of all revisions of a module, unless the module exists again. */
+export const deleteFilesOfRemoved = defineQuery('contents/delete files of removed', (db, p: { name: string }) =>
+  db
+    .deleteFrom('module_files')
+    .where('name', '=', p.name)
+    .where((w) => w.not(w.exists(w.selectFrom('modules').select('modules.name').where('modules.name', '=', p.name)))),
+);
+
+/** An open operation whose modules contain a text, which is a name in quotes. */
+export const openOperationWith = defineQuery('contents/open operation with', (db, p: { pattern: string }) =>
+  db
+    .selectFrom('operations')
+    .select('operation_id')
+    .where('status', 'in', ['queued', 'running'])
+    .where('modules', 'like', p.pattern as never)
+    .limit(1),
+);
+
+/** The terms of all runs that have not ended. */
+export const basesOfOpenRuns = defineQuery('contents/bases of open runs', (db) =>
+  db
+    .selectFrom('runs')
+    .innerJoin('run_bases', 'run_bases.run_id', 'runs.run_id')
+    .select('run_bases.basis')
+    .where('runs.finished_at', 'is', null),
 );
 
 /** For preconditions: returns a row if a file of the revision has no content. */
