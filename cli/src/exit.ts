@@ -21,7 +21,7 @@ export const exitMeanings: Readonly<Record<keyof typeof exits, string>> = {
     '`plan --exit-code`: an apply would change something; `drift --exit-code`: a machine has drifted; `modules diff --exit-code`: the revisions differ',
   signIn: 'sign-in failed: no usable key, or the key does not belong to an operator',
   unreachable:
-    'unreachable: the orchestrator does not answer, its certificate is not trusted, it is stopping, or the agent is not connected',
+    'unreachable: the orchestrator does not answer, its certificate is not trusted, it is stopping, or the agent is offline',
   partly: 'partial failure: some agents or items succeeded, others failed',
 };
 

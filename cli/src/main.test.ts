@@ -655,7 +655,7 @@ describe('plan, apply, drift, operations', () => {
   });
 
   test('reports an offline agent as unreachable, and suggests --queue only for an apply', async () => {
-    answers.applyAgent = () => ({ code: 'agent_not_connected', detail: 'web-1 is not connected' });
+    answers.applyAgent = () => ({ code: 'agent_not_connected', detail: 'web-1 is offline' });
     const ran = await muster('apply', 'web-1', '-m', 'motd', '-m', "the boss's", '--yes');
     expect(ran.exit).toBe(5);
     expect(ran.stderr).toContain('muster agents show web-1. To apply when it reconnects, add --queue.');
@@ -815,7 +815,7 @@ describe('plan, apply, drift, operations', () => {
       results,
       ...fields,
     });
-    const away = { operation_id: null, status: 'failed' as const, error: 'the agent is not connected', summary: null };
+    const away = { operation_id: null, status: 'failed' as const, error: 'the agent is offline', summary: null };
     beforeEach(() => {
       answers.listAgents = () => ({ body: fleet });
       answers.getOperation = ({ params }) => ({
@@ -871,7 +871,7 @@ describe('plan, apply, drift, operations', () => {
         node_ids: [fleet[0]?.node_id],
       });
       expect(ran.stdout).toContain('Nothing to do on web-1');
-      expect(ran.stdout).toContain('! web-10: the agent is not connected');
+      expect(ran.stdout).toContain('! web-10: the agent is offline');
       expect(ran.stdout).toContain('Applied on 1 agent in 2s: 1 succeeded');
       // The agent whose plan failed counts as failed.
       expect(ran.exit).toBe(6);
@@ -913,7 +913,7 @@ describe('plan, apply, drift, operations', () => {
       });
       answers.checkDrift = ({ params }) =>
         params.node_id === fleet[2]?.node_id
-          ? { code: 'agent_not_connected', detail: 'web-10 is not connected' }
+          ? { code: 'agent_not_connected', detail: 'web-10 is offline' }
           : {
               body: {
                 ...drift(params.node_id === fleet[0]?.node_id ? [moved] : []),
@@ -926,7 +926,7 @@ describe('plan, apply, drift, operations', () => {
       expect(ran.stdout).toContain('web-2 has drifted');
       expect(ran.stdout).not.toContain('web-1');
       expect(ran.stdout).toContain('3 machines: 1 drifted, 1 in sync, 1 could not be compared');
-      expect(ran.stderr).toContain('web-10 is not connected');
+      expect(ran.stderr).toContain('web-10 is offline');
       const two = await muster('drift', 'web-2', 'web-1', '--exit-code', '--json');
       expect(two.exit).toBe(3);
       expect(JSON.parse(two.stdout).map(({ status }: { status: string }) => status)).toEqual(['drifted', 'in_sync']);
@@ -951,7 +951,7 @@ describe('plan, apply, drift, operations', () => {
       server.seen.length = 0;
       const refused = await muster('apply', 'web-1', 'web-2', 'web-10', '--yes');
       expect(refused.exit).toBe(6);
-      expect(refused.stderr).toContain('web-10 failed: the agent is not connected');
+      expect(refused.stderr).toContain('web-10 failed: the agent is offline');
       expect(refused.stderr).toContain('Left out 1 agent: without a plan, removals there are unknown.');
       expect(server.seen.filter(({ route }) => route.id === 'startRun')[1]?.body).toEqual({
         kind: 'apply',
@@ -1120,6 +1120,24 @@ describe('assignments and runs', () => {
     answers.createAssignment = () => ({ code: 'unknown_module', detail: 'there is no module "modt"' });
     const made = await muster('assignments', 'create', 'x', '-m', 'motd', '-m', 'modt', '--selector', 'a=b');
     expect(made.stderr).toContain('Did you mean motd?');
+  });
+
+  test('says once why a run was halted, and shortens ids on a terminal of 80 columns', async () => {
+    const skipped = (name: string) => ({
+      ...{ node_id: name, name, operation_id: null, status: 'cancelled' as const, summary: null },
+      error: 'not tried: the run was halted, because a canary did not succeed',
+    });
+    answers.getRun = ({ route }) => {
+      const example = route.example.answer as Run;
+      const failed = { ...example.results[0]!, name: 'web-1', status: 'failed' as const, error: 'a resource failed' };
+      return { body: { ...example, status: 'halted', results: [skipped('web-10'), skipped('web-2'), failed] } };
+    };
+    const prompt = { interactive: true } as Prompter;
+    const args = ['runs', 'show', '01KAGZ5R3E5F6G7H8J9K0M1N2P'];
+    const { stdout } = await run(args, { ...env, NO_COLOR: '1' }, '', { columns: 80, prompt });
+    expect(stdout.match(/a canary did not succeed/g)).toHaveLength(1);
+    expect(stdout).toContain('Halted because a canary did not succeed. 2 agents were skipped.');
+    expect(stdout).toMatch(/web-1 +failed +9K0M1N2P +a resource failed\nweb-2 +skipped +- +-\nweb-10 +skipped +- +-/);
   });
 
   test('creates an assignment from modules and a selector, with parameters from a file', async () => {

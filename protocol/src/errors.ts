@@ -181,7 +181,7 @@ export const errorKinds = {
   agent_offline: kind(
     404,
     true,
-    'The agent is not connected',
+    'The agent is offline',
     'See when the agent was last seen with `muster agents list`. A terminal requires a connected agent.',
   ),
   package_not_found: kind(
@@ -440,7 +440,7 @@ export const errorKinds = {
   agent_not_connected: kind(
     504,
     true,
-    'The agent is not connected',
+    'The agent is offline',
     'See when the agent was last seen with `muster agents list`, or send `Prefer: respond-async` to queue the operation.',
   ),
   agent_timeout: kind(

@@ -23,7 +23,7 @@ const asks: Readonly<Record<Source, (call: Client) => Promise<Candidate[]>>> = {
     const { listAgents } = await import('@muster/protocol/http');
     const agents = await call(listAgents, { query: { sort: 'name', limit: maxCandidates } });
     return agents.map(({ name, node_id, status, connected, initial_hostname }) =>
-      named(name ?? node_id, name === null ? `${status}, ${initial_hostname}` : connected ? status : 'not connected'),
+      named(name ?? node_id, name === null ? `${status}, ${initial_hostname}` : connected ? status : 'offline'),
     );
   },
   assignments: async (call) => {

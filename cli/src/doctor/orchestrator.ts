@@ -249,13 +249,18 @@ function judgeSecrets({ secrets, now }: FleetFacts): Finding[] {
   const remedy = `muster secrets set ${sanitiseLine(first)} --expires 90d`;
   if (expired.length > 0)
     findings.push(
-      fleet.problem('secrets_expired', `expired: ${named(expired)}`, 'Modules that use them are not applied.', remedy),
+      fleet.problem(
+        'secrets_expired',
+        `${counted(expired.length, 'secret has expired', 'secrets have expired')}: ${named(expired)}`,
+        'Modules that use them are not applied.',
+        remedy,
+      ),
     );
   if (soon.length > 0)
     findings.push(
       fleet.warning(
         'secrets_expiring',
-        `expire within 14 days: ${named(soon)}`,
+        `${counted(soon.length, 'secret expires', 'secrets expire')} within 14 days: ${named(soon)}`,
         'Modules that use them will then fail.',
         remedy,
       ),

@@ -3,7 +3,7 @@ import { runOutcomeOf, runOutcomeOrder } from '../../../client/src/run-outcomes.
 import type { Output } from '../context/output.ts';
 import { summaryText } from '../text/plan-text.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
-import { ago, type Colors, counted, duration } from '../text/style.ts';
+import { ago, type Colors, counted, duration, listedId } from '../text/style.ts';
 
 /** Returns the color for a status: green for success, red for failure, none while it runs. */
 export const paintedBy = (status: string, color: Colors): ((text: string) => string) =>
@@ -30,7 +30,16 @@ const worstFirst = (results: Run['results']): Run['results'] =>
   );
 const byName = new Intl.Collator('en', { numeric: true });
 
-const notTried = /^not tried: (?=the run was halted)/;
+/** The error of an agent that was skipped because the run was halted. */
+const notTried = /^not tried: the run was halted, because (?<reason>.+)$/s;
+
+/** Returns why a halted run was halted, and how many agents it skipped; null for other runs. */
+function haltedLine({ status, results }: Run): string | null {
+  const skipped = results.filter((result) => runOutcomeOf(result) === 'skipped');
+  const reason = notTried.exec(skipped[0]?.error ?? '')?.groups?.reason;
+  if (status !== 'halted' || reason === undefined) return null;
+  return `Halted because ${sanitiseLine(reason)}. ${counted(skipped.length, 'agent was', 'agents were')} skipped.`;
+}
 
 /** Prints a run with a line for each agent, failures first. */
 export function printRun(run: Run, out: Output): void {
@@ -40,6 +49,8 @@ export function printRun(run: Run, out: Output): void {
   const took = finished_at === null ? '' : `, took ${duration(finished_at - started_at)}`;
   out.print(`${kind}${of} on ${counted(results.length, 'agent')}: ${paintedBy(status, color)(status)}`);
   out.print(color.dim(`run ${sanitiseLine(run.run_id)}, started ${ago(started_at, now)}${took}`));
+  const halted = haltedLine(run);
+  if (halted !== null) out.print(color.red(halted));
   if (results.length === 0) return;
   out.print('');
   out.table<Run['results'][number]>(
@@ -50,11 +61,11 @@ export function printRun(run: Run, out: Output): void {
         text: outcomeWord,
         paint: (text, row) => paintedBy(row.status, color)(text),
       },
-      { heading: 'OPERATION', text: ({ operation_id }) => operation_id },
+      { heading: 'OPERATION', text: ({ operation_id }) => operation_id && listedId(operation_id, out.style) },
       {
         heading: 'RESOURCES',
         text: (row) =>
-          row.error?.replace(notTried, '') ??
+          (halted !== null && notTried.test(row.error ?? '') ? null : row.error) ??
           (row.summary ? summaryText({ kind, summary: row.summary, status: row.status }) : null),
         flexible: true,
       },

@@ -45,7 +45,11 @@ export async function seeRunThrough(
     draw: (run, moment) => runLines({ doing, run, fanOut, at }, moment, out.noteColor),
     changeLines: ({ kind, results }) =>
       results
-        .filter(({ node_id, status }) => hasEnded(status) && !reported.has(node_id))
+        // The summary at the end has the plans that succeeded.
+        .filter(
+          ({ node_id, status }) =>
+            hasEnded(status) && !reported.has(node_id) && (kind === 'apply' || status !== 'succeeded'),
+        )
         .map((result) => {
           reported.add(result.node_id);
           return outcomeLine(result, kind, out.noteColor);

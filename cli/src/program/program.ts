@@ -473,7 +473,10 @@ async function printUsageError(
         unknown,
         command.commands.map((each) => each.name()),
       );
-    hint = near === null ? `Run \`${wordsOf(command)} --help\`.` : `Did you mean \`${wordsOf(command)} ${near}\`?`;
+    // The name of an item after a noun: `muster metrics web-1`.
+    const shows = command !== program && command.commands.some((each) => each.name() === 'show');
+    const guess = near ?? (shows ? `show ${unknown}` : null);
+    hint = guess === null ? `Run \`${wordsOf(command)} --help\`.` : `Did you mean \`${wordsOf(command)} ${guess}\`?`;
   }
   return await printError(usageError(message, hint), how);
 }

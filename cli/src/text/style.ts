@@ -57,11 +57,13 @@ export function duration(seconds: number): string {
   return more === 0 ? text : `${text} ${more}${second?.[0]}`;
 }
 
+/** Formats the time since a moment in its largest unit, such as `3m`. */
+export const age = (at: number, now: number): string => largestUnit(Math.max(0, Math.round(now - at)))[0];
+
 /**
  * Formats a time relative to now, such as `3m ago`. A time slightly in the future, from clock skew, becomes "just now".
  */
-export const ago = (at: number, now: number): string =>
-  now - at < 5 ? 'just now' : `${largestUnit(Math.round(now - at))[0]} ago`;
+export const ago = (at: number, now: number): string => (now - at < 5 ? 'just now' : `${age(at, now)} ago`);
 
 /**
  * Formats a time in ISO 8601 with seconds: `2026-11-20T08:00:00Z`.
@@ -74,11 +76,11 @@ export const when = (at: number, { now, verbose }: Pick<Style, 'now' | 'verbose'
   verbose ? timestamp(at) : ago(at, now);
 
 /**
- * Returns an id for a list. On a narrow terminal, returns its last eight characters, which vary most and identify the
- * item.
+ * Returns an id for a list. On a terminal of less than 100 columns, returns its last eight characters, which vary most
+ * and identify the item.
  */
 export const listedId = (id: string, { width, verbose }: Pick<Style, 'width' | 'verbose'>): string =>
-  width === null || width >= 80 || verbose ? id : id.slice(-8);
+  width === null || width >= 100 || verbose ? id : id.slice(-8);
 
 /** Returns a count with its noun: `1 agent`, `3 agents`. */
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>

@@ -467,10 +467,21 @@ describe('the fleet', () => {
     expect([JSON.parse(asJson.stdout).length, asJson.stderr]).toEqual([2, '']);
   });
 
+  test('lists agents in natural order, those without a name last, and for how long they are offline', async () => {
+    const listed = (name: string | null) => agent({ name, node_id: `0${name}`.padEnd(32, '0') });
+    const offline = { connected: false, last_seen_at: Math.floor(Date.now() / 1000) - 301 };
+    answers.listAgents = () => ({ body: [{ ...listed('web-10'), ...offline }, listed('web-2'), listed(null)] });
+    const { stdout } = await person(120, true).types('agents', 'list');
+    const rows = stdout.trim().split('\n').slice(1, 4);
+    expect(rows.map((row) => row.split(' ')[0])).toEqual(['web-2', 'web-10', '0null0000000']);
+    expect(rows[1]).toContain('offline for 5m');
+    expect(rows[0]).toContain('connected');
+  });
+
   test('overview shows counts, and omits zero counts', async () => {
     const { stdout, exit } = await muster('overview');
     expect(exit).toBe(0);
-    expect(stdout).toContain('412 approved, 409 connected, 3 lost, 2 pending, 1 rejected');
+    expect(stdout).toContain('412 approved, 409 connected, 3 offline, 2 pending, 1 rejected');
     expect(stdout).toContain('401 in sync, 2 with accepted drift, 7 out of sync, 2 never applied');
     expect(stdout).toContain('7 agents: 2 apply failed, 5 drifted, 1 check failed');
     expect(stdout).not.toContain('to remove');

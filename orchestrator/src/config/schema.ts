@@ -132,7 +132,7 @@ export const configSchema = z.strictObject({
       .min(10)
       .max(86_400)
       .default(120)
-      .describe('seconds without a link after which an agent is lost'),
+      .describe('seconds offline after which an agent is lost'),
     daily_bytes: z
       .number()
       .int()

@@ -56,7 +56,7 @@ export class TerminalShells implements Shells {
 
   private linkFor(nodeId: string): Link {
     const link = this.registry.get(nodeId);
-    if (link?.state !== 'open') throw new MusterError('agent_offline', `the agent ${nodeId} is not connected`);
+    if (link?.state !== 'open') throw new MusterError('agent_offline', `the agent ${nodeId} is offline`);
     if (link.standing?.status !== 'approved')
       throw new MusterError('agent_not_approved', `the agent is ${link.standing?.status}`);
     if (link.version < versionWithTerminals)

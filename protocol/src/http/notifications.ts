@@ -48,7 +48,7 @@ const notificationExample: Notification = {
   event_id: '01KAGZ9Q3E5F6G7H8J9K0M1N2P',
   event_type: 'agent.lost',
   severity: 'critical',
-  summary: 'agent web-1 is lost',
+  summary: 'agent web-1 is offline',
   timestamp_ms: 1795000100000,
   read: false,
   suppressed: false,

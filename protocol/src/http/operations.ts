@@ -84,7 +84,7 @@ export const applyAgent = route({
     ),
     ttl: optional(z.number().int().min(1).max(31_536_000)).describe('seconds to wait for the agent; default: 86400'),
     offline: optional(z.enum(['report', 'queue'])).describe(
-      'with `respond-async`, whether the request is refused (`report`) or queued (`queue`, the default) if the agent is not connected; other requests are then always refused',
+      'with `respond-async`, whether the request is refused (`report`) or queued (`queue`, the default) if the agent is offline; other requests are then always refused',
     ),
   }),
   answers: { 200: operationSchema, 202: operationSchema },

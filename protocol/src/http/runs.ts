@@ -104,7 +104,7 @@ const fanOutBody = z.strictObject({
     'run on this many agents first, and continue only if all of them succeed; otherwise, halt the run',
   ),
   offline: optional(z.enum(['report', 'queue'])).describe(
-    'whether agents that are not connected are reported as failed (`report`, the default), or queued',
+    'whether agents that are offline are reported as failed (`report`, the default), or queued',
   ),
   ttl: optional(z.number().int().min(1).max(31_536_000)).describe('seconds to wait for queued agents; default: 86400'),
   plan_run_id: optional(z.string().max(64)).describe(

@@ -11,7 +11,7 @@ import {
 } from '../../execution/choose-agents.ts';
 import { showingFault } from '../../execution/selector-fault.ts';
 import { watchOption } from '../../execution/watch-option.ts';
-import { agentLabel, tagTexts } from '../../text/agent-label.ts';
+import { agentLabel, byLabel, connectionColumn, tagTexts } from '../../text/agent-label.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { ago, counted, duration, type Style } from '../../text/style.ts';
 import type { Column } from '../../text/table.ts';
@@ -68,15 +68,11 @@ export const withTokenTerms = (command: Command): Command =>
 
 const shortId = 12;
 
-/** Formats whether an agent is connected, or when it was last seen. */
-const connectionOf = ({ connected, last_seen_at }: Agent, now: number): string =>
-  connected ? 'connected' : `last seen ${ago(last_seen_at, now)}`;
-
-const columns = ({ now, width }: Style): Column<Agent>[] => [
+const columns = (style: Style): Column<Agent>[] => [
   {
     heading: 'NAME',
     // A pending agent has no name yet. It can be approved by its id.
-    text: (agent) => (width === null ? agent.name : agentLabel(agent)),
+    text: (agent) => (style.width === null ? agent.name : agentLabel(agent)),
     flexible: true,
     paint: (text, _, { color }) => color.bold(text),
   },
@@ -86,11 +82,7 @@ const columns = ({ now, width }: Style): Column<Agent>[] => [
     paint: (text, { status }, { color }) =>
       status === 'pending' ? color.yellow(text) : status === 'rejected' ? color.red(text) : text,
   },
-  {
-    heading: 'CONNECTION',
-    text: (agent) => connectionOf(agent, now),
-    paint: (text, { connected }, { color }) => (connected ? color.green(text) : color.red(text)),
-  },
+  connectionColumn(style),
   {
     heading: 'HOSTNAME',
     extra: true,
@@ -105,7 +97,11 @@ const columns = ({ now, width }: Style): Column<Agent>[] => [
     flexible: true,
   },
   { heading: 'TAGS', text: ({ tags }) => tagTexts(tags).join(' ') || null, flexible: true },
-  { heading: 'NODE ID', extra: true, text: ({ node_id }) => (width === null ? node_id : node_id.slice(0, shortId)) },
+  {
+    heading: 'NODE ID',
+    extra: true,
+    text: ({ node_id }) => (style.width === null ? node_id : node_id.slice(0, shortId)),
+  },
 ];
 
 async function list(
@@ -145,7 +141,7 @@ async function list(
     );
     return undefined;
   }
-  out.table(columns(style), agents);
+  out.table(columns(style), limit === undefined ? agents.toSorted(byLabel) : agents);
   if (found.length > agents.length) out.note('\nThere are more agents: raise --limit, or omit it to list all');
   const pending = agents.filter((agent) => agent.status === 'pending');
   const [first] = pending;
@@ -196,7 +192,9 @@ async function show(context: Context, typed: string[], options: AgentOptions): P
 
 function describe(agent: Agent, { color, now }: Style): string {
   const { attributes, tags, connected } = agent;
-  const connection = connected ? `connected for ${duration(now - agent.connected_at)}` : connectionOf(agent, now);
+  const connection = connected
+    ? `connected for ${duration(now - agent.connected_at)}`
+    : `offline, last seen ${ago(agent.last_seen_at, now)}`;
   const unseen = agent.pin_source === 'first_use' ? '; it accepted the orchestrator’s key unverified' : '';
   const lines = (entries: Record<string, string>): string[] => {
     const names = Object.keys(entries).sort();

@@ -13,8 +13,7 @@ import {
 } from '../../execution/choose-agents.ts';
 import { watchOption } from '../../execution/watch-option.ts';
 import { type Exit, exits, usageError } from '../../exit.ts';
-import { agentLabel } from '../../text/agent-label.ts';
-
+import { agentLabel, byLabel } from '../../text/agent-label.ts';
 import {
   columnsFor,
   csvHead,
@@ -147,7 +146,7 @@ async function list(
         text: ({ sample }) => (sample === undefined ? 'never' : when(sample.collected_at, style)),
       },
     ],
-    agents.map((agent) => ({ agent, sample: samples[agent.node_id] })),
+    (isEach ? agents.toSorted(byLabel) : agents).map((agent) => ({ agent, sample: samples[agent.node_id] })),
   );
   return undefined;
 }

@@ -3,7 +3,7 @@ import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { showingFault } from '../../execution/selector-fault.ts';
 import { type Exit, exits } from '../../exit.ts';
-import { agentLabel, tagTexts } from '../../text/agent-label.ts';
+import { agentLabel, byLabel, connectionColumn, tagTexts } from '../../text/agent-label.ts';
 import { counted } from '../../text/style.ts';
 
 export const register: Register = (command, act) => {
@@ -36,11 +36,7 @@ async function match(context: Context, selector: string, options: { exitCode?: b
   out.table(
     [
       { heading: 'AGENT', text: agentLabel, flexible: true, paint: (text, _, { color }) => color.bold(text) },
-      {
-        heading: 'CONNECTION',
-        text: ({ connected }) => (connected ? 'connected' : 'offline'),
-        paint: (text, { connected }, { color }) => (connected ? color.green(text) : color.red(text)),
-      },
+      connectionColumn(out.style),
       {
         heading: 'TAGS',
         text: ({ tags }) => tagTexts(tags).join(' ') || null,
@@ -48,7 +44,7 @@ async function match(context: Context, selector: string, options: { exitCode?: b
       },
       { heading: 'NODE ID', text: ({ node_id }) => node_id, extra: true },
     ],
-    agents,
+    agents.toSorted(byLabel),
   );
   out.note(`\n${counted(matches.length, 'agent matches', 'agents match')}.`);
   return exit;

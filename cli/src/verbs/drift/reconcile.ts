@@ -3,12 +3,11 @@ import { Option } from 'commander';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { selectorOption } from '../../execution/choose-agents.ts';
-import { agentLabel } from '../../execution/find-agent.ts';
 import { showingFault } from '../../execution/selector-fault.ts';
 import { watchOption } from '../../execution/watch-option.ts';
 import { type Exit, exits } from '../../exit.ts';
+import { agentLabel, connectionColumn } from '../../text/agent-label.ts';
 import { offLine } from '../../text/reconcile-text.ts';
-import { ago } from '../../text/style.ts';
 import { parseCount } from '../../text/values.ts';
 
 interface Options {
@@ -51,12 +50,7 @@ async function reconcile(context: Context, options: Options): Promise<Exit> {
     out.table<OffAgent>(
       [
         { heading: 'AGENT', text: agentLabel, flexible: true, paint: (text, _, { color }) => color.bold(text) },
-        {
-          heading: 'CONNECTION',
-          text: ({ connected, last_seen_at }) =>
-            connected ? 'connected' : `last seen ${ago(last_seen_at, out.style.now)}`,
-          paint: (text, { connected }, { color }) => (connected ? color.green(text) : color.red(text)),
-        },
+        connectionColumn(out.style),
         { heading: 'ISSUES', text: offLine, flexible: true, wants: 30 },
       ],
       found,

@@ -43,6 +43,7 @@ export function overviewText(found: Overview, { color, now, width }: Style): str
 
 function linesOf(found: Overview, color: Colors, now: number): [string, string][] {
   const { agents, desired_state, off, operations, runs_running, secrets_expiring, unread_notifications } = found;
+  const offline = agents.approved - agents.connected;
   const work = present([
     [runs_running, runs_running === 1 ? 'run' : 'runs'],
     [operations.running, 'operations running'],
@@ -56,7 +57,7 @@ function linesOf(found: Overview, color: Colors, now: number): [string, string][
   return [
     [
       'agents',
-      `${agents.approved} approved, ${color.green(`${agents.connected} connected`)}${agents.lost === 0 ? '' : `, ${color.red(`${agents.lost} lost`)}`}${agents.pending === 0 ? '' : `, ${color.yellow(`${agents.pending} pending`)}`}${agents.rejected === 0 ? '' : `, ${agents.rejected} rejected`}`,
+      `${agents.approved} approved, ${color.green(`${agents.connected} connected`)}${offline <= 0 ? '' : `, ${color.red(`${offline} offline`)}`}${agents.pending === 0 ? '' : `, ${color.yellow(`${agents.pending} pending`)}`}${agents.rejected === 0 ? '' : `, ${agents.rejected} rejected`}`,
     ],
     [
       'state',

@@ -127,7 +127,7 @@ test('includes the setting and the machine in the error if the agent refuses a t
     detail: 'the release of web-1 has no terminals: update its agent',
   });
   expect((await muster('open', 'web-1')).stderr).not.toContain('remote_terminal.enabled: true');
-  answers.openTerminal = () => ({ code: 'agent_offline', detail: 'web-1 is not connected' });
+  answers.openTerminal = () => ({ code: 'agent_offline', detail: 'web-1 is offline' });
   expect(await muster('open', 'web-1')).toMatchObject({ exit: 5 });
   expect(await muster('open', 'web-1', '--shell', 'zsh')).toMatchObject({ exit: 2 });
 });
@@ -149,7 +149,7 @@ test('lists sessions with agents, operators, and attached operators', async () =
   // A terminal shows the same list unless it is narrow.
   const on = async (columns: number) => (await musterHere(['terminal', 'list'], env, '', { columns, prompt })).stdout;
   expect((await on(100)).split('\n')[1]).toMatch(/^01KAGZ7Q4W8E2R5T6Y9V0P3A1S /);
-  expect((await on(70)).split('\n')[1]).toMatch(/^9V0P3A1S /);
+  expect((await on(80)).split('\n')[1]).toMatch(/^9V0P3A1S /);
 });
 
 test('accepts the first or last characters of a session id if only one matches', async () => {

@@ -108,7 +108,7 @@ function lossOf(context: Context, row: UnseenRow, now: number): Statement[] {
       type: 'agent.lost',
       actor: systemActor,
       target: { type: 'agent', id: node_id, name: label },
-      summary: `agent ${label} is lost; last heard from at ${new Date(last_seen_at * 1000).toISOString()}`,
+      summary: `agent ${label} is offline; last seen at ${new Date(last_seen_at * 1000).toISOString()}`,
       metadata: { last_seen_at },
     }),
   ];

@@ -69,8 +69,7 @@ export async function submitDriftCheck(
   if (snapshot === null)
     throw new MusterError('nothing_applied', `no apply has succeeded on ${agent.name ?? agent.node_id} yet`);
   const label = agent.name ?? agent.initial_hostname;
-  if (!context.presence.isConnected(agent.node_id))
-    throw new MusterError('agent_not_connected', `${label} is not connected`);
+  if (!context.presence.isConnected(agent.node_id)) throw new MusterError('agent_not_connected', `${label} is offline`);
   const operationId = context.newId();
   const check = { operation_id: operationId, node_id: agent.node_id, requested_by: actor.id, trigger };
   const statements = checkStatements(context, { ...check, snapshot_operation_id: snapshot });

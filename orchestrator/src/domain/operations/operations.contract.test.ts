@@ -600,7 +600,7 @@ describeDatabases('runs', (fixture) => {
     const byName = Object.fromEntries(run.results.map((result) => [result.name, result]));
     expect(byName).toMatchObject({
       'web-1': { status: 'succeeded', operation_id: message.operation_id, summary: { changed: 1 } },
-      'web-2': { status: 'failed', operation_id: null, error: 'the agent is not connected' },
+      'web-2': { status: 'failed', operation_id: null, error: 'the agent is offline' },
     });
     expect((await listRuns(context, { limit: 50, offset: 0 })).items.map(({ run_id }) => run_id)).toEqual([id]);
     expect((await getOperation(context, message.operation_id)).run_id).toBe(id);

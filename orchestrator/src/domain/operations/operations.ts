@@ -30,7 +30,7 @@ export interface OperationRequest {
   ttl?: number | undefined;
   /** A plan for this agent. The apply must match it exactly. */
   plan_id?: string | undefined;
-  /** Whether to queue the operation even if the agent is not connected. */
+  /** Whether to queue the operation even if the agent is offline. */
   queue: boolean;
 }
 
@@ -86,7 +86,7 @@ export async function submitOperation(
     await requireSamePlan(context, plan, { digest: payload.digest, secrets, lookups: resolved.lookups });
   if (agent.status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${agent.status}`);
   if (!request.queue && !context.presence.isConnected(agent.node_id))
-    throw new MusterError('agent_not_connected', `${label} is not connected`);
+    throw new MusterError('agent_not_connected', `${label} is offline`);
   const operationId = context.newId();
   const now = seconds(context.now());
   const expires_at = expiryOf(request.kind, now + (request.ttl ?? defaultTtlSecs), until);

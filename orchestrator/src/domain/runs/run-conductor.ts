@@ -17,7 +17,7 @@ import { nextWave } from './run-waves.ts';
 export interface RunConductor {
   /** Continues a run. Never rejects: the sweep retries failures. */
   advance(runId: string): Promise<void>;
-  /** Begins a new run. Agents that are not connected now count as absent immediately. */
+  /** Begins a new run. Agents that are offline now count as absent immediately. */
   begin(runId: string): Promise<void>;
   /** Recovers lost hints, and detects agents that connected or disconnected. Runs periodically and at startup. */
   sweep(): Promise<void>;
@@ -30,7 +30,7 @@ export interface ConductorOptions {
 }
 
 /**
- * Seconds for which an agent without a dispatched operation may be disconnected before it is reported as not connected, if
+ * Seconds for which an agent without a dispatched operation may be disconnected before it is reported as offline, if
  * the run requests that.
  */
 const absentSecs = 60;
@@ -144,7 +144,7 @@ function isGathering(state: RunState, advance: () => Promise<void>): boolean {
 
 /** Ends a disconnected agent's undispatched operation if the run reports absent agents. */
 async function endUnsent(context: Context, nodeId: string, runId: string, track: RunTrack): Promise<void> {
-  const error = 'the agent is not connected';
+  const error = 'the agent is offline';
   const ending = { status: 'failed', error, summary: null, startedAt: null } as const;
   const operationId = track.operationOf(nodeId);
   const operation = operationId === null ? null : await context.db.get(operationById, { operation_id: operationId });

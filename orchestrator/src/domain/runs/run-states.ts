@@ -26,7 +26,7 @@ export interface RunState {
   gathering: { over: boolean } | null;
 }
 
-/** Returns the rules for the grace period: absent agents are held rather than reported as not connected. */
+/** Returns the rules for the grace period: absent agents are held rather than reported as offline. */
 export const withGracePeriod = (rules: WaveRules): WaveRules => ({ ...rules, absent: 'hold' });
 
 /** The unfinished runs, built from their rows. */

@@ -25,7 +25,7 @@ import type { Turn } from './run-track.ts';
 /** Maximum characters of payloads in one transaction. The last payload may exceed it. */
 const maxPayloadLength = 8 * 1024 * 1024;
 
-const notConnected = 'the agent is not connected';
+const offline = 'the agent is offline';
 
 type Payloads = Map<string, EncodedPayload>;
 
@@ -54,7 +54,7 @@ interface TurnOperation {
 /**
  * Starts agents. The rows are authoritative: an agent that has had its turn keeps its result, and a halted or
  * cancelled run starts no agents.
- * @param wave agents to queue an operation for, and agents to report as not connected
+ * @param wave agents to queue an operation for, and agents to report as offline
  * @returns the results, of only some agents if payloads are large; and whether the rows differ from the state in
  * memory, so that the run must be reloaded
  * @throws MusterError operation_finished if the run does not continue; storage_unavailable if the database fails, in
@@ -65,7 +65,7 @@ export async function giveTurns(
   terms: RunTerms,
   wave: { queue: readonly string[]; report: readonly string[] },
 ): Promise<{ turns: Turn[]; mustReload: boolean }> {
-  const turns: Turn[] = wave.report.map((node_id) => failed(node_id, notConnected));
+  const turns: Turn[] = wave.report.map((node_id) => failed(node_id, offline));
   const operations: TurnOperation[] = [];
   const payloads: Payloads = new Map();
   const agents = await agentsWithIds(context, wave.queue);

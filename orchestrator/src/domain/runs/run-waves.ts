@@ -11,7 +11,7 @@ export interface WaveRules {
   /** Maximum number of failures, beyond which the run is halted; null for no limit. */
   readonly maxFailures: number | null;
   /**
-   * How to handle an agent that is not connected at its turn. `report` ends its turn as not connected, but only when
+   * How to handle an agent that is offline at its turn. `report` ends its turn as offline, but only when
    * no connected agent waits. `queue` queues an operation that takes no slot. `hold` skips the agent until it
    * connects.
    */
@@ -43,7 +43,7 @@ export type Wave =
       readonly verdict: 'go';
       /** Agents that get an operation now. */
       readonly queue: readonly string[];
-      /** Agents to report as not connected. */
+      /** Agents to report as offline. */
       readonly report: readonly string[];
       /** Whether few slots are free and more agents wait, so that a larger wave is worth a short wait. */
       readonly isSmall: boolean;

@@ -451,7 +451,7 @@ describeDatabases('runs in waves', (fixture) => {
     await execute(agents[3]!);
     await awaitRun(context, domain.waiting, id);
     expect(await outcomes(id)).toEqual([
-      'failed: the agent is not connected',
+      'failed: the agent is offline',
       'failed: the agent is no longer approved',
       'failed: the agent is no longer approved',
       'succeeded',

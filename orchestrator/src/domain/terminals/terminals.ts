@@ -109,7 +109,7 @@ async function requireSession(context: Context, sessionId: string): Promise<Row>
 async function requireReachable(context: Context, idOrName: string): Promise<EndedSession['agent']> {
   const { node_id, name: chosen, initial_hostname, status } = await requireAgent(context, idOrName);
   const name = chosen ?? initial_hostname;
-  if (!context.presence.isConnected(node_id)) throw new MusterError('agent_offline', `${name} is not connected`);
+  if (!context.presence.isConnected(node_id)) throw new MusterError('agent_offline', `${name} is offline`);
   if (status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${status}`);
   return { node_id, name };
 }
