@@ -24,6 +24,39 @@ const stored = `new Promise((resolve) => {
   };
 })`;
 
+/** A form in a dialog: how it opens, and what is typed, by label. */
+interface Form {
+  readonly path: string;
+  readonly open: string;
+  readonly dialog: string;
+  readonly typed: Readonly<Record<string, string>>;
+  /** The label of a value that must not be stored. */
+  readonly secret?: string;
+}
+
+const forms: readonly Form[] = [
+  {
+    ...{ path: '/secrets', open: 'New secret', dialog: 'New secret', secret: 'Value' },
+    typed: { Name: 'db_password', Description: 'of the half-written shop' },
+  },
+  {
+    ...{ path: '/channels', open: 'Add channel', dialog: 'Add channel', secret: 'Signing secret (optional)' },
+    typed: { Name: 'half-pager', Address: 'https://pager.example.net/hook' },
+  },
+  {
+    ...{ path: '/windows', open: 'New window', dialog: 'New maintenance window' },
+    typed: { Reason: 'half of the switches', Ends: '2031-02-03T04:05' },
+  },
+  {
+    ...{ path: '/operators', open: 'Add operator', dialog: 'Add operator' },
+    typed: { Name: 'half-grace', 'Public key': 'ssh-ed25519 AAAA' },
+  },
+  {
+    ...{ path: '/enrolment', open: 'New token', dialog: 'New enrollment token' },
+    typed: { 'Number of machines': '7', 'Tags (optional)': 'role=half' },
+  },
+];
+
 describe.skipIf(reason !== null)(`drafts${reason === null ? '' : ` (${reason})`}`, () => {
   test('survive a reload, and are deleted when they are saved or discarded', async ({ tab, orchestrator }) => {
     const { page } = tab;
@@ -72,5 +105,30 @@ describe.skipIf(reason !== null)(`drafts${reason === null ? '' : ` (${reason})`}
     await page.getByRole('menuitem', { name: 'Sign out' }).click();
     await page.getByRole('button', { name: 'Open key file' }).waitFor();
     while ((await drafts()) !== '[]') await page.evaluate('new Promise(requestAnimationFrame)');
+  });
+
+  test('of forms in dialogs survive a reload, without values of secrets', async ({ tab }) => {
+    const { page } = tab;
+    const drafts = async () => String(await page.evaluate(stored));
+    const untilStored = async (holds: (text: string) => boolean) => {
+      while (!holds(await drafts())) await page.evaluate('new Promise(requestAnimationFrame)');
+    };
+    await tab.signIn();
+    for (const { path, open, dialog: name, typed, secret } of forms) {
+      await tab.go(path);
+      await page.getByRole('button', { name: open }).first().click();
+      const dialog = page.getByRole('dialog', { name });
+      for (const [label, text] of Object.entries(typed)) await dialog.getByLabel(label, { exact: true }).fill(text);
+      if (secret !== undefined) await dialog.getByLabel(secret, { exact: true }).fill('hunter2hunter2');
+      await untilStored((text) => Object.values(typed).every((each) => text.includes(each)));
+      expect(await drafts(), path).not.toContain('hunter2');
+      await page.reload();
+      await page.getByText('Restored your unsaved changes.').waitFor();
+      for (const [label, text] of Object.entries(typed))
+        expect(await dialog.getByLabel(label, { exact: true }).inputValue(), `${path}: ${label}`).toBe(text);
+      if (secret !== undefined) expect(await dialog.getByLabel(secret, { exact: true }).inputValue(), path).toBe('');
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      await untilStored((text) => text === '[]');
+    }
   });
 });

@@ -25,7 +25,13 @@ export const layers: readonly Layer[] = [
   { folder: queries, nested: true },
   { folder: verbs, nested: true },
   { folder: api, nested: true },
-  { folder: pages, nested: false, others: ['apply', 'links', 'use-leave-guard', 'use-match-hint', 'use-stored-draft'] },
+  {
+    ...{ folder: pages, nested: false },
+    others: [
+      ...['apply', 'draft-shape', 'links', 'use-draft-fields'],
+      ...['use-leave-guard', 'use-match-hint', 'use-stored-draft'],
+    ],
+  },
 ];
 
 /** Reasons why a noun has no file in a layer, by noun and folder. */

@@ -10,6 +10,9 @@ export function stringifySearch(search: Record<string, unknown>): string {
   return text === '' ? '' : `?${text}`;
 }
 
+/** Value of the parameter `edit` for a new item. No item has this name or id. */
+export const newItem = 'new!';
+
 /**
  * Stores a state of the page in a URL parameter, so that links and the back button restore it. The parameter is omitted
  * while it has the fallback value.

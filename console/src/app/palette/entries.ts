@@ -24,6 +24,7 @@ import { opensApply } from '../../pages/apply/opens-apply.ts';
 import { opensTerminal } from '../../pages/terminals/opens-terminal.ts';
 import type { Tone } from '../../parts/badge.tsx';
 import { notify, notifyError } from '../../parts/dialog/toast.tsx';
+import { newItem } from '../../parts/url-state.ts';
 import { destinations } from '../navigation.ts';
 import { setTheme } from '../theme.ts';
 import type { Findable } from './rank.ts';
@@ -102,7 +103,7 @@ export function actionEntries(go: Go, openHelp: () => void, isAdmin: boolean): E
     { id: 'new assignment', name: 'New assignment', icon: Target, run: () => go('/assignments/new') },
     {
       ...{ id: 'new secret', name: 'New secret', icon: KeyRound },
-      run: () => go('/secrets', { search: { edit: 'new!' } }),
+      run: () => go('/secrets', { search: { edit: newItem } }),
     },
     {
       ...{ id: 'read notifications', name: 'Mark all notifications as read', icon: BellOff },

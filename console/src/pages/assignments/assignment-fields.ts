@@ -1,6 +1,7 @@
 import type { Assignment } from '@muster/protocol/http';
 import { parseSelector } from '@muster/protocol/selector';
 import { type AssignmentBody, modulesOf, type NewAssignment } from '../../api/assignments.ts';
+import { isLike } from '../draft-shape.ts';
 import { type ParameterTexts, textsOf } from './parameters.ts';
 
 /** Fields in the assignment form, except module parameters (parameters.ts). */
@@ -25,13 +26,7 @@ export const emptyFields: AssignmentFields = {
 };
 
 /** Reports whether a value from the browser's storage has the fields of the form. */
-export const isFields = (value: unknown): value is AssignmentFields =>
-  typeof value === 'object' &&
-  value !== null &&
-  Object.entries(emptyFields).every(([name, empty]) => {
-    const field = (value as Record<string, unknown>)[name];
-    return typeof field === typeof empty && field !== null && Array.isArray(field) === Array.isArray(empty);
-  });
+export const isFields = (value: unknown): value is AssignmentFields => isLike(emptyFields, value);
 
 export const fieldsFrom = (assignment: Assignment): AssignmentFields => ({
   name: assignment.name,

@@ -1,10 +1,10 @@
 import { type Channel, type ChannelType, channelTypes } from '@muster/protocol/http';
 import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
 import { addChannel, changeChannel } from '../../api/channels.ts';
 import { FormDialog } from '../../parts/dialog/form-dialog.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
 import { Input, Select } from '../../parts/form/field.tsx';
+import { useDraftFields } from '../use-draft-fields.ts';
 
 interface ConfigField {
   readonly key: string;
@@ -15,7 +15,7 @@ interface ConfigField {
   readonly secret?: true;
 }
 
-const fields: Readonly<Record<ChannelType, readonly ConfigField[]>> = {
+const configFields: Readonly<Record<ChannelType, readonly ConfigField[]>> = {
   webhook: [
     { key: 'url', label: 'Address', hint: 'Receives each event as a JSON POST request.' },
     {
@@ -42,14 +42,33 @@ const fields: Readonly<Record<ChannelType, readonly ConfigField[]>> = {
   ],
 };
 
+interface ChannelFields {
+  readonly type: ChannelType;
+  readonly name: string;
+  readonly config: Readonly<Record<string, string>>;
+}
+
+/** Returns the input without secrets, which must not be stored in the browser. */
+function withoutSecrets({ type, name, config }: ChannelFields): ChannelFields {
+  const secrets = new Set(configFields[type].flatMap(({ key, secret }) => (secret ? [key] : [])));
+  return { type, name, config: Object.fromEntries(Object.entries(config).filter(([key]) => !secrets.has(key))) };
+}
+
 export function ChannelForm({ channel, onClose }: { readonly channel: Channel | null; readonly onClose: () => void }) {
-  const [type, setType] = useState<ChannelType>(channel?.channel_type ?? 'webhook');
-  const [name, setName] = useState(channel?.name ?? '');
-  const [config, setConfig] = useState<Record<string, string>>(channel?.config ?? {});
+  const [{ type, name, config }, change] = useDraftFields<ChannelFields>({
+    name: channel === null ? 'new channel' : `channel ${channel.id}`,
+    initial: () => ({
+      type: channel?.channel_type ?? 'webhook',
+      name: channel?.name ?? '',
+      config: channel?.config ?? {},
+    }),
+    keep: withoutSecrets,
+    merge: (fields, stored) => ({ ...fields, ...stored, config: { ...fields.config, ...stored.config } }),
+  });
   const save = useMutation({
     mutationFn: () => {
       const given = Object.fromEntries(
-        fields[type].flatMap(({ key }) => (config[key] ? [[key, config[key]] as const] : [])),
+        configFields[type].flatMap(({ key }) => (config[key] ? [[key, config[key]] as const] : [])),
       );
       return channel === null ? addChannel(name, type, given) : changeChannel(channel.id, name, given);
     },
@@ -67,7 +86,7 @@ export function ChannelForm({ channel, onClose }: { readonly channel: Channel | 
       onClose={onClose}
     >
       {channel === null && (
-        <Select label="Type" value={type} onChange={(event) => setType(event.target.value as ChannelType)}>
+        <Select label="Type" value={type} onChange={(event) => change({ type: event.target.value as ChannelType })}>
           {channelTypes.map((each) => (
             <option key={each} value={each}>
               {each}
@@ -81,15 +100,15 @@ export function ChannelForm({ channel, onClose }: { readonly channel: Channel | 
         autoFocus
         maxLength={64}
         value={name}
-        onChange={(event) => setName(event.target.value)}
+        onChange={(event) => change({ name: event.target.value })}
       />
-      {fields[type].map(({ key, label, hint, optional, secret }) => (
+      {configFields[type].map(({ key, label, hint, optional, secret }) => (
         <Input
           key={key}
           label={optional ? `${label} (optional)` : label}
           required={!optional}
           value={config[key] ?? ''}
-          onChange={(event) => setConfig({ ...config, [key]: event.target.value })}
+          onChange={(event) => change({ config: { ...config, [key]: event.target.value } })}
           onFocus={(event) => secret && event.target.select()}
           hint={
             channel !== null && secret && channel.config[key]

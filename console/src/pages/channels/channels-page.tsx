@@ -16,15 +16,18 @@ import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, Problem, SkeletonRows } from '../../parts/states.tsx';
 import { Line, Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
+import { newItem, useUrlState } from '../../parts/url-state.ts';
 import { ChannelForm } from './channel-form.tsx';
 
 export function ChannelsPage() {
   const { data, error, refetch } = useQuery(channelsQuery);
   const isAdmin = useIsAdmin();
-  const [editing, setEditing] = useState<Channel | 'new' | null>(null);
+  /** Id of the channel that the dialog edits. */
+  const [edited, setEdited] = useUrlState('edit', '');
+  const editing = data?.find(({ id }) => id === edited) ?? null;
   const [removing, setRemoving] = useState<Channel | null>(null);
   const add = isAdmin && (
-    <Button look="primary" icon={<Plus className="size-4" />} onClick={() => setEditing('new')}>
+    <Button look="primary" icon={<Plus className="size-4" />} onClick={() => setEdited(newItem, true)}>
       Add channel
     </Button>
   );
@@ -46,7 +49,7 @@ export function ChannelsPage() {
         <Panel>
           <Empty title="No channels yet" icon={<Megaphone className="size-7" strokeWidth={1.4} />} action={add}>
             {isAdmin
-              ? 'Add a webhook or a Discord, Slack, or ntfy channel to be notified of lost agents, drift, and failed runs.'
+              ? 'Add a webhook or a Discord, Slack, or ntfy channel to be notified of offline agents, drift, and failed runs.'
               : 'An admin can add a webhook or a Discord, Slack, or ntfy channel.'}
           </Empty>
         </Panel>
@@ -57,15 +60,15 @@ export function ChannelsPage() {
               <ChannelCard
                 channel={channel}
                 isAdmin={isAdmin}
-                onEdit={() => setEditing(channel)}
+                onEdit={() => setEdited(channel.id, true)}
                 onRemove={() => setRemoving(channel)}
               />
             </li>
           ))}
         </ul>
       )}
-      {editing !== null && (
-        <ChannelForm channel={editing === 'new' ? null : editing} onClose={() => setEditing(null)} />
+      {isAdmin && (edited === newItem || editing !== null) && (
+        <ChannelForm key={edited} channel={editing} onClose={() => setEdited('')} />
       )}
       <Confirm
         open={removing !== null}

@@ -5,6 +5,7 @@ import { Button } from '../../parts/button.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty } from '../../parts/states.tsx';
+import { newItem, useUrlState } from '../../parts/url-state.ts';
 import { AddMachineDialog } from './add-machine-dialog.tsx';
 import { DiscoverForm } from './discover-form.tsx';
 import { TokensTable } from './tokens-table.tsx';
@@ -12,7 +13,7 @@ import { TokensTable } from './tokens-table.tsx';
 /** Enrolls machines by token or by network discovery. */
 export function EnrollmentPage() {
   const isAdmin = useIsAdmin();
-  const [making, setMaking] = useState(false);
+  const [edited, setEdited] = useUrlState('edit', '');
   const [discovering, setDiscovering] = useState(false);
   return (
     <Page
@@ -24,7 +25,7 @@ export function EnrollmentPage() {
             Discover
           </Button>
           {isAdmin && (
-            <Button look="primary" icon={<Plus className="size-4" />} onClick={() => setMaking(true)}>
+            <Button look="primary" icon={<Plus className="size-4" />} onClick={() => setEdited(newItem, true)}>
               New token
             </Button>
           )}
@@ -33,13 +34,13 @@ export function EnrollmentPage() {
     >
       <h2 className="pb-2 font-semibold text-sm">Tokens from the last 30 days</h2>
       {isAdmin ? (
-        <TokensTable onNew={() => setMaking(true)} />
+        <TokensTable onNew={() => setEdited(newItem, true)} />
       ) : (
         <Panel flush>
           <Empty title="Only admins can see tokens">Ask an admin for the command to run on a new machine.</Empty>
         </Panel>
       )}
-      {making && <AddMachineDialog asks onClose={() => setMaking(false)} />}
+      {isAdmin && edited === newItem && <AddMachineDialog asks onClose={() => setEdited('')} />}
       {discovering && <DiscoverForm onClose={() => setDiscovering(false)} />}
     </Page>
   );

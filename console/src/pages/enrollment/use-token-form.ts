@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
-import { useCallback, useRef } from 'react';
+import { useCallback, useRef, useState } from 'react';
 import { makeEnrolmentToken, revokeToken } from '../../api/enrollment.ts';
-import { useFields } from '../../parts/form/use-fields.ts';
+import { useDraftFields } from '../use-draft-fields.ts';
 import { tagsOf } from './token-state.ts';
 
 /** Lifetimes in seconds, with their labels. The first one is the default. */
@@ -14,8 +14,11 @@ export const lifetimes = [
 
 /** Returns the token form's fields and the mutation that creates the token. */
 export function useTokenForm() {
-  const [fields, change] = useFields({
-    ...{ uses: '1', name: '', tags: '', lifetime: String(lifetimes[0][0]), approve: true },
+  const [isSaved, setSaved] = useState(false);
+  const [fields, change] = useDraftFields({
+    name: 'new token',
+    initial: () => ({ uses: '1', name: '', tags: '', lifetime: String(lifetimes[0][0]), approve: true }),
+    isSaved,
   });
   const { uses, name, tags, lifetime, approve } = fields;
   // The orchestrator accepts a name only for a single-use token with automatic approval.
@@ -33,6 +36,7 @@ export function useTokenForm() {
         ...(canName && name.trim() !== '' ? { name: name.trim() } : {}),
       }),
     onSuccess: ({ id }) => {
+      setSaved(true);
       const unused = former.current;
       former.current = id;
       if (unused !== null)
@@ -42,7 +46,11 @@ export function useTokenForm() {
     },
   });
   const { mutate } = create;
-  return { fields, change, canName, create, createDefault: useCallback(() => mutate(), [mutate]) };
+  const changeUnsaved: typeof change = (part) => {
+    setSaved(false);
+    change(part);
+  };
+  return { fields, change: changeUnsaved, canName, create, createDefault: useCallback(() => mutate(), [mutate]) };
 }
 
 export type TokenFormState = ReturnType<typeof useTokenForm>;

@@ -5,17 +5,22 @@ import { Code } from '../../parts/copy.tsx';
 import { FormDialog } from '../../parts/dialog/form-dialog.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
 import { Input, Select } from '../../parts/form/field.tsx';
+import { useDraftFields } from '../use-draft-fields.ts';
 import { readPublicKey } from './public-key.ts';
 
 export function AddOperator({ onClose }: { readonly onClose: () => void }) {
+  const [{ name, key, role }, change] = useDraftFields({
+    name: 'new operator',
+    initial: () => ({ name: '', key: '', role: 'operator' as Role }),
+  });
   const add = useMutation({
-    mutationFn: ({ key, name, role }: { key: string; name: string; role: Role }) => {
+    mutationFn: () => {
       const hex = readPublicKey(key);
       if (hex === null)
         throw new Error(
           'This is not a public key. Enter 64 hexadecimal characters, or a line that starts with ssh-ed25519.',
         );
-      return addNewOperator(hex, name, role);
+      return addNewOperator(hex, name.trim(), role);
     },
     onSuccess: ({ username }) => {
       notify(`${username} can sign in now`);
@@ -28,27 +33,22 @@ export function AddOperator({ onClose }: { readonly onClose: () => void }) {
       description="Ask the new operator for their public key. They keep the private key."
       action="Add operator"
       request={add}
-      onSubmit={(event) => {
-        const form = new FormData(event.currentTarget);
-        add.mutate({
-          key: String(form.get('key')),
-          name: String(form.get('name')).trim(),
-          role: form.get('role') as Role,
-        });
-      }}
+      onSubmit={() => add.mutate()}
       onClose={onClose}
     >
       <Input
         label="Name"
-        name="name"
         required
         autoFocus
+        value={name}
+        onChange={(event) => change({ name: event.target.value })}
         hint="Letters, digits, - or _, starting with a letter. Names are permanent."
       />
       <Input
         label="Public key"
-        name="key"
         required
+        value={key}
+        onChange={(event) => change({ key: event.target.value })}
         className="font-mono"
         hint="64 hexadecimal characters, or a line that starts with ssh-ed25519."
       />
@@ -58,8 +58,8 @@ export function AddOperator({ onClose }: { readonly onClose: () => void }) {
       </div>
       <Select
         label="Role"
-        name="role"
-        defaultValue="operator"
+        value={role}
+        onChange={(event) => change({ role: event.target.value as Role })}
         hint="Admins also manage operators, channels, maintenance windows, and enrollment."
       >
         <option value="operator">operator</option>

@@ -9,7 +9,7 @@ import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { ListPage } from '../../parts/table/list-page.tsx';
-import { useUrlState } from '../../parts/url-state.ts';
+import { newItem, useUrlState } from '../../parts/url-state.ts';
 import { AddOperator } from './add-operator.tsx';
 import { operatorColumns } from './operator-columns.tsx';
 
@@ -19,7 +19,7 @@ export function OperatorsPage() {
   const { operator_id: me } = usePerson();
   const names = useOperatorNames();
   const [shown, setShown] = useUrlState<'active' | 'all'>('show', 'active');
-  const [adding, setAdding] = useState(false);
+  const [edited, setEdited] = useUrlState('edit', '');
   const [removing, setRemoving] = useState<Operator | null>(null);
   return (
     <ListPage
@@ -31,7 +31,7 @@ export function OperatorsPage() {
             {shown === 'all' ? 'Hide removed' : 'Show removed'}
           </Button>
           {isAdmin && (
-            <Button look="primary" icon={<UserPlus className="size-4" />} onClick={() => setAdding(true)}>
+            <Button look="primary" icon={<UserPlus className="size-4" />} onClick={() => setEdited(newItem, true)}>
               Add operator
             </Button>
           )}
@@ -43,7 +43,7 @@ export function OperatorsPage() {
       rowKey={({ operator_id }) => operator_id}
       empty={<Empty title="No operators" />}
     >
-      {adding && <AddOperator onClose={() => setAdding(false)} />}
+      {isAdmin && edited === newItem && <AddOperator onClose={() => setEdited('')} />}
       <Confirm
         open={removing !== null}
         onOpenChange={() => setRemoving(null)}

@@ -11,16 +11,13 @@ import { Empty } from '../../parts/states.tsx';
 import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
 import { ListPage } from '../../parts/table/list-page.tsx';
 import { useNow } from '../../parts/time.tsx';
-import { useUrlState } from '../../parts/url-state.ts';
+import { newItem, useUrlState } from '../../parts/url-state.ts';
 import { RotateDialog } from './rotate-dialog.tsx';
 import { secretColumns } from './secret-columns.tsx';
 import { SecretDialog } from './secret-dialog.tsx';
 
 const filters = [{ name: 'q', label: 'Search', placeholder: 'Name or description' }] as const;
 const matches = ({ name, description }: Secret, { q }: FilterTexts) => containsText(q, name, description);
-
-/** Value of the `edit` parameter for a new secret. It is not a valid name, so no secret has it. */
-const newSecret = 'new!';
 
 export function SecretsPage() {
   const isAdmin = useIsAdmin();
@@ -44,7 +41,7 @@ export function SecretsPage() {
               Rotate key
             </Button>
           )}
-          <Button look="primary" icon={<Plus className="size-4" />} onClick={() => edit(newSecret)}>
+          <Button look="primary" icon={<Plus className="size-4" />} onClick={() => edit(newItem)}>
             New secret
           </Button>
         </>
@@ -63,7 +60,7 @@ export function SecretsPage() {
           title="No secrets yet"
           icon={<KeyRound className="size-7" strokeWidth={1.4} />}
           action={
-            <Button look="primary" onClick={() => edit(newSecret)}>
+            <Button look="primary" onClick={() => edit(newItem)}>
               New secret
             </Button>
           }
@@ -72,8 +69,8 @@ export function SecretsPage() {
         </Empty>
       }
     >
-      {(edited === newSecret || secret !== null) && (
-        <SecretDialog key={edited} secret={edited === newSecret ? null : secret} onClose={() => setEdited('')} />
+      {(edited === newItem || secret !== null) && (
+        <SecretDialog key={edited} secret={edited === newItem ? null : secret} onClose={() => setEdited('')} />
       )}
       <Confirm
         open={removing !== null}

@@ -2,7 +2,7 @@ import type { Secret } from '@muster/protocol/http';
 import { useMutation } from '@tanstack/react-query';
 import { changeSecret, storeSecret } from '../../api/secrets.ts';
 import { notify } from '../../parts/dialog/toast.tsx';
-import { useFields } from '../../parts/form/use-fields.ts';
+import { useDraftFields } from '../use-draft-fields.ts';
 import { dayOf, endOfDay, kindOf, nameFault, type RestrictionDraft, restrictionOf } from './secret-form.ts';
 
 const restrictionDraft = (restriction: Secret['restriction']): RestrictionDraft => ({
@@ -16,14 +16,18 @@ const restrictionDraft = (restriction: Secret['restriction']): RestrictionDraft 
  * @param secret null for a new secret
  */
 export function useSecretForm(secret: Secret | null, onSaved: () => void) {
-  const [fields, change] = useFields(() => ({
-    name: secret?.name ?? '',
-    description: secret?.description ?? '',
-    value: '',
-    replaces: secret === null,
-    day: dayOf(secret?.expires_at ?? null),
-    restriction: restrictionDraft(secret?.restriction ?? null),
-  }));
+  const [fields, change] = useDraftFields({
+    name: secret === null ? 'new secret' : `secret ${secret.name}`,
+    initial: () => ({
+      name: secret?.name ?? '',
+      description: secret?.description ?? '',
+      value: '',
+      replaces: secret === null,
+      day: dayOf(secret?.expires_at ?? null),
+      restriction: restrictionDraft(secret?.restriction ?? null),
+    }),
+    keep: ({ name, description, day, restriction }) => ({ name, description, day, restriction }),
+  });
   const { name, description, value, replaces, day, restriction } = fields;
   const fault = nameFault(name);
   const save = useMutation({

@@ -2,7 +2,7 @@ import type { Window } from '@muster/protocol/http';
 import { useMutation } from '@tanstack/react-query';
 import { changeWindow, planWindow } from '../../api/windows.ts';
 import { notify } from '../../parts/dialog/toast.tsx';
-import { useFields } from '../../parts/form/use-fields.ts';
+import { useDraftFields } from '../use-draft-fields.ts';
 import { changeOf, fieldTime } from './month.ts';
 
 /** The window to change, or null and an optional day for a new window. */
@@ -32,7 +32,10 @@ const seconds = (fieldText: string) => Math.floor(Date.parse(fieldText) / 1000);
 
 /** Returns a maintenance window's fields, their errors, and the mutation that creates or changes it. */
 export function useWindowForm({ window, from }: WindowFormTarget, now: number, onSaved: () => void) {
-  const [fields, change] = useFields(() => (window === null ? newWindow(from, now) : storedWindow(window)));
+  const [fields, change] = useDraftFields({
+    name: window === null ? 'new window' : `window ${window.id}`,
+    initial: () => (window === null ? newWindow(from, now) : storedWindow(window)),
+  });
   const { starts, ends, reason, everyAgent, selector } = fields;
   const changes = window && changeOf(window, fields);
   const save = useMutation({

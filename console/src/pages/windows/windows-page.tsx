@@ -8,6 +8,7 @@ import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Failure } from '../../parts/states.tsx';
 import { useNow } from '../../parts/time.tsx';
+import { newItem, useUrlState } from '../../parts/url-state.ts';
 import { MonthPanel } from './month-panel.tsx';
 import { type WindowAction, WindowActionDialog } from './window-action-dialog.tsx';
 import { WindowList } from './window-list.tsx';
@@ -16,7 +17,22 @@ export function WindowsPage() {
   const { data, error, refetch } = useQuery(windowsQuery);
   const isAdmin = useIsAdmin();
   const now = useNow();
-  const [action, setAction] = useState<WindowAction | null>(null);
+  /** The action in the dialog, without edits: their window is in the URL, so that a reload keeps the form open. */
+  const [ending, setEnding] = useState<WindowAction | null>(null);
+  const [edited, setEdited] = useUrlState('edit', '');
+  const [from, setFrom] = useState<Date | null>(null);
+  const editedWindow = data?.find(({ id }) => id === edited) ?? null;
+  const isEditing = isAdmin && (edited === newItem || editedWindow !== null);
+  const action = isEditing ? { kind: 'edit' as const, window: editedWindow, from } : ending;
+  const setAction = (next: WindowAction) => {
+    if (next.kind !== 'edit') return setEnding(next);
+    setFrom(next.from);
+    return setEdited(next.window?.id ?? newItem, true);
+  };
+  const close = () => {
+    setEnding(null);
+    setEdited('');
+  };
   return (
     <Page
       title="Maintenance windows"
@@ -45,7 +61,7 @@ export function WindowsPage() {
           </Panel>
         </div>
       )}
-      {action !== null && <WindowActionDialog action={action} now={now} onClose={() => setAction(null)} />}
+      {action !== null && <WindowActionDialog action={action} now={now} onClose={close} />}
     </Page>
   );
 }
