@@ -22,6 +22,13 @@ const proxy: Record<string, ProxyOptions> = {
 };
 
 /**
+ * Matches what many pages use, but not the overview, which opens first: most icons, and the queries, parts, and lists of
+ * agents, operations, and terminals.
+ */
+const notFirst =
+  /console\/src\/(api\/(agents|group-operations|operations|operators|tags|terminals\/[\w-]+|modules\/unassigned-modules)|parts\/(facts|in-slices|summary))\.tsx?$|\/lucide-react\/.*\/(?!chevron-right|shield-check)[\w-]+\.\w+$/;
+
+/**
  * Matches code that every page uses, such as icons, small parts, and queries. Parts that import large packages or that
  * only some pages need must not match: a group contains everything that its modules import.
  */
@@ -56,10 +63,14 @@ export default defineConfig({
       output: {
         codeSplitting: {
           groups: [
-            { name: 'start', test: started, priority: 2 },
+            { name: 'start', test: started, priority: 3 },
             // Groups shared modules into a few files, because another request takes longer than another kilobyte in a file.
-            { name: 'first', tags: ['$initial'], priority: 1 },
-            { name: 'shared', test: small, minShareCount: 4 },
+            { name: 'first', tags: ['$initial'], priority: 2 },
+            {
+              ...{ name: 'shared', minShareCount: 4, priority: 1 },
+              test: (id: string) => small.test(id) && !notFirst.test(id),
+            },
+            { name: 'often', test: notFirst, minShareCount: 4 },
             { name: 'table', test: tables, minShareCount: 4 },
             { name: 'resource', test: resources, minShareCount: 3 },
           ],

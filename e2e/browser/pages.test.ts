@@ -53,10 +53,10 @@ async function firstLoad(): Promise<Map<string, Loaded>> {
   return files;
 }
 
-test('the console loads at most 198 kB, without tables, terminal, and editor, to show the overview', async () => {
+test('the console loads at most 194 kB, without tables, terminal, and editor, to show the overview', async () => {
   const files = [...(await firstLoad()).values()];
   expect(files.length).toBeGreaterThan(4);
-  expect(files.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThanOrEqual(198_000);
+  expect(files.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThanOrEqual(194_000);
   const text = files.map(({ text }) => text).join('\n');
   for (const mark of ['aria-multiselectable', 'xterm-helper-textarea', 'cm-scroller', 'ZodError'])
     expect(text).not.toContain(mark);
