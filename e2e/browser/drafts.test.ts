@@ -24,7 +24,7 @@ const stored = `new Promise((resolve) => {
   };
 })`;
 
-/** A form in a dialog: how it opens, and what is typed, by label. */
+/** A form in a dialog: how it opens, and the typed texts by label. */
 interface Form {
   readonly path: string;
   readonly open: string;
@@ -107,7 +107,7 @@ describe.skipIf(reason !== null)(`drafts${reason === null ? '' : ` (${reason})`}
     while ((await drafts()) !== '[]') await page.evaluate('new Promise(requestAnimationFrame)');
   });
 
-  test('of forms in dialogs survive a reload, without values of secrets', async ({ tab }) => {
+  test('keeps the input of dialogs across a reload, without values of secrets', async ({ tab }) => {
     const { page } = tab;
     const drafts = async () => String(await page.evaluate(stored));
     const untilStored = async (holds: (text: string) => boolean) => {

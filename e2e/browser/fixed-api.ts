@@ -21,7 +21,7 @@ import {
   type Operation,
   planAgent,
   type Route,
-  type Run,
+  type RunEntry,
   routes,
 } from '@muster/protocol/http';
 import type { Page } from 'playwright-core';
@@ -76,7 +76,6 @@ const operations: Operation[] = [
   operation(5, { status: 'cancelled' }),
 ];
 
-type RunEntry = Omit<Run, 'results'>;
 const run = (at: number, more: Partial<RunEntry>): RunEntry => {
   const started_at = now - at * 50 * minute - 30;
   return { ...example<RunEntry[]>(listRuns)[0]!, run_id: idOf(at), started_at, finished_at: started_at + 25, ...more };
@@ -84,7 +83,10 @@ const run = (at: number, more: Partial<RunEntry>): RunEntry => {
 const runs: RunEntry[] = [
   run(1, { status: 'running', finished_at: null, assignment: 'web' }),
   run(2, { kind: 'plan', assignment: 'web' }),
-  run(3, { status: 'halted', assignment: 'db' }),
+  run(3, {
+    ...{ status: 'halted', assignment: 'web' },
+    outcomes: { failed: 1, cancelled: 0, skipped: 19, running: 0, waiting: 0, succeeded: 0 },
+  }),
   run(4, { assignment: null }),
 ];
 
@@ -96,7 +98,7 @@ const events: AuditEvent[] = [
   event(1, 'agent.pending', 'agent new-machine waits for approval', { severity: 'warning' }),
   event(2, 'state.applied', 'apply on web-paris-1 succeeded'),
   event(3, 'module.uploaded', 'module web uploaded as revision 4'),
-  event(4, 'agent.lost', 'agent kiosk-3 is lost', { severity: 'critical' }),
+  event(4, 'agent.lost', 'agent kiosk-3 is offline', { severity: 'critical' }),
   event(5, 'auth.signed_in', 'ada signed in'),
   event(6, 'drift.detected', 'web-paris-4 has drifted', { severity: 'warning' }),
   event(7, 'assignment.created', 'assignment db created'),
@@ -115,7 +117,7 @@ const notification = (
 const notifications: Notification[] = [
   notification(1, 'agent.pending', 'agent new-machine waits for approval'),
   notification(2, 'agent.pending', 'agent new-machine-2 waits for approval'),
-  notification(3, 'agent.lost', 'agent kiosk-3 is lost', { severity: 'critical' }),
+  notification(3, 'agent.lost', 'agent kiosk-3 is offline', { severity: 'critical' }),
   notification(6, 'drift.detected', 'web-paris-4 has drifted', { suppressed: true }),
   notification(7, 'secret.expiring', 'secret tls_key expires soon'),
 ];

@@ -75,7 +75,7 @@ export class ShowcaseAgent {
   }
 
   get #joined(): TestAgent {
-    if (this.#link === null) throw new Error(`${this.description.hostname} is not connected`);
+    if (this.#link === null) throw new Error(`${this.description.hostname} is offline`);
     return this.#link;
   }
 

@@ -246,7 +246,7 @@ async function createRuns(
 
   for (const { name, hostname, fate } of showcaseMachines) if (fate === 'lost') agent(name ?? hostname).disconnect();
   // Starts a run that is slow enough to be still running when the pages are opened.
-  for (const each of agents.values()) each.delayMs = 2500;
+  for (const [name, each] of agents) if (name.startsWith('db-')) each.delayMs = 2500;
   const running = await call(applyAssignment, {
     params: { name: 'databases' },
     body: { batch: 2 },

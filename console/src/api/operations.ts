@@ -69,7 +69,7 @@ export interface ApplyRequest {
   readonly modules: readonly string[];
   /** Applies exactly this plan; refused if the plan is stale. */
   readonly plan_id?: string;
-  /** Whether an agent that is not connected applies when it reconnects. By default, the request is refused. */
+  /** Whether an agent that is offline applies when it reconnects. By default, the request is refused. */
   readonly queue?: boolean;
   /** Seconds to wait for a queued agent. */
   readonly ttl?: number;

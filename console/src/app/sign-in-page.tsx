@@ -88,7 +88,6 @@ export function SignInLinkDialog({ person }: { readonly person: Person }) {
     <Dialog
       open
       persistent
-      calm
       onOpenChange={close}
       title={`Sign in as ${username}?`}
       description={

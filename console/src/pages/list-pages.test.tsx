@@ -124,7 +124,11 @@ const cases: readonly Case[] = [
   },
   {
     ...{ name: 'notifications', Page: NotificationsPage, route: listNotifications, empty: 'No notifications yet' },
-    ...{ none: { notifications: [], unread_count: 0 }, full: 'agent web-1 is lost', list: ['list', 'Notifications'] },
+    ...{
+      none: { notifications: [], unread_count: 0 },
+      full: 'agent web-1 is offline',
+      list: ['list', 'Notifications'],
+    },
   },
   {
     ...{

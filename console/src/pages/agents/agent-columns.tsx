@@ -16,7 +16,7 @@ import { agentParam, displayName, stateOf, stateSince, systemText, tones } from 
 import { type RowDialog, RowMenu } from './row-menu.tsx';
 
 /** Sort order of states, most urgent first. */
-const order = { pending: 0, away: 1, connected: 2, rejected: 3 } as const;
+const order = { pending: 0, offline: 1, connected: 2, rejected: 3 } as const;
 
 const share = (used: number | null | undefined, total: number | null | undefined): number | null =>
   used === null || used === undefined || !total ? null : used / total;
@@ -48,7 +48,7 @@ const recordColumns: Record<
   state: {
     id: 'state',
     header: 'State',
-    width: '8.5rem',
+    width: '7.5rem',
     sort: (agent) => order[stateOf(agent)] * 1e12 - stateSince(agent),
     // The age of a link says nothing about the last contact, so only other states have a time.
     cell: (agent) => (
@@ -65,14 +65,14 @@ const recordColumns: Record<
   tags: {
     id: 'tags',
     header: 'Tags',
-    width: 'minmax(11rem,3fr)',
+    width: 'minmax(9.5rem,3fr)',
     from: 'md',
     cell: ({ tags }) => <Tags tags={tags} />,
   },
   system: {
     id: 'system',
     header: 'System',
-    width: 'minmax(7.5rem,1fr)',
+    width: 'minmax(7rem,1fr)',
     from: 'lg',
     sort: (agent) => systemText(agent).slice(0, 100) || null,
     cell: (agent) => <Line text={systemText(agent)} maxLength={60} />,
@@ -126,24 +126,14 @@ const recordColumns: Record<
   },
 };
 
-/** A column with the first reason why an agent is out of sync and the number of others, or a button that approves it. */
-const offColumn = (
-  off: ReadonlyMap<string, OffAgent>,
-  onDialog: (dialog: RowDialog, agent: Agent) => void,
-): Column<Agent> => ({
+/** A column with the first reason why an agent is out of sync and the number of others. */
+const offColumn = (off: ReadonlyMap<string, OffAgent>): Column<Agent> => ({
   id: 'off',
   header: 'Out of sync',
   width: '7rem',
   from: 'sm',
   sort: ({ node_id }) => off.get(node_id)?.reasons.length ?? null,
-  cell: (agent) => {
-    const { node_id, status } = agent;
-    if (status === 'pending')
-      return (
-        <Button small onClick={() => onDialog('approve', agent)}>
-          Approve…
-        </Button>
-      );
+  cell: ({ node_id }) => {
     const [first, ...others] = off.get(node_id)?.reasons ?? [];
     if (first === undefined) return null;
     return (
@@ -185,30 +175,42 @@ function Tags({ tags }: { readonly tags: Agent['tags'] }) {
 export function agentColumns({
   samples,
   off,
+  hasPending,
   onDialog,
 }: {
   readonly samples: Readonly<Record<string, Sample>>;
   readonly off: ReadonlyMap<string, OffAgent>;
+  /** Whether agents are pending. Their rows have a button that approves them. */
+  readonly hasPending: boolean;
   readonly onDialog: (dialog: RowDialog, agent: Agent) => void;
 }): readonly Column<Agent>[] {
   const cpu = ({ node_id }: Agent) => share(samples[node_id]?.cpu_usage, 100);
   const memory = ({ node_id }: Agent) => share(samples[node_id]?.memory_used, samples[node_id]?.memory_total);
   const { agent, state, tags, system, hostname, ip, version, seen } = recordColumns;
   return [
-    ...[agent, state, offColumn(off, onDialog), tags, system, hostname, ip, version],
-    { id: 'cpu', header: 'CPU', width: '6.5rem', from: 'lg', sort: cpu, cell: (agent) => <Meter share={cpu(agent)} /> },
+    ...[agent, state, offColumn(off), tags, system, hostname, ip, version],
+    { id: 'cpu', header: 'CPU', width: '6rem', from: 'lg', sort: cpu, cell: (agent) => <Meter share={cpu(agent)} /> },
     {
       id: 'memory',
       header: 'Memory',
-      width: '6.5rem',
+      width: '6rem',
       from: 'lg',
       sort: memory,
       cell: (agent) => <Meter share={memory(agent)} />,
     },
     seen,
     {
-      ...{ id: 'actions', header: 'Actions', width: '4rem', from: 'sm', align: 'right' },
-      cell: (agent) => <RowMenu agent={agent} onDialog={onDialog} />,
+      ...{ id: 'actions', header: 'Actions', width: hasPending ? '8rem' : '4.5rem', from: 'sm', align: 'right' },
+      cell: (agent) => (
+        <span className="flex items-center gap-1">
+          {agent.status === 'pending' && (
+            <Button small onClick={() => onDialog('approve', agent)}>
+              Approve…
+            </Button>
+          )}
+          <RowMenu agent={agent} onDialog={onDialog} />
+        </span>
+      ),
     },
   ];
 }

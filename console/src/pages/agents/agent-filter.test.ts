@@ -56,13 +56,13 @@ test('filters by selector, and ignores an invalid one', () => {
 });
 
 test('filters by tab, and counts the agents on each tab', () => {
-  expect(ids({ tab: 'away' })).toEqual(['web-2']);
+  expect(ids({ tab: 'offline' })).toEqual(['web-2']);
   expect(ids({ tab: 'off' })).toEqual(['web-1']);
   expect(chosen({ search: 'web' }).counts).toEqual({
     all: 2,
     approved: 2,
     connected: 1,
-    away: 1,
+    offline: 1,
     off: 1,
     pending: 0,
     rejected: 0,

@@ -4,7 +4,7 @@ import { stateOf } from './agent-state.ts';
 
 /** Filters agents by the page's URL parameters. */
 
-export const agentTabs = ['all', 'approved', 'connected', 'away', 'off', 'pending', 'rejected'] as const;
+export const agentTabs = ['all', 'approved', 'connected', 'offline', 'off', 'pending', 'rejected'] as const;
 export type AgentTab = (typeof agentTabs)[number];
 
 const key = '[A-Za-z0-9._/:-]+';
@@ -85,12 +85,12 @@ type AgentCounts = Readonly<Record<AgentTab, number>>;
  * @param off ids of the agents that are out of sync
  */
 function countAgents(agents: readonly Agent[], off: ReadonlySet<string>): AgentCounts {
-  const counts = { all: agents.length, approved: 0, connected: 0, away: 0, off: 0, pending: 0, rejected: 0 };
+  const counts = { all: agents.length, approved: 0, connected: 0, offline: 0, off: 0, pending: 0, rejected: 0 };
   for (const agent of agents) {
     counts[stateOf(agent)] += 1;
     if (off.has(agent.node_id)) counts.off += 1;
   }
-  counts.approved = counts.connected + counts.away;
+  counts.approved = counts.connected + counts.offline;
   return counts;
 }
 

@@ -19,7 +19,7 @@ import { useOpensApply } from '../apply/opens-apply.ts';
 import { AgentActions } from './agent-actions.tsx';
 import type { AgentDialog } from './agent-dialogs.tsx';
 import { DriftList, HistoryList, OperationsList, TerminalsList } from './agent-lists.tsx';
-import { displayName, stateOf, stateSince, systemText, tones } from './agent-state.ts';
+import { displayName, stateOf, systemText, tones } from './agent-state.ts';
 import { ApprovalCheck } from './approval-check.tsx';
 import { AttributesTab } from './attributes-tab.tsx';
 import { MetricsTab } from './metrics-tab.tsx';
@@ -114,11 +114,14 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
       }
       subtitle={
         <span className="flex flex-wrap items-center gap-x-2">
-          <span>
-            {agent.connected ? 'connected ' : approved ? 'last seen ' : 'last connected '}
-            <Time at={stateSince(agent)} />
-          </span>
-          <span aria-hidden="true">·</span>
+          {!agent.connected && (
+            <>
+              <span>
+                last seen <Time at={agent.last_seen_at} />
+              </span>
+              <span aria-hidden="true">·</span>
+            </>
+          )}
           <Text text={systemText(agent) || 'unknown system'} maxLength={60} />
           <span aria-hidden="true">·</span>
           <code className="font-mono text-xs">{agent.initial_ip}</code>
@@ -135,7 +138,7 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
       }
       actions={<AgentActions agent={agent} dialog={dialog} onDialog={setDialog} />}
     >
-      {state === 'away' && <Away agent={agent} onQueue={() => setDialog('apply')} />}
+      {state === 'offline' && <Offline agent={agent} onQueue={() => setDialog('apply')} />}
       {agent.status === 'pending' && (
         <div className="mb-4">
           <ApprovalCheck agent={agent} onApprove={() => setDialog('approve')} />
@@ -146,15 +149,15 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
   );
 }
 
-/** Says why an agent that is not connected cannot be planned, and offers to queue an apply. */
-function Away({ agent, onQueue }: { readonly agent: Agent; readonly onQueue: () => void }) {
+/** Says why an agent that is offline cannot be planned, and offers to queue an apply. */
+function Offline({ agent, onQueue }: { readonly agent: Agent; readonly onQueue: () => void }) {
   return (
     <div className="mb-4">
       <Callout
         tone="neutral"
         title={
           <>
-            Not connected. Last seen <Time at={agent.last_seen_at} />
+            Offline. Last seen <Time at={agent.last_seen_at} />
           </>
         }
         action={<Button onClick={onQueue}>Queue an apply…</Button>}

@@ -1,21 +1,18 @@
 import type { Agent } from '@muster/protocol/http';
 import type { Tone } from '../../parts/badge.tsx';
 
-export const agentStates = ['connected', 'away', 'pending', 'rejected'] as const;
+export const agentStates = ['connected', 'offline', 'pending', 'rejected'] as const;
 export type AgentState = (typeof agentStates)[number];
 
-/**
- * Returns an agent's state. `away` means approved and not connected. The overview counts an agent as lost once it has
- * been away for longer than the grace period.
- */
+/** Returns an agent's state. `offline` means approved and without a link. */
 export function stateOf({ status, connected }: Pick<Agent, 'status' | 'connected'>): AgentState {
   if (status !== 'approved') return status;
-  return connected ? 'connected' : 'away';
+  return connected ? 'connected' : 'offline';
 }
 
 export const tones: Record<AgentState, Tone> = {
   connected: 'good',
-  away: 'bad',
+  offline: 'bad',
   pending: 'warn',
   rejected: 'neutral',
 };

@@ -49,11 +49,11 @@ test('shows the first agents, and that the others are loading, until all agents 
   );
   expect(screen.getByText('Loading all agents…').getAttribute('role')).toBe('status');
   expect(table.getAttribute('aria-rowcount')).toBe('-1');
-  expect([tab(/^All/), tab(/^Away/)]).toEqual(['All', 'Away']);
+  expect([tab(/^All/), tab(/^Offline/)]).toEqual(['All', 'Offline']);
   release();
-  expect(await screen.findByRole('button', { name: 'Away 1' })).toBeTruthy();
+  expect(await screen.findByRole('button', { name: 'Offline 1' })).toBeTruthy();
   expect(table.getAttribute('aria-rowcount')).toBe('151');
-  expect([tab(/^All/), tab(/^Away/)]).toEqual(['All150', 'Away1']);
+  expect([tab(/^All/), tab(/^Offline/)]).toEqual(['All150', 'Offline1']);
 });
 
 test('shows the first agents before the event stream is open, and requests all agents after it', async () => {
@@ -66,7 +66,7 @@ test('shows the first agents before the event stream is open, and requests all a
   expect(api.received(listAgents).map(({ query }) => query)).toEqual([{ sort: 'name', limit: '100' }]);
   opening.resolve();
   release();
-  expect(await screen.findByRole('button', { name: 'Away 1' })).toBeTruthy();
+  expect(await screen.findByRole('button', { name: 'Offline 1' })).toBeTruthy();
   expect(api.received(listAgents).map(({ query }) => query)).toEqual([{ sort: 'name', limit: '100' }, {}]);
 });
 
@@ -80,14 +80,14 @@ test('keeps the focus on a row when all agents have loaded', async () => {
   await user.keyboard('{ArrowDown} ');
   await waitFor(() => expect(document.activeElement?.textContent).toContain('web-001'));
   release();
-  await screen.findByRole('button', { name: 'Away 1' });
+  await screen.findByRole('button', { name: 'Offline 1' });
   expect(document.activeElement?.textContent).toContain('web-001');
   expect(screen.getByText('1 selected')).toBeTruthy();
 });
 
 test('shows that no agent matches only after all agents have loaded', async () => {
   const { release } = orchestrator();
-  await renderPage(AgentsPage, { at: '/?status=away' });
+  await renderPage(AgentsPage, { at: '/?status=offline' });
   await waitFor(() => expect(queryClient.getQueryData(keys.firstAgents('name'))).toHaveLength(100));
   expect(await screen.findByRole('status', { name: 'Loading agents' })).toBeTruthy();
   expect(screen.queryByText('No matching agents')).toBeNull();
@@ -97,9 +97,17 @@ test('shows that no agent matches only after all agents have loaded', async () =
 
 test('finds an agent that is not among the first', async () => {
   const { release } = orchestrator();
+  await renderPage(AgentsPage, { at: '/?status=offline' });
+  release();
+  expect(within(await grid()).getByText('web-120')).toBeTruthy();
+});
+
+test('reads links of earlier releases, which call offline agents away', async () => {
+  const { release } = orchestrator();
   await renderPage(AgentsPage, { at: '/?status=away' });
   release();
   expect(within(await grid()).getByText('web-120')).toBeTruthy();
+  expect(screen.getByRole('button', { name: 'Offline 1', pressed: true })).toBeTruthy();
 });
 
 test('requests no first agents in an order that the orchestrator does not offer', async () => {
@@ -122,7 +130,7 @@ test('shows a change that arrives while all agents load', async () => {
   expect(api.received(getAgent)).toEqual([]);
   // The orchestrator read the list before the change.
   release();
-  await screen.findByRole('button', { name: 'Away 1' });
+  await screen.findByRole('button', { name: 'Offline 1' });
   expect(await screen.findByTitle('site=paris')).toBeTruthy();
 });
 

@@ -63,7 +63,11 @@ export function AgentsPage() {
   const [dialog, setDialog] = useState<AgentsDialog | null>(null);
   const onAdd = isAdmin ? () => setDialog({ kind: 'add' }) : null;
   const onDialog = useCallback((kind: RowDialog, agent: Agent) => setDialog({ kind, agent }), []);
-  const columns = useMemo(() => agentColumns({ samples, off, onDialog }), [samples, off, onDialog]);
+  const hasPending = useMemo(() => agents.some(({ status }) => status === 'pending'), [agents]);
+  const columns = useMemo(
+    () => agentColumns({ samples, off, hasPending, onDialog }),
+    [samples, off, hasPending, onDialog],
+  );
   const open = useCallback(
     (agent: Agent) => void navigate({ to: '/agents/$agent', params: { agent: agentParam(agent) } }),
     [navigate],

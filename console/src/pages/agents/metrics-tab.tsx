@@ -76,7 +76,7 @@ export function MetricsTab({ agent }: { readonly agent: Agent }) {
         <Empty title="No samples in this range">
           {agent.connected
             ? 'Agents send samples once a minute by default. The first samples arrive soon.'
-            : 'The agent is not connected. It sends its stored samples when it reconnects.'}
+            : 'The agent is offline. It sends its stored samples when it reconnects.'}
         </Empty>
       ) : (
         <Suspense fallback={<ChartSkeletons />}>

@@ -6,7 +6,7 @@ const labels: Record<AgentTab, string> = {
   all: 'All',
   approved: 'Approved',
   connected: 'Connected',
-  away: 'Away',
+  offline: 'Offline',
   off: 'Out of sync',
   pending: 'Pending',
   rejected: 'Rejected',
@@ -43,7 +43,7 @@ export function StateTabs({
               className={classNames(
                 'tabular',
                 each === 'pending' && counts.pending > 0 && tab !== each && 'font-semibold text-warn',
-                each === 'away' && counts.away > 0 && tab !== each && 'font-semibold text-bad',
+                each === 'offline' && counts.offline > 0 && tab !== each && 'font-semibold text-bad',
               )}
             >
               {countText(counts[each])}

@@ -13,7 +13,9 @@ const noAgents: readonly Agent[] = [];
 export function useAgentFilter(agents: readonly Agent[], off: ReadonlyMap<string, OffAgent>) {
   const [query, setQuery] = useQueryText();
   const search = useDebouncedText(query, setQuery);
-  const [tab, setTab] = useUrlState<AgentTab>('status', 'all');
+  const [status, setTab] = useUrlState<AgentTab | 'away'>('status', 'all');
+  // Links and saved views of earlier releases call offline agents away.
+  const tab: AgentTab = status === 'away' ? 'offline' : status;
   // Renders the rows with lower priority, so that typing stays responsive.
   const searchText = useDeferredValue(search.text);
   const offIds = useMemo(() => new Set(off.keys()), [off]);

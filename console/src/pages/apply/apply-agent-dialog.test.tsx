@@ -38,9 +38,9 @@ test('plans at once and applies exactly the plan', async () => {
   expect(onClose).toHaveBeenCalled();
 });
 
-test('shows that nothing is changed while the agent plans', async () => {
-  await open(plan({ status: 'running', finished_at: null }));
-  expect(await screen.findByText(/Nothing is changed yet/)).toBeTruthy();
+test('shows how far the plan is, and that nothing is changed', async () => {
+  await open(plan({ status: 'running', finished_at: null, summary: summary({ total: 8 }), resources: [resource] }));
+  expect((await screen.findByText(/Nothing is changed yet/)).textContent).toContain('1 of 8 resources compared.');
   expect(button('Apply').disabled).toBe(true);
 });
 
@@ -107,9 +107,9 @@ test('shows why the agent cannot be planned', async () => {
   expect(button('Plan again')).toBeTruthy();
 });
 
-test('queues an apply for an agent that is not connected', async () => {
+test('queues an apply for an agent that is offline', async () => {
   const { api, user, address } = await open(plan(), { connected: false });
-  expect(screen.getByText(/The agent is not connected/)).toBeTruthy();
+  expect(screen.getByText(/The agent is offline/)).toBeTruthy();
   expect(button('Queue apply').disabled).toBe(true);
   await user.click(checkbox('Apply without a plan'));
   await user.click(button('Queue apply'));

@@ -33,7 +33,7 @@ const noModules = async (): Promise<readonly string[]> => [];
 
 /**
  * Applies to one agent: plans at once, shows the changes, and applies exactly these after a confirmation. For an agent
- * that is not connected, offers to queue the apply instead.
+ * that is offline, offers to queue the apply instead.
  */
 export function ApplyAgentDialog(props: ApplyAgentProps) {
   const { agent, title, loadModules = noModules, onClose } = props;
@@ -153,8 +153,11 @@ function Planning({ plan }: { readonly plan: Operation | null }) {
     <div role="status" className="space-y-3 text-sm">
       <p>
         Planning. Nothing is changed yet.
-        {plan !== null && plan.resources.length > 0 && (
-          <span className="tabular text-muted"> {plan.resources.length} resources compared.</span>
+        {plan !== null && plan.summary.total > 0 && (
+          <span className="tabular text-muted">
+            {' '}
+            {plan.resources.length} of {plan.summary.total} resources compared.
+          </span>
         )}
       </p>
       <Skeleton className="h-9 w-full rounded-md" />

@@ -266,7 +266,7 @@ function Unplanned({ count, isSkipped }: { readonly count: number; readonly isSk
   return (
     <p className="text-sm text-warn">
       {countedText(count, 'agent')} {count === 1 ? 'has' : 'have'} no plan, for example because{' '}
-      {count === 1 ? 'it is' : 'they are'} not connected.{' '}
+      {count === 1 ? 'it is' : 'they are'} offline.{' '}
       {isSkipped
         ? `${count === 1 ? 'It is' : 'They are'} skipped. To include ${count === 1 ? 'it' : 'them'}, clear “Apply exactly this plan”.`
         : `${count === 1 ? 'It counts' : 'They count'} as failed unless ${count === 1 ? 'it is' : 'they are'} queued.`}

@@ -9,7 +9,7 @@ export interface PlannedTotals {
   readonly changedAgents: number;
   readonly removedAgents: number;
   readonly sameAgents: number;
-  /** Agents without a usable plan, for example because they are not connected. */
+  /** Agents without a usable plan, for example because they are offline. */
   readonly unplanned: number;
   /** Agents that have ended planning. */
   readonly ended: number;

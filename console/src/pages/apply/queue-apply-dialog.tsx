@@ -6,7 +6,7 @@ import { FormDialog } from '../../parts/dialog/form-dialog.tsx';
 import { readWait, waitFault } from '../../parts/form/fan-out.ts';
 import { Checkbox, Input } from '../../parts/form/field.tsx';
 
-/** Queues an apply for an agent that is not connected. It cannot be planned before the agent connects. */
+/** Queues an apply for an agent that is offline. It cannot be planned before the agent connects. */
 export function QueueApplyDialog({
   agent: { node_id },
   title,
@@ -34,7 +34,7 @@ export function QueueApplyDialog({
   return (
     <FormDialog
       title={title}
-      description="The agent is not connected, so its changes cannot be planned now."
+      description="The agent is offline, so its changes cannot be planned now."
       action="Queue apply"
       request={apply}
       invalid={!isConfirmed || ttl === null}

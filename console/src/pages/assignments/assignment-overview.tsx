@@ -25,7 +25,7 @@ export function AssignmentOverview({ assignment }: { readonly assignment: Assign
           Plan it first. A plan shows what an apply would change on each agent, and changes nothing.
         </Callout>
       )}
-      <div className="grid gap-4 lg:grid-cols-2">
+      <div className="grid gap-4 lg:grid-cols-[3fr_2fr]">
         <div className="min-w-0 space-y-4">
           <Panel title="Assignment">
             <div className="space-y-4">

@@ -44,13 +44,13 @@ const columns: readonly Column<Row>[] = [
   {
     id: 'mode',
     header: 'Mode',
-    width: '8.5rem',
+    width: '10.5rem',
     from: 'sm',
     sort: ({ assignment }) => assignment.mode,
     cell: ({ assignment: { mode, window_only } }) => (
       <span className="inline-flex gap-1">
         <Badge tone={mode === 'audit' ? 'info' : 'neutral'}>{mode}</Badge>
-        {window_only && <Badge>windows</Badge>}
+        {window_only && <Badge>maintenance</Badge>}
       </span>
     ),
   },

@@ -16,7 +16,7 @@ export function MatchedAgents({ agents }: { readonly agents: readonly Agent[] })
           <li key={node_id} className="inline-flex max-w-60 items-center gap-1.5 rounded border px-1.5 py-0.5 text-xs">
             <Dot tone={connected ? 'good' : 'neutral'} />
             <AgentLink id={node_id} name={name} />
-            {!connected && <span className="sr-only">not connected</span>}
+            {!connected && <span className="sr-only">offline</span>}
           </li>
         ))}
       </ul>
@@ -29,10 +29,10 @@ export function MatchedAgents({ agents }: { readonly agents: readonly Agent[] })
   );
 }
 
-/** Summarizes agents, for example `12 agents, 3 not connected`. */
+/** Summarizes agents, for example `12 agents, 3 offline`. */
 export function matchText(agents: readonly Agent[]): string {
   if (agents.length === 0) return 'no agent';
-  const away = agents.filter(({ connected }) => !connected).length;
+  const offline = agents.filter(({ connected }) => !connected).length;
   const count = agents.length === 1 ? '1 agent' : `${agents.length} agents`;
-  return away === 0 ? count : `${count}, ${away} not connected`;
+  return offline === 0 ? count : `${count}, ${offline} offline`;
 }

@@ -65,9 +65,9 @@ test('shows who accepted the drift and why', async () => {
 });
 
 test('shows why the check failed', async () => {
-  await open({ status: 'failed', error: 'the agent is not connected', resources: [] });
+  await open({ status: 'failed', error: 'the agent is offline', resources: [] });
   expect(await screen.findByText('The check failed')).toBeTruthy();
-  expect(screen.getByText('the agent is not connected')).toBeTruthy();
+  expect(screen.getByText('the agent is offline')).toBeTruthy();
   expect(screen.queryByRole('button', { name: 'Fix…' })).toBeNull();
 });
 

@@ -1,6 +1,8 @@
+import { Ellipsis } from 'lucide-react';
 import type { EnrolmentToken } from '../../api/enrollment.ts';
 import { Badge, type Tone } from '../../parts/badge.tsx';
-import { Button } from '../../parts/button.tsx';
+import { IconButton } from '../../parts/button.tsx';
+import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -76,13 +78,23 @@ export function tokenColumns(
     {
       id: 'actions',
       header: 'Actions',
-      width: '6rem',
+      width: '5.5rem',
       align: 'right',
       cell: (token) =>
         tokenState(token, now) === 'valid' && (
-          <Button small look="danger" onClick={() => onRevoke(token)}>
-            Revoke
-          </Button>
+          <Menu
+            trigger={
+              <IconButton
+                small
+                label={`Actions on the token for ${token.name ?? 'any machine'}`}
+                icon={<Ellipsis aria-hidden="true" className="size-4" />}
+              />
+            }
+          >
+            <MenuItem danger onSelect={() => onRevoke(token)}>
+              Revoke…
+            </MenuItem>
+          </Menu>
         ),
     },
   ];

@@ -10,7 +10,8 @@ import { Facts } from '../../parts/facts.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Failure, SkeletonRows } from '../../parts/states.tsx';
-import { Text, visibleText } from '../../parts/text.tsx';
+import { visibleText } from '../../parts/text.tsx';
+import { CodeText } from './code-text.tsx';
 
 export function KindPage() {
   const { kind: name = '' } = useParams({ strict: false });
@@ -18,7 +19,7 @@ export function KindPage() {
   return (
     <Page
       title={visibleText(name)}
-      subtitle={data && <Text text={`${data.summary}.`} />}
+      subtitle={data && <CodeText text={`${data.summary}.`} />}
       actions={
         <Link to="/kinds" className={buttonClasses()}>
           All kinds
@@ -89,7 +90,7 @@ function FieldEntry({ field }: { readonly field: KindField }) {
         {field.default !== null && <> · default {field.default}</>}
       </span>
       <span className="min-w-0 break-words">
-        {description}
+        <CodeText text={description} />
         {sensitive && '; never shown'}
       </span>
     </li>

@@ -25,7 +25,7 @@ test('shows whether agents apply a kind', async () => {
   const rows = (await screen.findAllByRole('row')).slice(1);
   expect(rows.map(({ textContent }) => textContent)).toEqual([
     expect.stringMatching(/^file-windowswindows.*not yet/),
-    expect.stringMatching(/^sysctllinux.*apply it/),
+    expect.stringMatching(/^sysctllinux.*yes/),
   ]);
   await user.click(rows[1] as HTMLElement);
   expect(address()).toBe('/kinds/sysctl');

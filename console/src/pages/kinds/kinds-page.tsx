@@ -8,6 +8,7 @@ import type { Column } from '../../parts/table/data-table.tsx';
 import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
 import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
+import { CodeText } from './code-text.tsx';
 
 const columns: readonly Column<Kind>[] = [
   {
@@ -37,20 +38,19 @@ const columns: readonly Column<Kind>[] = [
     width: 'minmax(12rem,3fr)',
     from: 'sm',
     cell: ({ summary }) => (
-      <span className="flex min-w-0">
-        <Line text={summary} />
+      <span className="truncate">
+        <CodeText text={summary} />
       </span>
     ),
   },
   {
     id: 'executable',
-    header: 'Agents',
-    width: '6rem',
+    header: 'Supported',
+    width: '6.5rem',
     from: 'md',
-    sort: ({ executable }) => (executable ? 'apply it' : 'not yet'),
-    cell: ({ executable }) => (
-      <Badge tone={executable ? 'good' : 'neutral'}>{executable ? 'apply it' : 'not yet'}</Badge>
-    ),
+    sort: ({ executable }) => (executable ? 'yes' : 'not yet'),
+    cell: ({ executable }) =>
+      executable ? <span className="text-muted">yes</span> : <Badge tone="warn">not yet</Badge>,
   },
   {
     id: 'fields',

@@ -9,5 +9,5 @@ export const agentOptions = (agents: readonly Agent[]): PickerOption[] =>
     .map(({ node_id, name, connected, attributes }) => ({
       value: node_id,
       label: name ?? node_id,
-      detail: connected ? (attributes.distro ?? attributes.platform ?? 'connected') : 'not connected',
+      detail: connected ? (attributes.distro ?? attributes.platform ?? 'connected') : 'offline',
     }));

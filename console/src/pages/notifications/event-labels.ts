@@ -3,7 +3,7 @@ import type { NotifyingEvent } from '@muster/protocol/http';
 /** Labels of event types that cause notifications: for one event, and for several. */
 const labels: Readonly<Record<NotifyingEvent, readonly [one: string, many: string]>> = {
   'agent.pending': ['Agent awaits approval', 'agents await approval'],
-  'agent.lost': ['Agent lost', 'agents lost'],
+  'agent.lost': ['Agent offline', 'agents offline'],
   'agent.returned': ['Agent returned', 'agents returned'],
   'agent.cloned': ['Key used by two machines', 'keys used by two machines'],
   'agent.key_rotated': ['Agent key changed', 'agent keys changed'],

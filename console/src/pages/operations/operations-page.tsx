@@ -102,6 +102,7 @@ const columns: readonly Column<OperationEntry>[] = [
     id: 'created',
     header: 'Requested',
     width: '5rem',
+    from: 'sm',
     align: 'right',
     cell: ({ created_at }) => (
       <span className="text-muted">

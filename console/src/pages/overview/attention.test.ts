@@ -23,7 +23,7 @@ test('lists failures before approvals, and approvals before drift', () => {
   const needs = needsOf(
     {
       ...quiet,
-      agents: { ...quiet.agents, pending: 1, lost: 2 },
+      agents: { ...quiet.agents, pending: 1, connected: 7, lost: 2 },
       off: { ...quiet.off, drifted: 3, apply_failed: 1 },
       drift: { ...quiet.drift, failed: 1 },
       secrets_expiring: [
@@ -34,8 +34,9 @@ test('lists failures before approvals, and approvals before drift', () => {
     now,
   );
   expect(needs.map(({ id }) => id)).toEqual([
-    ...['apply_failed', 'lost', 'expired', 'pending', 'drifted', 'drift_failed', 'expiring'],
+    ...['apply_failed', 'offline', 'expired', 'pending', 'drifted', 'drift_failed', 'expiring'],
   ]);
+  expect(needs.find(({ id }) => id === 'offline')).toMatchObject({ title: '3 agents are offline', tone: 'bad' });
   expect(needs.find(({ id }) => id === 'pending')?.title).toBe('1 agent awaits approval');
   expect(needs.find(({ id }) => id === 'drifted')?.title).toBe('3 agents have drifted');
 });
@@ -51,7 +52,7 @@ test('counts all agents in the total', () => {
   expect(agentShares(overview).reduce((sum, { count }) => sum + count, 0)).toBe(13);
 });
 
-test('lists agents that are not connected, even before they are lost', () => {
+test('lists agents that are offline, even before they are lost', () => {
   const agents = { ...quiet.agents, approved: 10_000, connected: 0, lost: 0 };
-  expect(needsOf({ ...quiet, agents }, now)).toMatchObject([{ id: 'away', title: '10,000 agents are not connected' }]);
+  expect(needsOf({ ...quiet, agents }, now)).toMatchObject([{ tone: 'warn', title: '10,000 agents are offline' }]);
 });

@@ -18,19 +18,19 @@ export interface Need {
 export function needsOf({ agents, off, drift, secrets_expiring }: Overview, now: number): Need[] {
   const expired = secrets_expiring.filter(({ expires_at }) => Date.parse(expires_at) <= now);
   const soon = secrets_expiring.filter(({ expires_at }) => Date.parse(expires_at) > now);
-  // Agents that have been away for longer than the grace period are lost.
-  const away = agents.approved - agents.connected - agents.lost;
+  const offline = agents.approved - agents.connected;
+  const offlineNeed = {
+    ...{ id: 'offline', title: counted(offline, 'agent is offline', 'agents are offline'), action: 'See which' },
+    ...{ to: '/agents', search: { status: 'offline', sort: 'state' } },
+  };
   const needs: (Need & { readonly count: number })[] = [
     {
       ...{ id: 'apply_failed', tone: 'bad', count: off.apply_failed, action: 'See why' },
       title: counted(off.apply_failed, 'agent whose last apply failed', 'agents whose last apply failed'),
       ...{ to: '/out-of-sync', search: { reason: 'apply_failed' } },
     },
-    {
-      ...{ id: 'lost', tone: 'bad', count: agents.lost, action: 'See which' },
-      title: counted(agents.lost, 'agent is lost', 'agents are lost'),
-      ...{ to: '/agents', search: { status: 'away', sort: 'state' } },
-    },
+    // More urgent once an agent has been offline for longer than the grace period.
+    { ...offlineNeed, tone: 'bad', count: agents.lost > 0 ? offline : 0 },
     {
       ...{ id: 'expired', tone: 'bad', count: expired.length, action: 'Renew' },
       title: counted(expired.length, 'secret has expired', 'secrets have expired'),
@@ -41,11 +41,7 @@ export function needsOf({ agents, off, drift, secrets_expiring }: Overview, now:
       title: counted(agents.pending, 'agent awaits approval', 'agents await approval'),
       ...{ to: '/agents', search: { status: 'pending' } },
     },
-    {
-      ...{ id: 'away', tone: 'warn', count: away, action: 'See which' },
-      title: counted(away, 'agent is not connected', 'agents are not connected'),
-      ...{ to: '/agents', search: { status: 'away', sort: 'state' } },
-    },
+    { ...offlineNeed, tone: 'warn', count: agents.lost > 0 ? 0 : offline },
     {
       ...{ id: 'drifted', tone: 'warn', count: off.drifted, action: 'Repair' },
       title: counted(off.drifted, 'agent has drifted', 'agents have drifted'),
@@ -76,7 +72,7 @@ export interface Share {
 export function agentShares({ agents: { approved, connected, pending, rejected } }: Overview): Share[] {
   const shares: Share[] = [
     { id: 'connected', label: 'connected', count: connected, tone: 'good' },
-    { id: 'away', label: 'away', count: Math.max(0, approved - connected), tone: 'bad' },
+    { id: 'offline', label: 'offline', count: Math.max(0, approved - connected), tone: 'bad' },
     { id: 'pending', label: 'pending', count: pending, tone: 'warn' },
     { id: 'rejected', label: 'rejected', count: rejected, tone: 'neutral' },
   ];

@@ -44,7 +44,10 @@ export function Shares({
             ),
         )}
       </div>
-      <ul aria-label={label} className="mt-3 grid grid-cols-[repeat(auto-fill,minmax(5.5rem,1fr))] gap-1">
+      <ul
+        aria-label={label}
+        className="mt-3 grid grid-cols-2 gap-1 sm:grid-cols-[repeat(auto-fill,minmax(5.5rem,1fr))]"
+      >
         {shares.map((share) => {
           const { to, search } = linkOf(share);
           return (

@@ -72,7 +72,7 @@ export function OffRow({
           {alone && !first.connected && (
             <span className="block pl-5.5 text-muted text-xs">
               <Dot tone="neutral">
-                away, last seen <Time at={first.last_seen_at} />
+                offline, last seen <Time at={first.last_seen_at} />
               </Dot>
             </span>
           )}

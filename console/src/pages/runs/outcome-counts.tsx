@@ -17,8 +17,9 @@ export function OutcomeCounts({ outcomes }: { readonly outcomes: RunOutcomes }) 
   if (present.length === 0) return <span className="text-muted">no agents</span>;
   const total = present.reduce((sum, outcome) => sum + outcomes[outcome], 0);
   return (
-    <span className="flex min-w-0 items-center gap-3">
-      <span aria-hidden="true" className="flex h-1.5 w-24 shrink-0 gap-px overflow-hidden rounded-full max-lg:hidden">
+    <span className="@container flex min-w-0 flex-1 items-center gap-3">
+      {/* The bar is shown only if all counts fit next to it. */}
+      <span aria-hidden="true" className="hidden h-1.5 w-24 shrink-0 gap-px overflow-hidden rounded-full @[19rem]:flex">
         {present.map((outcome) => (
           <span
             key={outcome}

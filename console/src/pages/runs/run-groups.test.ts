@@ -33,7 +33,7 @@ test('groups agents with the same changes, failures first, then by size', () => 
     changed('c'),
     result('same-1'),
     result('same-2', { summary: summary({ total: 9, unchanged: 9 }) }),
-    result('away', { status: 'failed', operation_id: null, summary: null, error: 'the agent is not connected' }),
+    result('away', { status: 'failed', operation_id: null, summary: null, error: 'the agent is offline' }),
     result('waits', { status: 'queued', operation_id: null, summary: null }),
   ];
   const likeness = new Map([

@@ -27,7 +27,7 @@ const fillOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
 /** Maximum number of agents for which each agent gets a cell. */
 const maxCells = 1_000;
 
-/** Shows a run's progress: a bar by outcome, a legend, and a cell per agent. */
+/** Shows a run's progress: a bar by outcome, a legend, and until it ends a cell per agent. */
 export function RunProgress({
   results,
   kind,
@@ -43,6 +43,7 @@ export function RunProgress({
 }) {
   const counts = countsOf(results);
   const total = Math.max(1, results.length);
+  const hasEnded = counts.running + counts.waiting === 0;
   return (
     <div>
       <div className="flex h-2.5 gap-px overflow-hidden rounded-full bg-raised" aria-hidden="true">
@@ -82,7 +83,7 @@ export function RunProgress({
             ),
         )}
       </div>
-      {results.length > 1 && results.length <= maxCells && (
+      {!hasEnded && results.length > 1 && results.length <= maxCells && (
         <div className="mt-3 flex flex-wrap gap-1" aria-hidden="true">
           {results.map((result) => (
             <span

@@ -79,6 +79,7 @@ const columns: readonly Column<RunEntry>[] = [
     header: 'Started',
     width: '5rem',
     align: 'right',
+    from: 'sm',
     cell: ({ started_at }) => (
       <span className="text-muted">
         <Time at={started_at} />

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Search } from 'lucide-react';
+import { Fragment } from 'react';
 import { bytesText } from '../../../../client/src/byte-text.ts';
 import { settingsQuery } from '../../api/settings.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
@@ -20,17 +21,31 @@ const columns: Column<Setting>[] = [
     id: 'key',
     header: 'Key',
     width: '1fr',
-    cell: ({ key }) => <code className="truncate font-mono text-xs">{key}</code>,
+    // A phone is too narrow for long keys. They break after a dot or an underscore; a row has room for two lines.
+    cell: ({ key }) => (
+      <code className="font-mono text-xs leading-[15px] [overflow-wrap:anywhere]">
+        {key.split(/(?<=[._])/).map((part, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: parts may repeat, and their order is fixed
+          <Fragment key={at}>
+            {part}
+            <wbr />
+          </Fragment>
+        ))}
+      </code>
+    ),
   },
   {
     id: 'value',
     header: 'Value',
     width: '1.5fr',
-    cell: ({ value }) => (
-      <span className="flex min-w-0 font-mono text-xs">
-        <Line text={value} />
-      </span>
-    ),
+    cell: ({ value }) =>
+      value === null ? (
+        <span className="text-muted">not set</span>
+      ) : (
+        <span className="flex min-w-0 font-mono text-xs">
+          <Line text={value} />
+        </span>
+      ),
   },
   {
     id: 'source',

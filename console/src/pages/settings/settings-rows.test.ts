@@ -7,12 +7,14 @@ test('flattens nested settings into rows with keys and sources', () => {
     api_port: 4748,
     trusted_proxies: ['10.0.0.0/8'],
     tls: {},
+    public_url: null,
   };
   const sources = { 'drift.interval': 'file', api_port: 'flag' } as const;
   expect(settingsOf({ settings, sources })).toEqual([
     { key: 'api_port', value: '4748', source: 'flag' },
     { key: 'drift.enabled', value: 'true', source: 'default' },
     { key: 'drift.interval', value: '600', source: 'file' },
+    { key: 'public_url', value: null, source: 'default' },
     { key: 'tls', value: '{}', source: 'default' },
     { key: 'trusted_proxies', value: '["10.0.0.0/8"]', source: 'default' },
   ]);

@@ -3,7 +3,8 @@ import type { Settings } from '@muster/protocol/http';
 export interface Setting {
   /** The setting's path, with dots between the parts. */
   readonly key: string;
-  readonly value: string;
+  /** Null if the setting has no value. */
+  readonly value: string | null;
   readonly source: Settings['sources'][string];
 }
 
@@ -20,7 +21,7 @@ export function settingsOf({ settings, sources }: Settings): Setting[] {
     }
     rows.push({
       key,
-      value: typeof value === 'string' ? value : JSON.stringify(value),
+      value: value === null || typeof value === 'string' ? value : JSON.stringify(value),
       source: sources[key] ?? 'default',
     });
   };

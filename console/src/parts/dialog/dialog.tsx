@@ -20,7 +20,6 @@ export function Dialog({
   description,
   wide = false,
   persistent = false,
-  calm = false,
   footer,
   children,
 }: {
@@ -31,11 +30,6 @@ export function Dialog({
   readonly wide?: boolean;
   /** Whether Escape and clicks outside the dialog are ignored. */
   readonly persistent?: boolean;
-  /**
-   * Whether to focus the dialog itself instead of its first button, so that a key that is held down while the dialog
-   * opens does not press the button.
-   */
-  readonly calm?: boolean;
   readonly footer?: ReactNode;
   readonly children?: ReactNode;
 }) {
@@ -51,7 +45,7 @@ export function Dialog({
           onCloseAutoFocus={returnFocus}
           onOpenAutoFocus={(event) => {
             typed.current = false;
-            if (!calm) return;
+            // The first button closes the dialog, and a key that is held down would press it.
             event.preventDefault();
             (event.currentTarget as HTMLElement).focus();
           }}

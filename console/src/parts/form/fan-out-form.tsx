@@ -20,7 +20,7 @@ export function FanOutForm({
   readonly faults: FanOutFaults;
   /** Whether to ask for the canary, the batch size, and the maximum number of failures. */
   readonly hasPace?: boolean;
-  /** Whether to ask what to do with agents that are not connected. */
+  /** Whether to ask what to do with agents that are offline. */
   readonly hasOffline?: boolean;
 }) {
   const change = (part: Partial<FanOutDraft>) => onChange({ ...draft, ...part });
@@ -84,7 +84,7 @@ function OfflineFields({ draft, change, faults }: FieldsProps) {
     <div className="grid gap-3 sm:grid-cols-3">
       <div className="sm:col-span-2">
         <Select
-          label="Agents that are not connected"
+          label="Agents that are offline"
           value={draft.offline}
           onChange={(event) => change({ offline: event.target.value as FanOutDraft['offline'] })}
         >

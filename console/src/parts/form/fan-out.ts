@@ -15,7 +15,7 @@ export interface FanOutDraft {
   readonly batch: string;
   readonly maxFailures: string;
   readonly offline: 'report' | 'queue';
-  /** Maximum time to wait for agents that are not connected, such as `90s`, `30m`, `24h`, or `7d`. */
+  /** Maximum time to wait for agents that are offline, such as `90s`, `30m`, `24h`, or `7d`. */
   readonly wait: string;
 }
 
@@ -102,8 +102,8 @@ export function sentence({ canary, batch, max_failures, offline }: FanOut, count
   if (offline !== undefined)
     parts.push(
       offline === 'queue'
-        ? 'Agents that are not connected run when they reconnect.'
-        : 'Agents that are not connected count as failed.',
+        ? 'Agents that are offline run when they reconnect.'
+        : 'Agents that are offline count as failed.',
     );
   return parts.join(' ');
 }

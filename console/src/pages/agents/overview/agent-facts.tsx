@@ -48,7 +48,9 @@ export function MachineFacts({ agent }: { readonly agent: Agent }) {
               {pins[agent.pin_source]}
             </span>,
           ],
-          ['Last seen', agent.connected ? 'now' : <Time key="seen" at={agent.last_seen_at} />],
+          agent.connected
+            ? ['Connected', <Time key="connected" at={agent.connected_at} />]
+            : ['Last seen', <Time key="seen" at={agent.last_seen_at} />],
         ]}
       />
     </Panel>
