@@ -58,7 +58,7 @@ export const withoutNoun: Readonly<Record<string, string>> = {
  */
 export const agentVerbs: ReadonlySet<string> = new Set([
   ...['approve', 'attributes', 'delete', 'enrol', 'enroll', 'get', 'list', 'ls', 'reject', 'remove', 'rm', 'show'],
-  ...['tag', 'untag'],
+  ...['tag', 'untag', 'values'],
 ]);
 
 /** Subcommands that a noun without a subcommand stands for. Others stand for `list`. */

@@ -11,7 +11,7 @@ import type { Colors } from '../../text/style.ts';
 export function registerValues(command: Command, act: Act): void {
   command
     .command('values')
-    .description('Show the values of the parameters of an agent, with their origin and the values below them')
+    .description('Show the values of parameters with their origin')
     .argument('<agent>', agentNaming)
     .option('-m, --module <name>', 'Only the parameters of this module')
     .addHelpText(

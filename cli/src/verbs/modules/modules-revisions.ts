@@ -26,11 +26,11 @@ export function registerRevisions(command: Command, act: Act): void {
     .action(act(history));
   command
     .command('diff')
-    .description('Compare two revisions of a module with their files, or one with a file or a folder')
+    .description('Compare two revisions, or one with a file or folder')
     .argument('<name>')
     .argument('[from]', 'A revision; by default the one before the newest, with --file the newest')
     .argument('[to]', 'Another revision; the newest by default')
-    .option('--file <file>', 'Compare with this file or folder instead; - is standard input')
+    .option('--file <file>', 'Compare with this file or folder; - is standard input')
     .option('-U, --context <n>', 'Lines of context', '3')
     .option('--exit-code', 'Exit with 3 when they differ')
     .addHelpText(

@@ -26,7 +26,7 @@ export function registerTrials(command: Command, act: Act): void {
     .argument('<expression>', 'An expression without ${{ }}, or a text with them')
     .addOption(agentOption())
     .addOption(factsOption())
-    .option('--module <module>', 'File, folder, or name of the module that declares the parameters')
+    .option('--module <module>', 'File, folder, or name of the module of the parameters')
     .option('--parameters <file>', 'File with values by parameter')
     .option('--each <json>', 'Value of each, as JSON')
     .addHelpText(

@@ -27,7 +27,7 @@ test('keeps notifications apart that are read, that a window muted, or that are 
 });
 
 test('labels event types in words', () => {
-  expect(eventLabel('agent.lost')).toBe('Agent lost');
+  expect(eventLabel('agent.lost')).toBe('Agent offline');
   expect(eventsLabel('agent.pending', 5)).toBe('5 agents await approval');
   expect([eventLabel('agent.new_type'), eventsLabel('agent.new_type', 2)]).toEqual([
     'agent.new_type',
