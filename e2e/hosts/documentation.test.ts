@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { applyAgent, planAgent, uploadModule } from '@muster/protocol/http';
+import { applyAgent, createSecret, planAgent, uploadModule } from '@muster/protocol/http';
 import { executableKinds } from '@muster/protocol/module';
 import { describe, expect } from 'vitest';
 import { blocksOf } from '../../tools/docs/markdown.ts';
@@ -85,6 +85,8 @@ describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` ($
     const modules = yamlOf('docs/modules.md').filter((source) => /^name: /m.test(source));
     expect(modules.length).toBeGreaterThan(5);
     for (const content of required) await upload(content);
+    for (const name of ['db_password', 'ann_password'])
+      await orchestrator.call(createSecret, { body: { name, value: 'documentation' } });
     for (const content of [...modules, everyKind()]) {
       const name = await upload(content);
       const { status, resources } = await orchestrator.call(planAgent, { params, body: { modules: [name] } });
