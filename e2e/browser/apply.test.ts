@@ -90,7 +90,7 @@ describe.skipIf(reason !== null)(`applying in the console${reason === null ? '' 
     await dialog.getByRole('link', { name: 'Open' }).click();
     await page.getByRole('heading', { level: 1, name: 'new-1' }).waitFor();
     agent.disconnect();
-    await page.getByText('Not connected. Last seen').waitFor();
+    await page.getByText('Offline. Last seen').waitFor();
     await page.getByRole('button', { name: 'Queue an apply…' }).waitFor();
   });
 });

@@ -357,7 +357,7 @@ describe('an agent that is cut off at any step', () => {
     }
   }
 
-  test('applies exactly the plan after an interruption at any step', { timeout: 120_000 }, async () => {
+  test('applies exactly the plan after an interruption at any step', { timeout: 600_000 }, async () => {
     const desired = () => [
       // The resource is skipped, although a later resource creates the path of its condition.
       conditioned(),
