@@ -11,6 +11,7 @@ import { benchOptions } from './run/options.ts';
 const { smoke } = benchOptions({ numbers: {} });
 const files = [
   'agent/src/converge/crash.contract.test.ts',
+  'agent/src/converge/condition.contract.test.ts',
   'agent/src/resources/provider/provider.contract.test.ts',
   ...['e2e/providers.test.ts', 'e2e/package-apt.test.ts', 'e2e/package-dnf.test.ts', 'e2e/package-safety.test.ts'],
   ...['e2e/busy-agent.test.ts', 'e2e/kill.test.ts', 'e2e/files-beside-modules.test.ts'],
