@@ -88,7 +88,7 @@ async function parameterFaults(context: Context, parameters: Assignment['paramet
 
 type Checked = Pick<Assignment, 'modules' | 'selector' | 'parameters' | 'mode' | 'window_only'>;
 
-/** Maximum number of modules of an assignment, which its route limits, and of those that one without modules gives values to. */
+/** Maximum number of modules that an assignment without modules gives values to. The route has the same limit for modules. */
 const maximumModules = 256;
 
 /** Returns the errors in which modules an assignment names. Without modules, it must give values, and nothing else. */

@@ -44,7 +44,7 @@ export function mergeInstances(parts: readonly Part[]): Merge {
     const keysOf = references.from(module);
     for (const instance of instances) {
       const declaration = { resource: withKeys(instance, keysOf), path: instance.path };
-      for (const list of lists) budget.spend(declaration.resource[list]);
+      for (const list of referenceLists) budget.spend(declaration.resource[list]);
       if (budget.exceeded) return tooManyReferences(module, instance.path);
       const earlier = byKey.get(instance.key);
       if (earlier === undefined) {
@@ -163,7 +163,7 @@ function united(one: UnfilledResource, other: UnfilledResource): UnfilledResourc
 }
 
 const triggers = ['reload_on', 'restart_on', 'rerun_on'] as const;
-const lists = ['depends_on', ...triggers] as const;
+const referenceLists = ['depends_on', ...triggers] as const;
 
 /** Returns the resource of an instance with keys in place of references. */
 function withKeys(
@@ -188,7 +188,10 @@ function withKeys(
   };
 }
 
-/** Adds each resource to the triggers of those that it notifies. @returns the place that exceeds the budget, or null */
+/**
+ * Adds each resource to the triggers of the resources that it notifies.
+ * @returns the place that exceeds the budget, or null
+ */
 function notify(
   parts: readonly Part[],
   references: References,
