@@ -1,12 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { applyAgent, createSecret, planAgent, uploadModule } from '@muster/protocol/http';
+import { applyAgent, createSecret, uploadModule } from '@muster/protocol/http';
 import { executableKinds } from '@muster/protocol/module';
 import { describe, expect } from 'vitest';
 import { blocksOf } from '../../tools/docs/markdown.ts';
 import { root } from '../../tools/suite/cli.ts';
 import { HostAgent } from './agent.ts';
 import { AptRepository } from './apt-repository.ts';
+import { expectPlan } from './expect-plan.ts';
 import { noHosts, test } from './test.ts';
 
 const reason = noHosts();
@@ -89,13 +90,7 @@ describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` ($
       await orchestrator.call(createSecret, { body: { name, value: 'documentation' } });
     for (const content of [...modules, everyKind()]) {
       const name = await upload(content);
-      const { status, resources } = await orchestrator.call(planAgent, { params, body: { modules: [name] } });
-      const failed = resources.filter(
-        ({ status, message }) =>
-          !['would_change', 'unchanged'].includes(status) &&
-          !(status === 'skipped' && message?.endsWith('(`only_if`)')),
-      );
-      expect({ name, status, failed }).toEqual({ name, status: 'succeeded', failed: [] });
+      await expectPlan(orchestrator, node_id, name);
     }
     await repository.end();
   });

@@ -15,6 +15,7 @@ import { root } from '../../tools/suite/cli.ts';
 import { type Orchestrator, Stage } from '../harness.ts';
 import { HostAgent } from './agent.ts';
 import { AptRepository } from './apt-repository.ts';
+import { expectPlan } from './expect-plan.ts';
 import type { Machine } from './machine.ts';
 import { recipesRoot } from './recipes-root.ts';
 import { roles, staysAlways } from './roles.ts';
@@ -95,14 +96,7 @@ describe.skipIf(reason !== null)(`the modules of examples/roles${reason === null
         const name = /^name: (.*)$/m.exec(source)?.[1];
         if (name === undefined) continue;
         await orchestrator.call(uploadModule, { body: { name, content: source } });
-        const params = { node_id: agent.nodeId };
-        const { status, resources } = await orchestrator.call(planAgent, { params, body: { modules: [name] } });
-        const failed = resources.filter(
-          ({ status, message }) =>
-            !['would_change', 'unchanged'].includes(status) &&
-            !(status === 'skipped' && message?.endsWith('(`only_if`)')),
-        );
-        expect({ name, status, failed }).toEqual({ name, status: 'succeeded', failed: [] });
+        await expectPlan(orchestrator, agent.nodeId, name);
       }
   });
 });
