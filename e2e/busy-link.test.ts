@@ -6,7 +6,8 @@ import { expect, test } from 'vitest';
 import { Connection } from '../agent/src/connection/connection.ts';
 import { loadAgentIdentity } from '../agent/src/connection/identity.ts';
 import type { OrchestratorFile } from '../agent/src/connection/pin.ts';
-import type { Engine, ReportSpool, SpoolEntry } from '../agent/src/converge/engine.ts';
+import type { ConnectedEngine } from '../agent/src/connection/session.ts';
+import type { ReportSpool, SpoolEntry } from '../agent/src/converge/engine.ts';
 import { systemClock } from '../lib/src/clock.ts';
 import { ManualClock } from '../lib/test/manual-clock.ts';
 import { createInProcessBus } from '../orchestrator/src/bus/in-process.ts';
@@ -101,13 +102,16 @@ test('links stay up while agents send 37,000 results at full speed and commits a
         const sent = new Promise<void>((resolve) => {
           spool.done = resolve;
         });
-        const engine = {
+        const unused = () => Promise.reject(new Error('no orchestrator message calls this'));
+        const engine: ConnectedEngine = {
           spool,
           output: { take: () => null },
           openOperations: () => [],
           settle: () => {},
-          busy: () => false,
-        } as unknown as Engine;
+          contents: { next: () => null, received: () => false, refused: () => false, unlinked: () => {} },
+          cancel: unused,
+          accept: unused,
+        };
         const connection = new Connection({
           identity: keys,
           introduction: { agentVersion: 'test', instanceId: String(number).repeat(32), hostname: `agent-${number}` },

@@ -2,7 +2,6 @@ import type { LookupFunction } from 'node:net';
 import { type Announcement, limits, type Welcome } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
-import type { Engine } from '../converge/engine.ts';
 import type { SampleBuffer } from '../metrics/sample-buffer.ts';
 import type { Terminals } from '../terminal/terminals.ts';
 import { backOff, type LinkEnd, noWaits, type Waits } from './backoff.ts';
@@ -11,7 +10,7 @@ import { dial, WrongOrchestratorError } from './dial.ts';
 import { fitAttributes, type Introduction, makeHello } from './hello.ts';
 import type { AgentIdentity, ShownKey } from './identity.ts';
 import type { OrchestratorFile, Target } from './pin.ts';
-import { Session } from './session.ts';
+import { type ConnectedEngine, Session } from './session.ts';
 
 export interface ConnectionOptions {
   identity: AgentIdentity;
@@ -19,7 +18,7 @@ export interface ConnectionOptions {
   /** Null if the address of the orchestrator is unknown. The agent then waits for an announcement. */
   target: Target | null;
   file: OrchestratorFile;
-  engine: Engine;
+  engine: ConnectedEngine;
   /** Null for a simulated agent. */
   terminals: Terminals | null;
   /** Samples to send if the orchestrator wants them; null for a simulated agent. */

@@ -27,9 +27,15 @@ export interface SessionEnd extends LinkEnd {
   reason: string;
 }
 
+/** The members of an engine that a connection uses. */
+export type ConnectedEngine = Pick<
+  Engine,
+  'accept' | 'cancel' | 'contents' | 'openOperations' | 'output' | 'settle' | 'spool'
+>;
+
 export interface SessionOptions {
   dialled: Dialled;
-  engine: Engine;
+  engine: ConnectedEngine;
   terminals: Terminals | null;
   /** Collected samples; null if none are collected. */
   samples: SampleBuffer | null;
