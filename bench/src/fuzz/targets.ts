@@ -202,7 +202,9 @@ if (requests.some(({ head }) => !head!.includes(` ${apiPrefix}`) && !head!.inclu
   throw new Error('no address');
 
 const folder = join(root, 'examples');
-const modules = readdirSync(folder).map((name): Example => ({ body: readFileSync(join(folder, name)) }));
+const modules = readdirSync(folder, { withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map(({ name }): Example => ({ body: readFileSync(join(folder, name)) }));
 const moduleAsJson = json({
   ...{ name: 'm', version: '1.0.0', description: 'd', supports: [{ platform: 'linux', 'tag.role': 'web' }] },
   parameters: [{ name: 'port', type: 'integer', default: 80 }],
