@@ -359,10 +359,10 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
       /ERR_(CONNECTION|INCOMPLETE|EMPTY|SOCKET|TUNNEL)/,
     );
     await orchestrator.kill9();
-    await page.getByText('The orchestrator does not answer').waitFor();
+    await page.getByText('The orchestrator is not responding').waitFor();
     await orchestrator.start();
     await orchestrator.call(uploadModule, { body: { name: 'meanwhile', content: moduleNamed('meanwhile') } });
-    await page.getByText('The orchestrator does not answer').waitFor({ state: 'hidden' });
+    await page.getByText('The orchestrator is not responding').waitFor({ state: 'hidden' });
     await page.getByText('Live', { exact: true }).waitFor();
     // The module that was created during the outage appears.
     await search('meanwhile');
