@@ -12,15 +12,20 @@ import { noHosts } from './hosts/test.ts';
 
 const reason = noHosts();
 
-/** Ways to interrupt the agent while a package is being configured. The agent is running again afterwards. */
+/**
+ * Ways to interrupt the agent while a package is being configured. The agent is running again afterwards, and the package
+ * may finish.
+ */
 const ends: Record<string, (agent: HostAgent) => Promise<void>> = {
   async restarted(agent) {
     await agent.machine.exec('systemctl', 'restart', 'muster-agent');
     expect(await configuring(agent)).toBe(true);
+    await finish(agent);
   },
   async stopped(agent) {
     await agent.stop();
     expect(await configuring(agent)).toBe(true);
+    await finish(agent);
     await eventually('the package is configured although the agent is stopped', async () =>
       (await configuring(agent)) ? null : true,
     );
@@ -30,8 +35,12 @@ const ends: Record<string, (agent: HostAgent) => Promise<void>> = {
   async killed(agent) {
     await agent.kill9();
     expect(await configuring(agent)).toBe(true);
+    await finish(agent);
   },
 };
+
+/** Lets the slow package finish its configuration. */
+const finish = ({ machine }: HostAgent) => machine.sh('rm /etc/sample-hold');
 
 /** Reports whether the slow package is being configured. */
 async function configuring({ machine }: HostAgent): Promise<boolean> {
@@ -60,7 +69,7 @@ describe.skipIf(reason !== null)(`package transactions${reason === null ? '' : `
       const { machine, nodeId: node_id } = agent;
       const params = { node_id };
       const before = machine.changes();
-      await machine.sh('echo 3 > /etc/sample-slow');
+      await machine.sh('echo 0 > /etc/sample-slow; touch /etc/sample-hold');
       const accepted = await call(applyAgent, { params, body: { modules: ['slow'] }, respondAsync: true });
       await eventually('the slow package is being configured', async () => ((await configuring(agent)) ? true : null));
       await ends[end]?.(agent);

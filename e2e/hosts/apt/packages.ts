@@ -67,13 +67,17 @@ fi`,
     version,
     postinst: `if [ -e /etc/sample-broken ]; then echo "sample-broken: /etc/sample-broken is in the way" >&2; exit 1; fi`,
   },
-  /** Takes as many seconds to configure as `/etc/sample-slow` states, by default 2. First creates `/run/sample-slow`. */
+  /**
+   * First creates `/run/sample-slow`. Takes as many seconds to configure as `/etc/sample-slow` states, by default 2, and as
+   * long as `/etc/sample-hold` exists.
+   */
   {
     name: 'sample-slow',
     version,
     files: { '/usr/share/sample-slow/version': `${version}\n` },
     postinst: `touch /run/sample-slow
 sleep "$(cat /etc/sample-slow 2> /dev/null || echo 2)"
+while [ -e /etc/sample-hold ]; do sleep 0.2; done
 echo configured > /var/lib/sample-slow`,
     prerm: `rm -f /var/lib/sample-slow`,
   },
