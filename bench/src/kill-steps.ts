@@ -3,18 +3,19 @@ import { root } from '../../tools/suite/cli.ts';
 import { benchOptions } from './run/options.ts';
 
 /**
- * Runs the tests that kill a program, with all kill points instead of a sample, the test of a link that carries 38,000
- * results, and the test of agents that fetch 200 MiB. `--smoke` only lists the tests.
+ * Runs the tests that kill a program, apply random modules, or run benches, with all cases instead of a sample, the test of a
+ * link that carries 38,000 results, and the test of agents that fetch 200 MiB. `--smoke` only lists the tests.
  *
  * npm run soak -- kill-steps
  */
 const { smoke } = benchOptions({ numbers: {} });
 const files = [
+  'agent/src/converge/agreement.contract.test.ts',
   'agent/src/converge/crash.contract.test.ts',
   'agent/src/converge/condition.contract.test.ts',
   'agent/src/resources/provider/provider.contract.test.ts',
   ...['e2e/providers.test.ts', 'e2e/package-apt.test.ts', 'e2e/package-dnf.test.ts', 'e2e/package-safety.test.ts'],
-  ...['e2e/busy-agent.test.ts', 'e2e/kill.test.ts', 'e2e/files-beside-modules.test.ts'],
+  ...['e2e/busy-agent.test.ts', 'e2e/kill.test.ts', 'e2e/files-beside-modules.test.ts', 'e2e/benches/'],
 ];
 const limits = ['--testTimeout=3600000'];
 const { status } = spawnSync(

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, test } from 'vitest';
+import { sampled } from '../../agent/src/converge/test/sampled.ts';
 import { root } from '../../tools/suite/cli.ts';
 import { eventually } from '../eventually.ts';
 import { missing } from '../requirements.ts';
@@ -75,13 +76,15 @@ async function benchAtWork(folder: string) {
   };
 }
 
+const ends = [
+  ['SIGTERM to npm', 'npm', 'SIGTERM'],
+  ['SIGINT to the bench', 'bench', 'SIGINT'],
+  ['SIGKILL to its launcher', 'launcher', 'SIGKILL'],
+  ['SIGKILL to npm', 'npm', 'SIGKILL'],
+] as const;
+
 describe.skipIf(missing('linux') !== null)('a bench that is ended during its measurement', () => {
-  test.each([
-    ['SIGTERM to npm', 'npm', 'SIGTERM'],
-    ['SIGINT to the bench', 'bench', 'SIGINT'],
-    ['SIGKILL to its launcher', 'launcher', 'SIGKILL'],
-    ['SIGKILL to npm', 'npm', 'SIGKILL'],
-  ] as const)('a bench leaves no process and no file behind after %s', async (_, whom, signal) => {
+  test.each(sampled(ends, 2))('a bench leaves no process and no file behind after %s', async (_, whom, signal) => {
     const folder = temporary();
     const bench = await benchAtWork(folder);
     process.kill(bench[whom], signal);

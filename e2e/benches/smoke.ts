@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { sampled } from '../../agent/src/converge/test/sampled.ts';
 import { benches, soaks } from '../../bench/src/run/programs.ts';
 import { root } from '../../tools/suite/cli.ts';
 import { missing, type Requirement } from '../requirements.ts';
@@ -21,9 +22,13 @@ const all = [
 /** Number of test files. The files run in parallel; each runs its share of the benches in sequence. */
 const parts = 3;
 
+/** Number of benches that `npm test` runs for each file, selected at random. `npm run soak -- kill-steps` runs all. */
+const sample = 3;
+
 /** @param part index of the test file, from 0 */
 export function runsInSmokeForm(part: number): void {
-  describe.each(all.filter((_, i) => i % parts === part))('$script $name', ({ script, name }) => {
+  const own = all.filter((_, i) => i % parts === part);
+  describe.each(sampled(own, sample))('$script $name', ({ script, name }) => {
     test('the bench succeeds with --smoke, without judging the figures, and leaves no files', (context) => {
       // The benches read /proc.
       const reason = missing('linux', ...(needs[name] ?? []));

@@ -9,6 +9,9 @@ import { snapshotTree } from './test/tree.ts';
 
 /** Applies random modules to a real tree. An apply must do what its plan says, and a removal must not leave a trace. */
 
+/** `npm run soak -- kill-steps` tries ten times as many modules. */
+const runs = (count: number) => (process.env.MUSTER_EVERY_STEP === undefined ? count : 10 * count);
+
 const paths = ['/a', '/a/b', '/a/b/c', '/a/b/d', '/a/e', '/f', '/g/h/i', '/g/h'];
 const mode = fc.constantFrom('0600', '0644', '0755', '4750');
 const content = fc.constantFrom('', 'one\n', 'one\ntwo\n', 'no newline', '\u0000binary');
@@ -162,7 +165,7 @@ describe('random modules', () => {
           removeDirectory(home);
         }
       }),
-      { numRuns: 200 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -229,7 +232,7 @@ describe('random modules', () => {
           removeDirectory(home);
         }
       }),
-      { numRuns: 100 },
+      { numRuns: runs(50) },
     );
   });
 });

@@ -1,28 +1,35 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { providerContract } from '../../../agent/src/converge/test/provider-contract.ts';
+import { sampled } from '../../../agent/src/converge/test/sampled.ts';
 import { noHosts } from '../test.ts';
 import type { TestHosts } from '../test-hosts.ts';
 import { resolved, type Subject } from './subject.ts';
 import { type Prepared, SubjectMachines, stateOf } from './subject-machines.ts';
 
-/** Registers the provider contract tests for subjects. They run the real engine in test hosts. */
+/**
+ * Registers the provider contract tests for subjects. They run the real engine in test hosts. `npm test` runs the first
+ * subject of each kind and half of the others, selected at random; `npm run soak -- kill-steps` runs all.
+ */
 export function describeSubjects(name: string, subjects: readonly Subject[], open: () => Promise<TestHosts>): void {
   const reason = noHosts();
+  const further = subjects.filter((subject) => !firstOfItsKind(subject, subjects));
+  const omitted = new Set(further).difference(new Set(sampled(further, Math.ceil(further.length / 2))));
+  const selected = subjects.filter((subject) => !omitted.has(subject));
 
   describe.skipIf(reason !== null)(`${name}${reason === null ? '' : ` (${reason})`}`, () => {
     let hosts: TestHosts;
     let machines: SubjectMachines;
     beforeAll(async () => {
       hosts = await open();
-      machines = new SubjectMachines(hosts, subjects.length);
+      machines = new SubjectMachines(hosts, selected.length);
     }, 600_000);
     afterAll(async () => {
       await machines.end();
       await hosts.end();
     });
 
-    describe.each(subjects)('$name', (subject) => {
+    describe.each(selected)('$name', (subject) => {
       let prepared: Prepared | null = null;
       let clean: Record<string, string>;
       const isFirst = firstOfItsKind(subject, subjects);
