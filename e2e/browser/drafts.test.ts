@@ -73,8 +73,8 @@ describe.skipIf(reason !== null)(`drafts${reason === null ? '' : ` (${reason})`}
     await page.keyboard.insertText('\n# half a thought');
     await isStored('half a thought');
     await page.reload();
-    await page.getByText('Restored your unsaved changes.').waitFor();
-    expect(await editor.innerText()).toContain('# half a thought');
+    // The message about the restored changes disappears after some seconds, so a busy machine may miss it.
+    await expect.poll(() => editor.innerText()).toContain('# half a thought');
     await page.getByText('unsaved changes', { exact: false }).first().waitFor();
     await page.getByRole('button', { name: 'Save…' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
@@ -98,8 +98,7 @@ describe.skipIf(reason !== null)(`drafts${reason === null ? '' : ` (${reason})`}
     await page.getByLabel('Description').fill('half a sentence');
     await isStored('half a sentence');
     await page.reload();
-    await page.getByText('Restored your unsaved changes.').waitFor();
-    expect(await page.getByLabel('Description').inputValue()).toBe('half a sentence');
+    await expect.poll(() => page.getByLabel('Description').inputValue()).toBe('half a sentence');
     // A sign-out deletes all drafts.
     await page.getByRole('button', { name: 'Signed in as ada' }).click();
     await page.getByRole('menuitem', { name: 'Sign out' }).click();
@@ -123,9 +122,8 @@ describe.skipIf(reason !== null)(`drafts${reason === null ? '' : ` (${reason})`}
       await untilStored((text) => Object.values(typed).every((each) => text.includes(each)));
       expect(await drafts(), path).not.toContain('hunter2');
       await page.reload();
-      await page.getByText('Restored your unsaved changes.').waitFor();
       for (const [label, text] of Object.entries(typed))
-        expect(await dialog.getByLabel(label, { exact: true }).inputValue(), `${path}: ${label}`).toBe(text);
+        await expect.poll(() => dialog.getByLabel(label, { exact: true }).inputValue(), `${path}: ${label}`).toBe(text);
       if (secret !== undefined) expect(await dialog.getByLabel(secret, { exact: true }).inputValue(), path).toBe('');
       await dialog.getByRole('button', { name: 'Cancel' }).click();
       await untilStored((text) => text === '[]');
