@@ -3,7 +3,7 @@ import { type LookupValues, lookupValues } from './composition/lookups.ts';
 import { mapOnlyIf, onlyIfFault } from './conditions/only-if.ts';
 import { type AgentFacts, described, factOf, matches } from './conditions.ts';
 import type { DeclaredBody, DeclaredResource, Json, ModuleDocument, OnlyIf, ResourceDeclaration } from './document.ts';
-import { evaluateText, type Scope } from './expression/evaluate.ts';
+import { evaluateText, maximumText, type Scope } from './expression/evaluate.ts';
 import { Meter } from './expression/meter.ts';
 import { reasonOrValue } from './expression/values.ts';
 import { withSource } from './files/sourced.ts';
@@ -40,6 +40,8 @@ export interface Instances {
   instances: Instance[];
   faults: ModuleFault[];
   scope: Scope;
+  /** Names of the lookups whose conditions hold. */
+  lookups: readonly string[];
   /** Parameters that layers of equal precedence set differently. Nothing else is resolved then. */
   conflicts: LayeredParameters['conflicts'];
 }
@@ -52,11 +54,14 @@ export class ResolutionBudget {
   /** Counts the work of the agent's expressions. */
   readonly meter = new Meter();
   #resources = 20_000;
-  #characters = 32 * 1024 * 1024;
+  #characters = maximumText;
 
-  /** @returns the reason if a limit is exceeded, otherwise undefined */
-  spend(characters: number): string | undefined {
-    this.#resources -= 1;
+  /**
+   * Counts a resource, or with `resources` 0 anything else.
+   * @returns the reason if a limit is exceeded, otherwise undefined
+   */
+  spend(characters: number, resources = 1): string | undefined {
+    this.#resources -= resources;
     this.#characters -= characters;
     if (this.#resources < 0) return 'the desired set has more than 20000 resources: remove modules or shorten lists';
     if (this.#characters < 0)
@@ -65,7 +70,7 @@ export class ResolutionBudget {
   }
 }
 
-const charactersOf = (value: unknown): number => {
+export const charactersOf = (value: unknown): number => {
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return 8;
   return Object.values(value).reduce<number>((sum, item) => sum + charactersOf(item), 0);
@@ -90,17 +95,17 @@ export function instancesOf(
     path: ['parameters', name],
     message,
   }));
-  if (conflicts.length > 0) return { instances: [], faults, scope: outer, conflicts };
+  if (conflicts.length > 0) return { instances: [], faults, scope: outer, lookups: looked.used, conflicts };
   if (!module.supports.some((clause) => matches(clause, agent))) {
     faults.push({ path: ['supports'], message: unsupported(module, agent) });
-    return { instances: [], faults, scope: outer, conflicts };
+    return { instances: [], faults, scope: outer, lookups: looked.used, conflicts };
   }
   faults.push(...looked.faults.map(({ name, path, message }) => ({ path: ['lookups', name, ...path], message })));
   // With errors in values, conditions on them would only repeat these.
   const unmet = faults.length > 0 ? [] : failedChecks(module.require, outer);
   if (unmet.length > 0) {
     faults.push(...unmet.map(({ index, message }) => ({ path: ['require', index], message })));
-    return { instances: [], faults, scope: outer, conflicts };
+    return { instances: [], faults, scope: outer, lookups: looked.used, conflicts };
   }
   const [packages, packagesFault] = packagesOf(module, outer);
   if (packagesFault !== undefined) faults.push({ path: ['packages'], message: packagesFault });
@@ -131,21 +136,21 @@ export function instancesOf(
         instance && withSource(instance, module.files, (message) => ofElement([...chosen.path, 'source'], message));
       if (sourced === undefined) {
         // Every element of a long list may have an error.
-        if (faults.length > maximumFaults) return { instances, faults, scope, conflicts };
+        if (faults.length > maximumFaults) return { instances, faults, scope, lookups: looked.used, conflicts };
         continue;
       }
       for (const each of sourced) {
         if (packages === 'latest') declareLatest(each.type, each.body);
-        const exceeded = budget.spend(charactersOf(each.body) + charactersOf(each.deferred));
+        const exceeded = budget.spend(charactersOf([each.body, each.deferred, each.name, each.only_if]));
         if (exceeded !== undefined) {
           report([], exceeded);
-          return { instances, faults, scope, conflicts };
+          return { instances, faults, scope, lookups: looked.used, conflicts };
         }
         instances.push({ ...each, path: [...path, ...chosen.path] });
       }
     }
   }
-  return { instances, faults, scope, conflicts };
+  return { instances, faults, scope, lookups: looked.used, conflicts };
 }
 
 /** Returns the version of packages that declare none, or the error in it. */

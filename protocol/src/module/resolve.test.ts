@@ -459,6 +459,19 @@ ${Array.from({ length: 1000 }, (_, index) => `  - { resource: { file-unix: { pat
     const each = `parameters: { p: { type: list } }
 resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "u\${{ each }}" } } }]`;
     expect(faultsOf(resolve(each, {}, { p: [...Array(20_001).keys()] }))[1]).toContain('more than 20000 resources');
+    const long = 'x'.repeat(1_000_000);
+    const tooMuch = 'has more than 32 MiB of text';
+    const repeated = (field: string) => `parameters: { long: { type: string } }
+resources:
+  - for_each: ${JSON.stringify(Array.from({ length: 40 }, (_, index) => index))}
+    ${field}
+    resource: { user-unix: { name: "u\${{ each }}" } }`;
+    expect(faultsOf(resolve(repeated('name: "${{ param.long }}"'), {}, { long }))[1]).toContain(tooMuch);
+    const command = `${'${{ param.long }}'.repeat(2)}`;
+    const verify = `parameters: { long: { type: string } }
+verify:
+${`  - command: "${command}"\n`.repeat(20)}`;
+    expect(faultsOf(resolve(verify, {}, { long }))[1]).toContain(tooMuch);
   });
 });
 

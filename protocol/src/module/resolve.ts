@@ -7,7 +7,7 @@ import { type AgentFacts, matches } from './conditions.ts';
 import type { Json, ModuleDocument } from './document.ts';
 import type { Scope } from './expression/evaluate.ts';
 import { reasonOrValue } from './expression/values.ts';
-import { instancesOf, ResolutionBudget } from './instances.ts';
+import { charactersOf, instancesOf, ResolutionBudget } from './instances.ts';
 import { stableOrder } from './order.ts';
 import { conflictText, type Layers } from './parameters/layers.ts';
 import { givenLayers } from './parameters.ts';
@@ -39,6 +39,8 @@ export type Resolution =
       secrets: string[];
       /** Names of secrets without a default. Dispatch fails if one of them is missing. */
       required_secrets: string[];
+      /** The lookups whose conditions hold, as `module:name`. Absent if there are none. */
+      lookups?: string[];
       /** For each of `resources`, the declarations that it consists of. Absent if not requested. */
       declarations?: Merged['declarations'][];
     }
@@ -79,14 +81,15 @@ export function resolveDesiredSet(request: ResolutionRequest): Resolution {
   const parts = distinct.map((module) => {
     const given = Object.hasOwn(layers, module.name) ? (layers[module.name] ?? {}) : {};
     const looked = Object.hasOwn(lookups, module.name) ? (lookups[module.name] ?? {}) : {};
-    const { instances, faults, scope, conflicts } = instancesOf(module, agent, given, looked, budget);
+    const { instances, faults, scope, conflicts, lookups: held } = instancesOf(module, agent, given, looked, budget);
     for (const { name, conflict } of conflicts)
       contradictory.push({
         path: pointer(['parameters', module.name, name, ...conflict.path]),
         message: conflictText(module.name, name, conflict),
       });
     for (const { path, message } of faults) unresolved.push(moduleFault(module.name, path, message));
-    return { module, instances, verify: verificationsOf(module, scope, unresolved) };
+    const verify = verificationsOf(module, scope, budget, unresolved);
+    return { module, instances, verify, lookups: held.map((name) => `${module.name}:${name}`) };
   });
   if (contradictory.length > 0) return refused('module_conflict', contradictory, distinct);
   if (unresolved.length > 0) return refused('module_unresolved', unresolved, distinct);
@@ -109,14 +112,16 @@ export function resolveDesiredSet(request: ResolutionRequest): Resolution {
   }
   const resources = sorted.order.map((index) => (merged[index] as Merged).resource);
   const verify = parts.flatMap((part) => part.verify);
-  const { used, required } = secretNames([...resources, ...verify]);
+  const { used: secrets, required } = secretNames([...resources, ...verify]);
+  const used = parts.flatMap((part) => part.lookups);
   const declarations = sorted.order.map((index) => (merged[index] as Merged).declarations);
   return {
     ok: true,
     resources,
     verify,
-    secrets: used,
+    secrets,
     required_secrets: required,
+    ...(used.length === 0 ? {} : { lookups: used }),
     ...(withDeclarations ? { declarations } : {}),
   };
 }
@@ -136,7 +141,12 @@ const moduleFault = (module: string, path: Path, message: string): Fault => ({
   message: `module "${module}": ${message}`,
 });
 
-function verificationsOf(module: ModuleDocument, scope: Scope, faults: Fault[]): UnfilledVerification[] {
+function verificationsOf(
+  module: ModuleDocument,
+  scope: Scope,
+  budget: ResolutionBudget,
+  faults: Fault[],
+): UnfilledVerification[] {
   return module.verify.flatMap(({ when, type, body: declared }, index) => {
     const holds = reasonOrValue(() => matches(when, scope.agent, scope));
     if (typeof holds === 'string') faults.push(moduleFault(module.name, ['verify', index, 'when'], holds));
@@ -148,6 +158,12 @@ function verificationsOf(module: ModuleDocument, scope: Scope, faults: Fault[]):
       const inside = type === 'command' ? path : [type, ...path];
       faults.push(moduleFault(module.name, ['verify', index, ...inside], message));
     }
-    return { module: module.name, type, body: evaluated.body, deferred: evaluated.deferred };
+    const { body, deferred } = evaluated;
+    const exceeded = budget.spend(charactersOf([body, deferred]), 0);
+    if (exceeded !== undefined) {
+      faults.push(moduleFault(module.name, ['verify', index], exceeded));
+      return [];
+    }
+    return { module: module.name, type, body, deferred };
   });
 }

@@ -138,11 +138,14 @@ export function resolvePayload(
   const resolved = resolveDesiredSet({ modules: documents, layers, lookups: lookups.values, agent });
   if (!resolved.ok) throw new MusterError(resolved.code, resolved.faults[0]?.message, resolved.faults);
   const { resources, verify } = resolved;
+  // A lookup that this agent does not use does not make its plans stale.
+  const used = new Set(resolved.lookups ?? []);
+  const digests = Object.entries(lookups.digests).filter(([name]) => used.has(name));
   return {
     resources,
     keep_modules: desired.keep,
     ...(verify.length === 0 ? {} : { verify }),
-    ...(lookups.key === '' ? {} : { lookups: lookups.digests }),
+    ...(digests.length === 0 ? {} : { lookups: Object.fromEntries(digests) }),
   };
 }
 

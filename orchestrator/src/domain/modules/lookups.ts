@@ -50,17 +50,18 @@ async function readLookups(context: Context, declaring: readonly ModuleDocument[
     };
     lists.set(selector, new Map([...new Set(same.map(({ of }) => of))].map((of) => [of, listOf(of)])));
   }
-  const values: Record<string, LookupValues> = {};
+  // A map, because a module may be named `__proto__`.
+  const values = new Map<string, LookupValues>();
   const digests: [string, string][] = [];
   for (const { name: module, lookups } of declaring) {
     const found = Object.entries(lookups).map(
       ([name, { selector, of }]) => [name, lists.get(selector)?.get(of) as List] as const,
     );
-    values[module] = Object.fromEntries(found.map(([name, list]) => [name, list.values]));
+    values.set(module, Object.fromEntries(found.map(([name, list]) => [name, list.values])));
     for (const [name, { digest }] of found) digests.push([`${module}:${name}`, digest]);
   }
   const sorted = Object.fromEntries(digests.sort(([one], [other]) => (one < other ? -1 : 1)));
-  return { values, digests: sorted, key: hash('sha256', JSON.stringify(sorted), 'hex') };
+  return { values: Object.fromEntries(values), digests: sorted, key: hash('sha256', JSON.stringify(sorted), 'hex') };
 }
 
 const recent = new WeakMap<object, { readonly readAt: number; readonly lookUp: LookUp }>();

@@ -50,6 +50,10 @@ describe('unpack', () => {
     expect(await refusal({ name })).toContain(reason);
   });
 
+  test('refuses a long name of slashes at once', async () => {
+    expect(await refusal({ name: `x${'/'.repeat(900_000)}y` })).toContain('is too long');
+  });
+
   test.each(['symlink', 'link', 'block-device', 'character-device', 'fifo'] as const)('refuses a %s', async (type) => {
     expect(await refusal({ name: 'x', type, linkname: '/etc/passwd' })).toMatch(
       /^module_invalid: x is a .* only files/,

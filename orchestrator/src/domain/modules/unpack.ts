@@ -110,6 +110,9 @@ class Bounds extends Transform {
   }
 }
 
+/** Characters of a name in an archive, which may begin with "./" and end with slashes. */
+const longestName = 2 * folderLimits.pathBytes;
+
 /** Checks the names of an archive. */
 class Names {
   /** The kind of each name, by its form on a file system that ignores case. */
@@ -117,6 +120,8 @@ class Names {
 
   /** @returns the path; null for the top directory */
   add({ name, type }: Headers): string | null {
+    // A name that is only slashes takes quadratic time below.
+    if (name.length > longestName) throw refused(`the name ${JSON.stringify(name.slice(0, 200))}… is too long`);
     const path = name.replace(/^(\.\/)+/, '').replace(/\/+$/, '');
     const isDirectory = type === 'directory';
     if (isDirectory && (path === '' || path === '.')) return null;

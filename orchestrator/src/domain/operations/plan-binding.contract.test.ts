@@ -151,6 +151,18 @@ describeDatabases('plan binding', (fixture) => {
     expect(await execute()).toMatchObject({ resources: [{}, { body: { content: 'web-1,web-2' } }] });
   });
 
+  test('accepts a plan when a lookup has changed that this agent does not use', async () => {
+    const { domain, context, actor, submit, plan, execute } = await open(fixture);
+    const lookups = 'lookups: { nodes: { when: { tag.role: db }, selector: "role=web", of: agent.name } }\n';
+    const content = '${{ lookup.nodes | join(",") }}';
+    await uploadModule(context, actor, 'm', fileModule('m', content).replace('resources:', `${lookups}resources:`));
+    await newAgent(domain, actor, 'web-2');
+    const plan_id = await plan();
+    await putOneTag(context, actor, 'web-2', 'role', 'web');
+    await submit('apply', { plan_id });
+    expect(await execute()).toMatchObject({ resources: [{}, { body: { content: '' } }] });
+  });
+
   test('never sends a secret value that changed after the plan', async () => {
     const { domain, context, actor, agent, submit, plan } = await open(fixture);
     const { db } = context;

@@ -42,11 +42,14 @@ test('an expression uses the values of a lookup', () => {
 test('a lookup whose condition does not hold is an empty list', () => {
   const lookups = '{ nodes: { when: { tag.role: db }, selector: "role=web", of: agent.name } }';
   const content = file('${{ lookup.nodes | join(",") }}');
-  expect(resolved(source(lookups, content), {})).toMatchObject({ ok: true, resources: [{ body: { content: '' } }] });
+  const unused = resolved(source(lookups, content), {});
+  expect(unused).toMatchObject({ ok: true, resources: [{ body: { content: '' } }] });
+  expect(unused).not.toHaveProperty('lookups');
   const inCel = lookups.replace('{ tag.role: db }', `"attr.platform == 'linux'"`);
   expect(resolved(source(inCel, content), { m: { nodes: ['a', 'b'] } })).toMatchObject({
     ok: true,
     resources: [{ body: { content: 'a,b' } }],
+    lookups: ['m:nodes'],
   });
   const wrong = lookups.replace('{ tag.role: db }', '"size(lookup.nodes) > 1"');
   expect(faultsOf(source(wrong, content))).toEqual([

@@ -45,17 +45,25 @@ export const sortedValues = (values: Iterable<string>): string[] =>
 
 /** The same object for all agents. */
 const noValues: readonly string[] = [];
-const nothing = { values: new Map<string, Json>(), faults: [] };
+const nothing = { values: new Map<string, Json>(), used: [], faults: [] };
 
-/** Returns the values of a module's lookups, with an error for each lookup that has none. */
+/**
+ * Returns the values of a module's lookups, with an error for each lookup that has none. `used` are those whose condition
+ * holds.
+ */
 export function lookupValues(
   declared: Readonly<Record<string, Lookup>>,
   given: LookupValues,
   agent: AgentFacts,
   conditionValues: ConditionValues,
-): { values: ReadonlyMap<string, Json>; faults: { name: string; path: Path; message: string }[] } {
+): {
+  values: ReadonlyMap<string, Json>;
+  used: readonly string[];
+  faults: { name: string; path: Path; message: string }[];
+} {
   if (Object.keys(declared).length === 0) return nothing;
   const values = new Map<string, Json>();
+  const used: string[] = [];
   const faults: { name: string; path: Path; message: string }[] = [];
   for (const [name, { when }] of Object.entries(declared)) {
     const holds = reasonOrValue(() => matches(when, agent, conditionValues));
@@ -64,6 +72,7 @@ export function lookupValues(
       values.set(name, noValues as Json);
       continue;
     }
+    used.push(name);
     const found = Object.hasOwn(given, name) ? given[name] : undefined;
     if (found === undefined)
       faults.push({ name, path: [], message: `the lookup "${name}" has no value here: give it one under lookups` });
@@ -76,5 +85,5 @@ export function lookupValues(
     // The same object for all agents, so that it is converted for expressions once.
     else values.set(name, found as Json);
   }
-  return { values, faults };
+  return { values, used, faults };
 }

@@ -185,6 +185,9 @@ describe('hostile expressions', () => {
     sort: 'param.numbers.map(x, sort(param.numbers))',
     unique: 'param.numbers.map(x, unique(param.numbers))',
     yaml: 'param.numbers.map(x, yaml(param.numbers))',
+    'a part that nearly matches everywhere': 'param.long.lastIndexOf(param.long.substring(500000) + "y")',
+    'such a separator': 'size(param.long.split(param.long.substring(500000) + "y"))',
+    'such a part, replaced': 'param.long.replace(param.long.substring(500000) + "y", "")',
   };
 
   test.each(Object.entries(expressions))('stops %s at the limit of work', (_, expression) => {
@@ -206,12 +209,26 @@ describe('hostile expressions', () => {
     ['"ab".replace("", param.long)', 'replace yields more than 1 MiB: shorten the text'],
     ['["a", "b", "c"].join(param.long)', 'join yields more than 1 MiB: shorten the list'],
     ['"%s%s".format([param.long, param.long])', 'format yields more than 1 MiB: shorten the values'],
+    ['json(param.deep, 8)', 'json yields more than 1 MiB: shorten the value or its indent'],
     ['param.long + param.long', 'the expression yields more than 1 MiB: shorten the value'],
     ['duration(param.long)', 'a duration has at most 40 characters'],
     [`"a".matches("${'a'.repeat(501)}")`, 'a regular expression has at most 500 characters'],
     ['"a".matches("(?=a)")', '"(?=a)" is not a regular expression of RE2'],
   ])('refuses %s', (expression, message) => {
-    expect(text(`\${{ ${expression} }}`, scopeOf({ long: long.slice(0, 600_000) }))).toEqual(fault(message));
+    const deep = Array.from({ length: 600 }).reduce<Json>((inner) => [inner], []);
+    expect(text(`\${{ ${expression} }}`, scopeOf({ long: long.slice(0, 600_000), deep }))).toEqual(fault(message));
+  });
+
+  test('takes linear time for a path of slashes', () => {
+    const slashes = '/'.repeat(900_000);
+    const scope = scopeOf({ path: `${slashes}x` });
+    expect(text('${{ basename(param.path) + string(size(dirname(param.path))) }}', scope)).toEqual(value('x899999'));
+    expect(text('${{ basename(param.path) + dirname(param.path) }}', scopeOf({ path: slashes }))).toEqual(value('/'));
+  });
+
+  test('refuses a text that inserts more than 32 MiB without CEL', () => {
+    const found = text('${{ param.long }}'.repeat(600), scopeOf({ long }));
+    expect(found).toEqual(fault('the text has more than 32 MiB: insert shorter values'));
   });
 
   test('the expressions of an agent have a limit together', () => {

@@ -196,7 +196,7 @@ function childrenOf(node: ASTNode): readonly ASTNode[] {
 /** Describes an error of the library in the words of messages. */
 export function described(error: CelError): string {
   const summary = (error.summary ?? error.message.split('\n', 1)[0] ?? '').replace(
-    /\b(matches|join|duration)_\b/g,
+    /\b(matches|join|duration|contains|indexOf|lastIndexOf|split)_\b/g,
     '$1',
   );
   if (/\bSecrets?\b/.test(summary))

@@ -1,6 +1,7 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import type { UnsignedInt } from '@marcbachmann/cel-js/evaluator';
 import { expressionFunctions } from './functions/index.ts';
+import { firstIndex, lastIndex, splitText } from './functions/search.ts';
 import { Meter, stepsOf } from './meter.ts';
 import { ExpressionError, Omit, omitted, Secret, SecretNames, secretOf, timestampText } from './values.ts';
 
@@ -70,7 +71,14 @@ const withDefault = ({ args }: { args: readonly ASTNode[] }) => ({
 });
 
 /** Functions of the library that can take much more than linear time, which are called by another name. */
-export const replacedFunctions: Readonly<Record<string, string>> = { matches: 'matches_', join: 'join_' };
+export const replacedFunctions: Readonly<Record<string, string>> = {
+  matches: 'matches_',
+  join: 'join_',
+  contains: 'contains_',
+  indexOf: 'indexOf_',
+  lastIndexOf: 'lastIndexOf_',
+  split: 'split_',
+};
 export const replacedCalls: Readonly<Record<string, string>> = { duration: 'duration_' };
 
 /** Conversions of CEL that the library lacks. */
@@ -81,6 +89,41 @@ const conversions: readonly (readonly [signature: string, convert: (value: never
   ['string(google.protobuf.Duration): string', String],
   ['timestamp(google.protobuf.Timestamp): google.protobuf.Timestamp', (time: Date) => time],
   ['duration_(google.protobuf.Duration): google.protobuf.Duration', (duration: object) => duration],
+];
+
+/** Checks where a search begins, as the library does. */
+function startOf(text: string, from: bigint): number {
+  const start = Number(from);
+  if (start >= 0 && start < text.length) return start;
+  throw new ExpressionError(`the index ${from} is outside the text, which has ${text.length} characters`);
+}
+
+/** Methods of the library that search a text. */
+const searches: readonly (readonly [signature: string, search: (...values: never[]) => unknown])[] = [
+  ['string.contains_(string): bool', (text: string, part: string) => firstIndex(meter, text, part) !== -1],
+  ['string.indexOf_(string): int', (text: string, part: string) => BigInt(firstIndex(meter, text, part))],
+  [
+    'string.indexOf_(string, int): int',
+    (text: string, part: string, from: bigint) =>
+      part === '' ? from : BigInt(firstIndex(meter, text, part, startOf(text, from))),
+  ],
+  ['string.lastIndexOf_(string): int', (text: string, part: string) => BigInt(lastIndex(meter, text, part))],
+  [
+    'string.lastIndexOf_(string, int): int',
+    (text: string, part: string, from: bigint) =>
+      part === '' ? from : BigInt(lastIndex(meter, text, part, startOf(text, from))),
+  ],
+  ['string.split_(string): list<string>', (text: string, separator: string) => splitText(meter, text, separator)],
+  [
+    'string.split_(string, int): list<string>',
+    (text: string, separator: string, limit: bigint) => {
+      if (limit === 0n) return [];
+      const parts = splitText(meter, text, separator);
+      if (limit < 0n || BigInt(parts.length) <= limit) return parts;
+      const first = Number(limit) - 1;
+      return [...parts.slice(0, first), parts.slice(first).join(separator)];
+    },
+  ],
 ];
 
 function asInt(value: bigint): bigint {
@@ -115,6 +158,8 @@ function environmentOf(): Environment {
     { async: false },
   );
   for (const [signature, convert] of conversions) environment.registerFunction(signature, convert, { async: false });
+  for (const [signature, search] of searches)
+    environment.registerFunction(signature, search as (...values: unknown[]) => unknown, { async: false });
   countSteps(environment);
   return environment;
 }

@@ -43,6 +43,9 @@ export type Evaluated =
 
 const fault = (message: string): Evaluated => ({ kind: 'fault', message });
 
+/** Maximum length of a text, in characters: that of a whole desired set. */
+export const maximumText = 32 * 1024 * 1024;
+
 /** Evaluates the expressions in a text. The result is text, or is deferred if the text contains a secret. */
 export function evaluateText(text: string, scope: Scope): Evaluated {
   const { parts, blocks, faults } = parseExpressions(text);
@@ -54,6 +57,7 @@ export function evaluateText(text: string, scope: Scope): Evaluated {
     // A text with control words has blocks.
     const ended = part.kind === 'control' ? undefined : writePart(part, scope, writer, part === sole);
     if (ended !== undefined) return ended;
+    if (writer.length > maximumText) return fault('the text has more than 32 MiB: insert shorter values');
   }
   return writer.result;
 }

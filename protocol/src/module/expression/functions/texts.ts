@@ -1,11 +1,13 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { stringify } from 'yaml';
+import type { Json } from '../../document.ts';
 import type { Meter } from '../meter.ts';
 import { ExpressionError, fromCel, maximumOutput, textOf } from '../values.ts';
 import { format } from './format.ts';
 import type { ExpressionFunction } from './function.ts';
 import { compiledPattern, hasMatch, isCompiled, maximumPattern, statesOf } from './patterns.ts';
+import { splitText } from './search.ts';
 
 const encoder = new TextEncoder();
 const bytesOf = (value: string | Uint8Array): Uint8Array => (typeof value === 'string' ? encoder.encode(value) : value);
@@ -16,19 +18,28 @@ function base64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-const basename = (path: string): string => path.replace(/\/+$/, '').split('/').at(-1) ?? '';
+/** Returns the length of a path without the slashes at its end. */
+function endOf(path: string): number {
+  let end = path.length;
+  while (end > 0 && path[end - 1] === '/') end--;
+  return end;
+}
+
+const lastSlash = (path: string, end: number): number => (end === 0 ? -1 : path.lastIndexOf('/', end - 1));
+
+function basename(path: string): string {
+  const end = endOf(path);
+  return path.slice(lastSlash(path, end) + 1, end);
+}
 
 function dirname(path: string): string {
-  const parts = path.split('/');
-  while (parts.length > 1 && parts.at(-1) === '') parts.pop();
-  parts.pop();
-  const parent = parts.join('/');
+  const parent = path.slice(0, Math.max(0, lastSlash(path, endOf(path))));
   return parent === '' ? (path.startsWith('/') ? '/' : '.') : parent;
 }
 
-function replace(text: string, old: string, by: string, limit = -1n): string {
+function replace(meter: Meter, text: string, old: string, by: string, limit = -1n): string {
   // As in CEL, an empty text is before, between, and after the characters.
-  const pieces = old === '' ? ['', ...text, ''] : text.split(old);
+  const pieces = old === '' ? ['', ...text, ''] : splitText(meter, text, old);
   const count = limit < 0n ? pieces.length - 1 : Math.min(Number(limit), pieces.length - 1);
   if (text.length + count * by.length > maximumOutput)
     throw new ExpressionError('replace yields more than 1 MiB: shorten the text');
@@ -46,7 +57,20 @@ function matches(meter: Meter, text: string, pattern: string): boolean {
   return hasMatch(compiled, text);
 }
 
-const special = /[.*+?^${}()|[\]\\/-]/g;
+function indented(json: Json, indent: number): string {
+  // White space grows with the square of the depth.
+  let left = indent > 0 ? maximumOutput : Number.POSITIVE_INFINITY;
+  const count = (value: Json, depth: number): void => {
+    left -= indent * depth;
+    if (left < 0) throw new ExpressionError('json yields more than 1 MiB: shorten the value or its indent');
+    if (typeof value === 'object' && value !== null) for (const item of Object.values(value)) count(item, depth + 1);
+  };
+  count(json, 0);
+  return JSON.stringify(json, undefined, indent);
+}
+
+// A hyphen has no meaning outside of brackets, and some engines refuse `\-` there.
+const special = /[.*+?^${}()|[\]\\/]/g;
 
 export const textFunctions: readonly ExpressionFunction[] = [
   {
@@ -78,7 +102,7 @@ export const textFunctions: readonly ExpressionFunction[] = [
       ['"a.b.c".replace(".", "-")', '"a-b-c"'],
       ['"a.b.c".replace(".", "-", 1)', '"a-b.c"'],
     ],
-    call: (_, text: string, old: string, by: string, limit?: bigint) => replace(text, old, by, limit),
+    call: replace,
   },
   {
     name: 'charAt',
@@ -121,7 +145,7 @@ export const textFunctions: readonly ExpressionFunction[] = [
     form: 'regexEscape(text)',
     signatures: ['regexEscape(string): string'],
     about: 'A regular expression that matches exactly this text.',
-    examples: [['regexEscape("a.b")', '"a\\\\.b"']],
+    examples: [['regexEscape("a-b.c")', '"a-b\\\\.c"']],
     call: (_, text: string) => text.replace(special, '\\$&'),
   },
   {
@@ -168,7 +192,7 @@ export const textFunctions: readonly ExpressionFunction[] = [
     signatures: ['json(dyn): string', 'json(dyn, int): string'],
     about: 'The value as JSON. `indent` is the number of spaces of each level; without it, the JSON is one line.',
     examples: [['json({"a": [1, true]})', '"{\\"a\\":[1,true]}"']],
-    call: (_, value: unknown, indent = 0n) => JSON.stringify(fromCel(value), undefined, Math.min(8, Number(indent))),
+    call: (_, value: unknown, indent = 0n) => indented(fromCel(value), Math.min(8, Number(indent))),
   },
   {
     name: 'yaml',

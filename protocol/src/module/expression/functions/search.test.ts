@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { Meter } from '../meter.ts';
+import { firstIndex, lastIndex, splitText } from './search.ts';
+
+const metered = (): Meter => {
+  const meter = new Meter();
+  meter.begin();
+  return meter;
+};
+
+/** A text of two letters with the period of a prime, so that beginnings of the part occur often. */
+const periodic = (length: number, period: number): string =>
+  Array.from({ length }, (_, index) => (((index % period) * 7) % 5 < 3 ? 'a' : 'b')).join('');
+
+test('finds the positions that the engine finds', () => {
+  for (const period of [1, 2, 3, 7, 31, 97]) {
+    const text = `${periodic(30_000, period)}c${periodic(10_000, period)}`;
+    for (const [start, end] of [
+      [0, 40],
+      [13, 113],
+      [29_960, 30_060],
+    ] as const) {
+      for (const part of [text.slice(start, end), `${text.slice(start, end)}d`]) {
+        expect(firstIndex(metered(), text, part)).toBe(text.indexOf(part));
+        expect(firstIndex(metered(), text, part, 20_001)).toBe(text.indexOf(part, 20_001));
+        expect(lastIndex(metered(), text, part)).toBe(text.lastIndexOf(part));
+        expect(lastIndex(metered(), text, part, 20_001)).toBe(text.lastIndexOf(part, 20_001));
+        expect(splitText(metered(), text, part)).toEqual(text.split(part));
+      }
+    }
+  }
+});
+
+test('searches a long text for a part that matches everywhere except at its end', () => {
+  // The search of the engine would take minutes.
+  const [text, part] = ['a'.repeat(900_000), `${'a'.repeat(450_000)}b`];
+  expect(firstIndex(metered(), text, part)).toBe(-1);
+  expect(lastIndex(metered(), text, part)).toBe(-1);
+  expect(splitText(metered(), text, part)).toEqual([text]);
+});
