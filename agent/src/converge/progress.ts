@@ -18,6 +18,7 @@ import {
   type Decision,
   declaredPaths,
   desiredByKey,
+  managedPaths,
   type Observation,
   Picture,
   type Step,
@@ -113,6 +114,8 @@ export class Progress {
   #immediate: ReadonlyMap<string, readonly Step[]> = new Map();
   /** Declared paths, and every directory above them. */
   #declared: ReadonlySet<string> = new Set();
+  /** See {@link Machine.manages}; null until it is asked. */
+  #managed: ReadonlySet<string> | null = null;
 
   constructor(operation: OperationRecord, context: ExecutionContext) {
     this.operation = operation;
@@ -222,6 +225,11 @@ export class Progress {
       ourDirectories: journal.state.ourDirectories,
       freshDirectories: this.operation.freshDirectories,
       declared: (path) => this.#declared.has(path),
+      manages: (path) => {
+        const earlier = journal.state.managed.values().map(({ resource }) => resource);
+        this.#managed ??= managedPaths([...this.#resources, ...earlier]);
+        return this.#managed.has(path);
+      },
       declaredDirectory: (path) => {
         const resource = this.#desired.get(`path:${path}`);
         return resource !== undefined && isDirectory(resource);

@@ -101,6 +101,7 @@ export const aptRepository = defineProvider<'apt-repository', SeenRepository, Re
   brings: () => ['packages'],
   // Only the directory of the key file may be missing.
   path: (resource) => (resource.body.signed_by == null ? sourcePath(resource.body.name) : keyPath(resource.body.name)),
+  watched: ({ body: { name } }) => [sourcePath(name), keyPath(name)],
 
   check(resource) {
     const body = resource.body;

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { ManagedRecord } from '../../journal/state.ts';
 import { directory, file, script } from '../test/desired.ts';
 import { satisfied } from './condition.ts';
-import { ancestors, desiredByKey, Picture, planStep, stepsOf, triggersLeft } from './plan.ts';
+import { ancestors, desiredByKey, managedPaths, Picture, planStep, stepsOf, triggersLeft } from './plan.ts';
 
 const managed = (resources: ResolvedResource[], before: ManagedRecord['before'] = { was: 'absent' }) =>
   new Map(resources.map((resource, ordinal) => [resource.key, { resource, succeeded: resource, before, ordinal }]));
@@ -137,4 +137,21 @@ test('keeps due triggers only for resources that were not reached', () => {
     'script:gone',
     ['x'],
   ]);
+});
+
+test('lists all files of a repository as managed', () => {
+  const repository = {
+    ...file('/x'),
+    type: 'apt-repository' as const,
+    body: {
+      name: 'tools',
+      uris: ['https://packages.example.com'],
+      suites: ['stable'],
+      components: ['main'],
+      signed_by: '-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nx\n-----END PGP PUBLIC KEY BLOCK-----\n',
+    },
+  };
+  const paths = managedPaths([repository]);
+  for (const path of ['/etc/apt/sources.list.d/tools.sources', '/etc/apt/keyrings/tools.asc', '/etc/apt'])
+    expect(paths.has(path), path).toBe(true);
 });

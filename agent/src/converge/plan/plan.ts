@@ -11,7 +11,7 @@ import {
   nothing,
   presenceDrift,
 } from '../../resources/provider/provider.ts';
-import { providerOf } from '../../resources/provider/registry.ts';
+import { providerOf, watchedPaths } from '../../resources/provider/registry.ts';
 import { providerFor, whyNoProvider } from './find-provider.ts';
 
 /** Decides what each step must do. Does not access the machine; callers pass the observations. */
@@ -406,6 +406,19 @@ export function declaredPaths(desired: Iterable<ResolvedResource>): Set<string> 
     for (const ancestor of ancestors(path)) declared.add(ancestor);
   }
   return declared;
+}
+
+/** Returns the paths of all files of resources, and every directory above them. */
+export function managedPaths(resources: Iterable<ResolvedResource>): Set<string> {
+  const paths = new Set<string>();
+  for (const resource of resources) {
+    const path = providerOf(resource.type)?.path(resource) ?? null;
+    for (const each of [...(path === null ? [] : [path]), ...watchedPaths(resource)]) {
+      paths.add(each);
+      for (const ancestor of ancestors(each)) paths.add(ancestor);
+    }
+  }
+  return paths;
 }
 
 /** Returns the ids of all resources that trigger a step. */

@@ -93,3 +93,18 @@ test('refuses entries that it could not put back, and directories of the system'
   expect(await message(purged())).toContain(`${root}/pipe is a FIFO`);
   expect(existsSync(`${root}/pipe`)).toBe(true);
 });
+
+test('keeps the files of modules that the operation leaves alone', async () => {
+  const theirs = file(`${root}/sub/theirs`, { content: 'theirs' }, { module: 'audited' });
+  await apply(purged(), theirs);
+  writeFileSync(`${root}/sub/foreign`, 'x');
+  const { results, finished } = await agent.run(operation('apply', [purged()], { keep_modules: ['audited'] }));
+  expect(finished.status).toBe('succeeded');
+  expect(results).toMatchObject([{ identity: root, diff: `-${root}/sub/foreign\n` }]);
+  expect(readFileSync(`${root}/sub/theirs`, 'utf8')).toBe('theirs');
+});
+
+test('refuses directories that are nested too deep', async () => {
+  mkdirSync(`${root}${'/d'.repeat(70)}`, { recursive: true });
+  expect((await plan(purged())).results[0]?.message).toContain('nested more than 64 deep: remove them by hand');
+});

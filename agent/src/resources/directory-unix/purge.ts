@@ -48,9 +48,12 @@ export function checkPurge(path: string): void {
 /** The name of a temporary file of the agent. */
 const temporary = /^\.muster-[0-9a-f]{20}\.tmp$/;
 
+/** Maximum depth below the directory, because the path to each entry is opened name by name. */
+const maxDepth = 64;
+
 /**
- * Returns the entries below a directory that no resource of the operation declares or removes.
- * @throws HostFailure if there are too many, or a link leads to the directory
+ * Returns the entries below a directory that no resource has.
+ * @throws HostFailure if there are too many, they are too deep, or a link leads to the directory
  */
 export function foreignEntries(root: string, machine: Machine): ForeignEntry[] {
   const open = machine.walk.open(root, 'null');
@@ -59,25 +62,24 @@ export function foreignEntries(root: string, machine: Machine): ForeignEntry[] {
   machine.walk.release(open);
   if (realPath !== root)
     throw new HostFailure(`${root} leads to ${realPath} by a symbolic link: declare purge for ${realPath}`);
-  const resources = [...machine.resourcesOf('file-unix'), ...machine.resourcesOf('directory-unix')];
-  const handled = new Set(resources.map(({ identity }) => identity));
   const entries: ForeignEntry[] = [];
-  const visit = (directory: string, isForeign: boolean): void => {
+  const visit = (directory: string, depth: number): void => {
+    if (depth > maxDepth)
+      throw new HostFailure(`${root} has directories that are nested more than ${maxDepth} deep: remove them by hand`);
     const names = listDirectory(machine.walk, directory, maxEntries);
     for (const name of names ?? []) {
       const path = `${directory}/${name}`;
       if (temporary.test(name)) continue;
       const found = inspect(machine.walk, path, false);
       if (found.type === 'absent') continue;
-      const isDeclared = !isForeign && (machine.declared(path) || handled.has(path));
-      if (!isDeclared) entries.push({ path, found });
-      if (found.type === 'directory') visit(path, !isDeclared);
+      if (!machine.manages(path)) entries.push({ path, found });
+      if (found.type === 'directory') visit(path, depth + 1);
       if (entries.length > maxEntries) break;
     }
     if (names === null || entries.length > maxEntries)
       throw new HostFailure(`${root} has more than ${maxEntries} undeclared entries: remove them by hand`);
   };
-  visit(root, false);
+  visit(root, 0);
   return entries;
 }
 

@@ -31,6 +31,11 @@ export interface Machine {
   freshDirectories: ReadonlySet<string>;
   /** Reports whether this operation declares this path or a path below it, which must then not be removed. */
   declared(path: string): boolean;
+  /**
+   * Reports whether a resource has a file at this path or below it: one of this operation, also one to remove, or one that
+   * the agent manages and this operation leaves alone, because its module is audited or waits for a maintenance window.
+   */
+  manages(path: string): boolean;
   /** Reports whether a resource of this operation declares the directory at this path itself. */
   declaredDirectory(path: string): boolean;
   /** Reports that names in this directory changed. The engine syncs the directory before it reports the result. */

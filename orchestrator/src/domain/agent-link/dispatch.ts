@@ -38,7 +38,7 @@ const conditionsSince = 6;
 const combinedConditionsSince = 7;
 /** First protocol version with `immediate_on`. Older agents would reload the service too late. */
 const immediateSince = 7;
-/** First protocol version with contents that agents fetch. Older agents refuse the field `source`. */
+/** First protocol version with contents that agents fetch. Older agents refuse the fields `source` and `purge`. */
 const sourcesSince = 7;
 
 /**
@@ -154,6 +154,7 @@ function unknownTo(version: number, verifies: boolean, resources: readonly Resol
   if (version < immediateSince && resources.some(({ immediate_on }) => immediate_on !== undefined))
     return 'a trigger with `immediately`';
   if (version < sourcesSince && resources.some(({ body }) => 'source' in body)) return 'a resource with `source`';
+  if (version < sourcesSince && resources.some(({ body }) => 'purge' in body)) return 'a directory with `purge`';
   return null;
 }
 

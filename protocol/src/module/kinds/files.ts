@@ -79,7 +79,6 @@ export const fileKinds = {
     },
     space: 'path',
     sourced: 'directory',
-    needs: { purge: 'source' },
     canonical: format.withoutClosingSlash,
     normalise: (body) => {
       body.path = format.withoutClosingSlash(String(body.path));
