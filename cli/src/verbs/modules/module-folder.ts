@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { lstat, mkdir, open, readdir, readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import {
@@ -41,7 +41,7 @@ export async function readFolder(directory: string): Promise<LocalFolder> {
   const files = new Map<string, ModuleFile>();
   let size = 0;
   for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
-    const path = join(entry.parentPath, entry.name).slice(directory.replace(/\/+$/, '').length + 1);
+    const path = relative(directory, join(entry.parentPath, entry.name));
     if (path === moduleFileName || path === '.git' || path.startsWith('.git/') || entry.isDirectory()) continue;
     if (!entry.isFile())
       throw faulty(`${join(directory, path)} is not a plain file`, 'Replace links with the files that they point to.');

@@ -1,8 +1,11 @@
+import { readdir, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import type { Fault } from '@muster/protocol';
 import { type ModuleOrder, orderModules } from '@muster/protocol/http';
 import {
   declaredOrder,
   type ModuleDocument,
+  moduleFileName,
   requiresOf,
   resolveDesiredSet,
   resolvedOrder,
@@ -18,6 +21,8 @@ import { sanitiseLine } from '../../text/sanitize.ts';
 import { type Colors, counted } from '../../text/style.ts';
 import { parsePair, parseTag } from '../../text/values.ts';
 import { checkedFiles, printFaults } from './modules-check.ts';
+import { isFile } from './modules-source.ts';
+import { fromFiles, withRequiredModules } from './trial-modules.ts';
 
 const collect = (text: string, before: string[] | undefined) => [...(before ?? []), text];
 
@@ -93,8 +98,6 @@ async function deps(context: Context, words: string[], options: Options): Promis
   return undefined;
 }
 
-export const isFile = (word: string): boolean => word === '-' || word.includes('/') || /\.ya?ml$/.test(word);
-
 /** Orders modules that the orchestrator has. */
 async function storedOrder(
   context: Context,
@@ -132,12 +135,24 @@ async function localOrder(context: Context, words: readonly string[], facts: Fac
     );
   }
   const { attributes, tags } = facts;
-  // Required modules that are not among the files are ignored.
-  const names = withRequired(
-    parsed.map(({ name }) => name),
-    requiresOf(parsed),
+  const named = files.flatMap(({ file, content, module }) =>
+    module === null ? [] : [{ module, source: file, content }],
   );
-  const modules = names.flatMap((name) => parsed.findLast((module) => module.name === name) ?? []);
+  const found = await withRequiredModules(
+    named,
+    fromFiles(context, () => filesBeside(files.map(({ file }) => file))),
+  );
+  const all = found.map(({ module }) => module);
+  const names = withRequired(
+    all.map(({ name }) => name),
+    requiresOf(all),
+  );
+  const modules = names.flatMap((name) => all.findLast((module) => module.name === name) ?? []);
+  const missing = names.filter((name) => !modules.some((module) => module.name === name));
+  if (missing.length > 0)
+    out.note(
+      `The order lacks required modules that are not next to the files: ${missing.map(sanitiseLine).join(', ')}`,
+    );
   if (attributes === undefined && tags === undefined) {
     const declared = declaredOrder(modules);
     if (declared.ok) return declared.order;
@@ -147,6 +162,22 @@ async function localOrder(context: Context, words: readonly string[], facts: Fac
   const resolved = resolveDesiredSet({ modules, agent });
   if (resolved.ok) return resolvedOrder(modules, resolved.resources);
   throw unresolved(resolved.code, resolved.faults, 'Describe the agent with --attribute and --tag.');
+}
+
+/** Returns the modules in the directories of files: YAML files, and folders with a module. */
+async function filesBeside(files: readonly string[]): Promise<string[]> {
+  const directories = new Set(
+    files
+      .filter((file) => file !== '-')
+      .map((file) => dirname(basename(file) === moduleFileName ? dirname(file) : file)),
+  );
+  const found: string[] = [];
+  for (const directory of directories)
+    for (const entry of await readdir(directory, { withFileTypes: true })) {
+      const path = join(directory, entry.name, ...(entry.isDirectory() ? [moduleFileName] : []));
+      if (/\.ya?ml$/.test(path) && (await stat(path).catch(() => null))?.isFile() === true) found.push(path);
+    }
+  return found;
 }
 
 const unresolved = (code: string, faults: Fault[], remedy: string): CliError =>

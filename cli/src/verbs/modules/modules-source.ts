@@ -9,6 +9,9 @@ import { folderAt } from './module-folder.ts';
 
 /** Reads module files, and explains errors about stored modules. */
 
+/** Reports whether a word names a file, and not a stored module. */
+export const isFile = (word: string): boolean => word === '-' || word.includes('/') || /\.ya?ml$/.test(word);
+
 interface Source {
   file: string;
   bytes: Uint8Array;

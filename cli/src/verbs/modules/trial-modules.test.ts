@@ -40,8 +40,8 @@ describe('without an orchestrator', () => {
 
   test('reads the files of a module that is given as a folder, or as its module.yml', async () => {
     const folder = folderOf({ ...website, 'base.yml': base, 'facts.yml': facts });
-    for (const path of ['web', 'web/module.yml']) {
-      const args = [join(folder, path), join(folder, 'base.yml'), '--facts', join(folder, 'facts.yml'), '--json'];
+    for (const path of ['web', 'web/module.yml', './web', 'web/.', 'web//']) {
+      const args = [`${folder}/${path}`, join(folder, 'base.yml'), '--facts', join(folder, 'facts.yml'), '--json'];
       const { exit, stdout, stderr } = await muster('modules', 'resolve', ...args);
       expect(exit, stderr).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({
@@ -53,6 +53,20 @@ describe('without an orchestrator', () => {
     }
     const module = ['--module', join(folder, 'web'), '--facts', join(folder, 'facts.yml')];
     expect((await muster('modules', 'eval', 'param.port + 1', ...module)).stdout).toBe('81\n');
+  });
+
+  test('modules deps finds required modules next to the files', async () => {
+    const folder = folderOf({ ...website, 'base.yml': base });
+    const idsOf = async () => {
+      const { exit, stdout, stderr } = await muster('modules', 'deps', join(folder, 'web'), '--json');
+      expect(exit, stderr).toBe(0);
+      return { ids: JSON.parse(stdout).resources.map(({ id }: { id: string }) => id), stderr };
+    };
+    expect(await idsOf()).toEqual({ ids: ['motd', 'site'], stderr: '' });
+    rmSync(join(folder, 'base.yml'));
+    const alone = await idsOf();
+    expect(alone.ids).toEqual(['site']);
+    expect(alone.stderr).toContain('lacks required modules that are not next to the files: base');
   });
 
   test('names a required module that is not given', async () => {

@@ -14,8 +14,7 @@ import {
 import type { Context } from '../../context/context.ts';
 import { CliError, exits } from '../../exit.ts';
 import { folderAt, readFolder } from './module-folder.ts';
-import { isFile } from './modules-deps.ts';
-import { onlyOneStdin, readSource, suggestModule } from './modules-source.ts';
+import { isFile, onlyOneStdin, readSource, suggestModule } from './modules-source.ts';
 import { faulty, type TriedModule } from './trial-sources.ts';
 
 /** Reads the modules of a trial from files, folders, and the orchestrator. */
