@@ -20,7 +20,7 @@ import {
   type OutlineResource,
   type Reference,
 } from './outline.ts';
-import { schemaFaults } from './parameters/value-schema.ts';
+import { schemaFaults } from './parameters/value-keywords.ts';
 import { mergeFault, parameterFaults } from './parameters.ts';
 import type { Path } from './source/tree.ts';
 import { certainVariantFaults, newVariantBudget, tiedVariantFaults, type VariantBudget } from './variants.ts';

@@ -16,7 +16,7 @@ import type { ModuleFiles } from './files/module-file.ts';
 import { isExtensionKey } from './kinds/declared.ts';
 import { isResourceType, kinds, type ResourceType, type Trigger } from './kinds.ts';
 import { merges } from './parameters/layers.ts';
-import { valueKeywords } from './parameters/value-schema.ts';
+import { valueKeywords } from './parameters/value-keywords.ts';
 import type { Path } from './source/tree.ts';
 import { type VerificationType, verificationKinds } from './verification.ts';
 

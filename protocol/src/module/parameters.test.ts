@@ -1,7 +1,9 @@
+// biome-ignore-all lint/suspicious/noThenProperty: A keyword of JSON Schema. No mapping is awaited.
 import { describe, expect, test } from 'vitest';
 import type { AgentFacts } from './conditions.ts';
 import type { Json } from './document.ts';
-import { schemaFaults, type ValueSchema, valueFaults } from './parameters/value-schema.ts';
+import { schemaFaults, type ValueSchema } from './parameters/value-keywords.ts';
+import { valueFaults } from './parameters/value-schema.ts';
 import { givenFaults, givenLayers, layeredParameters } from './parameters.ts';
 import { parseModule } from './parse.ts';
 
@@ -54,6 +56,63 @@ describe('valueFaults', () => {
     [{ additionalProperties: { type: 'integer' } }, { a: 1, b: 'x' }, ['b must be a whole number, to match its type']],
     [{ minProperties: 1 }, {}, ['must have at least 1 key']],
     [{ maxProperties: 0 }, { a: 1 }, ['must have at most 0 keys']],
+    [{ multipleOf: 4096 }, 2 ** 42 + 1, ['must be a multiple of 4096']],
+    [{ multipleOf: 0.5 }, 1e10 + 0.25, ['must be a multiple of 0.5']],
+    [{ allOf: [{ minimum: 1 }, { maximum: 9 }] }, 0, ['must be at least 1']],
+    [{ anyOf: [{ type: 'string' }, { minimum: 5 }] }, 'x', []],
+    [
+      { anyOf: [{ type: 'string' }, { minimum: 5 }] },
+      1,
+      ['must satisfy one of the alternatives of anyOf: (1) must be text, to match its type; (2) must be at least 5'],
+    ],
+    [
+      { items: { anyOf: [{ properties: { port: { type: 'integer' } } }] } },
+      [{ port: 'x' }],
+      ['0 must satisfy one of the alternatives of anyOf: (1) port must be a whole number, to match its type'],
+    ],
+    [{ oneOf: [{ minimum: 5 }, { maximum: 3 }] }, 1, []],
+    [
+      { oneOf: [{ minimum: 1 }, { maximum: 3 }] },
+      2,
+      ['must satisfy only one of the alternatives of oneOf, and satisfies 1 and 2'],
+    ],
+    [
+      { oneOf: [{ minimum: 5 }, false] },
+      2,
+      ['must satisfy one of the alternatives of oneOf: (1) must be at least 5; (2) is not allowed here'],
+    ],
+    [{ not: { enum: ['root'] } }, 'ann', []],
+    [{ not: { enum: ['root'] } }, 'root', ['must not be what its declaration excludes: {"enum":["root"]}']],
+    [{ if: { required: ['tls'] }, then: { required: ['cert'] } }, {}, []],
+    [{ if: { required: ['tls'] }, then: { required: ['cert'] } }, { tls: true }, ['needs the key "cert"']],
+    [{ if: { type: 'string' }, then: { minLength: 2 }, else: { minimum: 2 } }, 1, ['must be at least 2']],
+    [{ prefixItems: [{ type: 'string' }, { minimum: 1 }], items: false }, ['a', 1], []],
+    [
+      { prefixItems: [{ type: 'string' }], items: { type: 'integer' } },
+      ['a', 'b'],
+      ['1 must be a whole number, to match its type'],
+    ],
+    [{ prefixItems: [{}], items: false }, ['a', 'b'], ['1 is not allowed here']],
+    [
+      { contains: { const: 'a' } },
+      ['b'],
+      ['must have at least 1 element that its declaration asks for, and has 0: {"const":"a"}'],
+    ],
+    [{ contains: { const: 'a' }, minContains: 0 }, ['b'], []],
+    [
+      { contains: { const: 'a' }, maxContains: 1 },
+      ['a', 'a'],
+      ['must have at most 1 element that its declaration asks for, and has 2: {"const":"a"}'],
+    ],
+    [{ propertyNames: { pattern: '^[a-z]+$' } }, { A: 1 }, ['has the key "A", which must match the pattern ^[a-z]+$']],
+    [
+      { patternProperties: { '^x': { type: 'string' } }, additionalProperties: false },
+      { x1: 1, y: 1 },
+      ['x1 must be text, to match its type', 'y unknown key "y"'],
+    ],
+    [{ dependentRequired: { cert: ['key'] } }, { cert: 'a' }, ['needs the key "key", because it has "cert"']],
+    [{ dependentSchemas: { a: { required: ['b'] } } }, { a: 1 }, ['needs the key "b"']],
+    [{ dependentRequired: { toString: ['key'] } }, {}, []],
   ])('checks %j against %j', (schema, value, faults) => {
     expect(faultsIn(schema, value)).toEqual(faults);
   });
@@ -63,6 +122,17 @@ describe('valueFaults', () => {
     expect(faults).toHaveLength(20);
     expect(faults[0]).toBe('6 has too much text to be compared with its pattern: shorten it');
     expect(faultsIn({ items: { pattern: '^[a-z0-9.-]+$' } }, Array(10_000).fill('web-1.example.org'))).toEqual([]);
+  });
+
+  test('refuses a value that is too large for its alternatives, also below not and if', () => {
+    const alternatives = Array.from({ length: 400 }, (_, index) => ({ const: `v${index}` }));
+    const value = Array(5000).fill('v399');
+    const tooLarge = ['is too large to be compared with all alternatives of its declaration: shorten it'];
+    expect(faultsIn({ items: { anyOf: alternatives } }, value).at(-1)).toContain('too large to be compared');
+    expect(faultsIn({ not: { items: { anyOf: alternatives } } }, value)).toEqual(tooLarge);
+    expect(faultsIn({ if: { items: { anyOf: alternatives } }, then: false }, value)).toEqual(tooLarge);
+    const long = Array(300).fill('x'.repeat(100_000));
+    expect(faultsIn({ not: { items: { anyOf: alternatives } } }, long)).toEqual(tooLarge);
   });
 
   test('reports at most 20 faults', () => {
@@ -81,14 +151,26 @@ test('refuses keywords that do not exist, and values that a keyword does not acc
     properties: { a: { minItems: -1 }, b: 1 },
     additionalProperties: { pattern: '(' },
     $ref: 'https://example.com',
+    anyOf: [{ typ: 'string' }, 1],
+    oneOf: [],
+    not: { $defs: {} },
+    if: { unevaluatedProperties: false },
+    patternProperties: { '(': {} },
+    dependentSchemas: { a: 1 },
   });
   expect(faults.map(({ path, message }) => `${path.join('/')} ${message}`)).toEqual([
     'minimum must be a number',
     'items/typ unknown keyword "typ": did you mean "type"?',
     'properties/a/minItems must be a whole number from 0',
-    'properties/b must be a mapping of keywords, such as { type: string }',
+    'properties/b must be a mapping of keywords, such as { type: string }, or true or false',
     expect.stringMatching(/^additionalProperties\/pattern must be a regular expression of RE2/),
-    expect.stringMatching(/^\$ref unknown keyword "\$ref"/),
+    expect.stringMatching(/^\$ref the keyword "\$ref" of JSON Schema is not supported: write/),
+    'anyOf must be a list of mappings of keywords, such as [{ type: string }]',
+    'oneOf must be a list of mappings of keywords, such as [{ type: string }]',
+    expect.stringMatching(/^not\/\$defs the keyword "\$defs" of JSON Schema is not supported/),
+    expect.stringMatching(/^if\/unevaluatedProperties .* not supported: list all keys under properties/),
+    'patternProperties must be a mapping of regular expressions to keywords',
+    'dependentSchemas/a must be a mapping of keywords, such as { type: string }, or true or false',
   ]);
 });
 

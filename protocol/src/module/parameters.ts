@@ -11,7 +11,8 @@ import {
   originText,
   shownPath,
 } from './parameters/layers.ts';
-import { isMapping, partSchema, type ValueFault, valueFaults } from './parameters/value-schema.ts';
+import { isMapping, partSchema, type ValueFault } from './parameters/value-keywords.ts';
+import { valueFaults } from './parameters/value-schema.ts';
 import { chooseVariant } from './variants.ts';
 
 /** Returns the errors in a value for a parameter, with their paths in the value. */

@@ -11,7 +11,7 @@ import type { Fields, Kind } from './kinds/kind.ts';
 import { packageDefault } from './kinds/packages.ts';
 import { kinds } from './kinds.ts';
 import { merges } from './parameters/layers.ts';
-import { keywordForm, valueKeywords } from './parameters/value-schema.ts';
+import { keywordForm, valueKeywords } from './parameters/value-keywords.ts';
 import { verificationKinds } from './verification.ts';
 
 /** Path of the served JSON Schema, and its `$id`. */

@@ -62,7 +62,7 @@ export function checkExpressions(outline: Outline, report: ReportExpression): vo
   for (const { path, that } of outline.require) {
     // The schema refuses a condition that is not text, or empty.
     if (that === '') continue;
-    check.plain(that, { path: [...path, 'that'], each: false, names: noNames, secrets: false, shape: 'boolean' });
+    check.plain(that, { path: [...path, 'that'], each: false, names: noNames, secrets: false, shape: 'condition' });
   }
   for (const resource of outline.resources) checkResource(resource, check, templates, report);
   for (const step of outline.verify) {

@@ -1,6 +1,7 @@
 import type { Json, Merge } from '../document.ts';
 import { quoted } from '../nearest.ts';
-import { canonical, isMapping, type ValueFault } from './value-schema.ts';
+import { isMapping, type ValueFault } from './value-keywords.ts';
+import { canonical } from './value-schema.ts';
 
 /**
  * Combines the values that a parameter gets from several places. Contains no rule of one kind of place: a value is a

@@ -21,6 +21,13 @@ const parsed = (require: string) => {
 };
 const ordered = '{ that: "param.from < param.to", message: "from must be less than to: swap them" }';
 
+test('refuses a condition that is neither true nor false', () => {
+  for (const that of ["'yes'", '1', '[param.from]'])
+    expect(() => parsed(`{ that: "${that}", message: m }`)).toThrow(
+      /the condition yields .*, which is neither true nor false/,
+    );
+});
+
 describe('moduleValueFaults', () => {
   const faultsOf = (require: string, given: Record<string, Json>) =>
     moduleValueFaults(parsed(require), given).map(({ message }) => message);

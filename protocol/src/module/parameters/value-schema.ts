@@ -1,7 +1,17 @@
 import { secretName } from '../../secret-name.ts';
 import type { Json } from '../document.ts';
-import { compiledPattern, hasMatch, maximumPattern, statesOf } from '../expression/functions/patterns.ts';
-import { isExtensionKey, unknownKey } from '../kinds/declared.ts';
+import { compiledPattern, hasMatch, statesOf } from '../expression/functions/patterns.ts';
+import { unknownKey } from '../kinds/declared.ts';
+import {
+  fitsType,
+  isMapping,
+  isPattern,
+  patternForm,
+  type Type,
+  typeText,
+  type ValueFault,
+  type ValueSchema,
+} from './value-keywords.ts';
 
 /**
  * Validation of parameter values by the keywords of JSON Schema (draft 2020-12) that modules may use. Interprets the
@@ -9,186 +19,131 @@ import { isExtensionKey, unknownKey } from '../kinds/declared.ts';
  * @see https://json-schema.org/draft/2020-12/json-schema-validation
  */
 
-export type ValueSchema = Readonly<Record<string, Json>>;
-
-export interface ValueFault {
-  /** Path in the value, or in the schema. */
-  readonly path: readonly (string | number)[];
-  readonly message: string;
-}
-
 type Path = ValueFault['path'];
 
-/** Names of types. `list` and `map` are the names that modules use for `array` and `object`. */
-const types = ['string', 'integer', 'number', 'boolean', 'list', 'array', 'map', 'object', 'null'] as const;
-type Type = (typeof types)[number];
-
-export const isMapping = (value: unknown): value is { [key: string]: Json } =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const fitsType: Record<Type, (value: Json) => boolean> = {
-  string: (value) => typeof value === 'string',
-  integer: (value) => Number.isSafeInteger(value),
-  number: (value) => typeof value === 'number' && Number.isFinite(value),
-  boolean: (value) => typeof value === 'boolean',
-  list: Array.isArray,
-  array: Array.isArray,
-  map: isMapping,
-  object: isMapping,
-  null: (value) => value === null,
-};
-
-const typeText: Record<Type, string> = {
-  string: 'text',
-  integer: 'a whole number',
-  number: 'a number',
-  boolean: 'true or false',
-  list: 'a list',
-  array: 'a list',
-  map: 'a mapping',
-  object: 'a mapping',
-  null: 'null',
-};
-
-/** Maximum states of a pattern, for the time and memory that it takes. */
-const maximumStates = 5000;
-const patternForm = `a regular expression of RE2 with at most ${maximumPattern} characters, such as "^[a-z]+$"; it has no lookaround, no backreferences, and no large repetitions`;
-const isPattern = (value: Json): boolean =>
-  typeof value === 'string' &&
-  value.length <= maximumPattern &&
-  statesOf(value) <= maximumStates &&
-  compiledPattern(value) !== null;
-
-const isCount = (value: Json): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
-const isNumber = fitsType.number;
-
-/** The keywords, and the form of each. */
-const keywords: Readonly<Record<string, { readonly fits: (value: Json) => boolean; readonly form: string }>> = {
-  type: {
-    fits: (value) => [value].flat().every((one) => types.some((type) => type === one)),
-    form: `one of ${types.join(', ')}, or a list of them`,
-  },
-  enum: { fits: (value) => Array.isArray(value) && value.length > 0, form: 'a list of values' },
-  const: { fits: () => true, form: 'a value' },
-  minimum: { fits: isNumber, form: 'a number' },
-  maximum: { fits: isNumber, form: 'a number' },
-  exclusiveMinimum: { fits: isNumber, form: 'a number' },
-  exclusiveMaximum: { fits: isNumber, form: 'a number' },
-  multipleOf: { fits: (value) => isNumber(value) && (value as number) > 0, form: 'a number above 0' },
-  minLength: { fits: isCount, form: 'a whole number from 0' },
-  maxLength: { fits: isCount, form: 'a whole number from 0' },
-  pattern: { fits: isPattern, form: patternForm },
-  format: { fits: (value) => value === 'secret-name', form: '"secret-name"' },
-  minItems: { fits: isCount, form: 'a whole number from 0' },
-  maxItems: { fits: isCount, form: 'a whole number from 0' },
-  uniqueItems: { fits: fitsType.boolean, form: 'true or false' },
-  items: { fits: isMapping, form: 'a mapping of keywords, such as { type: string }' },
-  properties: { fits: isMapping, form: 'a mapping of keys to keywords' },
-  required: {
-    fits: (value) => Array.isArray(value) && value.every(fitsType.string),
-    form: 'a list of keys',
-  },
-  additionalProperties: {
-    fits: (value) => typeof value === 'boolean' || isMapping(value),
-    form: 'true, false, or a mapping of keywords',
-  },
-  minProperties: { fits: isCount, form: 'a whole number from 0' },
-  maxProperties: { fits: isCount, form: 'a whole number from 0' },
-  title: { fits: fitsType.string, form: 'text' },
-  description: { fits: fitsType.string, form: 'text' },
-  default: { fits: () => true, form: 'a value' },
-};
-
-/** The keywords that a parameter can have in addition to its own fields. */
-export const valueKeywords: readonly string[] = Object.keys(keywords).filter(
-  (name) => !['type', 'title', 'description', 'default'].includes(name),
-);
-
-/** Returns the JSON Schema of a keyword's value, for editors. */
-export const keywordForm = (name: string): Record<string, unknown> => {
-  const form = { description: `Keyword of JSON Schema: ${keywords[name]?.form}` };
-  return name === 'format' ? { ...form, enum: ['secret-name'] } : form;
-};
-
-/** Returns the errors in a schema as declared. */
-export function schemaFaults(schema: ValueSchema, path: Path = []): ValueFault[] {
-  return Object.entries(schema).flatMap(([name, value]): ValueFault[] => {
-    if (isExtensionKey(name) || value === null) return [];
-    const at = [...path, name];
-    const keyword = Object.hasOwn(keywords, name) ? keywords[name] : undefined;
-    if (keyword === undefined) return [{ path: at, message: unknownKey('keyword', name, Object.keys(keywords)) }];
-    if (!keyword.fits(value)) return [{ path: at, message: `must be ${keyword.form}` }];
-    if (name === 'properties')
-      return Object.entries(value).flatMap(([key, inner]) =>
-        isMapping(inner)
-          ? schemaFaults(inner, [...at, key])
-          : [{ path: [...at, key], message: 'must be a mapping of keywords, such as { type: string }' }],
-      );
-    return (name === 'items' || name === 'additionalProperties') && isMapping(value) ? schemaFaults(value, at) : [];
-  });
-}
-
-/** Keywords that a part of a value need not satisfy, because other parts are added to it. */
-const ofWholeValues: ReadonlySet<string> = new Set(['required', 'minProperties', 'minItems', 'enum', 'const']);
-
-/**
- * Returns the schema of a part of a value: a layer of a parameter that merges its layers.
- * @param merge `deep` for mappings whose mappings are parts as well; otherwise, a part has whole elements
- */
-export function partSchema(schema: ValueSchema, merge: 'deep' | 'append' | 'unique'): ValueSchema {
-  const kept = Object.entries(schema).filter(
-    ([name]) => !ofWholeValues.has(name) && !(merge === 'unique' && (name === 'uniqueItems' || name === 'maxItems')),
-  );
-  if (merge !== 'deep') return Object.fromEntries(kept);
-  const ofMapping = (inner: Json): Json =>
-    isMapping(inner) && [inner.type].flat().some((type) => type === 'map' || type === 'object')
-      ? partSchema(inner, merge)
-      : inner;
-  return Object.fromEntries(
-    kept.map(([name, value]): [string, Json] => {
-      if (name === 'properties' && isMapping(value))
-        return [name, Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, ofMapping(inner)]))];
-      return [name, name === 'additionalProperties' ? ofMapping(value) : value];
-    }),
-  );
-}
-
 const maximumFaults = 20;
+
+/** Remaining work of a validation. */
+interface Work {
+  /** For patterns, in states that are visited for a character; about 0.3 s in total. */
+  patterns: number;
+  /** For alternatives, whose number multiplies with that of the values; in values, or 64 characters of one. */
+  alternatives: number;
+}
 
 /** A validation of one value. */
 interface Validation {
   readonly faults: ValueFault[];
-  /** Remaining work for patterns, in states that are visited for a character; about 0.3 s in total. */
-  patternWork: number;
+  /** Number of faults after which the validation stops. */
+  readonly maximum: number;
+  readonly work: Work;
+  /** Whether this validation only asks whether a value satisfies a part of the schema. */
+  readonly isTrial: boolean;
 }
 
 /** Returns the errors in a value: at most 20. */
 export function valueFaults(schema: ValueSchema, value: Json): ValueFault[] {
-  const validation: Validation = { faults: [], patternWork: 10_000_000 };
-  check(schema, value, [], validation);
-  return validation.faults;
+  const work: Work = { patterns: 10_000_000, alternatives: 500_000 };
+  const faults: ValueFault[] = [];
+  check(schema, value, [], { faults, maximum: maximumFaults, work, isTrial: false });
+  // A part that was not decided may be below `not` or `if`, where it hides other faults.
+  if (faults.length === 0 && (work.patterns < 0 || work.alternatives < 0)) faults.push({ path: [], message: tooMuch });
+  return faults;
 }
 
-function check(schema: ValueSchema, value: Json, path: Path, validation: Validation): void {
-  const { faults } = validation;
-  if (faults.length >= maximumFaults) return;
+const tooMuch = 'is too large to be compared with all alternatives of its declaration: shorten it';
+
+function check(schema: Json, value: Json, path: Path, validation: Validation): void {
+  const { faults, maximum } = validation;
+  if (faults.length >= maximum) return;
   const fault = (message: string): void => {
-    if (faults.length < maximumFaults) faults.push({ path, message });
+    if (faults.length < maximum) faults.push({ path, message });
   };
+  if (schema === false) fault('is not allowed here');
+  if (!isMapping(schema)) return;
+  if (!spend(validation, 1)) {
+    fault(tooMuch);
+    return;
+  }
   const allowed = [schema.type ?? []].flat() as Type[];
   if (allowed.length > 0 && !allowed.some((type) => !Object.hasOwn(fitsType, type) || fitsType[type](value))) {
     fault(`must be ${allowed.map((type) => typeText[type]).join(' or ')}, to match its type`);
     return;
   }
-  if (Array.isArray(schema.enum) && !canonicalSet(schema.enum).has(canonical(value)))
+  if (Array.isArray(schema.enum) && !canonicalSet(schema.enum).has(comparable(value, validation)))
     fault(`must be one of ${shown(schema.enum)}`);
-  if (schema.const !== undefined && schema.const !== null && !isEqual(schema.const, value))
-    fault(`must be ${JSON.stringify(schema.const)}`);
+  if (schema.const !== undefined && schema.const !== null)
+    if (canonical(schema.const) !== comparable(value, validation))
+      fault(`must be ${JSON.stringify(schema.const).slice(0, 200)}`);
   if (typeof value === 'number') checkNumber(schema, value, fault);
   else if (typeof value === 'string') checkText(schema, value, validation, fault);
   else if (Array.isArray(value)) checkList(schema, value, path, validation, fault);
   else if (isMapping(value)) checkMapping(schema, value, path, validation, fault);
+  checkCombined(schema, value, path, validation, fault);
 }
+
+/** Counts work of a trial. @returns whether any is left */
+function spend({ work, isTrial }: Validation, amount: number): boolean {
+  if (isTrial) work.alternatives -= amount;
+  return work.alternatives >= 0;
+}
+
+/** Returns the canonical text of a value, and counts the work. */
+function comparable(value: Json, validation: Validation): string {
+  const text = canonical(value);
+  spend(validation, text.length >> 6);
+  return text;
+}
+
+/** Returns the faults of a value in a part of the schema; at most one. */
+function tried(schema: Json, value: Json, path: Path, { work }: Validation): ValueFault[] {
+  const faults: ValueFault[] = [];
+  check(schema, value, path, { faults, maximum: 1, work, isTrial: true });
+  return faults;
+}
+
+/** Maximum number of alternatives in a message. */
+const maximumShown = 5;
+
+/** Checks the keywords that combine schemas. */
+function checkCombined(schema: ValueSchema, value: Json, path: Path, validation: Validation, fault: Report): void {
+  const { allOf, anyOf, oneOf, not } = schema;
+  for (const each of listOf(allOf)) check(each, value, path, validation);
+  const unmet = (found: readonly ValueFault[][]): string =>
+    found
+      .slice(0, maximumShown)
+      .map(([first], index) => {
+        const inside = (first?.path.slice(path.length) ?? []).join('.');
+        return `(${index + 1}) ${inside === '' ? '' : `${inside} `}${(first?.message ?? '').slice(0, 200)}`;
+      })
+      .join('; ') + (found.length > maximumShown ? '; …' : '');
+  if (Array.isArray(anyOf)) {
+    const found: ValueFault[][] = [];
+    const fits = anyOf.some((each) => {
+      const faults = tried(each, value, path, validation);
+      found.push(faults);
+      return faults.length === 0;
+    });
+    if (!fits) fault(`must satisfy one of the alternatives of anyOf: ${unmet(found)}`);
+  }
+  if (Array.isArray(oneOf)) {
+    const found = oneOf.map((each) => tried(each, value, path, validation));
+    const fitting = found.flatMap((faults, index) => (faults.length === 0 ? [index + 1] : []));
+    if (fitting.length === 0) fault(`must satisfy one of the alternatives of oneOf: ${unmet(found)}`);
+    if (fitting.length > 1)
+      fault(
+        `must satisfy only one of the alternatives of oneOf, and satisfies ${fitting.slice(0, maximumShown).join(' and ')}`,
+      );
+  }
+  if (isSchema(not) && tried(not, value, path, validation).length === 0)
+    fault(`must not be what its declaration excludes: ${JSON.stringify(not).slice(0, 200)}`);
+  if (!isSchema(schema.if)) return;
+  const branch = tried(schema.if, value, path, validation).length === 0 ? schema.then : schema.else;
+  if (isSchema(branch)) check(branch, value, path, validation);
+}
+
+const listOf = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value : []);
+const isSchema = (value: Json | undefined): value is Json => typeof value === 'boolean' || isMapping(value);
 
 type Report = (message: string) => void;
 
@@ -213,8 +168,11 @@ function checkNumber(schema: ValueSchema, value: number, fault: Report): void {
 }
 
 /** Allows for the rounding of decimal fractions such as 0.3 / 0.1. */
-const isMultiple = (value: number, step: number): boolean =>
-  Math.abs(value / step - Math.round(value / step)) < 1e-9 * Math.max(1, Math.abs(value / step));
+function isMultiple(value: number, step: number): boolean {
+  if (Number.isInteger(value) && Number.isInteger(step)) return value % step === 0;
+  const times = value / step;
+  return Math.abs(times - Math.round(times)) <= 4 * Number.EPSILON * Math.max(1, Math.abs(times));
+}
 
 /** Counts code points, as JSON Schema does. */
 const lengthOf = (text: string): number => [...text].length;
@@ -234,8 +192,9 @@ function checkText(schema: ValueSchema, value: string, validation: Validation, f
 function patternFault(pattern: string, value: string, validation: Validation): string | undefined {
   const compiled = isPattern(pattern) ? compiledPattern(pattern) : null;
   if (compiled === null) return `cannot be checked: its pattern must be ${patternForm}`;
-  validation.patternWork -= 200 + statesOf(pattern) * (value.length + 1);
-  if (validation.patternWork < 0) return 'has too much text to be compared with its pattern: shorten it';
+  const { work } = validation;
+  work.patterns -= 200 + statesOf(pattern) * (value.length + 1);
+  if (work.patterns < 0) return 'has too much text to be compared with its pattern: shorten it';
   return hasMatch(compiled, value) ? undefined : `must match the pattern ${pattern}`;
 }
 
@@ -243,10 +202,17 @@ function checkList(schema: ValueSchema, value: Json[], path: Path, validation: V
   const has = (count: number, word: string) => `must have at ${word} ${count} ${count === 1 ? 'element' : 'elements'}`;
   limit(schema, 'minItems', (least) => (value.length < least ? has(least, 'least') : undefined), fault);
   limit(schema, 'maxItems', (most) => (value.length > most ? has(most, 'most') : undefined), fault);
-  if (schema.uniqueItems === true && new Set(value.map(canonical)).size < value.length)
+  if (schema.uniqueItems === true && new Set(value.map((item) => comparable(item, validation))).size < value.length)
     fault('must not have equal elements');
-  const { items } = schema;
-  if (isMapping(items)) for (const [index, item] of value.entries()) check(items, item, [...path, index], validation);
+  const prefix = listOf(schema.prefixItems);
+  for (const [index, item] of value.entries())
+    check(index < prefix.length ? (prefix[index] as Json) : (schema.items ?? true), item, [...path, index], validation);
+  if (!isSchema(schema.contains)) return;
+  const { contains, minContains = 1, maxContains = null } = schema;
+  const count = value.filter((item, index) => tried(contains, item, [...path, index], validation).length === 0).length;
+  const containing = `that its declaration asks for, and has ${count}: ${JSON.stringify(contains).slice(0, 200)}`;
+  if (typeof minContains === 'number' && count < minContains) fault(`${has(minContains, 'least')} ${containing}`);
+  if (typeof maxContains === 'number' && count > maxContains) fault(`${has(maxContains, 'most')} ${containing}`);
 }
 
 function checkMapping(
@@ -256,31 +222,57 @@ function checkMapping(
   validation: Validation,
   fault: Report,
 ): void {
-  const { faults } = validation;
+  const { faults, maximum } = validation;
   const keys = Object.keys(value);
   const has = (count: number, word: string) => `must have at ${word} ${count} ${count === 1 ? 'key' : 'keys'}`;
   limit(schema, 'minProperties', (least) => (keys.length < least ? has(least, 'least') : undefined), fault);
   limit(schema, 'maxProperties', (most) => (keys.length > most ? has(most, 'most') : undefined), fault);
-  for (const key of Array.isArray(schema.required) ? schema.required : [])
-    if (!Object.hasOwn(value, String(key))) fault(`needs the key "${key}"`);
+  for (const key of listOf(schema.required)) if (!Object.hasOwn(value, String(key))) fault(`needs the key "${key}"`);
+  checkDependents(schema, value, path, validation, fault);
   const properties = isMapping(schema.properties) ? schema.properties : {};
-  const { additionalProperties: others } = schema;
+  const patterns = isMapping(schema.patternProperties) ? Object.entries(schema.patternProperties) : [];
+  const { additionalProperties: others, propertyNames } = schema;
   for (const key of keys) {
-    const inner = Object.hasOwn(properties, key) ? properties[key] : others;
-    if (isMapping(inner)) check(inner, value[key] as Json, [...path, key], validation);
-    else if (inner === false)
+    if (isSchema(propertyNames)) {
+      const [wrong] = tried(propertyNames, key, [...path, key], validation);
+      if (wrong !== undefined) fault(`has the key "${key.slice(0, 100)}", which ${wrong.message}`);
+    }
+    const matching = patterns.filter(([pattern]) => {
+      const wrong = patternFault(pattern, key, validation);
+      return wrong === undefined;
+    });
+    for (const [, inner] of matching) check(inner, value[key] as Json, [...path, key], validation);
+    const isListed = Object.hasOwn(properties, key);
+    const inner = isListed ? properties[key] : matching.length > 0 ? true : others;
+    if (isSchema(inner) && inner !== false) check(inner, value[key] as Json, [...path, key], validation);
+    else if (inner === false && faults.length < maximum)
       faults.push({ path: [...path, key], message: unknownKey('key', key, Object.keys(properties)) });
-    if (faults.length >= maximumFaults) return;
+    if (faults.length >= maximum) return;
   }
+}
+
+/** Checks the keywords that depend on whether a key exists. */
+function checkDependents(
+  { dependentRequired, dependentSchemas }: ValueSchema,
+  value: { [key: string]: Json },
+  path: Path,
+  validation: Validation,
+  fault: Report,
+): void {
+  for (const [key, needed] of isMapping(dependentRequired) ? Object.entries(dependentRequired) : []) {
+    if (!Object.hasOwn(value, key)) continue;
+    for (const other of listOf(needed))
+      if (!Object.hasOwn(value, String(other))) fault(`needs the key "${other}", because it has "${key}"`);
+  }
+  for (const [key, inner] of isMapping(dependentSchemas) ? Object.entries(dependentSchemas) : [])
+    if (Object.hasOwn(value, key)) check(inner, value, path, validation);
 }
 
 const shown = (values: readonly Json[]): string =>
   values
     .slice(0, 20)
-    .map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
+    .map((value) => (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 100))
     .join(', ') + (values.length > 20 ? ', …' : '');
-
-const isEqual = (one: Json, other: Json): boolean => canonical(one) === canonical(other);
 
 const canonicalSets = new WeakMap<readonly Json[], ReadonlySet<string>>();
 
