@@ -1,6 +1,6 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { file, operation } from '../agent/src/converge/test/desired.ts';
+import { file, operation, script } from '../agent/src/converge/test/desired.ts';
 import { DrivenAgent } from './hosts/driven-agent.ts';
 import type { Machine } from './hosts/machine.ts';
 import { resolved } from './hosts/subjects/subject.ts';
@@ -63,6 +63,26 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     expect((await happened()).sort()).toEqual(['one reloaded', 'two started']);
     await apply(desired('3', '2'));
     expect((await happened()).sort()).toEqual(['one reloaded', 'two reloaded']);
+  });
+
+  test('a service that follows a resource immediately reloads before later resources, and again for a later trigger', async () => {
+    const desired = (first: string, last: string) => [
+      conf('now', first),
+      script('look', { apply: `cat ${log} > /var/tmp/seen` }, { rerun_on: [key('now')] }),
+      conf('later', last),
+      service('one', {}, { reload_on: [key('now'), key('later')], immediate_on: [key('now')] }),
+    ];
+    const seen = () => machine.sh('cat /var/tmp/seen; rm /var/tmp/seen');
+    await machine.sh('systemctl start one');
+    await happened();
+    expect((await apply(desired('1', '1'))).finished.status).toBe('succeeded');
+    expect(await seen()).toBe('one reloaded\n');
+    expect(await happened()).toEqual(['one reloaded', 'one reloaded']);
+    expect((await apply(desired('2', '1'))).results.at(-1)).toMatchObject({ action: 'reload', status: 'changed' });
+    expect(await seen()).toBe('one reloaded\n');
+    expect(await happened()).toEqual(['one reloaded']);
+    expect((await apply(desired('2', '1'))).results.map(({ action }) => action)).toEqual(Array(4).fill('none'));
+    expect(await happened()).toEqual([]);
   });
 
   test('a stopped service is not restarted, not even after it has been started', async () => {
