@@ -28,13 +28,18 @@ export const roles: readonly Role[] = [
           groups: ['staff2'],
           sudo_rules: ['ALL=(root) NOPASSWD: ALL'],
           ssh_config: { git: ['User g'] },
+          authorized_keys: ['ssh-ed25519 AAAA one'],
+          known_hosts: { 'git-1.example.org': 'ssh-ed25519 AAAA' },
+          git: { 'user.name': 'Ann' },
         },
         ben: { shell: '/bin/sh' },
       },
       absent_users: ['mallory'],
     },
-    shows: 'id -nG ann; stat -c %a /home/ann; sudo -n -u ann sudo -n id -u; cat /home/ann/.ssh/config',
-    expected: 'ann staff2\n750\n0\n# Managed by Muster.\nHost git\n  User g\n',
+    shows:
+      'id -nG ann; stat -c %a /home/ann; sudo -n -u ann sudo -n id -u; cd /home/ann; cat .ssh/config .ssh/authorized_keys .ssh/known_hosts; stat -c %U .gitconfig; grep -A1 user .gitconfig',
+    expected:
+      'ann staff2\n750\n0\n# Managed by Muster.\nHost git\n  User g\nssh-ed25519 AAAA one\ngit-1.example.org ssh-ed25519 AAAA\nann\n[user]\nname = Ann\n',
     stays: [/^\/home\/ann(\/|$)/],
   },
   {
@@ -74,6 +79,7 @@ export const roles: readonly Role[] = [
     parameters: {
       sites: { shop: ['listen 8080', 'location / { return 200 shop; }'] },
       configs: { limits: ['client_max_body_size 8m'] },
+      keep_only_specified: true,
     },
     shows: `bash -c 'exec 3<>/dev/tcp/127.0.0.1/8080; printf "GET / HTTP/1.0\\r\\n\\r\\n" >&3; tail -n 1 <&3'; ls /etc/nginx/sites-enabled`,
     expected: 'shopshop.conf\n',
@@ -93,8 +99,11 @@ export const roles: readonly Role[] = [
   },
   {
     name: 'sudo',
-    parameters: { rules: { 'web.admins': { priority: 5, content: ['%web ALL=(ALL) NOPASSWD: /bin/true'] } } },
-    shows: 'cat /etc/sudoers.d/05_web-admins; stat -c %a /etc/sudoers.d; visudo -cq && echo valid',
+    parameters: {
+      purge: true,
+      rules: { 'web.admins': { priority: 5, content: ['%web ALL=(ALL) NOPASSWD: /bin/true'] } },
+    },
+    shows: 'cat /etc/sudoers.d/*; stat -c %a /etc/sudoers.d; visudo -cq && echo valid',
     expected: '# Managed by Muster.\n%web ALL=(ALL) NOPASSWD: /bin/true\n550\nvalid\n',
   },
   {
