@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from '../../converge/test/agent.ts';
-import { directory, type file, operation, sourced } from '../../converge/test/desired.ts';
+import { directory, file, operation, sourced } from '../../converge/test/desired.ts';
 import { snapshotTree } from '../../converge/test/tree.ts';
 
 let home: string;

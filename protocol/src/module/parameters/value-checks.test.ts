@@ -91,7 +91,10 @@ describe('the resolution', () => {
 test.each([
   ['{ that: "param.frm > 1", message: m }', '/require/0/that there is no parameter "frm": did you mean "from"?'],
   ['{ that: "param.from", message: m }', null],
-  ['{ that: "size(\'a\')", message: m }', '/require/0/that the expression yields int, which is not allowed here'],
+  [
+    '{ that: "size(\'a\')", message: m }',
+    '/require/0/that the condition yields int, which is neither true nor false: compare it, such as param.x == "y"',
+  ],
   ['{ that: "each > 1", message: m }', '/require/0/that "each" exists only in a resource with for_each'],
   [
     '{ that: "secrets.a == \'x\'", message: m }',
