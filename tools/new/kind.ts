@@ -40,7 +40,7 @@ export function kindSkeleton(name: string, { about, like }: KindOptions): Skelet
       ),
       insert('README.md', ['; and `script` for everything else', `, \`${name}\``]),
       insert('docs/coming-from.md', [
-        '| `service.running` for a timer |',
+        '| `check_cmd`, `http.wait_for_successful_query` |',
         `| ${like.split('|').map(counterpart).join(' | ')} | \`${name}\` |\n`,
       ]),
       addChange(

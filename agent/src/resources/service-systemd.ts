@@ -1,27 +1,8 @@
-import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
-import { readUnits } from '../host/systemd/systemd.ts';
-import { fileInBrief, fileWeight } from './file-unix/seen.ts';
-import { diffWritten, rememberWritten, type WrittenFile } from './file-unix/written-file.ts';
 import { defineProvider } from './provider/define-provider.ts';
-import type { Item, Json, Machine, Outcome } from './provider/provider.ts';
-import { diffService } from './service-systemd/diff.ts';
-import { execute } from './service-systemd/execute.ts';
-import { diffRemoval, observeForRemoval } from './service-systemd/removal.ts';
-import {
-  bodyOf,
-  dropInDirectory,
-  dropInFile,
-  isOwned,
-  isUp,
-  look,
-  type SeenPart,
-  type SeenService,
-  type ServiceBefore,
-  unitFile,
-  unitOf,
-} from './service-systemd/seen.ts';
-import { fixedAtStart, unitFault } from './service-systemd/unit-file.ts';
+import type { SeenService, ServiceBefore } from './systemd-unit/seen.ts';
+import { unitFault } from './systemd-unit/unit-file.ts';
+import { unitProvider } from './systemd-unit/unit-provider.ts';
 
 /** A systemd service: an existing unit, or a unit that the agent writes. */
 export const serviceSystemd = defineProvider<'service-systemd', SeenService, ServiceBefore>({
@@ -39,125 +20,13 @@ export const serviceSystemd = defineProvider<'service-systemd', SeenService, Ser
     environment: 'map?',
     dependencies: 'list?',
     restart: 'text?',
+    settings: 'map?',
     ensure: 'text?',
   },
-  recheckable: false,
-  watched: watchedOf,
+  ...unitProvider,
 
-  check(resource) {
-    const fault = unitFault(bodyOf(resource));
+  check({ body }) {
+    const fault = unitFault(body);
     if (fault !== null) throw new HostFailure(fault);
   },
-
-  observe(resource, _circumstances, machine) {
-    const body = bodyOf(resource);
-    return look(resource, isOwned(body) || body.ensure === 'absent', machine);
-  },
-
-  diff: diffService,
-  inBrief: (seen): Json => JSON.parse(JSON.stringify({ ...seen, file: brief(seen.file), dropIn: brief(seen.dropIn) })),
-  weight: ({ file, dropIn }) => (file === null ? 0 : fileWeight(file.seen)) + fileWeight(dropIn.seen),
-
-  async remember(resource, seen, difference, before, machine) {
-    const { unit, file, dropIn } = seen;
-    const body = bodyOf(resource);
-    const existed = unit.load !== 'not-found';
-    const record: ServiceBefore = {
-      ...(before ?? {
-        existed,
-        file: null,
-        dropIn: null,
-        dropInDirectory: hasDropIns(resource, machine),
-        enabled: null,
-        running: null,
-      }),
-    };
-    const changed = new Set(difference.changes.map(({ field }) => field));
-    const goes = body.ensure === 'absent';
-    const writes = isOwned(body) || goes;
-    const keep = async (declared: WrittenFile, part: SeenPart, was: ServiceBefore['file']) => {
-      const change = diffWritten(resource, declared, part.seen, { purpose: 'apply' });
-      return change.action === 'none' ? was : rememberWritten(resource, declared, part.seen, change, was, machine);
-    };
-    const fileWas = record.file;
-    if (writes && file !== null) record.file = await keep(unitFile(resource), file, record.file);
-    record.dropIn = await keep(dropInFile(resource), dropIn, record.dropIn);
-    if (!existed) return record;
-    if (record.enabled === null && (changed.has('enabled') || goes || (fileWas === null && record.file !== null)))
-      record.enabled = unit.unitFileState;
-    if (record.running === null && (changed.has('running') || goes)) record.running = isUp(unit);
-    return record;
-  },
-
-  observeForRemoval,
-  diffRemoval: (resource, before, seen, _circumstances, copies) => diffRemoval(resource, before, seen, copies),
-
-  apply: (resource, seen, difference, machine) =>
-    alone({ kind: 'apply', resource, seen, difference, before: null }, machine),
-  remove: (resource, before, seen, difference, machine) =>
-    alone({ kind: 'remove', resource, seen, difference, before }, machine),
-  together: execute,
-
-  /** Waits for requests that the killed agent made and systemd still executes, so that their result is observed. */
-  async recover(machine) {
-    const { clock, limits } = machine;
-    const deadline = clock.monotonic() + limits.scriptMs;
-    const names = [...new Set(machine.resourcesOf('service-systemd').map(unitOf))];
-    while (clock.monotonic() < deadline) {
-      const found = await readUnits(names, limits.checkMs, machine);
-      if (![...found.values()].some(({ hasJob }) => hasJob)) return;
-      await new Promise<void>((resolve) => clock.after(recheckMs, resolve));
-    }
-  },
-
-  wasApplied(resource, brief, seenNow, original) {
-    const then = (brief as unknown as SeenService).unit;
-    const now = seenNow.unit;
-    // If a restored field takes effect only when the unit starts, a running process must have been restarted.
-    if (original.action === 'remove' && bodyOf(resource).ensure !== 'absent') {
-      const restarts = isUp(then) && isUp(now) && original.changes.some(({ field }) => fixedAtStart.has(field));
-      return !restarts || now.invocation !== then.invocation;
-    }
-    const untriggered = { purpose: 'apply', reloadBy: [], restartBy: [], succeeded: resource } as const;
-    if (diffService(resource, seenNow, untriggered).action !== 'none') return false;
-    // A new invocation has read all files again, whether or not the agent requested it.
-    const again = now.invocation !== then.invocation;
-    if (original.action === 'restart') return again;
-    return original.action !== 'reload' || again || now.changedAt !== then.changedAt;
-  },
 });
-
-const recheckMs = 100;
-
-/** Targets through which services usually start at boot. */
-const targets = ['multi-user', 'graphical', 'default', 'basic', 'sysinit', 'network', 'network-online'];
-
-/**
- * Returns the paths to watch. systemd creates the link in /run whenever the unit starts and removes it when the unit
- * stops.
- */
-function watchedOf(resource: ResolvedResource): string[] {
-  const unit = unitOf(resource);
-  return [
-    unitFile(resource).path,
-    dropInFile(resource).path,
-    `/usr/lib/systemd/system/${unit}`,
-    `/run/systemd/units/invocation:${unit}`,
-    ...targets.map((target) => `/etc/systemd/system/${target}.target.wants/${unit}`),
-  ];
-}
-
-async function alone(item: Item<SeenService, ServiceBefore>, machine: Machine): Promise<Outcome> {
-  const [outcome = {}] = await execute([item], machine);
-  return outcome;
-}
-
-const brief = (part: SeenPart | null): SeenPart | null =>
-  part === null ? null : { ...part, seen: fileInBrief(part.seen) };
-
-function hasDropIns(resource: ResolvedResource, machine: Machine): boolean {
-  const open = machine.walk.open(dropInDirectory(resource), 'null');
-  if (open === null) return false;
-  machine.walk.release(open);
-  return true;
-}

@@ -9,6 +9,7 @@ import { scriptSubjects } from './script.ts';
 import { serviceSubjects } from './services.ts';
 import type { Subject } from './subject.ts';
 import { systemSubjects } from './system.ts';
+import { unitSystemdSubjects } from './unit-systemd.ts';
 
 /** The subjects for all kinds except packages, whose slow tests run in parallel in their own files. */
 export const subjects: readonly Subject[] = [
@@ -22,4 +23,5 @@ export const subjects: readonly Subject[] = [
   ...alternativesSubjects,
   ...knownHostSubjects,
   ...limitsSubjects,
+  ...unitSystemdSubjects,
 ];

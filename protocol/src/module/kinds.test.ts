@@ -33,7 +33,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
   'group-unix': ['name: ada, gid: 0, ensure: present', 'group-unix:ada'],
   'group-windows': ['name: Power Users, description: d, ensure: present', 'group-windows:Power Users'],
   'service-systemd': [
-    'name: nginx@a, enabled: true, running: false, exec_start: /bin/x, type: notify, description: d, user: u, group: g, working_directory: -/x, environment: { A: b }, dependencies: [network.target], restart: on_failure, reload_on: [other], restart_on: [another], ensure: present',
+    'name: nginx@a, enabled: true, running: false, exec_start: /bin/x, type: notify, description: d, user: u, group: g, working_directory: -/x, environment: { A: b }, dependencies: [network.target], restart: on_failure, reload_on: [other], restart_on: [another], settings: { Service.LimitNOFILE: "65536" }, ensure: present',
     'service-systemd:nginx@a',
   ],
   'service-openrc': [
@@ -59,6 +59,10 @@ const complete: Partial<Record<ResourceType, Complete>> = {
   'ini-unix': [
     'path: /etc/x.ini, section: a b, key: k, value: v, validate: "true %", ensure: present',
     'ini-unix:/etc/x.ini%23a b#k',
+  ],
+  'unit-systemd': [
+    'name: backup.timer, content: "[Timer]\\nOnCalendar=daily\\n", drop_in: true, enabled: true, running: true, reload_on: [other], restart_on: [another], ensure: present',
+    'service-systemd:backup.timer',
   ],
   'block-unix': [
     'path: /etc/hosts, marker: muster-hosts, content: "10.0.0.9 db\\n", ensure: present',
@@ -191,12 +195,18 @@ describe('kinds', () => {
     ['service-openrc', 'name: nginx.service', 'must be the name of a service of OpenRC, without ".service"'],
     ['service-systemd', 'name: nginx.service', 'must not end with ".service": write nginx'],
     ['service-systemd', 'name: ../x', 'must be a unit name'],
-    [
-      'service-systemd',
-      'name: apt-daily.timer, ensure: absent',
-      'other unit types, such as .timer, are not supported yet',
-    ],
+    ['service-systemd', 'name: apt-daily.timer, ensure: absent', 'declare .timer units with unit-systemd'],
     ['service-systemd', 'name: docker.socket', 'service-systemd manages .service units'],
+    ['unit-systemd', 'name: backup', 'must end with the type of the unit'],
+    ['unit-systemd', 'name: a.device', 'must end with the type of the unit'],
+    ['unit-systemd', 'name: backup@.timer', 'must not be a template'],
+    ['unit-systemd', 'name: a.timer, settings: { OnCalendar: daily }', 'such as Timer.OnCalendar'],
+    [
+      'unit-systemd',
+      'name: a.timer, settings: { Timer.OnCalendar: "daily \\\\" }',
+      'must not have a line that ends in a backslash',
+    ],
+    ['unit-systemd', 'name: a.timer, settings: { Timer.OnCalendar: daily }, content: x', 'cannot be combined with content'],
     ['service-systemd', 'name: x, exec_start: "a\\nb"', 'must be one line'],
     ['user-unix', 'name: "-x"', 'must be a name of letters'],
     ['user-unix', 'name: "a:b"', 'must be a name of letters'],

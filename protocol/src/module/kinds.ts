@@ -7,6 +7,7 @@ import { limitsKind } from './kinds/limits.ts';
 import { packageKinds } from './kinds/packages.ts';
 import { serviceKinds } from './kinds/services.ts';
 import { systemKinds } from './kinds/system.ts';
+import { unitSystemdKind } from './kinds/unit-systemd.ts';
 
 export type { Kind, Platform, Trigger } from './kinds/kind.ts';
 
@@ -19,6 +20,7 @@ const table = {
   ...alternativesKind,
   ...knownHostKind,
   ...limitsKind,
+  ...unitSystemdKind,
   ...systemKinds,
 };
 

@@ -20,7 +20,7 @@ export interface UnitState {
   /** active, reloading, inactive, failed, activating, deactivating. */
   active: string;
   sub: string;
-  /** enabled, disabled, static, masked …; empty if the unit does not exist. */
+  /** enabled, disabled, static, masked …; empty if the unit does not exist and no link enables it. */
   unitFileState: string;
   /** The unit file's path; empty if there is none. */
   fragment: string;
@@ -102,7 +102,8 @@ export async function readUnits(
       throw new HostFailure(
         `cannot query systemd for units: ${result.timedOut ? `no answer within ${timeLimit / 1000} s` : lastLine(result.stderr)}`,
       );
-    for (const [name, unit] of parseUnits(result.stdout, some)) units.set(name, unit);
+    for (const [name, unit] of parseUnits(result.stdout, some))
+      units.set(name, unit.unitFileState === '' && isLinked(name) ? { ...unit, unitFileState: 'enabled' } : unit);
   }
   return units;
 }
@@ -160,6 +161,17 @@ function sysvState(source: string): string | null {
     namesIn(`/etc/rc${level}.d`).some((link) => /^S\d\d/.test(link) && link.slice(3) === script),
   );
   return started ? 'enabled' : 'disabled';
+}
+
+/**
+ * Reports whether a link enables the unit. systemd does not report links whose unit file was deleted, although they
+ * enable a unit of that name again.
+ */
+function isLinked(name: string): boolean {
+  const folder = '/etc/systemd/system';
+  return namesIn(folder)
+    .filter((entry) => /\.(wants|requires|upholds)$/.test(entry))
+    .some((entry) => namesIn(`${folder}/${entry}`).includes(name));
 }
 
 /** Runs systemctl. A failing command is a result, not an error. */

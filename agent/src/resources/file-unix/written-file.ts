@@ -8,8 +8,10 @@ import { type FileBefore, look, type SeenFile } from './seen.ts';
 /** A small system file that implements a different type of resource, such as a unit or a cron job. */
 export interface WrittenFile {
   path: string;
-  /** Null if the file must not exist. */
+  /** Null if the file must not exist, or is a link. */
   text: string | null;
+  /** Target of a symbolic link that takes the place of the file. */
+  symlink?: string;
   mode: '0644' | '0600';
 }
 
@@ -20,11 +22,16 @@ export const textOf = ({ found }: SeenFile): string | null =>
   found.type === 'file' ? (found.content?.bytes?.toString('utf8') ?? null) : null;
 
 /** Returns the file as a separate resource, so that it is observed, written, and restored like a declared file. */
-const declared = (owner: ResolvedResource, { path, text, mode }: WrittenFile): ResolvedResource => ({
+const declared = (owner: ResolvedResource, { path, text, symlink, mode }: WrittenFile): ResolvedResource => ({
   ...owner,
   type: 'file-unix',
   identity: path,
-  body: text === null ? { path, ensure: 'absent' } : { path, content: text, owner: 'root', group: 'root', mode },
+  body:
+    symlink !== undefined
+      ? { path, symlink, owner: 'root', group: 'root' }
+      : text === null
+        ? { path, ensure: 'absent' }
+        : { path, content: text, owner: 'root', group: 'root', mode },
 });
 
 export const lookAtWritten = (owner: ResolvedResource, file: WrittenFile, machine: Machine): SeenFile =>

@@ -19,6 +19,7 @@ import { serviceSystemd } from '../service-systemd.ts';
 import { sshAuthorizedKey } from '../ssh-authorized-key.ts';
 import { sysctl } from '../sysctl.ts';
 import { timezone } from '../timezone.ts';
+import { unitSystemd } from '../unit-systemd.ts';
 import { userUnix } from '../user-unix.ts';
 import { guarded } from './guarded.ts';
 import type { Provider } from './provider.ts';
@@ -47,6 +48,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     alternatives,
     knownHost,
     limits,
+    unitSystemd,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

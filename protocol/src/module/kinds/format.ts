@@ -128,6 +128,8 @@ export const packageVersionRange: Check = byPattern(
   'must be "latest", a version, a pattern such as "20.*", or a lower bound such as ">=20.1"',
 );
 
+const unitNameRule = 'must be a unit name of letters, digits and : _ . \\ @ -';
+
 /** Suffixes of other systemd unit types. */
 const otherUnit = /\.(socket|device|mount|automount|swap|target|path|timer|slice|scope)$/;
 
@@ -136,17 +138,37 @@ export const systemdUnit: Check = (name) => {
     return `must not end with ".service": write ${name.slice(0, -8) || 'the name before it'}`;
   const [, other] = otherUnit.exec(name) ?? [];
   if (other !== undefined)
-    return `must be the name of a service: service-systemd manages .service units; other unit types, such as .${other}, are not supported yet`;
-  return /^[A-Za-z0-9_][A-Za-z0-9:_.\\@-]{0,239}$/.test(name)
-    ? undefined
-    : 'must be a unit name of letters, digits and : _ . \\ @ -';
+    return `must be the name of a service: service-systemd manages .service units; declare .${other} units with unit-systemd`;
+  return /^[A-Za-z0-9_][A-Za-z0-9:_.\\@-]{0,239}$/.test(name) ? undefined : unitNameRule;
+};
+
+/** A complete unit name. systemd makes devices and scopes itself, so their files have no effect. */
+export const systemdUnitFile: Check = allOf(
+  byPattern(
+    /\.(service|socket|mount|automount|swap|target|path|timer|slice)$/,
+    'must end with the type of the unit: .service, .timer, .socket, .path, .mount, .automount, .swap, .target, or .slice',
+  ),
+  (name) =>
+    /^[^@]*@\./.test(name)
+      ? 'must not be a template: name an instance of it, or declare the file of the template with file-unix'
+      : undefined,
+  byPattern(/^[A-Za-z0-9_-][A-Za-z0-9:_.\\@-]{0,239}$/, unitNameRule),
+);
+
+export const unitSetting: Check = byPattern(
+  /^[A-Z][A-Za-z0-9-]{0,63}\.[A-Z][A-Za-z0-9-]{0,127}$/,
+  'must be a section and a key joined by a dot, such as Timer.OnCalendar',
+);
+
+export const unitSettingValue: Check = (text) => {
+  if (/[\0\r]/.test(text)) return 'must not contain NUL characters or carriage returns';
+  return text.split('\n').some((line) => line.trimEnd().endsWith('\\'))
+    ? 'must not have a line that ends in a backslash, which would join the next line'
+    : undefined;
 };
 
 /** A value of After= and Requires=: a unit name, with or without its suffix. */
-export const unitReference: Check = byPattern(
-  /^[A-Za-z0-9_-][A-Za-z0-9:_.\\@-]{0,254}$/,
-  'must be a unit name of letters, digits and : _ . \\ @ -',
-);
+export const unitReference: Check = byPattern(/^[A-Za-z0-9_-][A-Za-z0-9:_.\\@-]{0,254}$/, unitNameRule);
 
 export const plainName: Check = byPattern(
   /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,239}$/,

@@ -1,6 +1,7 @@
 import { boolean, choice, formatted, line, list, map, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure } from './kind.ts';
+import { unitSettings } from './unit-systemd.ts';
 
 const enabled = boolean('Whether the service starts at boot');
 const running = boolean('Whether the service is running');
@@ -33,6 +34,7 @@ export const serviceKinds = {
         formatted('A unit', format.unitReference),
       ),
       restart: choice('When systemd restarts the service', ['always', 'on_failure', 'never']),
+      settings: unitSettings,
       ensure,
     },
     triggers: ['reload_on', 'restart_on'],

@@ -5,7 +5,8 @@ import { parseUnits, type UnitState } from '../../host/systemd/systemd.ts';
 import type { Difference } from '../provider/provider.ts';
 import { serviceSystemd } from '../service-systemd.ts';
 import { diffService } from './diff.ts';
-import type { SeenService } from './seen.ts';
+import { diffRemoval } from './removal.ts';
+import type { SeenService, ServiceBefore } from './seen.ts';
 import type { Body } from './unit-file.ts';
 
 const service = (body: Partial<Body>): ResolvedResource<'service-systemd'> => ({
@@ -126,6 +127,26 @@ describe('enablement of a unit', () => {
         });
     },
   );
+});
+
+test('disables a unit whose file was deleted while a link enabled it', () => {
+  // systemd reports no state of such a unit; the agent finds the link.
+  const deleted = seen({ ...stopped, LoadState: 'not-found', UnitFileState: 'enabled' });
+  const created = { existed: false, file: null, dropIn: null, dropInDirectory: false, enabled: null, running: null };
+  const back = (before: Partial<ServiceBefore>) =>
+    diffRemoval(service({ enabled: true }), { ...created, ...before }, deleted, { read: () => null });
+  expect(back({}).action).toBe('remove');
+  expect(back({ existed: true, enabled: 'disabled' }).changes).toEqual([
+    { field: 'enabled', from: 'true', to: 'false' },
+  ]);
+  expect(back({ existed: true, enabled: 'enabled' }).action).toBe('none');
+  const body = { exec_start: '/bin/web', enabled: false };
+  expect(diffService(service(body), deleted, circumstances).changes).toContainEqual({
+    field: 'enabled',
+    from: 'true',
+    to: 'false',
+  });
+  expect(diffService(service({ ensure: 'absent' }), deleted, circumstances).action).toBe('none');
 });
 
 test('starts a oneshot unit once, and again only after a failure or a change to its declaration', () => {

@@ -29,6 +29,8 @@ export const fixedAtStart: ReadonlySet<string> = new Set([
   'environment',
   'unit_file',
   'symlink',
+  'content',
+  'settings',
 ]);
 
 const header = '# Written by Muster. Changes by hand are undone by the next apply.';
@@ -38,24 +40,73 @@ export const isOwn = (text: string): boolean => text.startsWith(header);
 const suffixes = /\.(service|socket|device|mount|automount|swap|target|path|timer|slice|scope)$/;
 const restarts = { always: 'always', on_failure: 'on-failure', never: 'no' } as const;
 
-/** Renders the complete file of a unit that the agent writes. */
-export const renderUnit = (body: Body): string =>
-  text(
-    unitLines(body),
-    [...serviceLines(body), `ExecStart=${(body.exec_start ?? '').trim()}`],
-    ['WantedBy=multi-user.target'],
-  );
+/** Settings by `Section.Key`. Each line of a value is one assignment; an empty line resets the earlier ones. */
+export type Settings = Readonly<Record<string, string>>;
 
-/** Renders the drop-in for an existing unit. Returns null if the resource declares no unit settings. */
-export function renderDropIn(body: Body): string | null {
-  const [unit, service] = [unitLines(body), serviceLines(body)];
-  return unit.length + service.length === 0 ? null : text(unit, service, []);
+/** The lines of a unit file, by section. */
+type Sections = Map<string, string[]>;
+
+/** Renders the complete file of a service that the agent writes. */
+export function renderUnit(body: Body): string {
+  const lines = [...serviceLines(body), `ExecStart=${(body.exec_start ?? '').trim()}`];
+  return render(installed(withSettings(unitLines(body), lines, body.settings ?? {}), 'service'));
 }
 
-function text(unit: string[], service: string[], install: string[]): string {
-  const section = (name: string, lines: string[]): string[] => (lines.length === 0 ? [] : [`[${name}]`, ...lines]);
-  const lines = [header, ...section('Unit', unit), ...section('Service', service), ...section('Install', install)];
-  return `${lines.join('\n')}\n`;
+/** Renders the drop-in for an existing service. Returns null if the resource declares no unit settings. */
+export function renderDropIn(body: Body): string | null {
+  const sections = withSettings(unitLines(body), serviceLines(body), body.settings ?? {});
+  return sections.size === 0 ? null : render(sections);
+}
+
+/**
+ * Renders a unit or a drop-in of any type.
+ * @param name name of the unit, whose type decides what starts it at boot; null for a drop-in
+ */
+export function renderSettings(settings: Settings, name: string | null): string {
+  const sections = withSettings([], [], settings);
+  return render(name === null ? sections : installed(sections, suffixes.exec(name)?.[1] ?? ''));
+}
+
+function withSettings(unit: string[], service: string[], settings: Settings): Sections {
+  const sections: Sections = new Map();
+  if (unit.length > 0) sections.set('Unit', unit);
+  if (service.length > 0) sections.set('Service', service);
+  // Sorts the names, because a database may store them in another order.
+  for (const [name, value] of Object.entries(settings).sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const [section, key] = name.split('.') as [string, string];
+    const lines = value.split('\n').map((line) => `${key}=${line.trim()}`);
+    // A line break at the end is not an empty assignment.
+    if (value.includes('\n') && value.endsWith('\n')) lines.pop();
+    sections.set(section, [...(sections.get(section) ?? []), ...lines]);
+  }
+  return sections;
+}
+
+/** Target that starts units of a type at boot. A slice is started by its units. */
+const bootTargets: Readonly<Record<string, string>> = {
+  service: 'multi-user.target',
+  timer: 'timers.target',
+  socket: 'sockets.target',
+  path: 'paths.target',
+  mount: 'local-fs.target',
+  automount: 'local-fs.target',
+  swap: 'swap.target',
+  target: 'multi-user.target',
+};
+
+/** Adds the target that starts the unit at boot, unless the settings have an [Install] section. */
+function installed(sections: Sections, type: string): Sections {
+  const target = bootTargets[type];
+  return sections.has('Install') || target === undefined
+    ? sections
+    : new Map([...sections, ['Install', [`WantedBy=${target}`]]]);
+}
+
+const placeOf = (section: string): number => (section === 'Unit' ? 0 : section === 'Install' ? 2 : 1);
+
+function render(sections: Sections): string {
+  const ordered = [...sections].sort(([a], [b]) => placeOf(a) - placeOf(b));
+  return `${[header, ...ordered.flatMap(([name, lines]) => [`[${name}]`, ...lines])].join('\n')}\n`;
 }
 
 function unitLines({ description, dependencies }: Body): string[] {
@@ -219,13 +270,31 @@ function dependenciesOf(requires: readonly string[], after: readonly string[]): 
     .join('; ');
 }
 
+/** Settings that a field of `service-systemd` writes. */
+const fieldOf: Readonly<Record<string, UnitField>> = {
+  'Unit.Description': 'description',
+  'Unit.Requires': 'dependencies',
+  'Service.Type': 'type',
+  'Service.User': 'user',
+  'Service.Group': 'group',
+  'Service.WorkingDirectory': 'working_directory',
+  'Service.Environment': 'environment',
+  'Service.ExecStart': 'exec_start',
+  'Service.Restart': 'restart',
+};
+
 /**
  * Returns the reason why a body cannot be rendered as a unit, or null if it can.
  */
-export function unitFault({ name, exec_start, working_directory, environment }: Body): string | null {
+export function unitFault(body: Body): string | null {
+  const { name, exec_start, working_directory, environment, settings } = body;
   const [, suffix] = suffixes.exec(name) ?? [];
   if (suffix !== undefined && suffix !== 'service')
-    return `${name} is not a service: service-systemd manages .service units; other unit types, such as .${suffix}, are not supported yet`;
+    return `${name} is not a service: service-systemd manages .service units; declare .${suffix} units with unit-systemd`;
+  for (const setting of Object.keys(settings ?? {})) {
+    const field = fieldOf[setting];
+    if (field !== undefined && body[field] != null) return `\`${field}\` already declares the setting ${setting}`;
+  }
   if (/^[^@]*@$/.test(name)) return `${name} is a template; name an instance of it, such as ${name}1`;
   if (exec_start != null && exec_start.trim() === '') return '`exec_start` is empty';
   if (exec_start?.trim().endsWith('\\')) return '`exec_start` ends in a backslash, which would join the next line';
@@ -234,5 +303,30 @@ export function unitFault({ name, exec_start, working_directory, environment }: 
   for (const [variable, value] of Object.entries(environment ?? {}))
     if (/[\x00-\x08\x0b-\x1f\x7f]/.test(value) || !value.isWellFormed())
       return `\`environment\`: ${variable} contains a control character, which systemd does not accept`;
+  return null;
+}
+
+/** Returns the reason why a `unit-systemd` cannot be applied, or null if it can. */
+export function otherUnitFault(body: ResourceBodies['unit-systemd']): string | null {
+  const { name, content, settings, drop_in, enabled, running, masked, ensure } = body;
+  if (ensure === 'absent') return null;
+  const written = content ?? settings;
+  if (masked === true) {
+    const excluded = content != null ? 'content' : settings != null ? 'settings' : null;
+    if (excluded !== null) return `a masked unit has no \`${excluded}\`: remove it, or \`masked\``;
+    if (enabled === true || running === true)
+      return `a masked unit cannot be started: remove \`${enabled === true ? 'enabled' : 'running'}\`, or \`masked\``;
+  }
+  if (drop_in === true && written == null) return '`drop_in` needs `content` or `settings`';
+  if (content != null && drop_in !== true && enabled === true && !/^\s*\[Install\]\s*$/m.test(content))
+    return `${name} cannot be enabled: its \`content\` has no [Install] section, which names what starts it at boot`;
+  if (
+    settings != null &&
+    drop_in !== true &&
+    enabled === true &&
+    name.endsWith('.slice') &&
+    !('Install.WantedBy' in settings)
+  )
+    return `${name} cannot be enabled: its units start a slice`;
   return null;
 }

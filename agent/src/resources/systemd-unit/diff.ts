@@ -4,20 +4,9 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { diffWritten } from '../file-unix/written-file.ts';
 import { type Circumstances, type Difference, nothing } from '../provider/provider.ts';
-import {
-  bodyOf,
-  dropInFile,
-  isEnabled,
-  isLive,
-  isOwned,
-  isUp,
-  partChanges,
-  runsOnce,
-  type SeenService,
-  unitFile,
-  unitOf,
-} from './seen.ts';
-import { type Body, fixedAtStart, parseUnit } from './unit-file.ts';
+import { bodyOf, dropInFile, isOwned, serviceOf, unitFile, unitOf } from './declared.ts';
+import { isEnabled, isLive, isMask, isUp, runsOnce, type SeenService, unitChanges } from './seen.ts';
+import { fixedAtStart, parseUnit } from './unit-file.ts';
 
 export function diffService(
   resource: ResolvedResource,
@@ -27,25 +16,32 @@ export function diffService(
   const body = bodyOf(resource);
   const { unit } = seen;
   if (body.ensure === 'absent') return diffAbsent(resource, seen, circumstances);
-  const owned = isOwned(body);
+  const owned = isOwned(resource);
   const missing = unit.load === 'not-found';
   if (missing && !owned) return diffMissing(resource, circumstances);
-  const masked = unit.load === 'masked' && !owned;
+  const unmasked = !owned && seen.file !== null;
+  const masked = unit.load === 'masked' && !owned && !unmasked;
   if (masked && (body.enabled === true || body.running === true) && circumstances.purpose !== 'drift')
     throw new HostFailure(
       `${unitOf(resource)} is masked, so it cannot be started; to allow it, run: systemctl unmask ${unitOf(resource)}`,
     );
   const created = missing && owned;
   const changes: FieldChange[] = created ? [{ field: 'ensure', from: 'absent', to: 'present' }] : [];
-  changes.push(...fileChanges(resource, seen, circumstances));
-  const replaced = changes.some(({ field }) => fixedAtStart.has(field));
+  const files = fileChanges(resource, seen, circumstances);
+  changes.push(...files.changes);
+  const replaced = restartsFor(resource, changes);
   let note: string | undefined;
   if (body.enabled != null) {
-    const is = created ? null : isEnabled(unit);
+    // A link may remain from an earlier unit of this name.
+    const is = created && body.enabled ? null : isEnabled(unit);
     // A unit that the agent writes can always be enabled, because it has an [Install] section.
     if (is === null && !owned) note = standing(unit.unitFileState, unitOf(resource));
     else if (is !== body.enabled && !(is === null && !body.enabled))
-      changes.push({ field: 'enabled', from: created ? null : String(is ?? false), to: String(body.enabled) });
+      changes.push({
+        field: 'enabled',
+        from: created && is === null ? null : String(is ?? false),
+        to: String(body.enabled),
+      });
   }
   const runs = isUp(unit);
   const done = !runs && hasRun(resource, seen, circumstances.succeeded);
@@ -61,7 +57,7 @@ export function diffService(
   return {
     action: created ? 'create' : (process ?? 'update'),
     changes,
-    diff: null,
+    diff: files.diff,
     ...(note === undefined ? {} : { message: note }),
   };
 }
@@ -80,15 +76,25 @@ function requiredProcess(
   return canReload ? 'reload' : 'restart';
 }
 
+/** Types of units that a restart would not update: it would only stop their members. */
+const groups = /\.(target|slice)$/;
+
+/** Reports whether a running unit must be restarted for the changes to take effect. */
+export const restartsFor = (resource: ResolvedResource, changes: readonly FieldChange[]): boolean =>
+  !groups.test(unitOf(resource)) &&
+  unitFile(resource).symlink === undefined &&
+  changes.some(({ field }) => fixedAtStart.has(field));
+
 /** Returns the changes to the unit and its drop-in, as resource fields. */
 function fileChanges(
   resource: ResolvedResource,
   { file, dropIn }: SeenService,
   circumstances: Pick<Circumstances, 'purpose'>,
-): FieldChange[] {
+): Pick<Difference, 'changes' | 'diff'> {
   const changes: FieldChange[] = [];
+  const diffs: string[] = [];
   for (const [found, declared] of [
-    [isOwned(bodyOf(resource)) ? file : null, unitFile(resource)],
+    [file, unitFile(resource)],
     [dropIn, dropInFile(resource)],
   ] as const) {
     if (found === null) continue;
@@ -96,24 +102,27 @@ function fileChanges(
     if (difference.action === 'none') continue;
     const to = declared.text === null ? null : parseUnit(declared.text);
     const known = new Set(changes.map(({ field }) => field));
+    const here = unitChanges(resource, difference.changes, found.says, to);
     // A setting that moves from the drop-in to the unit is one change, not two.
-    changes.push(...partChanges(difference.changes, found.says, to).filter(({ field }) => !known.has(field)));
+    changes.push(...here.filter(({ field }) => !known.has(field)));
+    if (serviceOf(resource) === null && difference.diff !== null) diffs.push(difference.diff);
   }
-  return changes;
+  return { changes, diff: diffs.length === 0 ? null : diffs.join('') };
 }
 
 /** Decides about a missing unit, which an earlier resource may create. Every declared field changes. */
 function diffMissing(resource: ResolvedResource, { purpose }: Pick<Circumstances, 'purpose'>): Difference {
   const body = bodyOf(resource);
   const declared = dropInFile(resource).text;
-  const changes = partChanges(
+  const changes = unitChanges(
+    resource,
     declared === null ? [] : [{ field: 'ensure', from: 'absent', to: 'present' }],
     null,
     declared === null ? null : parseUnit(declared),
   );
   if (body.enabled != null) changes.push({ field: 'enabled', from: null, to: String(body.enabled) });
   if (body.running != null) changes.push({ field: 'running', from: null, to: String(body.running) });
-  const message = `there is no unit ${unitOf(resource)}; declare \`exec_start\`, or a resource before it that installs the unit`;
+  const message = `there is no unit ${unitOf(resource)}; declare ${serviceOf(resource) === null ? '`content`' : '`exec_start`'}, or a resource before it that installs the unit`;
   return {
     action: 'update',
     changes: changes.length > 0 ? changes : [{ field: 'ensure', from: 'absent', to: 'present' }],
@@ -133,9 +142,9 @@ function diffAbsent(
     ...diffWritten(resource, dropInFile(resource), dropIn.seen, circumstances).changes,
   ];
   // A masked unit counts as absent, because it cannot be started.
-  const masked = file !== null && file.seen.found.type === 'symlink' && file.seen.found.target === '/dev/null';
-  const there = (files.length > 0 && !masked) || isLive(unit) || isEnabled(unit) === true;
-  if (!there) return nothing();
+  const masked = file !== null && isMask(file.seen);
+  const enabled = unit.load !== 'not-found' && isEnabled(unit) === true;
+  if ((files.length === 0 || masked) && !isLive(unit) && !enabled) return nothing();
   return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
 }
 
@@ -144,13 +153,11 @@ function diffAbsent(
  * running.
  */
 function hasRun(resource: ResolvedResource, { unit }: SeenService, succeeded: Circumstances['succeeded']): boolean {
-  const body = bodyOf(resource);
-  const once = body.type === 'oneshot' || (body.type == null && runsOnce(unit));
-  if (body.running !== true || !once || unit.active === 'failed' || unit.result !== 'success') return false;
-  return unit.hasEnded || (succeeded !== null && sameUnit(bodyOf(succeeded), body));
+  const type = serviceOf(resource)?.type;
+  const once = type === 'oneshot' || (type == null && runsOnce(unit));
+  if (bodyOf(resource).running !== true || !once || unit.active === 'failed' || unit.result !== 'success') return false;
+  return unit.hasEnded || (succeeded !== null && isDeepStrictEqual(succeeded.body, resource.body));
 }
-
-const sameUnit = (one: Body, other: Body): boolean => one.running === true && isDeepStrictEqual(one, other);
 
 export const howItEnded = ({ result, exitStatus }: SeenService['unit']): string =>
   result === 'exit-code'

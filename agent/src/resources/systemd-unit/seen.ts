@@ -3,15 +3,26 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { readUnits, type UnitState } from '../../host/systemd/systemd.ts';
 import type { FileBefore, SeenFile } from '../file-unix/seen.ts';
-import { lookAtWritten, textOf, type WrittenFile } from '../file-unix/written-file.ts';
+import { lookAtWritten, textOf } from '../file-unix/written-file.ts';
 import type { Database, Machine } from '../provider/provider.ts';
-import { type Body, isOwn, type ParsedUnit, parseUnit, renderDropIn, renderUnit, unitFields } from './unit-file.ts';
+import {
+  dropInFile,
+  maskTarget,
+  needsFile,
+  otherOf,
+  serviceOf,
+  unitFile,
+  unitOf,
+  unitTypes,
+  unmasks,
+} from './declared.ts';
+import { isOwn, type ParsedUnit, parseUnit, unitFields } from './unit-file.ts';
 
 /** Observes a systemd unit, and records its state before the first change. */
 
 export interface SeenService {
   unit: UnitState;
-  /** The file /etc/systemd/system/NAME.service, or null if the agent does not manage it. */
+  /** The unit's file in /etc/systemd/system, or null if the agent does not manage it. */
   file: SeenPart | null;
   dropIn: SeenPart;
 }
@@ -37,40 +48,13 @@ export type ServiceBefore = {
   running: boolean | null;
 };
 
-export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
-export const unitOf = (resource: ResolvedResource): string => `${bodyOf(resource).name}.service`;
-const unitPath = (resource: ResolvedResource): string => `/etc/systemd/system/${unitOf(resource)}`;
-export const dropInDirectory = (resource: ResolvedResource): string => `${unitPath(resource)}.d`;
-
-/** Reports whether the agent writes the unit itself instead of managing an existing one. */
-export const isOwned = ({ exec_start, ensure }: Body): boolean => ensure !== 'absent' && exec_start != null;
-
-const modeOf = ({ sensitive_fields }: ResolvedResource): WrittenFile['mode'] =>
-  sensitive_fields.some((field) => (unitFields as readonly string[]).includes(field)) ? '0600' : '0644';
-
-export const unitFile = (resource: ResolvedResource): WrittenFile => ({
-  path: unitPath(resource),
-  text: isOwned(bodyOf(resource)) ? renderUnit(bodyOf(resource)) : null,
-  mode: modeOf(resource),
-});
-
-export function dropInFile(resource: ResolvedResource): WrittenFile {
-  const body = bodyOf(resource);
-  const isDeclared = body.ensure !== 'absent' && body.exec_start == null;
-  return {
-    path: `${dropInDirectory(resource)}/50-muster.conf`,
-    text: isDeclared ? renderDropIn(body) : null,
-    mode: modeOf(resource),
-  };
-}
-
 /** States of all units in the operation, queried in one call. */
 export const units: Database<Map<string, UnitState>> = {
   name: 'systemd units',
   read(machine) {
-    const names = machine.resourcesOf('service-systemd').map(unitOf);
+    const names = unitTypes.flatMap((type) => machine.resourcesOf(type).map(unitOf));
     const askable = names.filter(
-      (name) => /^[A-Za-z0-9_][A-Za-z0-9:_.\\@-]*\.service$/.test(name) && !/^[^@]*@\.service$/.test(name),
+      (name) => /^[A-Za-z0-9_-][A-Za-z0-9:_.\\@-]*\.[a-z]+$/.test(name) && !/^[^@]*@\.[a-z]+$/.test(name),
     );
     return readUnits([...new Set(askable)], machine.limits.checkMs, machine);
   },
@@ -80,15 +64,26 @@ export const units: Database<Map<string, UnitState>> = {
  * Observes a unit.
  * @param withFile whether to read the unit's own file in /etc
  */
-export async function look(resource: ResolvedResource, withFile: boolean, machine: Machine): Promise<SeenService> {
+export async function look(
+  resource: ResolvedResource,
+  machine: Machine,
+  withFile = needsFile(resource),
+): Promise<SeenService> {
   const unit = (await machine.database(units)).get(unitOf(resource));
   if (unit === undefined) throw new HostFailure(`systemd was not queried for ${unitOf(resource)}`);
   return {
     unit,
-    file: withFile ? part(lookAtWritten(resource, unitFile(resource), machine)) : null,
+    file: withFile ? ownFile(resource, part(lookAtWritten(resource, unitFile(resource), machine))) : null,
     dropIn: part(lookAtWritten(resource, dropInFile(resource), machine)),
   };
 }
+
+/** Returns null for the file of others, if the agent only has to remove the link that masks the unit. */
+const ownFile = (resource: ResolvedResource, file: SeenPart): SeenPart | null =>
+  unmasks(resource) && !isMask(file.seen) ? null : file;
+
+/** Reports whether the unit file is the link that masks the unit. */
+export const isMask = ({ found }: SeenFile): boolean => found.type === 'symlink' && found.target === maskTarget;
 
 export function part(seen: SeenFile): SeenPart {
   const text = textOf(seen);
@@ -115,17 +110,33 @@ export function isEnabled({ unitFileState }: UnitState): boolean | null {
   return unitFileState === 'enabled' || unitFileState === 'alias';
 }
 
-const fileChanges = new Set(['owner', 'group', 'mode', 'symlink', 'type']);
-
 /**
- * Translates changes to a file into unit fields.
+ * Translates changes to the unit file or drop-in into fields of the resource.
  * @param file changes to the file, as file fields
  */
-export function partChanges(
+export const unitChanges = (
+  resource: ResolvedResource,
   file: readonly FieldChange[],
   from: ParsedUnit | null,
   to: ParsedUnit | null,
-): FieldChange[] {
+): FieldChange[] => (serviceOf(resource) === null ? wholeChanges(resource, file) : partChanges(file, from, to));
+
+/** Translates changes to the file of a `unit-systemd`, whose content is one field. */
+function wholeChanges(resource: ResolvedResource, file: readonly FieldChange[]): FieldChange[] {
+  const { settings, content, masked } = otherOf(resource);
+  const whole = new Set(['ensure', 'content', 'symlink']);
+  const ownership = file.filter(({ field }) => !whole.has(field));
+  if (ownership.length === file.length) return ownership;
+  if (masked != null && content == null && settings == null)
+    return [{ field: 'masked', from: String(!masked), to: String(masked) }];
+  const { from, to } = file.find(({ field }) => field === 'content') ?? { from: 'present', to: null };
+  return [{ field: settings == null ? 'content' : 'settings', from, to }];
+}
+
+const fileChanges = new Set(['owner', 'group', 'mode', 'symlink', 'type']);
+
+/** Translates changes to a file of a `service-systemd`, whose settings are fields. */
+function partChanges(file: readonly FieldChange[], from: ParsedUnit | null, to: ParsedUnit | null): FieldChange[] {
   const comes = file.some((change) => change.field === 'ensure' && change.from === 'absent');
   const goes = file.some((change) => change.field === 'ensure' && change.to === 'absent');
   const replaced = file.some(({ field }) => field === 'symlink');

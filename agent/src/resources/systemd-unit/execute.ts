@@ -6,21 +6,10 @@ import { removeEmptyDirectory } from '../directory-unix.ts';
 import { diffWritten, restoreWritten, write } from '../file-unix/written-file.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
 import { confirm } from './confirm.ts';
+import { bodyOf, dropInDirectory, dropInFile, isOwned, serviceOf, unitFile, unitOf } from './declared.ts';
+import { restartsFor } from './diff.ts';
 import { enablingBack, fileRemovals, runningBack } from './removal.ts';
-import {
-  bodyOf,
-  dropInDirectory,
-  dropInFile,
-  isEnabled,
-  isLive,
-  isOwned,
-  isUp,
-  type ServiceBefore,
-  unitFile,
-  unitOf,
-  units,
-} from './seen.ts';
-import { fixedAtStart } from './unit-file.ts';
+import { isEnabled, isLive, isUp, type ServiceBefore, units } from './seen.ts';
 import type { Enabling, Process, ServiceItem, Work } from './work.ts';
 
 /**
@@ -72,7 +61,7 @@ function workOf(item: ServiceItem, machine: Machine): Work {
   const body = bodyOf(resource);
   const purpose = { purpose: 'apply' } as const;
   const parts = [
-    { found: isOwned(body) || body.ensure === 'absent' ? seen.file : null, wanted: unitFile(resource) },
+    { found: seen.file, wanted: unitFile(resource) },
     { found: seen.dropIn, wanted: dropInFile(resource) },
   ].flatMap(({ found, wanted }) => {
     if (found === null) return [];
@@ -99,8 +88,11 @@ function workOf(item: ServiceItem, machine: Machine): Work {
   if (body.ensure === 'absent') return { ...base, goes: true, enabling: null, process: null };
   const changed = (field: string) => difference.changes.find((change) => change.field === field);
   const enabled = changed('enabled');
-  // Enables the agent's unit again, because the [Install] section of the foreign unit it replaces may differ.
-  const takenOver = isOwned(body) && seen.file !== null && !seen.file.isOurs && rereads;
+  // Enables the unit again, because its [Install] section may have changed. That of a service is always the same, unless
+  // the unit replaces a foreign one.
+  const service = serviceOf(resource);
+  const mayMove = service === null || service.settings != null || seen.file?.isOurs === false;
+  const takenOver = isOwned(resource) && rereads && mayMove;
   const enabling =
     enabled !== undefined
       ? enabled.to === 'true'
@@ -139,10 +131,10 @@ function removalOf(item: ServiceItem, machine: Machine): Work {
     failure: null,
   };
   if (!before.existed) return { ...base, goes: true, enabling: null, process: null };
-  const runs = runningBack(before, seen, parts);
-  const replaced = item.difference.changes.some(({ field }) => fixedAtStart.has(field));
+  const runs = runningBack(resource, before, seen, parts);
+  const replaced = restartsFor(resource, item.difference.changes);
   const process = runs === null ? (replaced && isUp(seen.unit) ? 'restart' : null) : runs ? 'start' : 'stop';
-  const back = enablingBack(before, seen, parts);
+  const back = enablingBack(resource, before, seen, parts);
   const foreignAgain = parts.some(({ file }) => file.path === unitFile(resource).path);
   const enabling =
     back ?? (foreignAgain && isEnabled(seen.unit) === true && before.enabled !== null ? 'reenable' : null);

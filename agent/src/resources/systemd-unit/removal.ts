@@ -4,17 +4,16 @@ import { maxContentInMemory } from '../../host/files/inspect.ts';
 import type { FileBefore } from '../file-unix/seen.ts';
 import { diffWrittenRemoval, lookAtWrittenForRemoval, type WrittenFile } from '../file-unix/written-file.ts';
 import { type ContentCopies, type Difference, type Machine, nothing } from '../provider/provider.ts';
+import { dropInFile, unitFile } from './declared.ts';
 import {
-  dropInFile,
   isEnabled,
   isLive,
   look,
   part,
-  partChanges,
   type SeenPart,
   type SeenService,
   type ServiceBefore,
-  unitFile,
+  unitChanges,
 } from './seen.ts';
 import { type ParsedUnit, parseUnit } from './unit-file.ts';
 
@@ -23,7 +22,7 @@ export async function observeForRemoval(
   before: ServiceBefore,
   machine: Machine,
 ): Promise<SeenService> {
-  const seen = await look(resource, false, machine);
+  const seen = await look(resource, machine, false);
   const again = async (file: WrittenFile, was: FileBefore | null): Promise<SeenPart | null> =>
     was === null ? null : part(await lookAtWrittenForRemoval(resource, file, was, machine));
   return {
@@ -73,12 +72,12 @@ export function diffRemoval(
     return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
   }
   const changes: FieldChange[] = files.flatMap(({ difference, found, before: was }) =>
-    partChanges(difference.changes, found.says, saidBefore(was, copies)),
+    unitChanges(resource, difference.changes, found.says, saidBefore(was, copies)),
   );
-  const enabled = enablingBack(before, seen, files);
+  const enabled = enablingBack(resource, before, seen, files);
   if (enabled !== null)
     changes.push({ field: 'enabled', from: String(isEnabled(unit) ?? false), to: String(enabled !== 'disable') });
-  const running = runningBack(before, seen, files);
+  const running = runningBack(resource, before, seen, files);
   if (running !== null) changes.push({ field: 'running', from: String(isLive(unit)), to: String(running) });
   if (changes.length === 0 && files.length === 0) return nothing('already in its original state');
   return { action: 'remove', changes, diff: null, message: 'restores the original state' };
@@ -88,29 +87,35 @@ export function diffRemoval(
  * Reports whether the unit no longer exists and its file is not restored, so that it can be neither enabled nor
  * started.
  */
-const isRemoved = ({ unit }: SeenService, files: readonly PartBack[]): boolean =>
+const isRemoved = (resource: ResolvedResource, { unit }: SeenService, files: readonly PartBack[]): boolean =>
   unit.load === 'not-found' &&
-  !files.some(({ before, file }) => before.was !== 'absent' && file.path.endsWith('.service'));
+  !files.some(({ before, file }) => before.was !== 'absent' && file.path === unitFile(resource).path);
 
 /** Returns how to restore the enablement, or null if it needs no change. */
 export function enablingBack(
+  resource: ResolvedResource,
   { enabled }: ServiceBefore,
   seen: SeenService,
   files: readonly PartBack[],
 ): 'enable' | 'enable-runtime' | 'disable' | null {
   const { unit } = seen;
-  if (enabled === null || enabled === unit.unitFileState || isRemoved(seen, files)) return null;
-  if (enabled === 'enabled' || enabled === 'alias') return isEnabled(unit) === true ? null : 'enable';
+  if (enabled === null || enabled === unit.unitFileState) return null;
+  const isOn = isEnabled(unit) === true;
+  const wasOn = ['enabled', 'alias', 'enabled-runtime'].includes(enabled);
+  if (!wasOn) return isOn ? 'disable' : null;
+  if (isRemoved(resource, seen, files)) return null;
   if (enabled === 'enabled-runtime') return 'enable-runtime';
-  return isEnabled(unit) === true ? 'disable' : null;
+  return isOn ? null : 'enable';
 }
 
 /** Returns the running state to restore, or null if it needs no change. */
 export const runningBack = (
+  resource: ResolvedResource,
   { running }: ServiceBefore,
   seen: SeenService,
   files: readonly PartBack[],
-): boolean | null => (running === null || running === isLive(seen.unit) || isRemoved(seen, files) ? null : running);
+): boolean | null =>
+  running === null || running === isLive(seen.unit) || isRemoved(resource, seen, files) ? null : running;
 
 function saidBefore(before: FileBefore, copies: Pick<ContentCopies, 'read'>): ParsedUnit | null {
   if (before.was !== 'file' || before.content === null) return null;
