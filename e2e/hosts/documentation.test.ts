@@ -86,8 +86,10 @@ describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` ($
     const modules = yamlOf('docs/modules.md').filter((source) => /^name: /m.test(source));
     expect(modules.length).toBeGreaterThan(5);
     for (const content of required) await upload(content);
-    for (const name of ['db_password', 'ann_password'])
-      await orchestrator.call(createSecret, { body: { name, value: 'documentation' } });
+    for (const name of ['db_password', 'ann_password', 'deploy_hash']) {
+      const value = name.endsWith('_hash') ? '$6$documentation$abcdefgh' : 'documentation';
+      await orchestrator.call(createSecret, { body: { name, value } });
+    }
     for (const content of [...modules, everyKind()]) {
       const name = await upload(content);
       await expectPlan(orchestrator, node_id, name);

@@ -1,5 +1,6 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { membersBefore, rememberMembers } from './group-unix/members.ts';
 import { diffGroup, diffGroupRemoval, type SeenGroup } from './group-unix.ts';
 
 const declared = (body: Partial<ResourceBodies['group-unix']> = {}): ResolvedResource<'group-unix'> => ({
@@ -16,7 +17,13 @@ const declared = (body: Partial<ResourceBodies['group-unix']> = {}): ResolvedRes
   rerun_on: [],
   sensitive_fields: [],
 });
-const seen = (gid: number | null, users: SeenGroup['users'] = []): SeenGroup => ({ gid, users, secretsAsBefore: true });
+const seen = (gid: number | null, users: SeenGroup['users'] = [], members: string[] = []): SeenGroup => ({
+  gid,
+  users,
+  members,
+  unknown: [],
+  secretsAsBefore: true,
+});
 const plan = { purpose: 'plan' } as const;
 const ann = { name: 'ann', how: 'member' as const, declared: false };
 const bob = { name: 'bob', how: 'primary' as const, declared: false };
@@ -56,4 +63,44 @@ test('restores the GID of an existing group, and the group itself if the agent r
   ]);
   const secrets = { ...seen(7), secretsAsBefore: false };
   expect(diffGroupRemoval(declared(), removed, secrets).changes).toEqual([{ field: 'password', from: null, to: null }]);
+});
+
+describe('the declaration of members', () => {
+  const present = (members: string[]) => seen(7, [], members);
+  const changes = (body: Parameters<typeof declared>[0], members: string[]) =>
+    diffGroup(declared(body), present(members), plan).changes;
+
+  test('sets exactly the declared members, or adds them to others', () => {
+    expect(changes({ members: ['ann', 'bob'] }, ['bob', 'ann'])).toEqual([]);
+    expect(changes({ members: ['ann'] }, ['bob', 'ann'])).toEqual([{ field: 'members', from: 'ann,bob', to: 'ann' }]);
+    expect(changes({ members: [] }, ['bob'])).toEqual([{ field: 'members', from: 'bob', to: '' }]);
+    expect(changes({ members_append: ['ann'] }, ['bob', 'ann'])).toEqual([]);
+    expect(changes({ members_append: ['eve'] }, ['bob'])).toEqual([
+      { field: 'members_append', from: 'bob', to: 'bob,eve' },
+    ]);
+  });
+
+  test('waits for accounts that an earlier resource may create', () => {
+    const unknown = { ...present([]), unknown: ['ann'] };
+    expect(diffGroup(declared({ members: ['ann'] }), unknown, plan).awaits).toEqual([
+      { kind: 'accounts', message: 'there is no user ann' },
+    ]);
+  });
+
+  test('restores the members in their order, and keeps those who joined later', () => {
+    const body = (fields: object) => ({ name: 'ops', ...fields });
+    const exact = rememberMembers(body({ members: ['eve', 'ann'] }), ['bob', 'ann'], {});
+    expect(membersBefore(exact, ['ann', 'eve', 'new'])).toEqual(['bob', 'ann']);
+    const more = rememberMembers(body({ members_append: ['bob'] }), ['ann', 'eve'], exact);
+    expect(membersBefore(more, ['ann', 'eve', 'bob'])).toEqual(['bob', 'ann']);
+    const appended = rememberMembers(body({ members_append: ['eve', 'bob'] }), ['bob'], {});
+    expect(membersBefore(appended, ['bob', 'eve', 'new'])).toEqual(['bob', 'new']);
+  });
+
+  test('removes a group that the agent created with its members, unless others joined it', () => {
+    const before = { was: 'absent' as const, added: ['ann'] };
+    expect(diffGroupRemoval(declared(), before, seen(7, [ann], ['ann'])).action).toBe('remove');
+    const eve = { name: 'eve', how: 'member' as const, declared: false };
+    expect(() => diffGroupRemoval(declared(), before, seen(7, [ann, eve], ['ann', 'eve']))).toThrow(/members: eve/);
+  });
 });

@@ -4,6 +4,7 @@ import { applyUser, rememberUser } from './user-unix/apply.ts';
 import { diffUser, diffUserRemoval } from './user-unix/diff.ts';
 import { removeOrRestoreUser } from './user-unix/removal.ts';
 import { bodyOf, getsHome, homeOf, lookAtUser, type SeenUser, type UserBefore } from './user-unix/seen.ts';
+import { declaresSignIn } from './user-unix/sign-in.ts';
 
 /** An account in /etc/passwd, which the programs of shadow-utils change. */
 export const userUnix = defineProvider<'user-unix', SeenUser, UserBefore>({
@@ -13,19 +14,35 @@ export const userUnix = defineProvider<'user-unix', SeenUser, UserBefore>({
     uid: 'integer?',
     primary_group: 'text?',
     additional_groups: 'list?',
+    groups_append: 'list?',
+    comment: 'text?',
     home: 'text?',
     shell: 'text?',
+    password_hash: 'text?',
+    locked: 'boolean?',
+    expires: 'text?',
+    password_min_days: 'integer?',
+    password_max_days: 'integer?',
+    password_warn_days: 'integer?',
+    password_inactive_days: 'integer?',
     system: 'boolean?',
     ensure: 'text?',
   },
   brings: () => ['accounts'],
   makes: (resource, { user }) => (user === null && getsHome(bodyOf(resource)) ? [homeOf(bodyOf(resource))] : []),
-  watched: () => ['/etc/passwd', '/etc/group'],
+  watched: (resource) => ['/etc/passwd', '/etc/group', ...(declaresSignIn(bodyOf(resource)) ? ['/etc/shadow'] : [])],
 
   check(resource) {
-    const { name, home, shell } = bodyOf(resource);
+    const { name, home, shell, comment, password_hash, locked } = bodyOf(resource);
     checkAccountName(name);
-    for (const path of [home, shell])
+    // A secret is known only now. chpasswd would store a plain password as if it were a hash.
+    if (password_hash != null && !/^(\$[a-z0-9]{1,8}\$[^\s:!*\\\x00-\x1f\x7f]{8,400}|[!*])$/.test(password_hash))
+      throw new HostFailure(
+        '`password_hash` is not a hash of a password; make one with mkpasswd, and never declare a plain password',
+      );
+    if (password_hash === '!' && locked === false)
+      throw new HostFailure('an account without a password is always locked: remove `locked`, or declare a hash');
+    for (const path of [home, shell, comment])
       if (path != null && /[:\x00-\x1f\x7f]/.test(path))
         throw new HostFailure(
           `${JSON.stringify(path)} cannot be a value in /etc/passwd, which allows no ":" and no control characters`,

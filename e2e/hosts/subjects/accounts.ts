@@ -12,6 +12,14 @@ export const accountSubjects: Subject[] = [
     moved: ['gid'],
   },
   {
+    name: 'group-unix, members of a group with others',
+    prepare: 'useradd -M ann; useradd -M bob; useradd -M eve; groupadd ops; gpasswd -M bob,ann ops',
+    desired: group({ members: ['eve', 'ann'] }),
+    changed: group({ members_append: ['bob'] }),
+    tamper: 'gpasswd -d eve ops; gpasswd -a bob ops',
+    moved: ['members'],
+  },
+  {
     name: 'group-unix, absent',
     prepare: "groupadd -g 1600 ops; echo 'ops:$6$x$y' | chgpasswd -e; gpasswd -A daemon ops",
     desired: group({ ensure: 'absent' }),
@@ -21,10 +29,13 @@ export const accountSubjects: Subject[] = [
   },
   {
     name: 'user-unix, created',
-    desired: user({ uid: 1500, shell: '/bin/bash', home: '/srv/deep/ann', additional_groups: ['audio', '60'] }),
+    desired: user({
+      ...{ uid: 1500, shell: '/bin/bash', home: '/srv/deep/ann', additional_groups: ['audio', '60'] },
+      ...{ comment: 'Ann', password_hash: '$6$salt$oursours', expires: '2030-01-31', password_max_days: 60 },
+    }),
     changed: user({ uid: 1501, primary_group: 'games', additional_groups: ['video'] }),
-    tamper: 'usermod -s /bin/false -aG daemon ann',
-    moved: ['additional_groups', 'shell'],
+    tamper: 'usermod -s /bin/false -aG daemon ann; usermod -p x ann',
+    moved: ['additional_groups', 'shell', 'password_hash'],
   },
   {
     name: 'user-unix, adopted',
@@ -41,6 +52,23 @@ export const accountSubjects: Subject[] = [
     changed: user({ shell: '/bin/false', additional_groups: [] }),
     tamper: 'usermod -u 1700 -g users ann',
     moved: ['uid', 'primary_group'],
+  },
+  {
+    name: 'user-unix, sign-in of an adopted account',
+    prepare:
+      "useradd -M -c 'A. Nn' ann; echo ann:secret | chpasswd; chage -d 1000 -M 90 -I 7 ann; gpasswd -M ann,root games; groupadd ops",
+    desired: user({
+      comment: 'Ann, 3rd floor',
+      password_hash: '$6$salt$oursours',
+      locked: true,
+      expires: '2030-01-31',
+      password_max_days: 60,
+      password_inactive_days: -1,
+      groups_append: ['ops', 'audio'],
+    }),
+    changed: user({ password_hash: '$6$salt$ours-too', locked: false, expires: 'never', groups_append: ['video'] }),
+    tamper: "usermod -U -c '' ann; gpasswd -d ann ops; chage -E 0 ann",
+    moved: ['groups_append', 'comment', 'locked', 'expires'],
   },
   {
     name: 'user-unix, absent',

@@ -27,6 +27,11 @@ export interface AccountFiles {
   groupsOf(user: string): string[];
   /** Returns the names of the users whose primary group has this GID. */
   usersWithGroup(gid: number): string[];
+  /**
+   * Returns the password of an account and its ages. Reads /etc/shadow on the first call.
+   * @throws HostFailure if /etc/shadow cannot be read
+   */
+  shadowOf(user: string): ShadowEntry;
   /** Account sources other than files, from /etc/nsswitch.conf. */
   otherSources: readonly string[];
 }
@@ -64,9 +69,14 @@ export function readAccountFiles(etc = '/etc'): AccountFiles {
       else all.push(name);
     }
   }
+  let shadow: Map<string, ShadowEntry> | null = null;
   return {
     users,
     groups,
+    shadowOf(user) {
+      shadow ??= readShadow(etc);
+      return shadow.get(user) ?? noShadow;
+    },
     groupByGid: (gid) => byGid.get(gid) ?? null,
     groupsOf: (user) => [...new Set(memberOf.get(user) ?? [])].sort(),
     usersWithGroup: (gid) => [...users.values()].filter((user) => user.gid === gid).map(({ name }) => name),
@@ -74,12 +84,25 @@ export function readAccountFiles(etc = '/etc'): AccountFiles {
   };
 }
 
-/** Data that restores a removed account, in addition to its line in /etc/passwd. Only root can read it. */
-export type AccountSecrets = {
+/** An account's line in /etc/shadow, which only root can read. */
+export type ShadowEntry = {
   /** The password field: a hash or a placeholder. Null if the account has no line in /etc/shadow. */
   password: string | null;
   /** The raw fields 3 to 8 of /etc/shadow: day of the last password change (since 1970) and the five aging fields. */
   ageing: string[];
+};
+
+const noShadow: ShadowEntry = { password: null, ageing: [] };
+
+function readShadow(etc: string): Map<string, ShadowEntry> {
+  const entries = new Map<string, ShadowEntry>();
+  for (const [name = '', password = '', ...rest] of linesOf(`${etc}/shadow`))
+    if (!entries.has(name)) entries.set(name, { password, ageing: rest.slice(0, 6) });
+  return entries;
+}
+
+/** Data that restores a removed account, in addition to its line in /etc/passwd. */
+export type AccountSecrets = ShadowEntry & {
   subordinateUids: Range[];
   subordinateGids: Range[];
 };
@@ -94,10 +117,8 @@ export type Range = {
  * @throws HostFailure if /etc/shadow cannot be read
  */
 export function readAccountSecrets(name: string, etc = '/etc'): AccountSecrets {
-  const line = linesOf(`${etc}/shadow`).find(([user]) => user === name);
   return {
-    password: line?.[1] ?? null,
-    ageing: line?.slice(2, 8) ?? [],
+    ...(readShadow(etc).get(name) ?? noShadow),
     subordinateUids: subordinateIds(`${etc}/subuid`, name),
     subordinateGids: subordinateIds(`${etc}/subgid`, name),
   };

@@ -21,6 +21,7 @@ import {
   userIn,
   userRecord,
 } from './seen.ts';
+import { applySignIn, declaresSignIn } from './sign-in.ts';
 
 export const mailbox = (name: string): string => `/var/mail/${name}`;
 
@@ -47,7 +48,7 @@ export async function rememberUser(
       }
     );
   const changing = new Set(difference.changes.map(({ field }) => field));
-  const record = touch(before ?? { was: 'user', touched: {}, whole: null }, user, changing, () =>
+  const record = touch(before ?? { was: 'user', touched: {}, whole: null }, { ...seen, user }, changing, () =>
     membershipsOf(files, user.groups),
   );
   if (!changing.has('ensure') || record.whole !== null) return record;
@@ -80,28 +81,39 @@ export async function applyUser(
     const files = await machine.database(accountDatabase);
     if (body.ensure === 'absent') {
       await removeAccount(body.name, files, groupIsDeclared(body.name, machine), machine);
-    } else if (seen.user === null) await createAccount(body, files, machine);
-    else {
-      const changing = new Set(difference.changes.map(({ field }) => field));
-      const has = (field: string): boolean => changing.has(field);
-      await runAccountTool(
-        'usermod',
-        [
-          ...(has('uid') ? ['-u', String(body.uid)] : []),
-          ...(has('primary_group') ? ['-g', String(declaredGroup(files, body.primary_group as string).gid)] : []),
-          ...(has('additional_groups') ? ['-G', supplementaryGroups(files, body).join(',')] : []),
-          ...(has('home') ? ['-d', body.home as string] : []),
-          ...(has('shell') ? ['-s', body.shell as string] : []),
-          '--',
-          body.name,
-        ],
-        machine,
-      );
+    } else {
+      if (seen.user === null) await createAccount(body, files, machine);
+      else await changeAccount(body, difference, files, machine);
+      if (declaresSignIn(body)) {
+        machine.stale(accountDatabase);
+        const { shadowOf } = await machine.database(accountDatabase);
+        await applySignIn(body, shadowOf(body.name), machine);
+      }
     }
   } finally {
     machine.stale(accountDatabase);
   }
   return {};
+}
+
+async function changeAccount(
+  body: Body,
+  { changes }: Difference,
+  files: AccountFiles,
+  machine: Machine,
+): Promise<void> {
+  const changing = new Set(changes.map(({ field }) => field));
+  const has = (field: string): boolean => changing.has(field);
+  const options = [
+    ...(has('uid') ? ['-u', String(body.uid)] : []),
+    ...(has('primary_group') ? ['-g', String(declaredGroup(files, body.primary_group as string).gid)] : []),
+    ...(has('additional_groups') ? ['-G', supplementaryGroups(files, body).join(',')] : []),
+    ...(has('groups_append') ? ['-a', '-G', supplementaryGroups(files, body).join(',')] : []),
+    ...(has('comment') ? ['-c', body.comment as string] : []),
+    ...(has('home') ? ['-d', body.home as string] : []),
+    ...(has('shell') ? ['-s', body.shell as string] : []),
+  ];
+  if (options.length > 0) await runAccountTool('usermod', [...options, '--', body.name], machine);
 }
 
 async function createAccount(body: Body, files: AccountFiles, machine: Machine): Promise<void> {
@@ -127,6 +139,7 @@ async function createAccount(body: Body, files: AccountFiles, machine: Machine):
       ...(body.uid != null ? ['-u', String(body.uid)] : []),
       ...(group === null ? [] : ['-g', group]),
       ...(supplementary.length === 0 ? [] : ['-G', supplementary.join(',')]),
+      ...(body.comment != null ? ['-c', body.comment] : []),
       ...(body.home != null ? ['-d', body.home] : []),
       ...(body.shell != null ? ['-s', body.shell] : []),
       makesHome ? '-m' : '-M',
@@ -144,7 +157,9 @@ function declaredGroup(files: AccountFiles, nameOrNumber: string): { name: strin
 }
 
 const supplementaryGroups = (files: AccountFiles, body: Body): string[] => [
-  ...new Set((body.additional_groups ?? []).map((nameOrNumber) => declaredGroup(files, nameOrNumber).name)),
+  ...new Set(
+    (body.additional_groups ?? body.groups_append ?? []).map((nameOrNumber) => declaredGroup(files, nameOrNumber).name),
+  ),
 ];
 
 /**

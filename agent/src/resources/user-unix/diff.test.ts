@@ -42,6 +42,8 @@ function seen(user: User | null, body: Partial<Body> = {}, rest: Partial<SeenUse
     elsewhere: null,
     primary: primary === null ? null : { name: primary[0], gid: primary[1] },
     supplementary: (body.additional_groups ?? []).map((asked) => ({ asked, name: find(asked)?.[0] ?? null })),
+    appended: (body.groups_append ?? []).map((asked) => ({ asked, name: find(asked)?.[0] ?? null })),
+    shadow: null,
     homeIsThere: false,
     secretsAsBefore: true,
     ...rest,
@@ -124,6 +126,22 @@ describe('removal', () => {
     expect(again.changes.find(({ field }) => field === 'uid')?.to).toBe('3');
   });
 
+  test('takes an account only out of the groups that it joined', () => {
+    const changing = new Set(['groups_append']);
+    const start: Extract<UserBefore, { was: 'user' }> = { was: 'user', touched: {}, whole: null };
+    const joins = (before: typeof start, groups: string[]) =>
+      touch(before, { ...seen(ann, { groups_append: groups }), user: ann }, changing, () => []);
+    const before = joins(joins(start, ['video', 'audio']), ['60', 'ops']);
+    expect(before.touched.groups_append).toEqual(['ops', 'video']);
+    const now = { ...ann, groups: ['audio', 'later', 'ops', 'video'] };
+    expect(diffUserRemoval(declared(), before, seen(now)).changes).toEqual([
+      { field: 'groups_append', from: 'audio,later,ops,video', to: 'audio,later' },
+    ]);
+    // A list that was declared before recorded the original groups.
+    const exact = { ...start, touched: { additional_groups: [{ name: 'video', members: ['ann'] }] } };
+    expect(joins(exact, ['video', 'ops']).touched.groups_append).toEqual(['ops']);
+  });
+
   test('restores exactly the fields that applies changed to their original values', () => {
     const field = fc.subarray(['uid', 'primary_group', 'additional_groups', 'home', 'shell']);
     fc.assert(
@@ -133,7 +151,7 @@ describe('removal', () => {
         let now = ann;
         for (const changing of steps) {
           const present = now;
-          before = touch(before, present, new Set(changing), () =>
+          before = touch(before, { ...seen(present), user: present }, new Set(changing), () =>
             present.groups.map((name) => ({ name, members: ['ann'] })),
           );
           now = {

@@ -3,6 +3,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
 import { bodyOf, getsHome, homeOf, type SeenUser, type User, type UserBefore } from './seen.ts';
+import { declaresSignIn, signInBack, signInChanges, touchSignIn, unlockFault } from './sign-in.ts';
 
 export const groupList = (groups: readonly string[]): string => groups.join(',');
 
@@ -44,8 +45,20 @@ export function diffUser(
     if (user !== null || declared.length > 0)
       compare('additional_groups', user === null ? null : groupList(user.groups), groupList(declared), same);
   }
+  if (body.groups_append != null) {
+    for (const { asked, name } of seen.appended) if (name === null) missing(asked);
+    const joins = joining(seen);
+    const all = groupList([...(user?.groups ?? []), ...joins].sort());
+    compare('groups_append', user === null ? null : groupList(user.groups), all, joins.length === 0);
+  }
+  if (body.comment != null) compare('comment', user?.comment ?? null, body.comment, user?.comment === body.comment);
   if (body.home != null) compare('home', user?.home ?? null, body.home, user?.home === body.home);
   if (body.shell != null) compare('shell', user?.shell ?? null, body.shell, user?.shell === body.shell);
+  if (declaresSignIn(body)) {
+    const fault = unlockFault(body, seen.shadow);
+    if (fault !== null && purpose !== 'drift') throw new HostFailure(fault);
+    changes.push(...signInChanges(body, seen.shadow));
+  }
   // Compares the field only for a new account, because an existing one does not show how it was created.
   if (body.system != null && user === null) changes.push({ field: 'system', from: null, to: String(body.system) });
   if (changes.length === 0) return nothing();
@@ -58,6 +71,11 @@ export function diffUser(
     ...(message === null ? {} : { message }),
   };
 }
+
+/** Returns the groups of `groups_append` that the account is not in, under their local names. */
+const joining = ({ user, appended }: Pick<SeenUser, 'user' | 'appended'>): string[] => [
+  ...new Set(appended.map(({ asked, name }) => name ?? asked).filter((name) => user?.groups.includes(name) !== true)),
+];
 
 const numberOf = (id: number | undefined): string | null => (id === undefined ? null : String(id));
 
@@ -92,6 +110,16 @@ export function diffUserRemoval(resource: ResolvedResource, before: UserBefore, 
   }
   if (user === null && before.whole === null)
     return nothing('already removed, but not by the agent, so the agent does not create it again');
+  const changes = fieldsBack(before, user);
+  if (user !== null && seen.shadow !== null) changes.push(...signInBack(before.touched, seen.shadow));
+  // The report says only that the password is restored, without its value.
+  if (user !== null && !seen.secretsAsBefore) changes.push({ field: 'password', from: null, to: null });
+  if (changes.length === 0) return nothing('already in its original state');
+  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+}
+
+/** Returns the changes that restore the fields in /etc/passwd and /etc/group. */
+function fieldsBack(before: Extract<UserBefore, { was: 'user' }>, user: User | null): FieldChange[] {
   const changes: FieldChange[] = [];
   if (user === null) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
   const back = backTo(before);
@@ -104,14 +132,20 @@ export function diffUserRemoval(resource: ResolvedResource, before: UserBefore, 
     const now = user === null ? '' : groupList(user.groups);
     if (now !== groups) changes.push({ field: 'additional_groups', from: user === null ? null : now, to: groups });
   }
+  const joined = (back.groups_append ?? []).filter((group) => user?.groups.includes(group) === true);
+  if (user !== null && back.additional_groups === undefined && joined.length > 0)
+    changes.push({
+      field: 'groups_append',
+      from: groupList(user.groups),
+      to: groupList(user.groups.filter((group) => !joined.includes(group))),
+    });
+  if (back.comment !== undefined && user !== null && user.comment !== back.comment)
+    changes.push({ field: 'comment', from: user.comment, to: back.comment });
   if (back.home !== undefined && user?.home !== back.home)
     changes.push({ field: 'home', from: user?.home ?? null, to: back.home });
   if (back.shell !== undefined && user?.shell !== back.shell)
     changes.push({ field: 'shell', from: user?.shell ?? null, to: back.shell });
-  // The report says only that the password is restored, without its value.
-  if (user !== null && !seen.secretsAsBefore) changes.push({ field: 'password', from: null, to: null });
-  if (changes.length === 0) return nothing('already in its original state');
-  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+  return changes;
 }
 
 /** Returns all fields to restore. */
@@ -130,15 +164,25 @@ export function backTo({ touched, whole }: Extract<UserBefore, { was: 'user' }>)
 /** Records account fields before they change. */
 export function touch(
   before: Extract<UserBefore, { was: 'user' }>,
-  user: User,
+  { user, shadow, appended }: Pick<SeenUser, 'shadow' | 'appended'> & { user: User },
   changing: ReadonlySet<string>,
   memberships: () => { name: string; members: string[] }[],
 ): Extract<UserBefore, { was: 'user' }> {
-  const touched = { ...before.touched };
+  const touched = {
+    ...before.touched,
+    ...(shadow === null ? {} : touchSignIn(before.touched, shadow, changing)),
+  };
+  if (changing.has('groups_append')) {
+    const original = (touched.additional_groups ?? []).map(({ name }) => name);
+    const joins = joining({ user, appended }).filter((group) => !original.includes(group));
+    touched.groups_append = [...new Set([...(touched.groups_append ?? []), ...joins])].sort();
+  }
+  if (changing.has('comment')) touched.comment ??= user.comment;
   if (changing.has('uid')) touched.uid ??= user.uid;
   if (changing.has('primary_group')) touched.primary_group ??= { name: user.group, gid: user.gid };
   if (changing.has('home')) touched.home ??= user.home;
   if (changing.has('shell')) touched.shell ??= user.shell;
-  if (changing.has('additional_groups')) touched.additional_groups ??= memberships();
+  if (changing.has('additional_groups'))
+    touched.additional_groups ??= memberships().filter(({ name }) => touched.groups_append?.includes(name) !== true);
   return { ...before, touched };
 }

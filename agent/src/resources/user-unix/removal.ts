@@ -19,6 +19,7 @@ import {
   type UserRecord,
   userIn,
 } from './seen.ts';
+import { forTool, restoreSignIn, setPassword } from './sign-in.ts';
 
 /** Removes an account that the agent created, or restores a previous one. */
 
@@ -133,10 +134,8 @@ const written = ({ first, count }: Range): string => `${first}-${first + count -
 async function restoreSecrets(name: string, { secrets }: UserRecord, machine: Machine): Promise<void> {
   const { password, ageing } = secrets;
   if (password === null) return;
-  // A locked or empty password is no secret and may appear in the process list.
-  if (/^[!*]*$/.test(password)) await runAccountTool('usermod', ['-p', password, '--', name], machine);
-  else await runAccountTool('chpasswd', ['-e'], machine, `${name}:${password}\n`);
-  const age = (i: number): string => (/^\d+$/.test(ageing[i] ?? '') ? (ageing[i] as string) : '-1');
+  await setPassword(name, null, password, machine);
+  const age = (i: number): string => forTool(ageing[i]);
   await runAccountTool(
     'chage',
     ['-d', age(0), '-m', age(1), '-M', age(2), '-W', age(3), '-I', age(4), '-E', age(5), '--', name],
@@ -150,6 +149,7 @@ async function restoreFields(
   machine: Machine,
 ): Promise<string[]> {
   const back = backTo(before);
+  machine.stale(accountDatabase);
   const files = await machine.database(accountDatabase);
   const now = userIn(files, name);
   if (now === null) return [];
@@ -161,12 +161,18 @@ async function restoreFields(
   if (back.shell !== undefined && back.shell !== now.shell) set('-s', back.shell);
   const memberships = back.additional_groups ?? [];
   const there = memberships.filter((group) => files.groups.has(group.name));
-  const groups = groupList(there.map((group) => group.name));
-  if (back.additional_groups !== undefined && groups !== groupList(now.groups)) set('-G', groups);
+  const groups = groupList(
+    back.additional_groups === undefined
+      ? now.groups.filter((group) => back.groups_append?.includes(group) !== true)
+      : there.map((group) => group.name),
+  );
+  if (groups !== groupList(now.groups)) set('-G', groups);
+  if (back.comment !== undefined && back.comment !== now.comment) set('-c', back.comment);
   if (args.length > 0) {
     await runAccountTool('usermod', [...args, '--', name], machine);
     machine.stale(accountDatabase);
   }
+  await restoreSignIn(name, before.touched, (await machine.database(accountDatabase)).shadowOf(name), machine);
   const missing = memberships.filter((group) => !files.groups.has(group.name)).map((group) => group.name);
   return [
     ...(missing.length === 0 ? [] : [`it was in groups that no longer exist: ${missing.join(', ')}`]),

@@ -1,10 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
-import { type AccountFiles, type AccountSecrets, readAccountSecrets } from '../../host/accounts/account-files.ts';
+import {
+  type AccountFiles,
+  type AccountSecrets,
+  readAccountSecrets,
+  type ShadowEntry,
+} from '../../host/accounts/account-files.ts';
 import { isKnownElsewhere } from '../../host/accounts/account-tools.ts';
 import { inspect } from '../../host/files/inspect.ts';
 import { accountDatabase, findGroup } from '../provider/account-database.ts';
 import type { Machine } from '../provider/provider.ts';
+import { declaresSignIn, type SignInTouched } from './sign-in.ts';
 
 export type Body = ResourceBodies['user-unix'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
@@ -29,6 +35,9 @@ export interface SeenUser {
   /** The declared groups under their local names. Null for a group that does not exist. */
   primary: { name: string; gid: number } | null;
   supplementary: { asked: string; name: string | null }[];
+  appended: { asked: string; name: string | null }[];
+  /** The line in /etc/shadow; null if the account does not exist, or no field of that file is concerned. */
+  shadow: ShadowEntry | null;
   /** Whether the home directory that was created with the account exists; checked only if it may be removed. */
   homeIsThere: boolean;
   /** Whether the shadow entry equals the record; checked only if there is a record that may have to be restored. */
@@ -50,8 +59,11 @@ export type Made = {
 };
 
 /** The original values of the fields that were changed. */
-export type Touched = {
+export type Touched = SignInTouched & {
   uid?: number;
+  comment?: string;
+  /** Groups that the account joined because of `groups_append`. */
+  groups_append?: string[];
   primary_group?: { name: string; gid: number };
   home?: string;
   shell?: string;
@@ -87,19 +99,23 @@ export async function lookAtUser(
   const user = userIn(files, body.name);
   const made = before?.was === 'absent' ? before.made : null;
   const whole = before?.was === 'user' ? before.whole : null;
+  const touched = before?.was === 'user' ? before.touched : {};
   const asks = user === null && files.otherSources.length > 0;
   return {
     user,
     elsewhere: asks && (await isKnownElsewhere('passwd', body.name, machine)) ? [...files.otherSources] : null,
     primary: body.primary_group == null ? null : findGroup(files, body.primary_group),
-    supplementary: (body.additional_groups ?? []).map((asked) => ({
-      asked,
-      name: findGroup(files, asked)?.name ?? null,
-    })),
+    supplementary: named(files, body.additional_groups),
+    appended: named(files, body.groups_append),
+    shadow:
+      user !== null && (declaresSignIn(body) || Object.keys(touched).length > 0) ? files.shadowOf(body.name) : null,
     homeIsThere: made !== null && inspect(machine.walk, made.home, false).type === 'directory',
     secretsAsBefore: whole === null || user === null || isDeepStrictEqual(readAccountSecrets(body.name), whole.secrets),
   };
 }
+
+const named = (files: AccountFiles, groups: readonly string[] | null | undefined): SeenUser['appended'] =>
+  (groups ?? []).map((asked) => ({ asked, name: findGroup(files, asked)?.name ?? null }));
 
 export function userIn(files: AccountFiles, name: string): User | null {
   const entry = files.users.get(name);

@@ -6,6 +6,9 @@ import { defineKind, ensure, joined } from './kind.ts';
 const largestId = 4_294_967_294;
 
 const unixAccount = (description: string) => formatted(description, format.unixAccount);
+/** Days of a password age. The programs of shadow-utils store -1 as an empty field. */
+const days = (description: string) => integer(`${description}; -1 for none`, -1, 99_999);
+
 const windowsAccount = (description: string) => formatted(description, format.windowsAccount);
 
 export const accountKinds = {
@@ -21,11 +24,31 @@ export const accountKinds = {
         'All supplementary groups; the account is removed from all others',
         unixAccount('A group'),
       ),
+      groups_append: list(
+        'Supplementary groups that the account joins; it stays in all others',
+        unixAccount('A group'),
+      ),
+      comment: formatted('Full name or other text of the account', format.accountComment),
       home: formatted('Home directory', format.unixDirectory, { pattern: '^/' }),
       shell: formatted('Login shell', format.unixFile, { pattern: '^/' }),
+      password_hash: text(
+        'Hash of the password as in /etc/shadow, such as mkpasswd prints it, or "!" for no password',
+        format.passwordHash,
+      ),
+      locked: boolean('Whether signing in with the password is disabled; keys still work'),
+      expires: formatted(
+        'Day from which the account is disabled, such as 2030-01-31, or never',
+        format.expiryDay,
+      ),
+      password_min_days: days('Days before the password may be changed again'),
+      password_max_days: days('Days after which the password must be changed'),
+      password_warn_days: days('Days of warning before the password must be changed'),
+      password_inactive_days: days('Days after which the account with a password that is too old is disabled'),
       system: boolean('Whether the account is created as a system account'),
       ensure,
     },
+    exclusive: [['additional_groups', 'groups_append']],
+    sensitive: ['password_hash'],
   }),
   'user-windows': defineKind({
     description: 'A local user account',
@@ -49,7 +72,13 @@ export const accountKinds = {
     platforms: ['linux', 'macos'],
     example: 'name: deploy\ngid: 1500',
     required: { name: unixAccount('Name of the group') },
-    optional: { gid: integer('Group number', 0, largestId), ensure },
+    optional: {
+      gid: integer('Group number', 0, largestId),
+      members: list('All members; all others leave the group', unixAccount('A user')),
+      members_append: list('Users who join the group; all others stay', unixAccount('A user')),
+      ensure,
+    },
+    exclusive: [['members', 'members_append']],
   }),
   'group-windows': defineKind({
     description: 'A local group',
