@@ -1,5 +1,6 @@
 export * from './errors.ts';
 export * from './identity.ts';
+export * from './ip-network.ts';
 export * from './metrics.ts';
 export * from './operation.ts';
 export * from './operation-status.ts';

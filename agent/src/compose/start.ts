@@ -50,7 +50,6 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   const file = new OrchestratorFile(options.dataDir);
   const settings = await loadSettings(options.configPath, clock, log);
   const target = pinTarget(file, options, settings, log);
-
   const factsDir = options.factsDir ?? join(options.dataDir, 'facts.d');
   const facts = new MachineFacts({ factsDir, hostname: options.hostname, clock, log });
   await facts.gather();
@@ -73,6 +72,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
       if (kind === 'apply') facts.refresh();
     },
     onMeasured: (fingerprints) => driftWatch.measured(fingerprints),
+    link: () => connection.orchestratorLink(),
   });
   const driftWatch = new DriftWatch({ engine, clock, log, hint: (keys) => connection.hintDrift(keys) });
   const terminals = new Terminals({

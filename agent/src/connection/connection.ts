@@ -2,9 +2,11 @@ import type { LookupFunction } from 'node:net';
 import { type Announcement, limits, type Welcome } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
+import type { Link } from '../host/firewall/trial.ts';
 import type { SampleBuffer } from '../metrics/sample-buffer.ts';
 import type { Terminals } from '../terminal/terminals.ts';
 import { backOff, type LinkEnd, noWaits, type Waits } from './backoff.ts';
+import { canConnect } from './can-connect.ts';
 import { Candidates } from './candidates.ts';
 import { dial, WrongOrchestratorError } from './dial.ts';
 import { fitAttributes, type Introduction, makeHello } from './hello.ts';
@@ -69,6 +71,14 @@ export class Connection {
   /** The key that the orchestrator must have, in hexadecimal; null if any key is accepted. */
   get pinnedKey(): string | null {
     return this.home?.orchestrator_key ?? null;
+  }
+
+  /** Returns the way to the known orchestrator; null if none is known. */
+  orchestratorLink(): Link | null {
+    if (this.home === null) return null;
+    const { host, port } = this.home;
+    const { clock, lookup } = this.options;
+    return { address: `${host}:${port}`, canConnect: () => canConnect({ host, port }, clock, lookup) };
   }
 
   /** Handles an announcement of an orchestrator. If its key is acceptable, the orchestrator becomes the next target. */

@@ -1,6 +1,7 @@
 import type { Hello, OperationMessage, Report } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import { isRunning, type ProcessIdentity } from '../../../lib/src/process-identity.ts';
+import type { Link } from '../host/firewall/trial.ts';
 import { killProcessGroup } from '../host/processes/run-command.ts';
 import { Journal } from '../journal/journal.ts';
 import { JournalFailure } from '../journal/log.ts';
@@ -109,6 +110,8 @@ export interface EngineOptions {
    * as applied.
    */
   onMeasured?: (fingerprints: ReadonlyMap<string, string>) => void;
+  /** Returns the agent's way to its orchestrator; null if it has none. */
+  link?: () => Link | null;
   /** Called with the name of each durable step, for tests that kill the agent. */
   crashPoint?: (name: string) => void;
   limits?: ProviderLimits;
@@ -440,6 +443,7 @@ class ConvergeEngine implements Engine {
       printed: (source, stream, piece) => this.output.add(source, stream, piece),
       contents: this.contents,
       warn: (fields, message) => this.#options.log.warn(fields, message),
+      link: this.#options.link?.() ?? null,
       measured: (fingerprints) => this.#options.onMeasured?.(fingerprints),
     };
   }

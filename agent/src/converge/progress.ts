@@ -7,6 +7,7 @@ import { readAccounts } from '../host/accounts/accounts.ts';
 import { HostFailure } from '../host/failure.ts';
 import { syncDirectory } from '../host/files/atomic-write.ts';
 import { PathWalk } from '../host/files/path-walk.ts';
+import type { Link } from '../host/firewall/trial.ts';
 import type { Journal } from '../journal/journal.ts';
 import { JournalFailure } from '../journal/log.ts';
 import { type FinishedReport, isDirectory, type JournalEvent, type OperationRecord } from '../journal/state.ts';
@@ -53,6 +54,8 @@ export interface ExecutionContext {
   readonly contents: Pick<WantedContents, 'use'>;
   /** Logs a problem that does not affect a result. */
   warn(fields: object, message: string): void;
+  /** The agent's way to its orchestrator; null if it has none. */
+  readonly link: Link | null;
   /** Called after a complete drift check with a fingerprint of each resource's state, by key. */
   measured(fingerprints: ReadonlyMap<string, string>): void;
   attempt: Attempt;
@@ -242,6 +245,7 @@ export class Progress {
       stop: this.context.stop,
       cancelled: () => this.operation.cancelled,
       warn: (message) => this.context.warn({ operation_id: this.id }, message),
+      link: this.context.link,
       printed: (resource, stream, piece) => {
         // Sensitive output is omitted completely, as in the final report.
         if (sensitiveFields(resource, journal.state.managed.get(resource.key) ?? null).length > 0) return;

@@ -15,7 +15,7 @@ interface Contents {
 
 const contents = {
   /** The packages for most tests. */
-  samples: { fetched: ['nginx-light', 'openrc'], made: recipes },
+  samples: { fetched: ['nginx-light', 'openrc', 'nftables'], made: recipes },
   /** The packages for the documentation's recipes. Separate, so that only their test waits for the 25 MB download. */
   recipes: {
     fetched: ['nginx', 'postgresql-15', 'nftables', 'unattended-upgrades', 'prometheus-node-exporter'],

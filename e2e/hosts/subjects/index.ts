@@ -3,6 +3,7 @@ import { alternativesSubjects } from './alternatives.ts';
 import { aptRepositorySubjects } from './apt-repository.ts';
 import { authorizedKeySubjects } from './authorized-keys.ts';
 import { cronSubjects } from './cron.ts';
+import { firewallRuleSubjects } from './firewall-rule.ts';
 import { knownHostSubjects } from './known-host.ts';
 import { limitsSubjects } from './limits.ts';
 import { scriptSubjects } from './script.ts';
@@ -24,4 +25,5 @@ export const subjects: readonly Subject[] = [
   ...knownHostSubjects,
   ...limitsSubjects,
   ...unitSystemdSubjects,
+  ...firewallRuleSubjects,
 ];

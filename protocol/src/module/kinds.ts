@@ -1,6 +1,7 @@
 import { accountKinds } from './kinds/accounts.ts';
 import { alternativesKind } from './kinds/alternatives.ts';
 import { fileKinds, scriptKinds } from './kinds/files.ts';
+import { firewallRuleKind } from './kinds/firewall-rule.ts';
 import type { BodyOf, Kind } from './kinds/kind.ts';
 import { knownHostKind } from './kinds/known-host.ts';
 import { limitsKind } from './kinds/limits.ts';
@@ -21,6 +22,7 @@ const table = {
   ...knownHostKind,
   ...limitsKind,
   ...unitSystemdKind,
+  ...firewallRuleKind,
   ...systemKinds,
 };
 

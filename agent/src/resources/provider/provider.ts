@@ -4,6 +4,7 @@ import type { Clock } from '../../../../lib/src/clock.ts';
 import type { ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import type { Accounts } from '../../host/accounts/accounts.ts';
 import type { PathWalk } from '../../host/files/path-walk.ts';
+import type { Link } from '../../host/firewall/trial.ts';
 import type { CommandResult } from '../../host/processes/run-command.ts';
 
 /** A JSON value, which the journal can store. */
@@ -64,6 +65,8 @@ export interface Machine {
   /** Reports whether the operation was cancelled, so that it no longer waits for locks. */
   cancelled(): boolean;
   warn(message: string): void;
+  /** The agent's way to its orchestrator; null if it has none. */
+  link: Link | null;
   /**
    * Streams output to live viewers, from a program that changes the machine for this resource, unless it is sensitive.
    */

@@ -5,6 +5,7 @@ import { blockUnix } from '../block-unix.ts';
 import { cronUnix } from '../cron-unix.ts';
 import { directoryUnix } from '../directory-unix.ts';
 import { fileUnix } from '../file-unix.ts';
+import { firewallRule } from '../firewall-rule.ts';
 import { groupUnix } from '../group-unix.ts';
 import { hostname } from '../hostname.ts';
 import { iniUnix } from '../ini-unix.ts';
@@ -49,6 +50,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     knownHost,
     limits,
     unitSystemd,
+    firewallRule,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

@@ -1,0 +1,78 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import type { Clock } from '../../../../lib/src/clock.ts';
+import type { ProcessIdentity } from '../../../../lib/src/process-identity.ts';
+import { HostFailure, hostFailure } from '../failure.ts';
+import { type CommandResult, runCommand } from '../processes/run-command.ts';
+import { exists, readText } from '../read-system.ts';
+
+/** Reads and replaces a table of nftables with nft(8). */
+
+export interface Runner {
+  clock: Clock;
+  startedProcess(process: ProcessIdentity): void;
+}
+
+/** Directory for the texts that nft loads. Only root can change it, and it is empty after a boot. */
+export const workDirectory = '/run/muster-firewall';
+
+const timeLimit = 60_000;
+const outputCap = 4 * 1024 * 1024;
+
+export const run = (program: string, args: readonly string[], runner: Runner): Promise<CommandResult> =>
+  runCommand(
+    {
+      program,
+      args,
+      timeLimit,
+      outputCap,
+      environment: { LC_ALL: 'C' },
+      started: (process) => runner.startedProcess(process),
+    },
+    runner.clock,
+  );
+
+const programPaths = ['/usr/sbin/nft', '/sbin/nft', '/usr/bin/nft', '/usr/local/sbin/nft'];
+export const hasNft = (): boolean => programPaths.some(exists);
+
+/**
+ * Returns the listing of a table, or null if it does not exist.
+ * @throws HostFailure if nft fails
+ */
+export async function listTable(table: string, runner: Runner): Promise<string | null> {
+  const result = await run('nft', ['--stateless', '--numeric-protocol', 'list', 'table', ...table.split(' ')], runner);
+  if (result.exitCode === 0 && !result.truncated) return result.stdout;
+  if (/No such file or directory/.test(result.stderr)) return null;
+  throw new HostFailure(`cannot list the firewall rules: ${saidBy(result)}`);
+}
+
+/**
+ * Loads a text in one transaction.
+ * @throws HostFailure if nft refuses it; nothing has changed then
+ */
+export async function loadText(text: string, runner: Runner): Promise<void> {
+  const path = writeWork('next.nft', text);
+  const result = await run('nft', ['--file', path], runner);
+  rmSync(path, { force: true });
+  if (result.exitCode !== 0) throw new HostFailure(`nft refused the firewall rules: ${saidBy(result)}`);
+}
+
+/** Writes a file that only root can read. Returns its path. */
+export function writeWork(name: string, text: string): string {
+  const path = `${workDirectory}/${name}`;
+  try {
+    mkdirSync(workDirectory, { recursive: true, mode: 0o700 });
+    writeFileSync(path, text, { mode: 0o600 });
+  } catch (error) {
+    throw hostFailure(error, `write ${path}`);
+  }
+  return path;
+}
+
+const saidBy = ({ stderr, timedOut, exitCode }: CommandResult): string =>
+  timedOut ? `it took longer than ${timeLimit / 1000} s` : stderr.trim().slice(0, 500) || `it ended with ${exitCode}`;
+
+/** Returns the program that owns the firewall of this machine, if it is not nftables itself; otherwise null. */
+export function otherOwner(): string | null {
+  if (exists('/run/firewalld') || exists('/run/firewalld.pid')) return 'firewalld';
+  return /^\s*ENABLED=yes\s*$/m.test(readText('/etc/ufw/ufw.conf') ?? '') ? 'ufw' : null;
+}

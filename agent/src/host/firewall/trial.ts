@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto';
+import { renameSync, rmSync } from 'node:fs';
+import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
+import { exists } from '../read-system.ts';
+import { loadText, type Runner, run, workDirectory, writeWork } from './nftables.ts';
+
+/**
+ * Loads firewall rules on trial: they are undone unless the agent can still open a connection to its orchestrator. A
+ * timer outside the agent undoes them if the agent is killed in the meantime.
+ */
+
+/** The agent's way to its orchestrator. */
+export interface Link {
+  /** Host and port, for messages. */
+  readonly address: string;
+  /** Tries to open a new connection. Resolves within a few seconds. */
+  canConnect(): Promise<boolean>;
+}
+
+/** Milliseconds in which a connection must succeed. */
+const trialMs = 10_000;
+const retryMs = 500;
+/** Seconds after which the timer undoes the rules. Longer than a trial, and less than 30. */
+const timerSeconds = 20;
+const unit = 'muster-firewall-rollback';
+const armed = `${workDirectory}/rollback.nft`;
+const claimed = `${workDirectory}/rollback.claimed.nft`;
+
+/**
+ * Loads a text on trial.
+ * @param previous text that undoes it
+ * @param link null if the agent has no orchestrator, so that nothing can be cut
+ * @throws HostFailure if the rules are undone, or cannot be loaded
+ */
+export async function loadOnTrial(next: string, previous: string, link: Link | null, runner: Runner): Promise<void> {
+  if (link === null) return loadText(next, runner);
+  if (!(await link.canConnect()))
+    throw new HostFailure(
+      `the firewall is not changed, because the agent cannot open a connection to its orchestrator (${link.address}) now, so it could not find out whether the rules cut it`,
+    );
+  await arm(previous, runner);
+  try {
+    await loadText(next, runner);
+  } catch (error) {
+    await disarm(runner);
+    throw error;
+  }
+  if (await connects(link, runner)) {
+    if (await disarm(runner)) return;
+    throw new HostFailure(
+      `the agent took longer than ${timerSeconds} s to check its link, so the former firewall rules were restored`,
+    );
+  }
+  await undoTrial(runner);
+  throw new HostFailure(
+    `the rules cut the agent's link: it could not open a connection to its orchestrator (${link.address}) within ${trialMs / 1000} s, so the former firewall rules were restored. Accept this connection first.`,
+  );
+}
+
+async function connects(link: Link, { clock }: Runner): Promise<boolean> {
+  const deadline = clock.monotonic() + trialMs;
+  for (;;) {
+    if (await link.canConnect()) return true;
+    if (clock.monotonic() >= deadline) return false;
+    await new Promise<void>((resolve) => clock.after(retryMs, resolve));
+  }
+}
+
+/** Undoes the rules of a trial that the agent did not finish. Does nothing without one. */
+export async function undoTrial(runner: Runner): Promise<void> {
+  if (!exists(armed)) return;
+  // The timer stays until the rules are undone, and has the same effect.
+  const result = await run('nft', ['--file', armed], runner);
+  if (!claim()) return;
+  await stopTimer(runner);
+  rmSync(claimed, { force: true });
+  if (result.exitCode !== 0)
+    throw new HostFailure(`cannot restore the former firewall rules: ${result.stderr.trim().slice(0, 500)}`);
+}
+
+/** Ends a trial, so that the rules stay. @returns false if the timer has already undone them */
+async function disarm(runner: Runner): Promise<boolean> {
+  if (!claim()) return false;
+  await stopTimer(runner);
+  rmSync(claimed, { force: true });
+  return true;
+}
+
+/** Takes the text away from the timer. Either this or the timer's rename succeeds, never both. */
+function claim(): boolean {
+  try {
+    renameSync(armed, claimed);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return false;
+    throw hostFailure(error, `rename ${armed}`);
+  }
+}
+
+async function arm(previous: string, runner: Runner): Promise<void> {
+  await undoTrial(runner);
+  await stopTimer(runner);
+  // Without systemd, the timer of an earlier trial cannot be stopped. It recognizes only its own text.
+  const mark = `trial-${randomBytes(8).toString('hex')}`;
+  writeWork('rollback.nft', `# ${mark}\n${previous}`);
+  const timed = `${workDirectory}/rollback.timed.nft`;
+  const undo = `grep -q ${mark} ${armed} && mv ${armed} ${timed} && nft --file ${timed}; rm -f ${timed}`;
+  const result = exists('/run/systemd/system')
+    ? await run(
+        'systemd-run',
+        [
+          ...[
+            '--quiet',
+            '--collect',
+            `--unit=${unit}`,
+            `--on-active=${timerSeconds}`,
+            '--timer-property=AccuracySec=100ms',
+          ],
+          ...['--description=Restores the firewall unless the Muster agent confirms its link', 'sh', '-c', undo],
+        ],
+        runner,
+      )
+    : await run('sh', ['-c', `setsid sh -c 'sleep ${timerSeconds}; ${undo}' > /dev/null 2>&1 &`], runner);
+  if (result.exitCode === 0) return;
+  rmSync(armed, { force: true });
+  throw new HostFailure(
+    `the firewall is not changed, because the timer that would undo the rules cannot be started: ${result.stderr.trim().slice(0, 500)}`,
+  );
+}
+
+async function stopTimer(runner: Runner): Promise<void> {
+  if (exists('/run/systemd/system')) await run('systemctl', ['stop', `${unit}.timer`], runner);
+}

@@ -1,0 +1,53 @@
+import { ipNetwork } from '../../ip-network.ts';
+import { choice, formatted, list } from './field.ts';
+import type { Check } from './format.ts';
+import { defineKind, ensure } from './kind.ts';
+
+const ruleName: Check = (text) =>
+  /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(text)
+    ? undefined
+    : 'must be a name of up to 64 letters, digits, "_", "." and "-"';
+
+const ports: Check = (text) => {
+  const [first = 0, last = first] = /^[1-9]\d{0,4}(-[1-9]\d{0,4})?$/.test(text) ? text.split('-').map(Number) : [];
+  return first > 0 && first <= last && last <= 65_535
+    ? undefined
+    : 'must be a port from 1 to 65535, or a range such as "8000-8010"';
+};
+
+const network: Check = (text) =>
+  ipNetwork(text) === null
+    ? 'must be an IP address, or a network such as 192.0.2.0/24 or 2001:db8::/32; omit the field for all addresses'
+    : undefined;
+
+/** nft(8) accepts 128 bytes of comment, which also contains the name. */
+const comment: Check = (text) =>
+  /^[\x20-\x7e]{1,60}$/.test(text) && !/["\\]/.test(text)
+    ? undefined
+    : 'must be up to 60 printable ASCII characters, without quotes and backslashes';
+
+export const firewallRuleKind = {
+  'firewall-rule': defineKind({
+    description: 'A rule of the firewall for new connections, in the table `muster` of nftables',
+    platforms: ['linux'],
+    example: 'name: web\nports: ["80", "443"]\nsource: [192.0.2.0/24]\naction: accept\ncomment: customers',
+    required: { name: formatted('Name of the rule', ruleName) },
+    optional: {
+      action: choice('What happens to matching packets', ['accept', 'drop', 'reject'], 'accept'),
+      direction: choice('Whether the rule is for incoming or outgoing packets', ['in', 'out'], 'in'),
+      protocol: choice('Protocol; default: tcp for a rule with ports, any for one without', [
+        'tcp',
+        'udp',
+        'icmp',
+        'any',
+      ]),
+      ports: list('Destination ports and ranges; default: all', formatted('A port or a range', ports)),
+      source: list('Senders of incoming packets; default: all', formatted('An address or network', network)),
+      destination: list('Receivers of outgoing packets; default: all', formatted('An address or network', network)),
+      comment: formatted('A comment, which nft shows', comment),
+      ensure,
+    },
+    exclusive: [['source', 'destination']],
+    needs: { destination: 'direction' },
+  }),
+};
