@@ -5,6 +5,7 @@ const words = {
   boolean: 'true or false',
   list: 'list of strings',
   map: 'mapping of names to text',
+  any: 'any value except null',
   ids: 'list of ids',
 } as const;
 

@@ -30,7 +30,7 @@ function valueText({ type, values, minimum, maximum }: KindField): string {
   if (type === 'integer') return `whole number, ${minimum} to ${maximum}`;
   if (type === 'choice') return (values ?? []).map((value) => `\`${value}\``).join(', ');
   const words = { text: 'text', boolean: '`true`, `false`', list: 'list of strings', map: 'mapping of names to text' };
-  return { ...words, ids: 'list of ids' }[type];
+  return { ...words, any: 'any value except null', ids: 'list of ids' }[type];
 }
 
 function row(field: KindField): string {

@@ -17,6 +17,16 @@ import { ConfigError, parseConfig } from '../../../agent/src/config.ts';
 import { Session } from '../../../agent/src/connection/session.ts';
 import { HostFailure } from '../../../agent/src/host/failure.ts';
 import { matching } from '../../../agent/src/host/files/bounded-match.ts';
+import {
+  decode as decodeStructured,
+  parse as parseStructured,
+  withSetting,
+} from '../../../agent/src/resources/structured-edit/edit.ts';
+import { json as jsonSyntax } from '../../../agent/src/resources/structured-edit/json.ts';
+import type { Syntax } from '../../../agent/src/resources/structured-edit/syntax.ts';
+import { toml as tomlSyntax } from '../../../agent/src/resources/structured-edit/toml.ts';
+import { locate } from '../../../agent/src/resources/structured-edit/value.ts';
+import { yaml as yamlSyntax } from '../../../agent/src/resources/structured-edit/yaml.ts';
 import { MemoryEngine } from '../../../agent/test/memory-engine.ts';
 import { defaultGatewayLimits } from '../../../orchestrator/src/gateway/limits.ts';
 import { Link, type LinkOwner } from '../../../orchestrator/src/gateway/link.ts';
@@ -250,7 +260,30 @@ function match(input: Uint8Array): void {
   }
 }
 
+/** Edits the first value of a file, in every syntax. */
+function editStructured(input: Uint8Array): void {
+  for (const syntax of [jsonSyntax, yamlSyntax, tomlSyntax] as unknown as Syntax[]) {
+    const file = { syntax, path: '/f' };
+    try {
+      const tree = parseStructured(file, decodeStructured(Buffer.from(input), '/f'));
+      for (const pointer of [['a'], ['b', 'c'], ['0', 'd']])
+        withSetting(file, tree, pointer, locate(tree.value, pointer, '/f'), 'x');
+    } catch (error) {
+      if (!(error instanceof HostFailure)) throw error;
+    }
+  }
+}
+
 export const targets: Readonly<Record<string, FuzzTarget>> = {
+  'structured-files': {
+    examples: [
+      { body: '// c\n{"a": 1, "b": {"c": [1, {"d": null}]},\n}\n' },
+      { body: 'a: &x 1\nb: {c: [*x]} # c\nl: |\n  t\n---\n' },
+      { body: 'a = 1979-05-27\n[b]\nc.d = { e = "x" }\n[[s]]\nf = 1.5\n' },
+    ],
+    ...{ maxBytes: 64 * 1024, cpuMs: 1_000, allocatedBytes: 512 * 1024 * 1024 },
+    run: editStructured,
+  },
   hello: {
     ...{ examples: json(hello), maxBytes: limits.agentFrameBytes, cpuMs: defaultCpuMs },
     run(input) {

@@ -19,8 +19,10 @@ export const kindFieldSchema = z
   .strictObject({
     name: z.string(),
     type: z
-      .enum(['text', 'integer', 'boolean', 'choice', 'list', 'map', 'ids'])
-      .describe('`list` is a list of strings, `map` a map of names to strings, and `ids` a list of resource ids'),
+      .enum(['text', 'integer', 'boolean', 'choice', 'list', 'map', 'any', 'ids'])
+      .describe(
+        '`list` is a list of strings, `map` a map of names to strings, `any` any value except null, and `ids` a list of resource ids',
+      ),
     required: z.boolean(),
     identity: z.boolean().describe('whether the field is a part of the identity of a resource'),
     default: z.string().nullable().describe('value of an absent field; null if an absent field is not managed'),

@@ -3,6 +3,7 @@ import type { DeclaredBody, Json } from './document.ts';
 import {
   type DeferredPart,
   type Evaluated,
+  evaluateInPlace,
   evaluateSole,
   evaluateText,
   isMapping,
@@ -63,7 +64,27 @@ export function evaluateBody(
   return { body, deferred, faults };
 }
 
+/** Evaluates the texts in a value of any form. A text that is one expression keeps the type of its value. */
+function evaluateAny(value: Json, scope: Scope, path: BodyPath, to: BodyPath, take: Take): Json | undefined {
+  if (typeof value === 'string') return take(path, evaluateInPlace(value, scope), to);
+  if (Array.isArray(value)) {
+    const list: Json[] = [];
+    for (const [index, entry] of value.entries()) {
+      const evaluated = evaluateAny(entry, scope, [...path, index], [...to, list.length], take);
+      if (evaluated !== undefined) list.push(evaluated);
+    }
+    return list;
+  }
+  if (!isMapping(value)) return value;
+  const entries = Object.entries(value).flatMap(([key, entry]): [string, Json][] => {
+    const evaluated = evaluateAny(entry, scope, [...path, key], [...to, key], take);
+    return evaluated === undefined ? [] : [[key, evaluated]];
+  });
+  return Object.fromEntries(entries);
+}
+
 function evaluateField(value: Json, { shape }: Field, scope: Scope, path: BodyPath, take: Take): Json | undefined {
+  if (shape === 'any') return evaluateAny(value, scope, path, path, take);
   if (typeof value === 'string') {
     const isText = shape === 'text' || shape === 'choice';
     return take(path, isText ? evaluateText(value, scope) : evaluateSole(value, shape, scope));

@@ -292,6 +292,10 @@ function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, 
   }
   for (const [name, other] of Object.entries(kinds[type].needs))
     if (isGiven(given[name]) && !isGiven(given[other])) fault([...path, name], `requires ${other}: add it`, 'key');
+  if (body.ensure === undefined || body.ensure === null || body.ensure === 'present')
+    for (const name of kinds[type].presentNeeds)
+      if (given[name] === undefined || given[name] === null)
+        fault(path, `requires ${name}, unless it has ensure: absent`, 'key');
   if (type === 'file-unix' && body.ensure !== 'absent' && !takesWholeFile({ type, body: given }))
     warning(
       path,

@@ -16,9 +16,13 @@ const contents = ['content', 'content_base64', 'source', 'template', 'symlink'];
 export const takesWholeFile = ({ type, body }: Declared): boolean =>
   type === 'file-unix' && (body.ensure === 'absent' || contents.some((field) => body[field] != null));
 
-const parts: readonly ResourceType[] = ['line-unix', 'block-unix', 'ini-unix'];
+const values: readonly ResourceType[] = ['json-unix', 'yaml-unix', 'toml-unix'];
+const parts: readonly ResourceType[] = ['line-unix', 'block-unix', 'ini-unix', ...values];
 
 export const isPartOfFile = ({ type }: Declared): boolean => parts.includes(type);
+
+/** Reports whether a resource declares the value at a pointer in a file. */
+export const isValueOfFile = ({ type }: Declared): boolean => values.includes(type);
 
 export const whyNotBoth = (whole: Readonly<Record<string, unknown>>): string =>
   whole.ensure === 'absent'

@@ -68,6 +68,15 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'name: web, action: drop, direction: in, protocol: tcp, ports: ["80", "8000-8010"], source: [192.0.2.0/24, "2001:db8::1"], comment: "a b", ensure: present',
     'firewall-rule:web',
   ],
+  ...Object.fromEntries(
+    (['json-unix', 'yaml-unix', 'toml-unix'] as const).map((type) => [
+      type,
+      [
+        'path: /etc/x, pointer: /a/b, value: { c: [1, true, x] }, validate: "true %", ensure: present',
+        `${type}:/etc/x#/a/b`,
+      ],
+    ]),
+  ),
   'block-unix': [
     'path: /etc/hosts, marker: muster-hosts, content: "10.0.0.9 db\\n", ensure: present',
     'block-unix:/etc/hosts#muster-hosts',
@@ -152,6 +161,8 @@ describe('kinds', () => {
   test.each([
     ['file-unix', 'path: /a, symlink: ../b'],
     ['file-unix', 'path: /a, content_base64: "AAE="'],
+    ['json-unix', 'path: /a, pointer: /b, value: false'],
+    ['json-unix', 'path: /a, pointer: /b, ensure: absent'],
     ['file-unix', 'path: /a'],
     ['file-unix', 'path: /a, content: ""'],
     ['line-unix', 'path: /a, line: b'],
@@ -186,6 +197,9 @@ describe('kinds', () => {
     ['file-unix', 'path: /a, content_base64: "AAE"', 'must be base64, padded with "="'],
     ['file-unix', 'path: /a, validate: "true"', 'must contain "%", which represents the file with the new content'],
     ['file-unix', 'path: /a, symlink: ""', 'must not be empty'],
+    ['json-unix', 'path: /a, pointer: b, value: 1', 'must begin with "/", such as /log/level'],
+    ['yaml-unix', 'path: /a, pointer: /~2, value: 1', 'must not contain "~" alone'],
+    ['toml-unix', 'path: /a, pointer: /b', 'requires value, unless it has ensure: absent'],
     ['package-apt', 'name: nginx-', 'must be a package name'],
     ['package-apt', 'name: --option', 'must be a package name'],
     ['package-apt', 'name: nginx=1', 'must be a package name'],

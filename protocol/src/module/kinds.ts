@@ -7,6 +7,7 @@ import { knownHostKind } from './kinds/known-host.ts';
 import { limitsKind } from './kinds/limits.ts';
 import { packageKinds } from './kinds/packages.ts';
 import { serviceKinds } from './kinds/services.ts';
+import { structuredFileKinds } from './kinds/structured-files.ts';
 import { systemKinds } from './kinds/system.ts';
 import { unitSystemdKind } from './kinds/unit-systemd.ts';
 
@@ -15,6 +16,7 @@ export type { Kind, Platform, Trigger } from './kinds/kind.ts';
 const table = {
   ...packageKinds,
   ...fileKinds,
+  ...structuredFileKinds,
   ...accountKinds,
   ...serviceKinds,
   ...scriptKinds,

@@ -2,7 +2,6 @@ import type { Fault } from '../errors.ts';
 import type { Verification } from '../verification.ts';
 import { type BodyFault, bodyFaults, type DeferredText, resourceBodyFaults } from './body.ts';
 import type { Json } from './document.ts';
-import { isMapping } from './expression/evaluate.ts';
 import type { ResourceBody } from './kinds.ts';
 import type { ResolvedResource } from './resolved.ts';
 import { pointer } from './source/tree.ts';
@@ -172,10 +171,14 @@ function fillBody(
 }
 
 function fill(body: UnfilledBody, path: readonly (string | number)[], text: string): void {
-  const [field, key] = path;
-  if (field === undefined) return;
-  const value = body[field];
-  if (key === undefined) body[field] = text;
-  else if (Array.isArray(value)) value[Number(key)] = text;
-  else if (isMapping(value)) value[key] = text;
+  const last = path.at(-1);
+  let owner: Json | undefined = body;
+  for (const key of path.slice(0, -1))
+    owner =
+      typeof owner === 'object' && owner !== null && Object.hasOwn(owner, key)
+        ? (owner as UnfilledBody)[key]
+        : undefined;
+  // The module may have a key such as `__proto__`, which is set only where it is a key of the value itself.
+  if (last !== undefined && typeof owner === 'object' && owner !== null && Object.hasOwn(owner, last))
+    (owner as UnfilledBody)[last] = text;
 }

@@ -85,6 +85,17 @@ export const ini = (
   return resource('ini-unix', `ini-unix:${identity}`, identity, { ...place, ...body }, links);
 };
 
+/** A value in a JSON, YAML, or TOML file. */
+export const structured = (
+  type: 'json-unix' | 'yaml-unix' | 'toml-unix',
+  path: string,
+  pointer: string,
+  body: Partial<ResourceBodies['json-unix']>,
+): ResolvedResource => {
+  const identity = `${path}#${pointer}`;
+  return resource(type, `${type}:${identity}`, identity, { path, pointer, ...body });
+};
+
 export const script = (
   name: string,
   body: Omit<ResourceBodies['script'], 'program'> & Partial<ResourceBodies['script']>,

@@ -1,11 +1,18 @@
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
 import { readable } from '../text-edit/lines.ts';
-import { awaitsFile, bitsLost, changedLines, isAbsent, linesOf, notAFile } from '../text-edit/text-file.ts';
+import {
+  awaitsFile,
+  awaitsProgram,
+  bitsLost,
+  changedLines,
+  isAbsent,
+  linesOf,
+  notAFile,
+  shown,
+} from '../text-edit/text-file.ts';
 import type { SettingBefore } from './before.ts';
 import { withoutSetting, withSetting } from './ini.ts';
 import { declaredValue, type IniUnix, placeOf, type SeenSetting } from './seen.ts';
-
-const shown = (text: string): string => (text.length > 4096 ? `${text.slice(0, 4090)}…` : text);
 
 export function diffSetting(
   resource: IniUnix,
@@ -29,11 +36,7 @@ export function diffSetting(
   const value = declaredValue(resource);
   if (found !== null && found.value === value) return nothing();
   const { awaits = [] } = awaitsFile(resource, seen, circumstances);
-  if (seen.missingProgram !== undefined && !isDrift)
-    awaits.push({
-      kind: 'programs',
-      message: `\`validate\` needs ${resource.sensitive_fields.includes('validate') ? 'a program' : seen.missingProgram}, which does not exist`,
-    });
+  awaits.push(...awaitsProgram(resource, seen, circumstances));
   return {
     action: found === null ? 'create' : 'update',
     changes: [{ field: 'value', from, to: shown(resource.body.value ?? '') }, ...bitsLost(seen)],

@@ -1,11 +1,18 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
 import { insertLines, readable, removeLines, type TextLine } from '../text-edit/lines.ts';
-import { awaitsFile, bitsLost, changedLines, isAbsent, linesOf, notAFile } from '../text-edit/text-file.ts';
+import {
+  awaitsFile,
+  awaitsProgram,
+  bitsLost,
+  changedLines,
+  isAbsent,
+  linesOf,
+  notAFile,
+  shown,
+} from '../text-edit/text-file.ts';
 import type { LineBefore } from './before.ts';
 import { bodyOf, expectedLine, insertionIndex, type SeenLine } from './seen.ts';
-
-const shown = (text: string): string => (text.length > 4096 ? `${text.slice(0, 4090)}…` : text);
 
 export function diffLine(
   resource: ResolvedResource,
@@ -35,11 +42,7 @@ export function diffLine(
   const expected = expectedLine(resource, last?.text ?? null, among);
   if (last !== undefined && last.text === expected) return nothing();
   const { awaits = [] } = awaitsFile(resource, seen, circumstances);
-  if (seen.missingProgram !== undefined && circumstances.purpose !== 'drift')
-    awaits.push({
-      kind: 'programs',
-      message: `\`validate\` needs ${resource.sensitive_fields.includes('validate') ? 'a program' : seen.missingProgram}, which does not exist`,
-    });
+  awaits.push(...awaitsProgram(resource, seen, circumstances));
   return {
     action: last === undefined ? 'create' : 'update',
     changes: changes(

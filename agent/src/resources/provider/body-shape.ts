@@ -19,6 +19,7 @@ const kindsOfValue: Readonly<Record<string, { is(value: unknown): boolean; name:
       typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every(isText),
     name: 'a mapping of names to strings',
   },
+  any: { is: () => true, name: 'a value' },
 };
 
 /** Returns a message about the errors of a body, without its values, or null if the body fits its type. */

@@ -1,15 +1,17 @@
 import type { ResolvedResource, ResourceBodies, ResourceType } from '@muster/protocol/module';
 import type { Json, Provider } from './provider.ts';
 
-type ShapeOf<V> = V extends string
-  ? 'text'
-  : V extends number
-    ? 'integer'
-    : V extends boolean
-      ? 'boolean'
-      : V extends readonly string[]
-        ? 'list'
-        : 'map';
+type ShapeOf<V> = unknown extends V
+  ? 'any'
+  : V extends string
+    ? 'text'
+    : V extends number
+      ? 'integer'
+      : V extends boolean
+        ? 'boolean'
+        : V extends readonly string[]
+          ? 'list'
+          : 'map';
 /** The shape of a field. A question mark at the end marks an optional field. */
 type Entry<B, F extends keyof B> = undefined extends B[F] ? `${ShapeOf<Exclude<B[F], undefined>>}?` : ShapeOf<B[F]>;
 

@@ -3,7 +3,17 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { removeDirectory, temporaryDirectory } from '../../converge/test/agent.ts';
 import { type ContractAgent, contractAgent } from '../../converge/test/contract-agent.ts';
-import { block, directory, file, ini, line, operation, script, sourced } from '../../converge/test/desired.ts';
+import {
+  block,
+  directory,
+  file,
+  ini,
+  line,
+  operation,
+  script,
+  sourced,
+  structured,
+} from '../../converge/test/desired.ts';
 import { planAndApplyOn, providerContract } from '../../converge/test/provider-contract.ts';
 import { snapshotTree } from '../../converge/test/tree.ts';
 
@@ -188,6 +198,30 @@ const subjects: Subject[] = [
     desired: (root) => ini(`${root}/f`, 'a', 'x', { value: 'one two' }),
     changed: (root) => ini(`${root}/f`, 'a', 'x', { ensure: 'absent' }),
     tamper: (root) => writeFileSync(`${root}/f`, readFileSync(`${root}/f`, 'utf8').replace('one two', 'by hand')),
+    moved: ['value'],
+  },
+  {
+    name: 'json-unix, with new mappings, below a comment',
+    prepare: (root) => writeFileSync(`${root}/f`, '{\n  "a": 1, // one\n  "b": {} // two\n}\n'),
+    desired: (root) => structured('json-unix', `${root}/f`, '/b/c/d', { value: [1, 'x'] }),
+    changed: (root) => structured('json-unix', `${root}/f`, '/b/c/d', { value: 'y', validate: 'test -s %' }),
+    tamper: (root) => writeFileSync(`${root}/f`, readFileSync(`${root}/f`, 'utf8').replace('"x"', '9')),
+    moved: ['value'],
+  },
+  {
+    name: 'yaml-unix, taken over with its comments, absent in between',
+    prepare: (root) => writeFileSync(`${root}/f`, '# head\r\na:\r\n    x: |\r\n        text\r\n    # note\r\n    y: 2'),
+    desired: (root) => structured('yaml-unix', `${root}/f`, '/a/x', { value: 'yes' }),
+    changed: (root) => structured('yaml-unix', `${root}/f`, '/a/x', { ensure: 'absent' }),
+    tamper: (root) => writeFileSync(`${root}/f`, readFileSync(`${root}/f`, 'utf8').replace('"yes"', 'by hand')),
+    moved: ['value'],
+  },
+  {
+    name: 'toml-unix, in a new table',
+    prepare: (root) => writeFileSync(`${root}/f`, 'a = 1\n[b]\nc = 2', { mode: 0o600 }),
+    desired: (root) => structured('toml-unix', `${root}/f`, '/d/e/f', { value: { g: 1 } }),
+    changed: (root) => structured('toml-unix', `${root}/f`, '/d/e/f', { value: 1.5 }),
+    tamper: (root) => writeFileSync(`${root}/f`, readFileSync(`${root}/f`, 'utf8').replace('{ g = 1 }', '2')),
     moved: ['value'],
   },
   {

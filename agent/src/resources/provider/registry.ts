@@ -18,6 +18,7 @@ import { script } from '../script.ts';
 import { serviceOpenrc } from '../service-openrc.ts';
 import { serviceSystemd } from '../service-systemd.ts';
 import { sshAuthorizedKey } from '../ssh-authorized-key.ts';
+import { jsonUnix, tomlUnix, yamlUnix } from '../structured-files.ts';
 import { sysctl } from '../sysctl.ts';
 import { timezone } from '../timezone.ts';
 import { unitSystemd } from '../unit-systemd.ts';
@@ -35,6 +36,9 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     groupUnix,
     lineUnix,
     iniUnix,
+    jsonUnix,
+    yamlUnix,
+    tomlUnix,
     script,
     sshAuthorizedKey,
     sysctl,

@@ -11,8 +11,12 @@ export interface TextLine {
 
 type LineEnd = '\n' | '\r\n';
 
-export function splitLines(bytes: Buffer): TextLine[] {
-  const all = bytes.toString('latin1');
+export const splitLines = (bytes: Buffer): TextLine[] => splitText(bytes.toString('latin1'));
+
+export const joinLines = (lines: readonly TextLine[]): Buffer => Buffer.from(joinText(lines), 'latin1');
+
+/** Splits text of any characters. */
+export function splitText(all: string): TextLine[] {
   const lines: TextLine[] = [];
   let start = 0;
   for (let at = all.indexOf('\n'); at !== -1; at = all.indexOf('\n', start)) {
@@ -24,8 +28,7 @@ export function splitLines(bytes: Buffer): TextLine[] {
   return lines;
 }
 
-export const joinLines = (lines: readonly TextLine[]): Buffer =>
-  Buffer.from(lines.map(({ text, end }) => text + end).join(''), 'latin1');
+export const joinText = (lines: readonly TextLine[]): string => lines.map(({ text, end }) => text + end).join('');
 
 /** Converts declared text to the characters of `TextLine`. */
 export const inBytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');

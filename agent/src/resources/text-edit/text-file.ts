@@ -76,6 +76,20 @@ export function awaitsFile(
   return { awaits: [{ kind: 'programs', message }] };
 }
 
+/** Returns the program that `validate` needs, if it does not exist. */
+export function awaitsProgram(
+  resource: ResolvedResource,
+  { missingProgram }: { missingProgram?: string },
+  { purpose }: Pick<Circumstances, 'purpose'>,
+): NonNullable<Difference['awaits']> {
+  if (missingProgram === undefined || purpose === 'drift') return [];
+  const program = resource.sensitive_fields.includes('validate') ? 'a program' : missingProgram;
+  return [{ kind: 'programs', message: `\`validate\` needs ${program}, which does not exist` }];
+}
+
+/** Truncates a text for a change in a result. */
+export const shown = (text: string): string => (text.length > 4096 ? `${text.slice(0, 4090).toWellFormed()}…` : text);
+
 /** Returns a diff of only the changed lines, because its context could show another resource's secret. */
 export const changedLines = (
   resource: ResolvedResource,

@@ -1,6 +1,6 @@
 import type { Fault } from '../../errors.ts';
 import type { Json, ModuleDocument } from '../document.ts';
-import { isPartOfFile, takesWholeFile, whyNotBoth } from '../file-parts.ts';
+import { isPartOfFile, isValueOfFile, takesWholeFile, whyNotBoth } from '../file-parts.ts';
 import { type Instance, sensitiveFields } from '../instances.ts';
 import type { Trigger } from '../kinds.ts';
 import { quoted } from '../nearest.ts';
@@ -61,7 +61,7 @@ export function mergeInstances(parts: readonly Part[]): Merge {
   if (notifying !== null) return tooManyReferences(notifying.module, notifying.path);
   const immediate = orderImmediate(merged, byKey, budget);
   if (immediate !== null) return tooManyReferences(immediate.module, immediate.path);
-  conflicts.push(...partsOfWholeFiles(merged, byKey));
+  conflicts.push(...partsOfWholeFiles(merged, byKey), ...valuesWithinOthers(merged));
   return { merged, unresolved: references.faults, conflicts };
 }
 
@@ -267,6 +267,26 @@ function partsOfWholeFiles(merged: readonly Merged[], byKey: ReadonlyMap<string,
     const taker = whole.declarations.find((each) => takesWholeFile(each.resource)) ?? whole.declarations[0];
     const message = `${resource.type} ${resource.identity} in ${locationOf(part)} is a part of a file, and ${locationOf(taker as Declaration)} ${whyNotBoth(whole.resource.body)}`;
     return [{ path: pointer(['modules', resource.module, ...part.path]), message }];
+  });
+}
+
+/** Finds values of structured files that are within another declared value, so that each would undo the other. */
+function valuesWithinOthers(merged: readonly Merged[]): Fault[] {
+  const byPlace = new Map<string, Merged>();
+  const placeOf = ({ type, body }: UnfilledResource, pointer: string): string =>
+    `${type} ${String(body.path)} ${pointer}`;
+  const structured = merged.filter(({ resource }) => isValueOfFile(resource));
+  for (const each of structured) byPlace.set(placeOf(each.resource, String(each.resource.body.pointer)), each);
+  return structured.flatMap(({ resource, declarations }): Fault[] => {
+    const keys = String(resource.body.pointer).split('/');
+    for (let length = keys.length - 1; length > 1; length--) {
+      const outer = byPlace.get(placeOf(resource, keys.slice(0, length).join('/')));
+      if (outer === undefined) continue;
+      const [[part], [taker]] = [declarations, outer.declarations] as [[Declaration], [Declaration]];
+      const message = `${resource.type} ${resource.identity} in ${locationOf(part)} is within the value that ${locationOf(taker)} declares, so each would undo the other at every apply: keep one of them`;
+      return [{ path: pointer(['modules', resource.module, ...part.path]), message }];
+    }
+    return [];
   });
 }
 

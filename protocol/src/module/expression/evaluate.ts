@@ -265,6 +265,7 @@ export function evaluateInPlace(text: string, scope: Scope): Evaluated {
     if ('fault' in found) return fault(found.fault);
     const { value } = found;
     if (value instanceof Omit) return { kind: 'omitted' };
+    if (value instanceof Secret) return evaluateText(text, scope);
     return guarded(() => ({ kind: 'value', value: fromCel(value) }));
   }
   if (expression === undefined || expression.separator !== null || expression.root === 'secrets')

@@ -139,6 +139,7 @@ const refusedTypes: Readonly<Record<FieldContext['shape'], RegExp>> = {
   text: /^(list|map|bytes|type)\b/,
   choice: /^(list|map|bytes|type)\b/,
   value: /^(bytes|type)\b/,
+  any: /^(bytes|type)\b/,
   loop: /^(string|int|uint|double|bool|bytes|type|null)\b/,
   list: /^(map|string|int|uint|double|bool|bytes|type|null)\b/,
   map: /^(list|string|int|uint|double|bool|bytes|type|null)\b/,
@@ -179,6 +180,11 @@ class ExpressionCheck {
   #value(value: unknown, context: FieldContext): void {
     if (typeof value === 'string') {
       this.text(value, context);
+    } else if (context.shape === 'any') {
+      for (const [key, item] of Object.entries(value ?? {})) {
+        const segment = Array.isArray(value) ? Number(key) : key;
+        this.#value(item, { ...context, path: [...context.path, segment] });
+      }
     } else if (typeof value === 'object' && value !== null) {
       for (const [key, item] of Object.entries(value)) {
         const segment = Array.isArray(value) ? Number(key) : key;
@@ -201,7 +207,7 @@ class ExpressionCheck {
     if (!text.includes('${{')) return [];
     const { parts, blocks, faults } = parseExpressions(text);
     for (const fault of faults) this.#report(context.path, fault.message, fault.offset);
-    const isSole = !['text', 'choice', 'value'].includes(context.shape);
+    const isSole = !['text', 'choice', 'value', 'any'].includes(context.shape);
     if (isSole && faults.length === 0 && soleExpression(parts) === undefined) {
       this.#report(context.path, 'must be one expression and nothing else', 0);
       return parts;
@@ -334,7 +340,7 @@ class ExpressionCheck {
 
   #fault(expression: Expression, context: FieldContext): string | undefined {
     if (expression.separator !== null) {
-      if (context.shape !== 'text' && context.shape !== 'value') return 'join yields text, which is not allowed here';
+      if (!['text', 'value', 'any'].includes(context.shape)) return 'join yields text, which is not allowed here';
       if (expression.root !== 'param' && expression.root !== 'each')
         return `${written(expression)} is text: only a list can be joined`;
     }
@@ -360,7 +366,8 @@ class ExpressionCheck {
         : `the parameter "${expression.key}" is a ${declared.type}: only a list can be joined`;
     }
     const isCollection = declared.type === 'list' || declared.type === 'map';
-    if (context.shape === 'value' || (context.shape === 'loop' && declared.type === 'map')) return undefined;
+    if (context.shape === 'value' || context.shape === 'any' || (context.shape === 'loop' && declared.type === 'map'))
+      return undefined;
     if (collection ? declared.type !== wanted : isCollection) {
       const joined = !collection && declared.type === 'list' ? ' without | join("…")' : '';
       return `the parameter "${expression.key}" is a ${declared.type}, which is not allowed here${joined}`;

@@ -6,7 +6,7 @@ import { type Check, oneLine } from './format.ts';
  * agents.
  */
 export interface Field<T = unknown> {
-  readonly shape: 'text' | 'integer' | 'boolean' | 'choice' | 'list' | 'map';
+  readonly shape: 'text' | 'integer' | 'boolean' | 'choice' | 'list' | 'map' | 'any';
   /** Schema of the value as written. The schema of the object handles absent and null values. */
   readonly declared: z.ZodType;
   /** Schema of the value as sent to agents, with evaluated expressions. */
@@ -178,4 +178,17 @@ export const map = (description: string, name: Check, value: Field<string>): Fie
     resolved: z.record(key, value.resolved, { error: fault }),
     secrets: value.secrets,
   };
+};
+
+const isJson = (value: unknown): boolean => {
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object') return typeof value === 'string' || typeof value === 'boolean';
+  return value === null || Object.values(value).every(isJson);
+};
+
+/** Returns a field for any value except null: text, a number, true or false, a list, or a mapping. */
+export const anyValue = (description: string): Field<unknown> => {
+  const fault = 'must be text, a number, true or false, a list, or a mapping';
+  const schema = z.unknown().refine((value) => value !== null && isJson(value), fault);
+  return { shape: 'any', declared: schema.meta({ description }), resolved: schema, secrets: true };
 };

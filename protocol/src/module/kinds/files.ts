@@ -13,12 +13,12 @@ const mode = {
 };
 const content = text('The whole content');
 const pattern = format.allOf(format.notEmpty, format.oneLine, format.maxLength(1000), format.regularExpression);
-const validate = text(
+export const validate = text(
   'A command that must succeed before the file is replaced; % represents a file with the new content',
   format.validateCommand,
 );
 const filePath = format.allOf(format.notEmpty, (path) => filePathFault(path));
-const unixFilePath = formatted('Absolute path', format.unixFile, { pattern: '^/' });
+export const unixFilePath = formatted('Absolute path', format.unixFile, { pattern: '^/' });
 const windowsFilePath = formatted('Absolute path with a drive letter', format.windowsPath, {
   pattern: '^[A-Za-z]:[\\\\/]',
 });

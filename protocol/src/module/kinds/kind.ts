@@ -43,6 +43,8 @@ export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
   readonly exclusive: readonly (readonly string[])[];
   /** Maps a field to another field that it requires. */
   readonly needs: Readonly<Record<string, string>>;
+  /** Optional fields that a resource needs unless it is declared absent. */
+  readonly presentNeeds: readonly string[];
   /** Fields that are redacted even if they contain no secret. */
   readonly sensitive: readonly string[];
   /** Converts a valid body to its canonical form. Absent if bodies have only one form. */
@@ -71,6 +73,7 @@ interface KindOptions<R extends Fields, O extends Fields>
         | 'sourced'
         | 'exclusive'
         | 'needs'
+        | 'presentNeeds'
         | 'sensitive'
         | 'normalise'
       >
@@ -97,6 +100,7 @@ export function defineKind<const R extends Fields, const O extends Fields>(optio
     sourced: null,
     exclusive: [],
     needs: {},
+    presentNeeds: [],
     sensitive: [],
     ...options,
     identifiedBy,
