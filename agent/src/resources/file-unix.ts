@@ -1,3 +1,4 @@
+import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
 import { checkPath } from '../host/files/path-walk.ts';
 import { missingProgram } from '../host/processes/find-program.ts';
@@ -32,6 +33,7 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
     group: 'text?',
     mode: 'text?',
     validate: 'text?',
+    if_exists: 'text?',
     ensure: 'text?',
   },
   brings: (resource) => broughtBy(pathOf(resource)),
@@ -47,22 +49,31 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
   async observe(resource, { purpose }, machine) {
     const body = bodyOf(resource);
     const declared = declaredContent(resource);
-    const wantContent = declared !== null || body.ensure === 'absent' || body.symlink != null;
+    const wantContent =
+      (declared !== null && body.if_exists !== 'keep') || body.ensure === 'absent' || body.symlink != null;
     const looked = await look(resource, machine, wantContent, declared === null ? [] : [declared.size]);
-    const seen = purpose === 'drift' ? looked : await withSource(looked, declared, machine);
+    const seen =
+      purpose === 'drift' || body.if_exists === 'keep' ? looked : await withSource(looked, declared, machine);
     const missing = body.validate == null ? null : missingProgram(body.validate);
     return missing === null ? seen : { ...seen, missingProgram: missing };
   },
 
-  diff: diffFile,
+  diff: (resource, seen, circumstances) => diffFile(asFound(resource, seen), seen, circumstances),
   inBrief: (seen) => JSON.parse(JSON.stringify(fileInBrief(seen))),
   weight: fileWeight,
-  remember: rememberFile,
-  apply: applyFile,
+  remember: (resource, seen, ...rest) => rememberFile(asFound(resource, seen), seen, ...rest),
+  apply: (resource, seen, ...rest) => applyFile(asFound(resource, seen), seen, ...rest),
   observeForRemoval: observeFileForRemoval,
   diffRemoval: (resource, before, seen, _circumstances, copies) => diffFileRemoval(resource, before, seen, copies),
   remove: removeOrRestoreFile,
 });
+
+/** Returns the resource without its content if it leaves that of the existing file to others. */
+function asFound(resource: ResolvedResource<'file-unix'>, { found }: SeenFile): ResolvedResource<'file-unix'> {
+  if (resource.body.if_exists !== 'keep' || found.type === 'absent') return resource;
+  const { content: _content, content_base64: _base64, source: _source, validate: _validate, ...body } = resource.body;
+  return { ...resource, body };
+}
 
 /** Maximum size of a source that appears in diffs, in bytes. A larger one is fetched when it is written. */
 const maxShownSource = 256 * 1024;

@@ -7,7 +7,7 @@ import { type Contender, conflictingPairs } from './conflicts.ts';
 import type { Conditions } from './document.ts';
 import { checkExpressions, type ReportExpression } from './expression/expression-check.ts';
 import { includesIn } from './expression/template-names.ts';
-import { isPartOfFile, takesWholeFile, whyNotBoth } from './file-parts.ts';
+import { createsEmptyFile, isPartOfFile, takesWholeFile, whyNotBoth } from './file-parts.ts';
 import { identify, kinds, resourceTypes } from './kinds.ts';
 import { quoted, suggestion } from './nearest.ts';
 import { stableOrder } from './order.ts';
@@ -296,7 +296,7 @@ function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, 
     for (const name of kinds[type].presentNeeds)
       if (given[name] === undefined || given[name] === null)
         fault(path, `requires ${name}, unless it has ensure: absent`, 'key');
-  if (type === 'file-unix' && body.ensure !== 'absent' && !takesWholeFile({ type, body: given }))
+  if (createsEmptyFile({ type, body: given }))
     warning(
       path,
       'declares no content, so a missing file is created empty: to skip a missing file, add `only_if: { exists }` next to `resource`',

@@ -12,9 +12,16 @@ interface Declared {
 
 const contents = ['content', 'content_base64', 'source', 'template', 'symlink'];
 
-/** Reports whether a resource declares the whole file: its content, its link target, or its absence. */
-export const takesWholeFile = ({ type, body }: Declared): boolean =>
-  type === 'file-unix' && (body.ensure === 'absent' || contents.some((field) => body[field] != null));
+const hasContent = ({ body }: Declared): boolean => contents.some((field) => body[field] != null);
+
+/** Reports whether a resource creates a missing file without content. */
+export const createsEmptyFile = (declared: Declared): boolean =>
+  declared.type === 'file-unix' && declared.body.ensure !== 'absent' && !hasContent(declared);
+
+/** Reports whether a resource declares the whole file, for good: its content, its link target, or its absence. */
+export const takesWholeFile = (declared: Declared): boolean =>
+  declared.type === 'file-unix' &&
+  (declared.body.ensure === 'absent' || (hasContent(declared) && declared.body.if_exists !== 'keep'));
 
 const values: readonly ResourceType[] = ['json-unix', 'yaml-unix', 'toml-unix'];
 const parts: readonly ResourceType[] = ['line-unix', 'block-unix', 'ini-unix', ...values];

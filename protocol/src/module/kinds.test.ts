@@ -13,7 +13,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
   'package-choco': ['name: git.install, version: latest, ensure: absent', 'package-choco:git.install'],
   'package-winget': ['name: Git.Git, version: latest, ensure: absent', 'package-winget:Git.Git'],
   'file-unix': [
-    'path: /etc/a b, content: "x", owner: root, group: "0", mode: "0644", validate: "visudo -cf %", ensure: present',
+    'path: /etc/a b, content: "x", owner: root, group: "0", mode: "0644", validate: "visudo -cf %", if_exists: keep, ensure: present',
     'path:/etc/a b',
   ],
   'file-windows': ["path: 'C:\\Data\\A.txt', content: x, ensure: present", 'path:c:\\data\\a.txt'],
@@ -197,6 +197,9 @@ describe('kinds', () => {
     ['file-unix', 'path: /a, content_base64: "AAE"', 'must be base64, padded with "="'],
     ['file-unix', 'path: /a, validate: "true"', 'must contain "%", which represents the file with the new content'],
     ['file-unix', 'path: /a, symlink: ""', 'must not be empty'],
+    ['file-unix', 'path: /a, content: b, mode: "g+w"', 'or set each class once, such as u=rw,go=r'],
+    ['file-unix', 'path: /a, content: b, mode: "u=rw,g=r"', 'or set each class once, such as u=rw,go=r'],
+    ['file-unix', 'path: /a, content: b, mode: "a=r,o=r"', 'or set each class once, such as u=rw,go=r'],
     ['json-unix', 'path: /a, pointer: b, value: 1', 'must begin with "/", such as /log/level'],
     ['yaml-unix', 'path: /a, pointer: /~2, value: 1', 'must not contain "~" alone'],
     ['toml-unix', 'path: /a, pointer: /b', 'requires value, unless it has ensure: absent'],

@@ -65,6 +65,14 @@ const subjects: Subject[] = [
     moved: ['content'],
   },
   {
+    name: 'file-unix, whose content is written once',
+    prepare: () => {},
+    desired: (root) => file(`${root}/f`, { content: 'first\n', if_exists: 'keep', mode: '0600' }),
+    changed: (root) => file(`${root}/f`, { content: 'second\n', if_exists: 'keep', mode: '0644' }),
+    tamper: (root) => chmodSync(`${root}/f`, 0o640),
+    moved: ['mode'],
+  },
+  {
     name: 'file-unix, created from an empty file of the module',
     prepare: () => {},
     desired: (root) => sourced(`${root}/new/f`, ''),

@@ -1,15 +1,20 @@
 import { filePathFault } from '../files/module-file.ts';
-import { boolean, formatted, integer, line, map, text } from './field.ts';
+import { boolean, choice, formatted, integer, line, map, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, joined } from './kind.ts';
 
 const owner = formatted('Name or number of the owning user', format.unixAccount);
 const group = formatted('Name or number of the owning group', format.unixAccount);
 const mode = {
-  ...formatted('Permissions as 3 or 4 octal digits in quotes, such as "0644"', format.mode, {
-    pattern: '^[0-7]{3,4}$',
+  ...formatted('Permissions: 3 or 4 octal digits in quotes, such as "0644", or u=rw,go=r', format.fileMode, {
+    pattern: '^([0-7]{3,4}|[ugoa]+=[rwxst]*(,[ugoa]+=[rwxst]*)*)$',
   }),
-  canonical: (value: string) => value.padStart(4, '0'),
+  canonical: (value: string) => format.octalMode(value) ?? value.padStart(4, '0'),
+};
+/** Agents know only octal digits. */
+const normaliseMode = (body: Record<string, unknown>): void => {
+  const octal = typeof body.mode === 'string' ? format.octalMode(body.mode) : null;
+  if (octal !== null) body.mode = octal;
 };
 const content = text('The whole content');
 const pattern = format.allOf(format.notEmpty, format.oneLine, format.maxLength(1000), format.regularExpression);
@@ -41,15 +46,22 @@ export const fileKinds = {
       group,
       mode,
       validate,
+      if_exists: choice(
+        'Whether the content of an existing file is replaced, or kept, so that it is only written to a new file',
+        ['replace', 'keep'],
+        'replace',
+      ),
       ensure,
     },
     space: 'path',
     templated: true,
     sourced: 'file',
+    normalise: normaliseMode,
     exclusive: [
       ['content', 'template', 'content_base64', 'source', 'symlink'],
       ['symlink', 'mode'],
       ['symlink', 'validate'],
+      ['symlink', 'if_exists'],
     ],
   }),
   'file-windows': defineKind({
@@ -82,6 +94,7 @@ export const fileKinds = {
     canonical: format.withoutClosingSlash,
     normalise: (body) => {
       body.path = format.withoutClosingSlash(String(body.path));
+      normaliseMode(body);
     },
   }),
   'directory-windows': defineKind({

@@ -35,6 +35,37 @@ export const noNul: Check = (text) => (text.includes('\0') ? 'must not contain a
 
 export const mode: Check = byPattern(/^[0-7]{3,4}$/, 'must be 3 or 4 octal digits in quotes, such as "0644"');
 
+const symbolicClause = /^([ugoa]+)=([rwxst]*)$/;
+const classes = {
+  u: { shift: 6, s: 0o4000, t: 0 },
+  g: { shift: 3, s: 0o2000, t: 0 },
+  o: { shift: 0, s: 0, t: 0o1000 },
+};
+
+/** Converts symbolic permissions that set all classes, such as `u=rw,go=r`, to octal digits; null for any other text. */
+export function octalMode(text: string): string | null {
+  let mode = 0;
+  const given = new Set<string>();
+  for (const clause of text.split(',')) {
+    const [, who, what = ''] = symbolicClause.exec(clause) ?? [];
+    if (who === undefined) return null;
+    for (const name of who.includes('a') ? (['u', 'g', 'o'] as const) : (who as Iterable<string>)) {
+      if (given.has(name)) return null;
+      given.add(name);
+      const { shift, s, t } = classes[name as keyof typeof classes];
+      const bits = (what.includes('r') ? 4 : 0) + (what.includes('w') ? 2 : 0) + (what.includes('x') ? 1 : 0);
+      mode |= (bits << shift) | (what.includes('s') ? s : 0) | (what.includes('t') ? t : 0);
+    }
+  }
+  return given.size === 3 ? mode.toString(8).padStart(4, '0') : null;
+}
+
+/** The permissions of a file. A change that depends on the current ones, such as `g+w`, is not a desired state. */
+export const fileMode: Check = (text) =>
+  mode(text) === undefined || octalMode(text) !== null
+    ? undefined
+    : 'must be 3 or 4 octal digits in quotes, such as "0644", or set each class once, such as u=rw,go=r';
+
 /**
  * An absolute POSIX path in its canonical spelling. Two spellings of one path would be two identities, so a conflict
  * between them would not be detected.
