@@ -1,94 +1,17 @@
-import type { FieldChange } from '@muster/protocol';
-import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
-import { HostFailure } from '../host/failure.ts';
-import { maxContentInMemory } from '../host/files/inspect.ts';
-import { keyPath, renderKey, renderSource, sourceChanges, sourceFault, sourcePath } from './apt-repository/source.ts';
-import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from './file-unix/seen.ts';
-import {
-  diffWritten,
-  diffWrittenRemoval,
-  lookAtWritten,
-  lookAtWrittenForRemoval,
-  rememberWritten,
-  restoreWritten,
-  textOf,
-  type WrittenFile,
-  write,
-} from './file-unix/written-file.ts';
+import { keyPath, renderSource, sourceChanges, sourceFault, sourcePath } from './apt-repository/source.ts';
 import { freshOffers, knownOffers } from './package-apt/seen.ts';
+import { type RepositoryBefore, type SeenRepository, sourceProvider } from './package-source/source-and-key.ts';
 import { defineProvider } from './provider/define-provider.ts';
-import { type Circumstances, type ContentCopies, type Difference, type Json, nothing } from './provider/provider.ts';
 
-/** A package source: one file for apt, and one with its signing key. */
-
-type Body = ResourceBodies['apt-repository'];
-type Declared = ResolvedResource<'apt-repository'>;
-
-export interface SeenRepository {
-  source: SeenFile;
-  /** Null if no key is or was declared, so that the file is not observed. */
-  key: SeenFile | null;
-}
-
-export type RepositoryBefore = { source: FileBefore | null; key: FileBefore | null };
-
-const isAbsent = (body: Body): boolean => body.ensure === 'absent';
-
-function sourceFile(resource: Declared): WrittenFile {
-  const body = resource.body;
-  return {
-    path: sourcePath(body.name),
-    text: isAbsent(body) ? null : renderSource(body),
-    // A URI may contain a password.
-    mode: resource.sensitive_fields.length > 0 ? '0600' : '0644',
-  };
-}
-
-function keyFile(resource: Declared): WrittenFile {
-  const body = resource.body;
-  const declared = isAbsent(body) || body.signed_by == null ? null : renderKey(body.signed_by);
-  return { path: keyPath(body.name), text: declared, mode: '0644' };
-}
-
-/** Reports whether the agent manages the key file, because a key is or was declared. */
-function hasKey(resource: Declared, succeeded: ResolvedResource | null): boolean {
-  if (!isAbsent(resource.body) && resource.body.signed_by != null) return true;
-  return succeeded?.type === 'apt-repository' && (succeeded as Declared).body.signed_by != null;
-}
-
-interface Parts {
-  source: Difference;
-  key: Difference;
-}
-
-function diffParts(resource: Declared, seen: SeenRepository, circumstances: Pick<Circumstances, 'purpose'>): Parts {
-  return {
-    source: diffWritten(resource, sourceFile(resource), seen.source, circumstances),
-    key: seen.key === null ? nothing() : diffWritten(resource, keyFile(resource), seen.key, circumstances),
-  };
-}
-
-/** Translates the changes to both files into resource fields. */
-function sourceDifference({ source, key }: Parts, from: string | null, to: string | null): Difference {
-  if (source.action === 'none' && key.action === 'none') return nothing(source.message);
-  const ensure = source.changes.filter(({ field }) => field === 'ensure');
-  const metadata = source.changes.filter(({ field }) => !['ensure', 'content'].includes(field));
-  const fields = source.changes.some(({ field }) => field === 'content') ? sourceChanges(from, to) : [];
-  const isCreation = ensure.some((change) => change.to === 'present');
-  const isRemoval = ensure.some((change) => change.to === 'absent');
-  const keyMoved: FieldChange[] =
-    key.action === 'none' || isRemoval || fields.some(({ field }) => field === 'signed_by')
-      ? []
-      : [{ field: 'signed_by', from: key.action === 'create' ? null : 'another key', to: 'as declared' }];
-  return {
-    action: source.action === 'none' ? 'update' : source.action,
-    changes: [...ensure, ...(isRemoval ? [] : fields), ...keyMoved, ...(isCreation ? [] : metadata)],
-    diff: source.diff,
-    ...(source.message === undefined ? {} : { message: source.message }),
-  };
-}
-
+/** A package source of apt. */
 export const aptRepository = defineProvider<'apt-repository', SeenRepository, RepositoryBefore>({
+  ...sourceProvider({
+    type: 'apt-repository',
+    ...{ sourcePath, keyPath, render: renderSource, fault: sourceFault, changes: sourceChanges },
+    key: ({ signed_by }) => signed_by ?? null,
+    keyField: 'signed_by',
+    offers: [freshOffers, knownOffers],
+  }),
   type: 'apt-repository',
   fields: {
     name: 'text',
@@ -185,21 +108,3 @@ export const aptRepository = defineProvider<'apt-repository', SeenRepository, Re
     return {};
   },
 });
-
-function diffPartsRemoval(
-  resource: Declared,
-  before: RepositoryBefore,
-  seen: SeenRepository,
-  copies: Pick<ContentCopies, 'read'>,
-): Parts {
-  return {
-    source:
-      before.source === null
-        ? nothing()
-        : diffWrittenRemoval(resource, sourceFile(resource), before.source, seen.source, copies),
-    key:
-      before.key === null || seen.key === null
-        ? nothing()
-        : diffWrittenRemoval(resource, keyFile(resource), before.key, seen.key, copies),
-  };
-}

@@ -4,6 +4,7 @@ import { aptRepositorySubjects } from './apt-repository.ts';
 import { authorizedKeySubjects } from './authorized-keys.ts';
 import { cronSubjects } from './cron.ts';
 import { firewallRuleSubjects } from './firewall-rule.ts';
+import { dnfRepositorySubjects } from './dnf-repository.ts';
 import { knownHostSubjects } from './known-host.ts';
 import { limitsSubjects } from './limits.ts';
 import { scriptSubjects } from './script.ts';
@@ -20,6 +21,7 @@ export const subjects: readonly Subject[] = [
   ...scriptSubjects,
   ...systemSubjects,
   ...aptRepositorySubjects,
+  ...dnfRepositorySubjects,
   ...serviceSubjects,
   ...alternativesSubjects,
   ...knownHostSubjects,

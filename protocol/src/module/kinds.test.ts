@@ -89,6 +89,10 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'name: x, uris: ["https://a.example/debian"], suites: [stable], components: [main], signed_by: "-----BEGIN PGP", ensure: present',
     'apt-repository:x',
   ],
+  'dnf-repository': [
+    'name: x, title: y, baseurl: ["https://a"], metalink: "https://a", mirrorlist: "https://a", gpgkey: "-----BEGIN", gpgcheck: true, repo_gpgcheck: false, enabled: true, priority: 9, excludepkgs: [a], ensure: present',
+    'dnf-repository:x',
+  ],
   hostname: ['name: web-1.example, ensure: present', 'hostname:hostname'],
   timezone: ['name: Europe/Paris, ensure: present', 'timezone:timezone'],
   'ssh-authorized-key': [

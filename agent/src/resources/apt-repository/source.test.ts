@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { renderKey, renderSource, sourceChanges, sourceFault } from './source.ts';
+import { renderKey } from '../package-source/source-and-key.ts';
+import { renderSource, sourceChanges, sourceFault } from './source.ts';
 
 const key = '-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nb25l\n-----END PGP PUBLIC KEY BLOCK-----';
 const body = { name: 'extra', uris: ['https://example.org/debian'], suites: ['stable'], components: ['main'] };

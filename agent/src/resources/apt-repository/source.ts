@@ -1,6 +1,7 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResourceBodies } from '@muster/protocol/module';
 import { parseStanzas } from '../../host/packages/dpkg.ts';
+import { keyFault } from '../package-source/source-and-key.ts';
 
 /** Pure functions that render and parse a source in apt's format. */
 
@@ -21,8 +22,6 @@ export function renderSource({ name, uris, suites, components, signed_by }: Body
   ].join('\n');
 }
 
-export const renderKey = (armoured: string): string => `${armoured.replaceAll('\r\n', '\n').trim()}\n`;
-
 /** Returns the reason why the body cannot be rendered as a source, or null if it can. */
 export function sourceFault({ uris, suites, components, signed_by }: Body): string | null {
   const uri = uris.find((text) => !/^[a-z][a-z0-9+.-]*:/.test(text));
@@ -33,12 +32,7 @@ export function sourceFault({ uris, suites, components, signed_by }: Body): stri
     return `the suite ${exact[0]} is a path, so \`components\` must not be declared`;
   if (exact.length < suites.length && named.length === 0)
     return 'it needs `components`, or suites that are paths and end in "/"';
-  if (signed_by == null) return null;
-  if (/-----BEGIN PGP PRIVATE KEY BLOCK-----/.test(signed_by))
-    return '`signed_by` is a private key; declare the public key';
-  if (!/-----BEGIN PGP PUBLIC KEY BLOCK-----[\s\S]+-----END PGP PUBLIC KEY BLOCK-----/.test(signed_by))
-    return '`signed_by` is not an ASCII-armored public key; export one with: gpg --armor --export';
-  return null;
+  return signed_by == null ? null : keyFault('signed_by', signed_by);
 }
 
 const fieldsOf = { uris: 'uris', suites: 'suites', components: 'components', types: 'types', signed_by: 'signed-by' };

@@ -39,11 +39,11 @@ interface Offers {
 const freshForSecs = 3600;
 
 /** The packages that the repositories offer. Plans and applies refresh old metadata first; drift checks never do. */
-const freshOffers: Database<Offers> = {
+export const freshOffers: Database<Offers> = {
   name: 'dnf offers',
   read: (machine) => readOffers(machine, [`--setopt=metadata_expire=${freshForSecs}`]),
 };
-const knownOffers: Database<Offers> = {
+export const knownOffers: Database<Offers> = {
   name: 'dnf offers, as known',
   read: (machine) => readOffers(machine, ['--cacheonly']),
 };

@@ -4,6 +4,7 @@ import { aptRepository } from '../apt-repository.ts';
 import { blockUnix } from '../block-unix.ts';
 import { cronUnix } from '../cron-unix.ts';
 import { directoryUnix } from '../directory-unix.ts';
+import { dnfRepository } from '../dnf-repository.ts';
 import { fileUnix } from '../file-unix.ts';
 import { firewallRule } from '../firewall-rule.ts';
 import { groupUnix } from '../group-unix.ts';
@@ -50,6 +51,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     packageApt,
     aptRepository,
     packageDnf,
+    dnfRepository,
     alternatives,
     knownHost,
     limits,

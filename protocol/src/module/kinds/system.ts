@@ -1,4 +1,4 @@
-import { formatted, line, list, text } from './field.ts';
+import { boolean, formatted, integer, line, list, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, joined } from './kind.ts';
 
@@ -39,6 +39,25 @@ export const systemKinds = {
     optional: {
       components: list('Components', word('A component')),
       signed_by: text('The ASCII-armored public key that verifies the signatures of the source', format.notEmpty),
+      ensure,
+    },
+  }),
+  'dnf-repository': defineKind({
+    description: 'A package source for dnf',
+    platforms: ['linux'],
+    example: 'name: example\nbaseurl: ["https://rpm.example.org/$releasever/$basearch"]\ngpgcheck: true',
+    required: { name: formatted('Id of the source', format.plainName) },
+    optional: {
+      title: line('Name of the source for people; default: its id'),
+      baseurl: list('Addresses of the source', text('An address', format.aptSourceWord), { atLeast: 1 }),
+      metalink: text('Address of a list of mirrors, with checksums', format.aptSourceWord),
+      mirrorlist: text('Address of a list of mirrors', format.aptSourceWord),
+      gpgkey: text('The ASCII-armored public key that verifies the packages', format.notEmpty),
+      gpgcheck: boolean('Whether the signatures of packages are verified; default: true with gpgkey'),
+      repo_gpgcheck: boolean('Whether the signature of the list of packages is verified'),
+      enabled: boolean('Whether dnf uses the source'),
+      priority: integer('A lower number takes precedence over other sources', 1, 99),
+      excludepkgs: list('Names or patterns of packages that are ignored', word('A name')),
       ensure,
     },
   }),
