@@ -123,7 +123,9 @@ describe.skipIf(reason !== null)(`drafts${reason === null ? '' : ` (${reason})`}
       expect(await drafts(), path).not.toContain('hunter2');
       await page.reload();
       for (const [label, text] of Object.entries(typed))
-        await expect.poll(() => dialog.getByLabel(label, { exact: true }).inputValue(), `${path}: ${label}`).toBe(text);
+        await expect
+          .poll(() => dialog.getByLabel(label, { exact: true }).inputValue(), { message: `${path}: ${label}` })
+          .toBe(text);
       if (secret !== undefined) expect(await dialog.getByLabel(secret, { exact: true }).inputValue(), path).toBe('');
       await dialog.getByRole('button', { name: 'Cancel' }).click();
       await untilStored((text) => text === '[]');
