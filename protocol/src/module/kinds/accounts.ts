@@ -36,10 +36,7 @@ export const accountKinds = {
         format.passwordHash,
       ),
       locked: boolean('Whether signing in with the password is disabled; keys still work'),
-      expires: formatted(
-        'Day from which the account is disabled, such as 2030-01-31, or never',
-        format.expiryDay,
-      ),
+      expires: formatted('Day from which the account is disabled, such as 2030-01-31, or never', format.expiryDay),
       password_min_days: days('Days before the password may be changed again'),
       password_max_days: days('Days after which the password must be changed'),
       password_warn_days: days('Days of warning before the password must be changed'),
