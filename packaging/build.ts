@@ -27,7 +27,7 @@ const root = join(here, '..');
 export interface Artifacts {
   readonly folder: string;
   readonly build: Build;
-  /** An archive of all files, for machines without a package manager that Muster supports. */
+  /** An archive of all files, for machines whose package manager Muster does not support. */
   readonly tarball: string;
   readonly debs: Packages;
 }
@@ -68,7 +68,7 @@ export async function buildAll(folder: string, { fast = false, env = process.env
   return artifacts;
 }
 
-/** Returns the paths of all artifacts from a build in a folder. */
+/** Returns the paths of all artifacts of a build in a folder. */
 export function artifactsIn(folder: string, build: Build): Artifacts {
   const tarball = join(folder, `${tarballName(build)}.tar.gz`);
   return { folder, build, tarball, debs: packagesIn(folder, build.version, 'amd64') };

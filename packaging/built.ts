@@ -7,8 +7,8 @@ import { buildPackages, packagesIn } from './deb/packages.ts';
 import { describeBuild, executable } from './executable.ts';
 
 /**
- * Output of `npm run build` for tests: lightly compressed, and built once per state of the sources. Includes packages
- * with an older version for upgrade tests.
+ * Artifacts of `npm run build` for tests: lightly compressed, and built once per state of the sources. Include packages
+ * of an older version for upgrade tests.
  */
 export interface Built extends Artifacts {
   readonly older: Artifacts['debs'];
@@ -29,7 +29,7 @@ export async function built(): Promise<Built> {
     hash.update(path.slice(here.length)).update('\0').update(readFileSync(path));
   const folder = join(cache, hash.digest('hex').slice(0, 16));
   mkdirSync(cache, { recursive: true });
-  // Builds in a separate process. The lock makes concurrent callers wait for this build.
+  // Builds in a separate process. The lock makes concurrent callers wait for the same build.
   if (!existsSync(folder)) execFileSync('flock', [`${cache}.lock`, process.execPath, import.meta.filename, folder]);
   return { ...artifactsIn(folder, about), older: packagesIn(join(folder, 'older'), olderVersion, 'amd64') };
 }

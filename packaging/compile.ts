@@ -2,7 +2,7 @@
 //
 //     node --hash-seed=1 --random-seed=1 --single-threaded packaging/compile.ts PROGRAM.cjs OUT [WORD...]
 //
-// The flags make the output reproducible. The cache contains the functions that ran, which V8 then does not compile
+// The flags make the output reproducible. The cache contains the functions that ran, so that V8 does not compile them
 // again.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -10,12 +10,9 @@ import { resolve } from 'node:path';
 import { Script } from 'node:vm';
 
 const [, , file, out, ...words] = process.argv as [string, string, string, string, ...string[]];
-/**
- * Byte range in the code cache that contains the hash of V8's flags. V8 rejects a cache that was created with other
- * flags.
- */
+/** Byte range of the V8 flag hash in the code cache. V8 rejects a cache created with other flags. */
 const flags = { from: 12, to: 16 };
-/** Hash that V8 records when it runs without flags, from the caller. */
+/** The flag hash of a V8 that runs without flags, passed by the caller. */
 const plain = Buffer.from(process.env.MUSTER_PLAIN_FLAGS ?? '', 'hex');
 
 const text = readFileSync(file, 'latin1');

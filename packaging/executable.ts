@@ -22,14 +22,14 @@ import { addonFile, bundles, type ProgramName, programs } from '../tools/build/b
 import type { Contents } from './executable/programs.ts';
 
 /**
- * Builds the single executable for all roles: a stripped Node.js with a "single executable application" (SEA), whose
- * assets are the programs from tools/build/bundle.ts and the native addons.
+ * Builds the single executable for all roles. It is a stripped Node.js with an embedded "single executable application"
+ * (SEA), whose assets are the programs from tools/build/bundle.ts and the native addons.
  */
 
 const here = import.meta.dirname;
 const root = join(here, '..');
 const cache = join(root, '.cache', 'executable');
-/** Number of older executables to keep in addition to the newest one, because they are large. */
+/** Number of old executables to keep besides the newest one. Limited, because they are large. */
 const olderExecutables = 1;
 const addons = ['sqlite', 'pty'] as const;
 /** Marker in the Node.js binary by which Node.js detects an embedded application. */
@@ -76,7 +76,7 @@ export function describeBuild(env: NodeJS.ProcessEnv): Build {
 
 const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex');
 
-/** Returns the path of Node.js without its symbol table, which is a seventh of the file. */
+/** Returns the path of Node.js without its symbol table, which makes up a seventh of the file. */
 function strippedNode(): string {
   const { mtimeMs, size } = statSync(embeddedNode);
   const path = join(cache, `node-${sha256(`${process.version} ${mtimeMs} ${size}`).slice(0, 16)}`);
@@ -89,7 +89,7 @@ function strippedNode(): string {
   return path;
 }
 
-/** Bundles the parts of the executable that are not programs, such as the launcher. */
+/** Bundles the launcher and other parts of the executable that are not programs. */
 async function ownPrograms(folder: string): Promise<void> {
   const options = { bundle: true, platform: 'node', target: 'node24', minify: true, legalComments: 'none' } as const;
   const source = (name: string) => join(here, 'executable', `${name}.ts`);
@@ -106,7 +106,7 @@ function wrapped(name: string, text: string): string {
 /**
  * SIGUSR1 must not open a debugger port, because every user on the machine could then run code as this user. The heap
  * may use half of the machine's memory or of the unit's limit, whichever is lower. Node's default is a quarter, and
- * Node exits above the limit.
+ * Node exits when it exceeds the limit.
  */
 const execArgv = ['--disable-sigusr1', '--max-old-space-size-percentage=50'];
 
@@ -115,7 +115,7 @@ const compiledAfter: Readonly<Record<string, readonly string[]>> = { cli: ['--he
 
 /**
  * Loads a program as `prepare` in executable/programs.ts does.
- * @throws Error if V8 rejects the code cache. The program would then start slowly without a message.
+ * @throws Error if V8 rejects the code cache, because the program would then start slowly without any message
  */
 function requireAcceptedCache(node: string, folder: string, name: string): void {
   const script = `const { readFileSync: read } = require('fs');
@@ -126,9 +126,12 @@ function requireAcceptedCache(node: string, folder: string, name: string): void 
   if (refused !== 'false') throw new Error(`Node rejects the code cache of ${name}, although the same Node created it`);
 }
 
-/** Writes the code caches. @returns the names of the programs that have one */
+/**
+ * Writes the code caches.
+ * @returns the names of the programs with a code cache
+ */
 function compilePrograms(node: string, folder: string): string[] {
-  // V8 records a hash of its flags in a code cache. This is the hash for a process without flags.
+  // V8 records a hash of its flags in a code cache. Computes the hash of a process without flags.
   const script =
     "process.stdout.write(new (require('vm').Script)('').createCachedData().subarray(12, 16).toString('hex'))";
   const env = { MUSTER_PLAIN_FLAGS: run(node, ['-e', script]) };
@@ -181,9 +184,9 @@ async function make(path: string, about: Build): Promise<void> {
       output: 'blob',
       disableExperimentalSEAWarning: true,
       useSnapshot: false,
-      // This cache would cover only the small launcher and would differ between builds.
+      // A code cache would cover only the small launcher and would differ between builds.
       useCodeCache: false,
-      // Makes Node.js ignore NODE_OPTIONS, which users set for other programs.
+      // Makes Node.js ignore NODE_OPTIONS, which users set for other Node.js programs.
       execArgvExtension: 'none',
       execArgv,
       assets: Object.fromEntries(assets.map((name) => [name, name])),
@@ -209,7 +212,7 @@ function removeOlder(newest: string): void {
 }
 
 /**
- * Builds the executable for linux-x64 unless the cache contains it.
+ * Builds the executable for linux-x64 unless it is cached.
  * @returns its path in the cache, which is read-only
  */
 export async function executable(about: Build): Promise<string> {

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import type { Build } from '@muster/protocol/executable';
 import type { Component } from './shipped.ts';
 
-/** Documents that are released with the executable: a bill of materials, and the licenses of third-party components. */
+/** Documents to release with the executable: a bill of materials, and the licenses of third-party components. */
 
 const hex = (base64: string): string => Buffer.from(base64, 'base64').toString('hex');
 
-/** Returns the package URL. In names and versions, only the `@` of a scope needs encoding. */
+/** Returns the package URL. Only the `@` of a scope needs encoding in names and versions. */
 const purlOf = ({ name, version }: Component): string =>
   name === 'node' ? `pkg:generic/node@${version}` : `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
@@ -48,7 +48,7 @@ export function billOfMaterials(components: readonly Component[], { version, com
     dependencies: [{ ref: 'muster', dependsOn: components.map(purlOf) }],
   };
   const digest = createHash('sha256').update(JSON.stringify(document)).digest('hex');
-  // A version 8 UUID (RFC 9562): all bits are custom except version and variant.
+  // A version 8 UUID (RFC 9562), in which all bits except version and variant are custom.
   const uuid = `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-a${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
   return `${JSON.stringify({ ...document, serialNumber: `urn:uuid:${uuid}` }, null, 2)}\n`;
 }

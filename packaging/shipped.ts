@@ -12,7 +12,7 @@ export interface Component {
   /** License text and notices, which must be distributed. */
   readonly text: string;
   readonly homepage: string | null;
-  /** Integrity of the installed package according to the lock file: `sha512-` and base64. */
+  /** Integrity of the installed package according to the lock file: `sha512-` followed by base64. */
   readonly integrity: string | null;
   readonly author: string | null;
 }

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 export interface Tarball {
   /** Name of the top-level folder, which contains all files. */
   readonly name: string;
-  /** Files by their path in that folder: the path of a file to copy, or the content. */
+  /** Files by path in that folder: the path of a file to copy, or the content. */
   readonly files: Readonly<Record<string, { copy: string; mode?: number } | { content: string; mode?: number }>>;
   /** Modification time of all files, in Unix seconds. */
   readonly epoch: number;

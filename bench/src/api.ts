@@ -36,8 +36,8 @@ import { serverFlags, usageOf } from './servers/server-process.ts';
  * A round begins when all connections are open and have received a response, so that no figure includes TLS handshakes. All
  * servers have the same limits of V8's heap.
  *
- * A request costs the client as much as the server, so the client may be the bottleneck for both servers. The bench
- * therefore judges requests per second of the server's CPU time.
+ * A request costs the client as much CPU time as the server, so the client may be the bottleneck. The bench therefore
+ * judges requests per second of the server's CPU time.
  */
 const options = benchOptions({
   numbers: { seconds: [5, 0.2], rounds: [3, 1], connections: [32, 4], agents: [10_000, 10] },
@@ -47,8 +47,9 @@ const options = benchOptions({
 let tokens = options.tokens.split(',');
 let path = `/api/v1/agents/${encodeURIComponent(options.agent)}`;
 /**
- * Number of the client's sign-in sessions, which the sign-in rate limit allows without a pause. Each session may send
- * 1,000 requests a second. The client sends bursts, so that two of its seconds can fall into one of the server's.
+ * Number of sign-in sessions that the client opens; the sign-in rate limit allows this many without a pause. Each
+ * session may send 1,000 requests a second. The client sends bursts, so two of its seconds may fall into one second of
+ * the server.
  */
 const sessions = 14;
 const rateOfSession = 690;
@@ -90,7 +91,7 @@ async function load(server: Server, seconds: number, wishes: LoadOptions['wishes
       if (message === 'open') ({ cpuSecs } = usageOf(server.pid));
       else resolve(message);
     });
-    child.once('disconnect', () => reject(new Error('the client ended before it sent its figures')));
+    child.once('disconnect', () => reject(new Error('the client exited before it sent its figures')));
   });
   const { latencies } = seen;
   const perCpuSecond = latencies.length / (usageOf(server.pid).cpuSecs - cpuSecs);
@@ -99,7 +100,7 @@ async function load(server: Server, seconds: number, wishes: LoadOptions['wishes
 
 /** Minimum number of latencies for a 99th percentile, of which 20 exceed it. */
 const minLatencies = 2000;
-/** Returns the 99th percentile of the latencies of all rounds, because a round may have few. */
+/** Returns the 99th percentile of the latencies in all rounds together, because a single round may have too few. */
 const p99Of = (rounds: readonly Seen[]): number =>
   quantile(
     rounds.flatMap(({ latencies }) => latencies),
@@ -158,7 +159,7 @@ async function measure(): Promise<Figures> {
 
 async function measureAgainst(real: Server | null): Promise<Figures> {
   const tls = real !== null || (options.url?.startsWith('https:') ?? false);
-  if (options.url && !options.pid) throw new Error('--url requires --pid, the process id of that orchestrator');
+  if (options.url && !options.pid) throw new Error('--url requires --pid, the process ID of that orchestrator');
   const muster = options.url
     ? { url: options.url.replace(/\/$/, '') + path, pid: Number(options.pid) }
     : (real ?? (await serve({ kind: 'muster', bytes: '', token: tokens[0]!, tls })));

@@ -17,7 +17,7 @@ import { ServerProcess } from './servers/server-process.ts';
 const options = benchOptions({ numbers: { agents: [2000, 4], 'at-once': [256, 4], rounds: [3, 1] } });
 const { agents, rounds, 'at-once': atOnce } = options;
 const sentBytes = 64 * 1024;
-/** Milliseconds for the kernel and timers to settle after the last agent has connected. */
+/** Milliseconds that the kernel and timers need to settle after the last agent has connected. */
 const settleMs = 1_000;
 
 interface Figures {
@@ -27,7 +27,7 @@ interface Figures {
   wallSecs: number;
 }
 
-/** Starts an orchestrator with its database, or the server in a file in `servers`. */
+/** Starts an orchestrator with its database, or the server from a file in `servers`. */
 async function start(server: string): Promise<{ server: ServerProcess | OrchestratorProcess; token: string | null }> {
   if (server !== 'orchestrator') return { server: await ServerProcess.start(server), token: null };
   const orchestrator = await OrchestratorProcess.start();

@@ -33,7 +33,7 @@ const options = benchOptions({ numbers: { agents: [10_000, 50], rounds: [3, 1], 
 const { rounds } = options;
 type Figures = Measured<'console'>['figures'];
 const rowHeight = 38;
-/** Milliseconds. Long, because a page may take minutes on a busy machine: only actions that hang reach the limit. */
+/** Milliseconds. Only actions that hang reach this limit; a page may take minutes on a busy machine. */
 const hangMs = 300_000;
 const rows = '[role=grid] [role=row] [role=gridcell]';
 /** Matches the agent table once it has all rows. The header is a row too. */
@@ -54,11 +54,11 @@ async function linkOf(orchestrator: OrchestratorProcess): Promise<string> {
 }
 
 interface Opened {
-  /** Milliseconds from the start of the navigation until the rows are painted. */
+  /** Milliseconds from the start of navigation until the rows are painted. */
   painted: number;
-  /** Milliseconds from when navigation starts until the frame after a click was painted. */
+  /** Milliseconds from the start of navigation until the first frame after a click is painted. */
   answered: number;
-  /** Milliseconds from when navigation starts until the table had all agents. */
+  /** Milliseconds from the start of navigation until the table has all agents. */
   complete: number;
 }
 
@@ -130,8 +130,8 @@ async function openOnce(browser: Browser, orchestrator: OrchestratorProcess): Pr
 }
 
 /**
- * A script that scrolls the largest scroll area for three seconds, one step each frame. Its result is the share of dropped
- * frames, and the height of the area in pixels.
+ * A script that scrolls the largest scroll area for three seconds, one step each frame. Returns the share of dropped
+ * frames and the height of the area in pixels.
  */
 const scrolling = `new Promise((resolve) => {
   const all = [document.scrollingElement, ...document.querySelectorAll('*')];
@@ -200,7 +200,10 @@ interface Held {
   nodes: number;
 }
 
-/** Causes events at the configured rate by tagging agents. @returns the achieved events per second */
+/**
+ * Tags agents to cause events at the configured rate.
+ * @returns the achieved events per second
+ */
 async function causeEvents(orchestrator: OrchestratorProcess, until: () => boolean): Promise<number> {
   const { rate } = options;
   const began = performance.now();
@@ -216,7 +219,7 @@ async function causeEvents(orchestrator: OrchestratorProcess, until: () => boole
   return sent / ((performance.now() - began) / 1000);
 }
 
-/** Measures the memory usage of pages in concurrent tabs under the same events, by path. */
+/** Measures the memory usage of pages in concurrent tabs under the same event load, by path. */
 async function memory(
   browser: Browser,
   orchestrator: OrchestratorProcess,
@@ -256,7 +259,7 @@ async function measure(browser: Browser, orchestrator: OrchestratorProcess): Pro
   const bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
   console.log(`${table(['file', 'bytes compressed'], [...sizes.entries()])}\n`);
 
-  // From the second round on, the browser reuses compiled code, as with a warm cache.
+  // From the second round on, the browser reuses compiled code, as on a repeated visit.
   const opened: Opened[] = [];
   for (let round = 0; round < rounds; round++) {
     opened.push(await opening(browser, orchestrator));
@@ -312,7 +315,10 @@ async function measure(browser: Browser, orchestrator: OrchestratorProcess): Pro
   };
 }
 
-/** Prints a page's memory usage over time. @returns the ratio of its last third to its first third */
+/**
+ * Prints how a page's memory usage develops over time.
+ * @returns the ratio of the last third to the first third
+ */
 function heapGrowth(path: string, held: readonly Held[]): number {
   console.log(
     `${table(

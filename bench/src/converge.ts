@@ -15,8 +15,8 @@ import { type Cell, table } from './run/report.ts';
 /**
  * Measures how long Muster, CFEngine, Puppet, and Ansible take to reach the same desired state on a test host with
  * Debian and systemd: 200 files of 1 KiB in 20 directories, first created and then checked; and 50 packages and 50
- * services that already exist, checked twice. For Muster, the time is from when the agent receives the operation to its
- * last durable result. For a peer, it is the duration of its documented command.
+ * services that already exist, checked twice. The time for Muster starts when the agent receives the operation and ends
+ * with its last durable result. The time for a peer is the duration of its documented command.
  *
  *     npm run bench -- converge [--rounds 5] [--peers CFEngine,Puppet,Ansible] [--only files|machine]
  *
@@ -79,7 +79,7 @@ if (reason !== null) {
   process.exit(2);
 }
 const hosts = await TestHosts.open(requested.length > 0 ? { base: await peersRoot(), inMemory: false } : {});
-// A peer that was not requested has no figure.
+// Peers that were not requested have no figure.
 const figures: Record<string, Figure> = Object.fromEntries(
   Object.keys(bars.converge).map((name) => [name, notJudged('omitted by --peers or --only')]),
 );

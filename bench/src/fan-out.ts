@@ -13,9 +13,9 @@ import { ServerProcess } from './servers/server-process.ts';
 
 /**
  * Measures an apply that changes nothing on all agents, through the API of a real orchestrator, until all results are
- * committed. Compares with `ws` over TLS 1.3 that sends the same bytes to the same number of agents, receives the same bytes, and
- * stores nothing. The agents run the real connection code in separate processes. The rounds of the two servers alternate,
- * so that other load on the machine affects both.
+ * committed. The baseline is `ws` over TLS 1.3, which sends and receives the same bytes to and from the same number of
+ * agents, and stores nothing. The agents run the real connection code in separate processes. The rounds of the two
+ * servers alternate, so that other load on the machine affects both.
  *
  * Compares the CPU time of all agents with that of a tenth of them, which apply ten times in each round: other load, garbage
  * collection, and the length of the history then affect both alike. `--growth 0` omits the tenth.
@@ -28,7 +28,10 @@ const { agents, resources, rounds, growth } = benchOptions({
 const atOnce = 256;
 /** Ratio of the two fleet sizes. */
 const times = 10;
-/** No memory is measured, so the servers have the young generation of the shipped programs, V8's default. */
+/**
+ * The servers use V8's default young generation, as the shipped programs do, because this bench does not measure
+ * memory.
+ */
 const flags: readonly string[] = [];
 
 interface Figures {
@@ -105,7 +108,7 @@ async function fleetsOf(count: number): Promise<Fleets> {
   return { agents: count, muster, bare, bytes: Buffer.byteLength(operation), rounds: [] };
 }
 
-/** Measures applies one after the other. Returns the means. */
+/** Measures applies in sequence. Returns the means. */
 async function measureApplies(contender: Contender, applies: number): Promise<Figures> {
   const cpuBefore = contender.usage().cpuSecs;
   const began = performance.now();
@@ -116,7 +119,7 @@ async function measureApplies(contender: Contender, applies: number): Promise<Fi
   };
 }
 
-/** Measures as many operations of a fleet as there are agents in the largest. */
+/** Gives every fleet the same total number of operations, regardless of its size. */
 async function measureRound(fleets: Fleets, round: number): Promise<void> {
   const applies = Math.round(agents / fleets.agents);
   const muster = await measureApplies(fleets.muster, applies);

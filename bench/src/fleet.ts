@@ -33,7 +33,7 @@ const options = benchOptions({
   texts: { database: 'sqlite' },
 });
 const { agents, secs, rounds, rate, 'at-once': atOnce, poll: pollSecs, settle: settleSecs } = options;
-/** Ratio of the two fleet sizes, and the maximum ratio of their costs. */
+/** Ratio of the two fleet sizes. Also the maximum ratio of their costs. */
 const times = 10;
 /** Number of samples in a message. */
 const samplesOfPoll = 2;
@@ -54,7 +54,7 @@ function machineCpuSecs(): number {
 interface Shares {
   server: number;
   fleet: number;
-  /** All other processes on this machine, and the kernel. */
+  /** All other processes on this machine, including the kernel. */
   others: number;
 }
 
@@ -115,7 +115,7 @@ async function cost({ server, readMetric }: Started, count: number): Promise<{ f
   const samplesPerSecond = ((await readMetric('muster_samples_total')) - storedBefore) / secs;
   const connected = await readMetric('muster_agents_connected');
   const expected = (count * samplesOfPoll) / pollSecs;
-  // Does not verify the number of samples if the measurement is shorter than their interval.
+  // Does not verify the number of samples if the measurement is shorter than the sample interval.
   if (connected !== count || (secs >= pollSecs && samplesPerSecond < 0.8 * expected))
     throw new Error(
       `the measurement is not valid: ${connected} of ${count} agents were connected, and sent ${samplesPerSecond.toFixed(1)} instead of ${expected.toFixed(1)} samples a second`,
@@ -246,7 +246,7 @@ console.log(
   ),
 );
 
-/** Maximum share of requests without a response at which the latencies of the others are judged. */
+/** Maximum share of requests without a response; the latencies are not judged above this share. */
 const lostShare = 0.01;
 const lost = turns.reduce((sum, { resets, failures }) => sum + resets + failures, 0);
 const requests = turns.reduce((sum, turn) => sum + turn.requests + turn.resets, 0);

@@ -39,7 +39,7 @@ const { minutes, agents, resources } = options;
 const budget = options['budget-mib'] * 1024 * 1024;
 process.env.MUSTER_AGENTS_DAILY_BYTES = String(budget);
 const names = Object.keys(strategies) as Strategy[];
-/** Milliseconds between two applies on the hostile agents, which give them operations to report on. */
+/** Milliseconds between applies on the hostile agents, which give them operations to report on. */
 const hostileApplyMs = 15_000;
 const askMs = 100;
 const lookMs = 500;
@@ -92,7 +92,7 @@ const worker = fork(join(import.meta.dirname, 'load/hostile-worker.ts'));
 const started = nextMessage(worker);
 worker.send({ port: hostile.orchestrator.address.port, tokens } satisfies HostileOrder);
 await started;
-// Waits until two agents are enrolled, because the reads below use their names.
+// Waits until two agents are enrolled, because the following reads use their names.
 const enrolled = async () => (await call(listAgents, { query: { filter: 'hostile=yes' } })).map(({ name }) => name);
 for (let there = await enrolled(); !['drift-hints', 'many-results'].every((name) => there.includes(name)); ) {
   await sleep(lookMs);
@@ -169,7 +169,7 @@ for (const { fleet, orchestrator } of [hostile, alone]) {
   await fleet.stop();
   await orchestrator.stop();
 }
-// The orchestrators have stopped, so the databases include the write-ahead logs. A database file never shrinks.
+// The orchestrators have stopped, so their databases include the write-ahead logs. A database file never shrinks.
 const [growthBeside, growthAlone] = sizes().map((bytes, i) => bytes - before[i]!) as [number, number];
 
 const [answerTimes, withHostile, without] = [answers, applies.hostile, applies.alone].map(quantiles);

@@ -19,8 +19,8 @@ import { benchDatabase } from './servers/bench-database.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
- * Measures a day of samples, one a minute for each agent: their disk space, and the latency of reads over HTTPS from a real
- * orchestrator while samples arrive from as many agents. The results have no limit; use them to size a machine.
+ * Measures a day of samples, one a minute for each agent: their disk space, and the latency of reads over HTTPS from a
+ * real orchestrator while samples arrive from as many agents. The results are not judged; use them to size a machine.
  *
  *     node bench/src/metrics-day.ts [--agents 1000] [--hours 24] [--requests 300] [--database sqlite|postgres] [--json]
  */
@@ -40,7 +40,7 @@ const links = 20;
 
 const token = 'bench-scrape-token-01234';
 process.env.MUSTER_METRICS_TOKEN = token;
-// Seconds. Long, because the samples must not be stale for Prometheus when seeding is complete.
+// Seconds. Long, because Prometheus must not treat the samples as stale when seeding is complete.
 process.env.MUSTER_METRICS_POLL_INTERVAL = '3600';
 process.env.MUSTER_METRICS_RETENTION = String(retentionSecs);
 const database = await benchDatabase(options.database);
@@ -88,7 +88,8 @@ async function bytesOf(dataDir: string): Promise<number> {
 }
 
 /**
- * Starts to send samples at the rate of all agents. Each sample on a link has a different second, as the API requires.
+ * Starts to send samples at the combined rate of all agents. The samples on a link have different seconds, as the API
+ * requires.
  */
 async function arriving(
   orchestrator: OrchestratorProcess,
@@ -114,7 +115,7 @@ async function arriving(
     }
   };
   const running = Promise.all(agents.map(each));
-  // Rejects as soon as a link fails. `stop` alone would report the failure only afterwards.
+  // Rejects as soon as a link fails, because `stop` alone would report the failure too late.
   const failed = new Promise<never>((_, reject) => running.catch(reject));
   failed.catch(() => {});
   return {
@@ -159,8 +160,8 @@ const few = Math.ceil(many / 6);
 const requests: [what: string, times: number, path: (n: number) => string, bearer: string, encoding?: string][] = [
   ['GET /healthz, for comparison', many, () => '/healthz', session],
   ['latest sample of one agent', many, (n) => `${dayOf(n)}/latest`, session],
-  ['day of one agent', many, dayOf, session],
-  ['day of one agent, step 300 s', many, (n) => `${dayOf(n)}?step=300`, session],
+  ['one day of one agent', many, dayOf, session],
+  ['one day of one agent, step 300 s', many, (n) => `${dayOf(n)}?step=300`, session],
   ['latest samples of all agents', 2 * few, () => '/api/v1/metrics/latest', session],
   ['Prometheus scrape of all agents', few, () => '/metrics/agents', token],
   ['the same, compressed', few, () => '/metrics/agents', token, 'gzip'],

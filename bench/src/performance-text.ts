@@ -1,4 +1,5 @@
-// Prints docs/performance.md with the tables of the recorded results, and the benches without a section, as JSON.
+// Prints, as JSON, docs/performance.md with the tables of the recorded results, and the names of benches without a
+// section.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../../tools/suite/cli.ts';

@@ -12,14 +12,14 @@ import { median } from './run/quantiles.ts';
 import { ratioLine, table } from './run/report.ts';
 
 /**
- * Measures the CPU time to resolve a module for each of many agents, all of which differ, so that none shares the
- * resolution of another. One module has conditions and loops in CEL. The baseline is a module with as many resources that
- * needs no CEL: names with defaults, conditions as mappings, variants, and a loop over a list.
+ * Measures the CPU time to resolve a module for many agents. All agents differ, so no resolution can be shared. One
+ * module has conditions and loops in CEL. The baseline is a module with the same number of resources that needs no CEL:
+ * names with defaults, conditions as mappings, variants, and a loop over a list.
  *
  *     node bench/src/resolve.ts [--agents 10000] [--rounds 5] [--json]
  */
 const { agents: agentCount, rounds } = benchOptions({ numbers: { agents: [10_000, 20], rounds: [5, 1] } });
-/** Resources of each module for each agent. */
+/** Number of resources that each module has for each agent. */
 const resourceCount = 40;
 
 const users = Array.from({ length: 5 }, (_, n) => ({ name: `user${n}`, admin: n === 0, keys: [`a${n}`, `b${n}`] }));
@@ -121,7 +121,7 @@ const agentAt = (n: number): AgentFacts => ({
 });
 const agents = Array.from({ length: agentCount }, (_, n) => agentAt(n));
 
-/** @returns microseconds of CPU time a resource, with those of garbage collection */
+/** @returns microseconds of CPU time per resource, including garbage collection */
 function microseconds(document: ModuleDocument): number {
   const before = process.cpuUsage();
   for (const agent of agents) {
@@ -139,19 +139,19 @@ const found: { plain: number; cel: number }[] = [];
 for (let round = 0; round < rounds; round++) {
   const figures = { plain: microseconds(plain), cel: microseconds(cel) };
   found.push(figures);
-  printProgress(`round ${round + 1}: ${figures.cel.toFixed(1)} against ${figures.plain.toFixed(1)} µs a resource`);
+  printProgress(`round ${round + 1}: ${figures.cel.toFixed(1)} against ${figures.plain.toFixed(1)} µs per resource`);
 }
 const middle = { plain: median(found.map((one) => one.plain)), cel: median(found.map((one) => one.cel)) };
 const sizes = `${agentCount} agents, ${resourceCount} resources each, ${rounds} rounds`;
 console.log(`${sizes}, median\n`);
 console.log(
   table(
-    ['module', 'µs a resource', 'ms an agent'],
+    ['module', 'µs per resource', 'ms per agent'],
     [
       ['conditions and loops in CEL', middle.cel, (middle.cel * resourceCount) / 1000],
       ['names, mappings, variants, a loop over a list', middle.plain, (middle.plain * resourceCount) / 1000],
     ],
   ),
 );
-console.log(`\n${ratioLine('CPU time', middle.cel, middle.plain, 'µs a resource')}\n`);
+console.log(`\n${ratioLine('CPU time', middle.cel, middle.plain, 'µs per resource')}\n`);
 process.exitCode = conclude('resolve', { sizes, figures: { cel: middle.cel, plain: middle.plain } });

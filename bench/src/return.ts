@@ -8,8 +8,8 @@ import { table } from './run/report.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
- * Measures how long agents take to reconnect after several kills and restarts of the orchestrator in a row, and the maximum
- * latency of the API during that time. The agents run the real connection code in separate processes on the same machine,
+ * Kills and restarts the orchestrator several times in a row, and measures how long agents take to reconnect, and the
+ * maximum API latency in that time. The agents run the real connection code in separate processes on the same machine,
  * and back off as in production.
  *
  *     node bench/src/return.ts [--agents 10000] [--restarts 4] [--up 5] [--at-once 256] [--json]

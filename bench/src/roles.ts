@@ -3,7 +3,7 @@ import { root } from '../../tools/suite/cli.ts';
 import { benchOptions } from './run/options.ts';
 
 /**
- * Applies and removes every module of `examples/roles` instead of a sample. `--smoke` only lists the test.
+ * Applies and removes all modules in `examples/roles` instead of a sample. `--smoke` only lists the test.
  *
  * npm run soak -- roles
  */

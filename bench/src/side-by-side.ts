@@ -17,8 +17,7 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 import type { Usage } from './servers/server-process.ts';
 
 /**
- * Compares the orchestrator with Prometheus and with MeshCentral, one after the other, with the same number of simulated
- * machines.
+ * Compares the orchestrator with Prometheus and then with MeshCentral, each with the same number of simulated machines.
  *
  * - Samples: CPU time and memory. Each machine sends a sample with the same measures every half minute: to Muster over its
  *   TLS link, to Prometheus when it scrapes the machines over HTTP.
@@ -33,7 +32,7 @@ import type { Usage } from './servers/server-process.ts';
 const { machines, secs, interval, smoke } = benchOptions({
   numbers: { machines: [1000, 4], secs: [120, 1], interval: [30, 1] },
 });
-/** Seconds between two of an agent's messages. Each message contains the samples since the previous one. */
+/** Seconds between two messages of an agent. Each message contains the samples since the previous one. */
 const poll = 2 * interval;
 
 interface SampleCost {
@@ -87,9 +86,9 @@ interface IdleCost {
   memoryMb: number;
 }
 
-/** Agents that connect at the same time. */
+/** Number of agents that connect at the same time. */
 const atOnce = 16;
-/** Seconds for the server to finish its work for new agents. */
+/** Seconds for the server to finish processing new agents. */
 const settleSecs = Math.min(5, secs);
 
 /** Measures a server while all agents connect, and after that. */

@@ -36,14 +36,14 @@ const options = benchOptions({
   flags: ['write'],
 });
 const { agents, minutes, every, look, rate, resources } = options;
-/** Warm-up minutes that do not count, in which caches fill and V8 sizes its heap. */
+/** Minutes of warm-up, in which caches fill and V8 sizes its heap. They do not count. */
 const warmUp = Math.min(15, minutes / 4);
 /** Size of a stored sample in SQLite in bytes, as in docs/operations.md. */
 const bytesOfSample = 128;
 
 process.env.MUSTER_METRICS_POLL_INTERVAL = String(options.poll);
 process.env.MUSTER_DRIFT_INTERVAL = String(Math.ceil(options.drift * 60));
-// Seconds. The maximum, which is longer than the soak, so that no agent is reported as lost.
+// Seconds. The longest setting, which exceeds the soak, so that no agent is reported as lost.
 process.env.MUSTER_AGENTS_LOST_AFTER_SECS = '86400';
 // Seconds. Longer than the soak, which uses one session for all reads.
 process.env.MUSTER_SESSION_TOKEN_EXPIRY_SECS = '86400';

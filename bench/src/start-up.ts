@@ -22,7 +22,7 @@ import { scratchDirectory } from './run/scratch.ts';
 
 const root = join(import.meta.dirname, '../..');
 const { rounds } = benchOptions({ numbers: { rounds: [7, 1] } });
-/** Number of starts in one measurement. A single start is too short for the resolution of CPU time. */
+/** Number of starts per measurement. A single start takes less than the resolution of CPU time. */
 const inOneGo = 5;
 
 interface Cost {
@@ -43,7 +43,7 @@ function startOften(command: readonly string[], env: NodeJS.ProcessEnv): Promise
       const wall = (performance.now() - startedAt) / inOneGo;
       // The second line of `times` has the user and system time of child processes.
       const times = [...(said.split('\n')[1] ?? '').matchAll(/(\d+)m([\d.]+)s/g)];
-      if (exit !== 0 || times.length !== 2) reject(new Error(`the start of \`${command.join(' ')}\` failed`));
+      if (exit !== 0 || times.length !== 2) reject(new Error(`failed to start \`${command.join(' ')}\` failed`));
       else {
         const seconds = times.reduce((sum, [, minutes, rest]) => sum + Number(minutes) * 60 + Number(rest), 0);
         resolve({ wall, cpu: (seconds * 1000) / inOneGo });
@@ -66,7 +66,7 @@ const env = {
 };
 const request = `require('node:https').get('${url}/api/v1/status', { rejectUnauthorized: false, agent: false }, (answer) => answer.resume())`;
 
-// The launcher starts the sources if a source is newer than its bundle.
+// Needed because the launcher runs the sources if a source is newer than its bundle.
 await bundles();
 const launcher = join(root, 'cli/bin/muster');
 const executable = join(root, 'dist/muster');

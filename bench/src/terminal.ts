@@ -16,10 +16,10 @@ import { benchDatabase } from './servers/bench-database.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
- * Measures the effect of a shell that prints a gigabyte to a client that reads one megabyte per second: the memory and
- * CPU time of orchestrator and agent, and the duration of an apply on another agent. Then measures the latency from
- * keystroke to echo with many connected agents that send samples, compared with a local terminal. The orchestrator and
- * the agents with terminals are real.
+ * Prints a gigabyte in a shell whose client reads one megabyte per second. Measures memory and CPU time of the
+ * orchestrator and the agent, and the duration of an apply on another agent. Then measures the latency from keystroke
+ * to echo with many connected agents that send samples, compared with a local terminal. The orchestrator and the agents
+ * with terminals are real.
  *
  *     node bench/src/terminal.ts [--secs 60] [--rate 1000000] [--applies 41] [--agents 1000] [--keys 600]
  *                                [--database sqlite|postgres] [--json]
@@ -144,7 +144,7 @@ async function flow(
   await apply();
   const parts = { orchestrator, agent: shown };
   const atFirst = { orchestrator: (await orchestrator.settledUsage()).rss, agent: shown.usage.rss };
-  // Warm-up, which causes one-time allocations.
+  // A warm-up, which triggers one-time allocations.
   const first = await begin();
   for (const end = performance.now() + warmUpMs; performance.now() < end; ) await apply();
   await close(first);
@@ -233,7 +233,7 @@ async function echoes(keyboard: Keyboard, count: number): Promise<number[]> {
   await shows('quiet 2');
   await sleep(500);
   for (let at = 0; at < count; at++) {
-    // Alternates the keys, so that the echo of an earlier key does not count.
+    // Alternates between keys, so that a late echo of an earlier key does not count.
     const key = String.fromCharCode(97 + (at % 26));
     seen = '';
     const began = performance.now();
@@ -289,7 +289,7 @@ async function echo(orchestrator: OrchestratorProcess): Promise<Pick<Figures, 'e
   ];
   console.log(
     table(
-      ['time from a key to its echo', 'p50 ms', 'p90 ms', 'p99 ms', 'max ms'],
+      ['time from keystroke to echo', 'p50 ms', 'p90 ms', 'p99 ms', 'max ms'],
       [row('over API and agent', far), row('local terminal', near)],
     ),
   );

@@ -34,7 +34,7 @@ const agents = 100;
 /** A way to write to a database. */
 interface Contender {
   readonly name: string;
-  /** Number of concurrent writes at saturation; 1 if the contender cannot commit several writes together. */
+  /** Number of concurrent writes at saturation; 1 if the contender cannot group writes in a commit. */
   readonly inFlight: number;
   /** Resolves when the n-th write is durable. */
   write(n: number): Promise<unknown>;

@@ -22,7 +22,7 @@ test('writes and reads short and long values', () => {
   expect(() => derValue(derTags.octets, new Uint8Array(65_536))).toThrow(RangeError);
 });
 
-test('joins values in a sequence, and refuses a truncated one', () => {
+test('joins values in a sequence and refuses a truncated one', () => {
   const bytes = derSequence(derInteger(1), derValue(derTags.octets, Uint8Array.of(2)));
   expect(hexOf(bytes)).toBe('3006020101040102');
   expect(() => derValues(bytes.subarray(0, 7))).toThrow(RangeError);

@@ -20,7 +20,7 @@ export function derValues(bytes: Uint8Array): DerValue[] {
     at += 2;
     if (length >= 0x80) {
       const count = length & 0x7f;
-      // A key has at most a few kilobytes, so a length never needs more than three bytes.
+      // A length needs at most three bytes, because a key has at most a few kilobytes.
       if (count === 0 || count > 3) throw new RangeError('invalid length');
       length = 0;
       for (let index = 0; index < count; index++) length = length * 256 + (bytes[at++] ?? Number.NaN);
@@ -74,7 +74,7 @@ export const derSequence = (...content: readonly Uint8Array[]): Uint8Array<Array
 export function derInteger(value: number): Uint8Array<ArrayBuffer> {
   const bytes: number[] = [];
   for (let rest = value; rest > 0 || bytes.length === 0; rest >>= 8) bytes.unshift(rest & 0xff);
-  // A leading zero byte, because the first bit is the sign.
+  // Adds a leading zero byte, because the first bit is the sign.
   if ((bytes[0] as number) >= 0x80) bytes.unshift(0);
   return derValue(derTags.integer, Uint8Array.from(bytes));
 }

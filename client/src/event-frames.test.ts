@@ -33,7 +33,7 @@ describe('event frames', () => {
     );
   });
 
-  test('returns the id of the last complete event', () => {
+  test('returns the ID of the last complete event', () => {
     const reader = new EventFrameReader('0');
     expect(reader.lastId).toBe('0');
     reader.feed(bytesOf('id: 1\ndata: a\n\nid: 2\ndata: b\n'));

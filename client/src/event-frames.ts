@@ -2,7 +2,7 @@ import { createParser } from 'eventsource-parser';
 
 /** An event in a stream of Server-Sent Events. */
 export interface EventFrame {
-  /** The event's name; `message` if the stream does not name it. */
+  /** Event name; `message` if the stream does not set one. */
   readonly event: string;
   readonly data: string;
 }
@@ -17,7 +17,7 @@ export class EventFrameReader {
   #frames: EventFrame[] = [];
   #lastId: string | null;
 
-  /** @param lastId id of the event after which the stream resumes; null to start at the beginning */
+  /** @param lastId ID of the event after which the stream resumes; null to start at the beginning */
   constructor(lastId: string | null = null) {
     this.#lastId = lastId;
     this.#parser = createParser({
@@ -36,8 +36,8 @@ export class EventFrameReader {
   }
 
   /**
-   * The id of the last complete event, after which the stream can resume; null until the first event. An event without
-   * data counts.
+   * ID of the last complete event, after which the stream can resume; null before the first event. Events without data
+   * count.
    */
   get lastId(): string | null {
     return this.#lastId;

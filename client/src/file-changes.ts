@@ -9,13 +9,16 @@ interface ModuleFile {
 export interface FileChange {
   readonly path: string;
   readonly change: 'added' | 'removed' | 'changed';
-  /** The file before; null if it was added. */
+  /** The old file; null if the file was added. */
   readonly from: ModuleFile | null;
-  /** The file after; null if it was removed. */
+  /** The new file; null if the file was removed. */
   readonly to: ModuleFile | null;
 }
 
-/** Compares the files next to two revisions of a module. @returns the files that differ, by path */
+/**
+ * Compares the files next to two module revisions.
+ * @returns the files that differ, by path
+ */
 export function fileChanges(before: readonly ModuleFile[], after: readonly ModuleFile[]): FileChange[] {
   const old = new Map(before.map((file) => [file.path, file]));
   const next = new Map(after.map((file) => [file.path, file]));

@@ -21,7 +21,7 @@ export class SshFields {
   bytes(): Uint8Array {
     return this.take(this.number());
   }
-  /** Reads a field as Latin-1 text. @returns at most its first 256 bytes */
+  /** Reads a field as Latin-1 text. @returns the first 256 bytes of the field */
   text(): string {
     return String.fromCharCode(...this.bytes().subarray(0, 256));
   }
@@ -39,7 +39,7 @@ export interface SshKeyHead {
   readonly kdf: string;
   readonly kdfOptions: Uint8Array;
   readonly publicBlob: Uint8Array;
-  /** Reader that is positioned at the private half. */
+  /** Reader positioned at the private half. */
   readonly fields: SshFields;
 }
 

@@ -1,10 +1,10 @@
 import type { Operation } from '@muster/protocol/http';
 
-/** Maximum length of a diff that is certainly complete, in characters. The agent may have truncated a longer diff. */
+/** Maximum diff length that guarantees a complete diff, in characters. The agent may have truncated a longer one. */
 const maxCompleteDiff = 60_000;
 
 /**
- * Omits the content hash if a complete diff shows the content, because an agent's name in the content changes the hash.
+ * Omits the content hash if a complete diff shows the content, because the agent name in the content changes the hash.
  */
 const comparedChanges = ({ changes, diff }: Operation['resources'][number]) =>
   diff === null || diff === '' || diff.length > maxCompleteDiff
@@ -17,8 +17,8 @@ export const ownName = '\u241fagent\u241f';
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /**
- * Returns a string that is equal for equal operations on several agents: the changed resources without durations, with
- * {@link ownName} in place of the agent's name. Files that differ only in their machine's name are equal.
+ * Returns a string to group agents whose operations made the same changes: the changed resources without durations,
+ * with {@link ownName} in place of the agent's name. Files that differ only in the machine name are equal.
  * @param name null if the agent has no name
  */
 export function likenessOf({ status, error, resources }: Operation, name: string | null): string {

@@ -1,10 +1,10 @@
 import type { Run, RunOutcomes } from '@muster/protocol/http';
 
-/** Words for the outcomes of a run's agents, the same in the console and the CLI. */
+/** Words for the outcomes of agents in a run, shared by the console and the CLI. */
 
 export type RunOutcome = keyof RunOutcomes;
 
-/** The outcomes in the order in which operators need them. */
+/** Outcomes, the most important for operators first. */
 export const runOutcomeOrder: readonly RunOutcome[] = [
   'failed',
   'cancelled',
@@ -32,7 +32,7 @@ export function runOutcomeOf({
   }
 }
 
-/** Returns for example `1 failed, 1 skipped, 18 succeeded`. Empty for a run without agents. */
+/** Returns a summary such as `1 failed, 1 skipped, 18 succeeded`; empty for a run without agents. */
 export const runOutcomesText = (outcomes: RunOutcomes): string =>
   runOutcomeOrder
     .filter((outcome) => outcomes[outcome] > 0)

@@ -4,7 +4,7 @@ import { signInBytes } from '@muster/protocol/sign-in';
 import { hexOf } from './bytes.ts';
 
 /**
- * The orchestrator does not support sign-ins that are bound to its address, or another server responds at that address.
+ * The orchestrator does not support sign-ins that are bound to its address, or a different server responds there.
  * Nothing was signed.
  */
 export class UnboundSignIn extends Error {
@@ -35,7 +35,7 @@ export interface SignInParts {
   readonly call: Client;
   /** Public key as 64 lower-case hexadecimal characters. */
   readonly publicKey: string;
-  /** Returns the server names that the signature may contain, best first. Called after the challenge was received. */
+  /** Returns the server names that the signature may contain, best first. Called after the challenge arrives. */
   readonly servers: () => readonly string[];
   /** Returns the 64 bytes of an Ed25519 signature. */
   readonly sign: (message: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>;

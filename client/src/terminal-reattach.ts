@@ -1,6 +1,9 @@
 import { ApiError } from '@muster/protocol/client';
 
-/** Returns the milliseconds to wait before the next attempt to attach, after this many failures. */
+/**
+ * Returns how long to wait before the next attempt to attach, in milliseconds.
+ * @param failures consecutive failed attempts
+ */
 export const reattachDelayMs = (failures: number, maxMs: number): number => Math.min(250 * 2 ** failures, maxMs);
 
 /** Milliseconds after which a connection counts as stable and resets the delay. */

@@ -9,13 +9,13 @@ import { DirectoryInUse, holderOf, lockDirectory } from './instance-lock.ts';
 const directory = () => mkdtempSync(join(tmpdir(), 'muster-lock-'));
 
 describe.runIf(process.platform === 'linux')('the lock of a data directory', () => {
-  test('lets only one process at a time lock a data directory, by any path', async () => {
+  test('lets only one process lock a data directory, even if another uses a different path to it', async () => {
     const locked = directory();
     const release = await lockDirectory(locked, 'orchestrator');
     const link = `${locked}-link`;
     symlinkSync(locked, link);
     await expect(lockDirectory(link, 'orchestrator')).rejects.toThrow(DirectoryInUse);
-    // Another program may share the directory. Another directory has its own lock.
+    // Allows a different program in the same directory, and the same program in another directory.
     (await lockDirectory(locked, 'agent'))();
     (await lockDirectory(directory(), 'orchestrator'))();
     release();
@@ -39,7 +39,7 @@ describe.runIf(process.platform === 'linux')('the lock of a data directory', () 
     (await lockDirectory(locked, 'orchestrator'))();
   });
 
-  test('creates a lock file, and removes it on release', async () => {
+  test('creates a lock file and removes it on release', async () => {
     const locked = mkdtempSync(join(tmpdir(), 'muster-lock-'));
     const release = await lockDirectory(locked, 'orchestrator');
     expect(readdirSync(locked)).toEqual([expect.stringMatching(/^orchestrator-lock\./)]);
@@ -66,7 +66,7 @@ describe.runIf(process.platform === 'linux')('the lock of a data directory', () 
     expect(readdirSync(locked)).toEqual([like(4, '00')]);
   });
 
-  test('lets at most one of many concurrent processes lock the directory, even if a dead process left its file', async () => {
+  test('lets at most one of many concurrent processes lock the directory, even if a dead process left a lock file', async () => {
     const locked = mkdtempSync(join(tmpdir(), 'muster-lock-'));
     writeFileSync(join(locked, `orchestrator-lock.4194304.1.b.00`), '');
     const all = await Promise.allSettled(Array.from({ length: 8 }, () => lockDirectory(locked, 'orchestrator')));

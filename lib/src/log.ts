@@ -1,6 +1,6 @@
 /**
- * A log. Methods take the fields first and then the message, neither of which may contain a secret. pino implements
- * this interface.
+ * A log. Methods take the fields first and then the message, neither of which may contain secrets. pino implements this
+ * interface.
  */
 export interface Log {
   debug(fields: object, message: string): void;

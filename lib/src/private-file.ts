@@ -35,8 +35,8 @@ export function ensurePrivateDirectory(path: string): void {
 }
 
 /**
- * Creates one level at a time, because Node's recursive `mkdir` never returns if the system reports that a name is
- * missing below an existing directory, as /proc does.
+ * Creates one level at a time, because Node's recursive `mkdir` never returns if `mkdir` fails with `ENOENT` below an
+ * existing directory, as in /proc.
  */
 function makeDirectory(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false });
@@ -53,7 +53,7 @@ function makeDirectory(path: string): void {
 
 /**
  * Reads a file that must be private.
- * @param forbidden bits of the mode that must not be set; by default, every permission for group and others
+ * @param forbidden mode bits that must not be set; by default, every permission for group and others
  * @returns null if the file does not exist
  * @throws LoosePermissionsError if a forbidden bit is set
  */

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 /** Distinguishes a process from a later one with the same PID. Linux only. */
 export interface ProcessIdentity {
   pid: number;
-  /** Start time in kernel ticks since boot; empty if the process does not run. */
+  /** Start time in kernel ticks since boot; empty if the process is not running. */
   startTicks: string;
   bootId: string;
 }
@@ -20,7 +20,7 @@ export function isRunning(process: ProcessIdentity): boolean {
 function startTicksOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The second field is the program's name in parentheses, which may contain any character.
+    // The second field is the program name in parentheses, which may contain any character.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
   } catch {

@@ -50,13 +50,13 @@ describe('the service manager', () => {
     expect(calls.map(({ ms }) => ms)).toEqual([60_000]);
     turn();
     expect(said).toEqual(['--ready --status=up', 'WATCHDOG=1']);
-    // The next notification is scheduled after the last one was sent.
+    // Schedules the next notification after sending the last one.
     expect(calls).toHaveLength(0);
     ends[1]?.(null);
     expect(calls.map(({ ms }) => ms)).toEqual([60_000]);
   });
 
-  test('sends no watchdog notification after it has reported that it is stopping', () => {
+  test('sends no watchdog notifications after reporting that it is stopping', () => {
     const { manager, said, turn } = started();
     manager?.ready('up');
     manager?.stopping();

@@ -4,7 +4,7 @@ import type { Program } from './instance-lock.ts';
 
 /**
  * Notifies systemd of the state of a service that systemd started. systemd listens on a Unix datagram socket, which
- * Node.js does not support, so `systemd-notify` sends the messages. Each message costs some milliseconds of CPU time.
+ * Node.js does not support, so `systemd-notify` sends the messages. Each message costs a few milliseconds of CPU time.
  */
 export interface ServiceManager {
   /**
@@ -18,7 +18,7 @@ export interface ServiceManager {
 /** Sends words such as `WATCHDOG=1` to systemd. Calls `ended` with null, or with the reason for a failure. */
 export type Notify = (words: readonly string[], ended: (failure: string | null) => void) => void;
 
-/** Number of watchdog notifications within the watchdog's timeout. */
+/** Number of watchdog notifications to send within the watchdog timeout. */
 const signsPerTimeout = 3;
 const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
@@ -50,7 +50,7 @@ export function serviceManager(
     warned = true;
     warn(failure);
   };
-  // Each notification schedules the next one only after it was sent, so that notifications never pile up.
+  // Schedules each notification only after the previous one was sent, so that notifications never pile up.
   const scheduleSign = (): void => {
     clock.after(everyMs, () => {
       if (hasStopped) return;
@@ -76,7 +76,7 @@ const notifyOver =
   (socket: string, service: Program): Notify =>
   (words, ended) => {
     const child = spawn('systemd-notify', words, { env: { PATH: searchPath, NOTIFY_SOCKET: socket }, stdio: 'ignore' });
-    // The service does not wait for this process when the service exits.
+    // Does not delay the exit of the service.
     child.unref();
     child.once('error', (error: NodeJS.ErrnoException) =>
       ended(

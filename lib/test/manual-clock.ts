@@ -3,7 +3,7 @@ import type { Clock } from '../src/clock.ts';
 /** A clock that advances only when a test advances it. */
 export class ManualClock implements Clock {
   #time = 1_800_000_000_000;
-  /** Wall clock minus monotonic clock, in milliseconds. */
+  /** Difference between the wall clock and the monotonic clock, in milliseconds. */
   #wallOffset = 0;
   readonly #timers = new Set<{ at: number; action: () => void }>();
 

@@ -16,16 +16,14 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** The contents of a `.deb`. The package is owned by root, and byte-identical for the same content. */
+/** Contents of a `.deb`. The files are owned by root, and the package is byte-identical for the same contents. */
 
 export interface DebianPackage {
   /** Fields of `control`, in this order. `Installed-Size` is computed. */
   control: Readonly<Record<string, string>>;
   /** Installed files, by absolute path. */
   files: Readonly<Record<string, PackagedFile>>;
-  /**
-   * Absolute paths of configuration files. An upgrade does not overwrite the administrator's changes in these files.
-   */
+  /** Absolute paths of configuration files, in which an upgrade preserves the administrator's changes. */
   conffiles: readonly string[];
   scripts: Readonly<Record<string, string>>;
 }

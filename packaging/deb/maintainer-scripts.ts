@@ -10,7 +10,7 @@ export interface UnitPackage {
   unit: string;
   /** A timer that is inactive until an administrator enables it. Removing the package stops the timer. */
   timer?: string;
-  /** Message that a first installation prints. */
+  /** Message to print after a first installation. */
   welcome: string;
   /** Absolute paths of the files that the service creates. Only a purge removes them. */
   leftBehind: readonly string[];

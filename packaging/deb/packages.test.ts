@@ -36,7 +36,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
   const field = (path: string, name: string): string =>
     execFileSync('dpkg-deb', ['--field', path, name], { encoding: 'utf8' }).trim();
 
-  test('packs the expected files, owned by root for any builder', () => {
+  test('packs the expected files, owned by root regardless of the builder', () => {
     expect(contents(built.muster)).toContain('-rwxr-xr-x root/root ./usr/bin/muster');
     expect(contents(built.muster)).toContain('-rw-r--r-- root/root ./usr/share/doc/muster/THIRD-PARTY-LICENCES.gz');
     expect(contents(built.agent)).toContain('-rw-r--r-- root/root ./lib/systemd/system/muster-agent.service');
@@ -75,7 +75,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
     expect(statSync(built.muster).size).toBeGreaterThan(0);
   });
 
-  test('lists the correct checksums of the files that the orchestrator serves', () => {
+  test('writes correct checksums of the files that the orchestrator serves', () => {
     const root = join(folder, 'root');
     execFileSync('dpkg-deb', ['--extract', built.orchestrator, root]);
     const served = join(root, 'usr/share/muster/install');
@@ -88,7 +88,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
   });
 });
 
-test('writes maintainer scripts that are valid shell and stop after a failure', () => {
+test('writes maintainer scripts that are valid shell and stop on errors', () => {
   const scripts = maintainerScripts({
     unit: 'muster-agent.service',
     welcome: "it's here",

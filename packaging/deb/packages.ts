@@ -15,14 +15,14 @@ export interface PackageOptions {
   /** Path of the executable for all roles. */
   executable: string;
   version: string;
-  /** Debian's name for the architecture, such as `amd64`. */
+  /** Debian's architecture name, such as `amd64`. */
   architecture: string;
   /** Output folder. */
   out: string;
   /** Modification time of all files in the packages, in Unix seconds. */
   epoch: number;
   licences: string;
-  /** Compression for the program. xz takes twenty seconds, but reduces the package by a third. */
+  /** Compression of the program. xz takes twenty seconds, but shrinks the package by a third. */
   compression?: Compression;
   /** Completion files, by shell. */
   completions?: Readonly<Partial<Record<'bash' | 'zsh' | 'fish', string>>>;
@@ -36,17 +36,17 @@ const completionPaths = {
   fish: '/usr/share/fish/vendor_completions.d/muster.fish',
 };
 
-/** Folder of the orchestrator's package with the files that machines install. */
+/** Folder in the orchestrator package with the files for installing agents on other machines. */
 const servedFolder = '/usr/share/muster/install';
 
 const orchestratorWelcome = `
-Muster's orchestrator is running. To become its first admin, run as your own user:
+The Muster orchestrator is running. To become its first admin, run as your own user:
 
   sudo muster orchestrator init --username "$USER" --operator-key "$(muster operator init)"
   muster agents list
 `;
 const agentWelcome = `
-Muster's agent is installed. To connect it, create a token with "muster agents enroll" on the orchestrator, then run:
+The Muster agent is installed. To connect it, create a token with "muster agents enroll" on the orchestrator, then run:
 
   sudo muster agent connect HOST:4747 --orchestrator-key KEY --token TOKEN --save
   sudo systemctl start muster-agent
@@ -85,7 +85,7 @@ type Contents = Omit<DebianPackage, 'control'> & {
   readonly about: Readonly<{ Depends: string; Recommends?: string; Description: string }>;
 };
 
-/** Writes a package, named by the file name. */
+/** Writes a package under its Debian file name. */
 function write({ about, files, conffiles, scripts }: Contents, path: string, epoch: number, how: Compression): void {
   const [name = '', version = '', architecture = ''] = basename(path, '.deb').split('_');
   rmSync(path, { force: true });
@@ -104,7 +104,7 @@ function write({ about, files, conffiles, scripts }: Contents, path: string, epo
 
 const programPackage = ({ executable, licences, completions = {} }: PackageOptions): Contents => ({
   about: {
-    // Node.js requirements, which Debian 10, Ubuntu 20.04, and later releases meet.
+    // The library versions that Node.js requires. Debian 10, Ubuntu 20.04, and later releases provide them.
     Depends: 'libc6 (>= 2.28), libgcc-s1 | libgcc1, libstdc++6 (>= 8)',
     Description:
       'self-hosted orchestrator for fleets of real machines\n Keeps machines in the state you declare: files, packages, services, users.\n This is the program: command line, agent, and orchestrator in one.',
@@ -133,7 +133,7 @@ const agentPackage = (version: string): Contents => ({
     Depends: `muster (= ${version}), init-system-helpers (>= 1.52)`,
     Recommends: 'systemd',
     Description:
-      'agent of Muster, the orchestrator for fleets of real machines\n Connects this machine to its orchestrator and keeps it in the declared state.',
+      'agent for Muster, the orchestrator for fleets of real machines\n Connects this machine to its orchestrator and keeps it in the declared state.',
   },
   files: unitFiles('agent'),
   conffiles: ['/etc/muster/agent.yml'],
@@ -147,8 +147,8 @@ const agentPackage = (version: string): Contents => ({
 const orchestratorConfig = '/etc/muster/orchestrator.yml';
 
 /**
- * Describes the orchestrator's package.
- * @param served the files from which machines install the agent
+ * Describes the orchestrator package.
+ * @param served files for installing agents on other machines
  */
 const orchestratorPackage = (version: string, served: Record<string, PackagedFile>): Contents => ({
   about: {
@@ -156,7 +156,7 @@ const orchestratorPackage = (version: string, served: Record<string, PackagedFil
     Depends: `muster (= ${version}), init-system-helpers (>= 1.52), passwd`,
     Recommends: 'systemd',
     Description:
-      'orchestrator of Muster, for fleets of real machines\n The server that agents connect to, with its database and API.\n Contains the packages that machines install the agent from.',
+      'Muster orchestrator for fleets of real machines\n The server that agents connect to, with its database and API.\n Contains the packages that machines install the agent from.',
   },
   files: {
     ...unitFiles('orchestrator'),
@@ -197,7 +197,7 @@ const orchestratorPackage = (version: string, served: Record<string, PackagedFil
 const servedFiles = ({ files }: InstallFolder): Record<string, PackagedFile> =>
   Object.fromEntries(Object.entries(files).map(([name, file]) => [`${servedFolder}/${name}`, file]));
 
-/** Returns the documents that Debian policy requires in every package. */
+/** Returns the documents that Debian policy requires in each package. */
 function documents(name: string, version: string, epoch: number): Record<string, PackagedFile> {
   const date = new Date(epoch * 1000).toUTCString().replace('GMT', '+0000');
   const changelog = `${name} (${version}) stable; urgency=medium\n\n  * Release ${version}.\n\n -- The Muster authors <muster@localhost>  ${date}\n`;

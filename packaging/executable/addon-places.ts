@@ -19,7 +19,7 @@ const sticky = 0o1000;
  * its path.
  * @param steps the folder first, then each ancestor
  * @param uid this process's user
- * @returns the folder that other users can change, and what to do; null if there is none
+ * @returns which folder other users can change, and how to fix it; null if there is none
  */
 export function unguarded(steps: readonly Step[], uid: number): string | null {
   for (const [above, { path, uid: owner, gid, mode }] of steps.entries()) {

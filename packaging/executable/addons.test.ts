@@ -94,7 +94,7 @@ describe('a native addon', () => {
     expect(readdirSync(join(directory, 'addons'))).toEqual([basename(path)]);
   });
 
-  test('requires no home directory if the data directory is safe', () => {
+  test('needs no home directory if the data directory is safe', () => {
     const noHome = () => {
       throw new Error('no home');
     };
@@ -132,7 +132,7 @@ describe('a native addon', () => {
     const inner = join(directory, 'inner');
     mkdirSync(inner, { mode: 0o700 });
     expect(extract({ directory: inner })).toContain(cache);
-    // A symbolic link to the home directory counts as the home directory.
+    // Treats a symbolic link to the home directory as the home directory.
     symlinkSync(inner, join(home, 'link'));
     expect(extract({ directory: join(home, 'link') })).toContain(cache);
     chmodSync(directory, 0o700);
@@ -141,14 +141,14 @@ describe('a native addon', () => {
     expect(extract({ directory: inner })).toContain(cache);
   });
 
-  test('reports the remedy if neither the directory nor the cache is safe', () => {
+  test('reports how to fix the permissions if neither the directory nor the cache is safe', () => {
     for (const folder of [directory, cache]) chmodSync(folder, 0o777);
     expect(() => extract()).toThrow(
       `no folder for native addons that only this user can write to: ${directory} can be written by others (chmod go-w); ${cache} can be`,
     );
   });
 
-  test('removes files from former releases and files that killed processes left', () => {
+  test('removes files of earlier releases and files that killed processes left', () => {
     const folder = join(directory, 'addons');
     mkdirSync(folder, { mode: 0o700 });
     const old = ['sqlite-0123.node', 'sqlite-4567.node.ab.tmp', 'pty-0123.node', 'sqlite-89.node.cd.tmp'];
@@ -159,14 +159,14 @@ describe('a native addon', () => {
     expect(readdirSync(folder).sort()).toEqual(['pty-0123.node', 'sqlite-89.node.cd.tmp', basename(path)].sort());
   });
 
-  test('reports the remedy if the file system is mounted without exec', () => {
+  test('reports how to fix a file system that is mounted without exec', () => {
     const said = '/x.node: failed to map segment from shared object';
     expect(whyNotLoaded('/x.node', said)).toContain('mounted noexec; choose another data directory');
     expect(whyNotLoaded('/x.node', 'invalid ELF header')).toBe('/x.node cannot be loaded: invalid ELF header');
   });
 
   test.skipIf(process.platform !== 'linux' || process.geteuid?.() !== 0)(
-    'recognizes the loader error from a file system that is mounted without exec',
+    'recognizes the loader error for a file system that is mounted without exec',
     () => {
       const path = join(directory, 'sqlite.node');
       const load = `try { process.dlopen({ exports: {} }, '${path}') } catch (error) { process.stdout.write(error.message) }`;

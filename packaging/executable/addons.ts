@@ -34,8 +34,8 @@ const temporaryMs = 60_000;
 const loaded = new Map<string, unknown>();
 
 /**
- * Reports whether this user owns the directory. Root must not load a service user's files from it, nor leave files that
- * the service user cannot read in it.
+ * Reports whether this user owns the directory. Root must not load a service user's files from it, nor leave files
+ * there that the service user cannot read.
  */
 function isOwn(directory: string): boolean {
   const stats = statSync(directory, { throwIfNoEntry: false });
@@ -55,7 +55,7 @@ const faultOf = (folder: string): string | null => unguarded(stepsTo(folder), pr
  */
 function ownFolder(directory: string, cache: () => string): string {
   const faults: string[] = [];
-  // The cache path is computed only if needed, because a service user may have no home directory.
+  // Computes the cache path only if needed, because a service user may have no home directory.
   for (const parentOf of isOwn(directory) ? [() => directory, cache] : [cache]) {
     const folder = join(parentOf(), 'addons');
     const fault = faultOf(folder);
@@ -120,7 +120,7 @@ function isIntact(path: string, sha256: string): boolean {
 }
 
 /**
- * Removes files from former releases and files that killed processes left. A process that has loaded such a file keeps
+ * Removes files of earlier releases and files that killed processes left. A process that has loaded such a file keeps
  * its mapping.
  */
 function removeOthers(folder: string, name: string, current: string): void {
@@ -135,8 +135,8 @@ function removeOthers(folder: string, name: string, current: string): void {
 }
 
 /**
- * Explains a failed load.
- * @param said the system loader's message
+ * Explains why loading failed.
+ * @param said message of the system loader
  */
 export function whyNotLoaded(path: string, said: string): string {
   const remedy = said.includes('failed to map segment')

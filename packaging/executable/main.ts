@@ -10,9 +10,8 @@ process.argv = [process.execPath, process.execPath, ...words];
 announce();
 const start = prepare(program);
 if (program === 'agent') {
-  // The agent is idle most of the time, so these flags limit its heap for young objects, and allow it to collect
-  // garbage after work. Set after the code is loaded, because V8 rejects a code cache that was created with other
-  // flags.
+  // Limits the heap for young objects and allows garbage collection after work, because the agent is idle most of the
+  // time. Sets the flags after the code is loaded, because V8 rejects a code cache that was created with other flags.
   setFlagsFromString('--semi-space-growth-factor=1');
   setFlagsFromString('--expose-gc');
   Object.assign(globalThis, { gc: runInNewContext('gc') });

@@ -27,7 +27,7 @@ function requireFromWithin(name: string): unknown {
   if (inside !== undefined) return run(inside);
   const builtin = process.getBuiltinModule(name);
   if (builtin !== undefined) return builtin;
-  // Callers that require another module treat the module as optional and check for this code.
+  // The error code that callers of optional modules check for.
   throw Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' });
 }
 
@@ -48,7 +48,7 @@ export function prepare(name: string): () => object {
 
 export const run = (name: string): object => prepare(name)();
 
-/** Sets `globalThis.muster`, through which programs access the executable's contents. */
+/** Sets `globalThis.muster`, through which programs access the contents of the executable. */
 export function announce(): void {
   const muster: Executable = {
     build: contents.build,

@@ -6,7 +6,7 @@ import { describeProgram, launched } from '../../cli/src/program/program.ts';
 import { launchedWords, programFor } from './roles.ts';
 
 describe('roles of the executable', () => {
-  test('chooses the program by the first word, and the command line for all unknown words', () => {
+  test('chooses the program by the first word, and the command line for unknown words', () => {
     expect(programFor(['agent', 'connect', 'h:1'])).toEqual({ program: 'agent', words: ['connect', 'h:1'] });
     expect(programFor(['orchestrator', '--help'])).toEqual({ program: 'orchestrator', words: ['--help'] });
     expect(programFor(['backup', 'file'])).toEqual({ program: 'orchestrator', words: ['backup', 'file'] });
@@ -15,7 +15,7 @@ describe('roles of the executable', () => {
       expect(programFor(words)).toEqual({ program: 'cli', words });
   });
 
-  test('defines the same first words as the launcher and the help', () => {
+  test('defines the same first words in the executable, the launcher, and the help', () => {
     const launcher = readFileSync(join(import.meta.dirname, '../../cli/bin/muster'), 'utf8');
     const cases = launcher.slice(launcher.indexOf('case $role in')).matchAll(/^ {2}([a-z |]+)\)$/gm);
     const words = [...cases].flatMap(([, list]) => (list as string).split(' | '));
@@ -23,7 +23,7 @@ describe('roles of the executable', () => {
     expect([...launched].sort()).toEqual([...launchedWords].sort());
   });
 
-  test('`muster agent` accepts all subcommands of `muster agents`, in the launcher too', async () => {
+  test('accepts all subcommands of `muster agents` as `muster agent`, in the launcher too', async () => {
     const agents = (await describeProgram()).commands.find((command) => command.name() === 'agents');
     const verbs = agents?.commands.flatMap((command) => [command.name(), ...command.aliases()]);
     expect([...agentVerbs].sort()).toEqual(verbs?.sort());

@@ -1,6 +1,6 @@
 import { agentVerbs } from '../../cli/src/aliases.ts';
 
-/** Program for each first word, and whether the program receives that word. cli/bin/muster has the same table. */
+/** Program for each first word, and whether the program receives that word. Must match the table in cli/bin/muster. */
 const roles: Readonly<Record<string, { program: 'orchestrator' | 'agent'; keepsWord: boolean }>> = {
   orchestrator: { program: 'orchestrator', keepsWord: false },
   agent: { program: 'agent', keepsWord: false },
@@ -11,7 +11,7 @@ const roles: Readonly<Record<string, { program: 'orchestrator' | 'agent'; keepsW
   restore: { program: 'orchestrator', keepsWord: true },
 };
 
-/** First words that start a separate program. All other words are nouns or commands of the `muster` command line. */
+/** First words that start a separate program. All other words are commands of the `muster` command line. */
 export const launchedWords: readonly string[] = Object.keys(roles);
 
 /**

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { installFolder } from './folder.ts';
 
-/** The tests run the script with simulated programs, which record their calls. */
+/** These tests run the script with fake programs that record how they are called. */
 let folder = '';
 let script = '';
 const bin = () => join(folder, 'bin');
 
-/** Creates a program from shell text. `$LOG` is the file that records its calls. */
+/** Creates a program from shell text. `$LOG` is the file to which it writes its calls. */
 function program(name: string, text: string): void {
   writeFileSync(join(bin(), name), `#!/bin/sh\necho "${name} $*" >> "$LOG"\n${text}\n`, { mode: 0o755 });
 }
@@ -23,7 +23,7 @@ beforeAll(() => {
   const [first = '', second = '', executable = ''] = files.map((name) => join(folder, name));
   const made = installFolder('1.2.3', executable, [first, second]).files['agent.sh'];
   script = made !== undefined && 'content' in made ? made.content : '';
-  // Runs the script as if by root on a machine with systemd and dpkg. Downloads are read from the folder.
+  // Runs the script as if by root on a machine with systemd and dpkg. Downloads come from the folder.
   program('id', 'echo 0');
   program('uname', '[ "$1" = -s ] && echo Linux || echo "${MACHINE:-x86_64}"');
   program('sleep', '');
@@ -32,7 +32,7 @@ beforeAll(() => {
     '[ -z "${LOCKED:-}" ] || [ -e "$LOG.tried" ] || { : > "$LOG.tried"; echo "dpkg frontend lock was locked" >&2; exit 2; }',
   );
   program('systemctl', '');
-  // The script inspects a file that does not exist here. No other call has this argument.
+  // The script looks for a file that does not exist on this machine. No other call has this argument.
   program('grep', 'case "$*" in *orchestrator.json) [ -z "${SAYS:-}" ]; exit ;; esac; exec /bin/grep "$@"');
   program('journalctl', '[ -z "${SAYS:-}" ] || echo "$SAYS"');
   program(
@@ -104,7 +104,7 @@ describe('the installation script of the agent', () => {
     rmSync(other, { recursive: true });
   });
 
-  test('restores the former orchestrator if the agent cannot be configured or is refused', () => {
+  test('restores the previous orchestrator if the agent cannot be configured or is refused', () => {
     const known = join(folder, 'orchestrator.json');
     const grep = readFileSync(join(bin(), 'grep'), 'utf8');
     const failures = [

@@ -4,8 +4,8 @@ import { basename, join } from 'node:path';
 
 /**
  * The install folder that an orchestrator serves to new machines: the packages if they were built, the systemd unit for
- * machines without dpkg, the checksums of these files, and the script, which contains the checksums. The folder does not
- * contain the program: the orchestrator serves its own executable.
+ * machines without dpkg, the checksums of these files, and the script, which contains the checksums. The folder does
+ * not contain the program, because the orchestrator serves its own executable.
  */
 
 export interface InstallFolder {
@@ -15,7 +15,7 @@ export interface InstallFolder {
 
 /**
  * Returns the contents of the install folder.
- * @param packages paths of the `.deb` files, if they could be built
+ * @param packages paths of the `.deb` files; undefined if they could not be built
  */
 export function installFolder(version: string, executable: string, packages: readonly string[]): InstallFolder {
   const unit = join(import.meta.dirname, '../systemd/muster-agent.service');

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { targets as planted } from './planted-targets.ts';
 import { runFuzz } from './run.ts';
 
-// A number of inputs instead of a time, because the machine may be busy.
+// Limits the number of inputs instead of the time, because the machine may be busy.
 const inputs = 1_000;
 
 test.skipIf(process.platform !== 'linux')(
-  'the fuzzer finds planted bugs of all kinds, and reports no bug in correct code',
+  'finds planted bugs of all kinds, and reports none in correct code',
   { timeout: 600_000 },
   async () => {
     const found = await runFuzz({

@@ -8,7 +8,7 @@ export interface Example {
   readonly body: string | Uint8Array;
 }
 
-/** Parsed JSON that can represent duplicate keys and numbers beyond the range of a double. */
+/** Parsed JSON, which can represent duplicate keys and numbers beyond the range of a double. */
 type Tree =
   | { kind: 'object'; entries: [key: string, value: Tree][] }
   | { kind: 'list'; items: Tree[] }
@@ -131,8 +131,8 @@ const treeEdit: fc.Arbitrary<TreeEdit> = fc.oneof(
 );
 
 /**
- * Returns the nodes of a tree, each with a function that replaces it. Omits nodes beyond a depth of 40, and all but the
- * first items of large lists and objects, because an edit may have created them.
+ * Returns the nodes of a tree, each with a function that replaces it. Omits nodes deeper than 40 levels, and all but
+ * the first items of large lists and objects, because an edit may have created them.
  */
 function slots(tree: Tree): { node: Tree; replace: (next: Tree) => void }[] {
   const found: { node: Tree; replace: (next: Tree) => void }[] = [];
@@ -155,11 +155,11 @@ function editTree(text: string, other: string, edits: readonly { at: number; edi
   const holder: Tree = { kind: 'list', items: [root] };
   const donor = treeOf(other);
   for (const { at, edit } of edits) {
-    // Omits the first node, the holder, which must stay a list.
+    // Omits the first node, which holds the tree and must stay a list.
     const nodes = slots(holder).slice(1);
     const { node, replace } = nodes[at % nodes.length]!;
     const donors = donor === null ? [] : slots(donor);
-    // Uses a copy, because a tree that contains itself cannot be serialized.
+    // Copies the tree, because a tree that contains itself cannot be serialized.
     replace(edit(node, written(textOf(donors[at % Math.max(1, donors.length)]?.node ?? leaf('')))));
   }
   return textOf(holder.items[0]!);
@@ -319,7 +319,7 @@ export function inputsNear(examples: readonly Example[], max: number): fc.Arbitr
           : latin1(editTree(text, Buffer.from(examples[other]!.body as string).toString(), tree));
       let fixed = latin1(head);
       let rest = edited;
-      // Half of the inputs have all their edits in the head, because edits at random positions would rarely hit it.
+      // Puts all edits in the head in half of the inputs, because edits at random positions would rarely hit it.
       for (const { at, edit } of bytes)
         if (fixed !== '' && whole) fixed = edit(fixed, Math.floor(at * fixed.length));
         else rest = edit(rest, Math.floor(at * rest.length));

@@ -83,7 +83,7 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
         (value) => Array.isArray(value) && Buffer.alloc(Math.min(value.length * 100_000, 2e8)).length < 0,
       ),
     ),
-    // Effectively unlimited, because this target tests only the memory bound.
+    // Effectively unlimited. This target tests only the memory bound.
     cpuMs: 60_000,
   },
   endless: planted((text) => {

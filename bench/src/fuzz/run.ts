@@ -6,7 +6,7 @@ import { usageOf } from '../servers/server-process.ts';
 import { nameOfInput } from './name-of-input.ts';
 import type { Failure, WorkerMessage, WorkerOrder } from './worker.ts';
 
-/** Flags for a young generation that is large enough for all allocations by one input, so that they can be measured. */
+/** Flags for a young generation that holds everything one input allocates, so that the allocations can be measured. */
 const workerFlags = ['--expose-gc', '--min-semi-space-size=128', '--max-semi-space-size=128'];
 const lookMs = 250;
 

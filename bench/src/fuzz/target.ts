@@ -6,7 +6,7 @@ export interface FuzzTarget {
   readonly maxBytes: number;
   /** Maximum milliseconds of CPU time for one input. */
   readonly cpuMs: number;
-  /** Milliseconds of CPU time to add for each MiB of the input. */
+  /** Additional milliseconds of CPU time for each MiB of input. */
   readonly cpuMsPerMiB?: number;
   /** Maximum bytes that one input may allocate. Default: `maxAllocatedBytes`. */
   readonly allocatedBytes?: number;

@@ -83,7 +83,7 @@ const agentMessages = [
   { type: 'bye', reason: 'stops', returns: true },
 ];
 
-/** Creates a gateway link with a socket that discards all data. Its owner throws unexpected errors. */
+/** Creates a gateway link with a socket that discards all data. Its owner rethrows unexpected errors. */
 function link(state: 'greeting' | 'open', onMessage: LinkOwner['onMessage'] = () => {}): Link {
   const ws = Object.assign(new EventEmitter(), {
     ...{ bufferedAmount: 0, link: null, send() {}, close() {}, terminate() {}, pause() {}, resume() {}, ping() {} },
@@ -150,7 +150,7 @@ const orchestratorMessages = [
 ];
 const welcomed = orchestratorMessages.slice(0, 2).map((message) => Buffer.from(JSON.stringify(message)));
 
-/** Receives an input as an agent does, after these messages from the orchestrator. */
+/** Passes an input to an agent's session after the given messages from the orchestrator. */
 async function receiveAsAgent(input: Uint8Array, before: readonly Buffer[]): Promise<void> {
   const ws = Object.assign(new EventEmitter(), {
     ...{ bufferedAmount: 0, isPaused: false, send() {}, close() {}, terminate() {}, pause() {}, resume() {} },
@@ -170,7 +170,7 @@ async function receiveAsAgent(input: Uint8Array, before: readonly Buffer[]): Pro
   });
   for (const message of before) ws.emit('message', message, false);
   ws.emit('message', Buffer.from(input), false);
-  // The session handles messages in a later turn of the event loop.
+  // The session handles messages in a later event-loop turn.
   await new Promise((resolve) => setImmediate(resolve));
   if (bugs.length > 0) throw bugs[0];
 }
@@ -251,7 +251,7 @@ const announcement = {
  */
 function match(input: Uint8Array): void {
   const [pattern = '', ...texts] = Buffer.from(input).toString('utf8').split('\n');
-  // A module refuses longer patterns, because their compile time grows with the square of the length.
+  // A module refuses longer patterns, because compile time grows with the square of the pattern length.
   if (pattern.length > 1_000) return;
   try {
     matching(pattern, texts);
@@ -314,7 +314,7 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
   http: { examples: requests, maxBytes: 1024 * 1024, cpuMs: defaultCpuMs, run: request },
   modules: {
     ...{ examples: [...modules, ...moduleAsJson], maxBytes: 3 * 1024 * 1024, run: readModule },
-    // As in `hostile.test.ts`: about six times the cost of a valid module of the maximum size.
+    // Same bound as in `hostile.test.ts`: about six times the cost of a valid module of the maximum size.
     cpuMs: 500,
     // The largest valid module allocates 155 MiB of short-lived tokens.
     allocatedBytes: 384 * 1024 ** 2,
@@ -328,7 +328,7 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
   },
   'agent-config': {
     examples: [{ body: 'remote_terminal: { enabled: true, shell: /bin/sh }\nmetrics:\n  collection_interval: 30\n' }],
-    // Only the owner of the machine writes this file, so the bounds are loose.
+    // Only the machine's owner writes this file, so the bounds are loose.
     ...{ maxBytes: 16 * 1024, cpuMs: 1_000, allocatedBytes: 512 * 1024 ** 2 },
     run(input) {
       try {
@@ -351,7 +351,7 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
   patterns: {
     examples: [{ body: '^a=.*$\na=b' }, { body: '(x|y)+z\nxyxyz' }, { body: '[a-z]{2,5}\\.conf$\nabc.conf' }],
     maxBytes: 64 * 1024,
-    // The code limits a match to 400 ms of CPU time, and repeats an attempt that timed out before it used that up.
+    // The code limits a match to 400 ms of CPU time, and retries an attempt that timed out before using that much.
     cpuMs: 1_500,
     run: match,
   },

@@ -1,5 +1,5 @@
-// A process that runs the targets in sequence with mutations of their examples and corpus. It writes each input to a file
-// first, because the parent kills the process when an input hangs.
+// A process that runs the targets in sequence with mutations of their examples and corpus. It writes each input to a
+// file first, because the parent kills this process if an input hangs.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
@@ -18,7 +18,7 @@ export interface WorkerOrder {
   inputs: number;
   /** Directory with a subdirectory of inputs for each target. */
   corpus: string | null;
-  /** Factor for the target's CPU time bound, for machines with other load. */
+  /** Factor by which the CPU time bound is raised on busy machines. */
   patience: number;
   /** Path of the file for the current input. */
   current: string;
@@ -37,7 +37,10 @@ export interface Failure {
 }
 
 const inputsOfCheck = 200;
-/** Bytes in the young generation above which the worker collects garbage first, so that no collection occurs during an input. */
+/**
+ * If the young generation is larger than this number of bytes, the worker collects garbage before an input, so that no
+ * collection occurs during the input.
+ */
 const youngBytes = 48 * 1024 * 1024;
 
 const used = () => {
@@ -60,7 +63,7 @@ async function costOf(target: FuzzTarget, input: Uint8Array): Promise<Cost> {
   return { cpuMs: (user + system) / 1000, allocated: Math.max(0, used() - usedBefore) };
 }
 
-/** Number of attempts. The lowest cost counts, because any attempt may include compilation or garbage collection. */
+/** Number of attempts. The lowest cost counts, because an attempt may include compilation or garbage collection. */
 const attempts = 4;
 
 /** Measures the cost of an input. @throws Error if the target fails or the input costs too much */
@@ -135,7 +138,7 @@ process.on('message', async (order: WorkerOrder) => {
   for (const name of order.names) {
     process.send!({ type: 'began', name } satisfies WorkerMessage);
     const message: WorkerMessage = await fuzz(name, targets[name]!, order);
-    // Waits until the message is sent, because the process disconnects after the last one.
+    // Waits until the message is sent, because the process disconnects after its last message.
     await new Promise((resolve) => process.send!(message, resolve));
   }
   process.disconnect();

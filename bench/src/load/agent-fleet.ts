@@ -5,7 +5,7 @@ import { nextMessage, usageOf } from '../servers/server-process.ts';
 import type { WorkerAnswer, WorkerOrder } from './agent-worker.ts';
 import type { SimulatedTarget } from './simulated-agent.ts';
 
-/** Maximum number of agents per process. Limited because a process can open only a limited number of files. */
+/** Maximum number of agents per process. A process can open only a limited number of files. */
 const agentsPerWorker = 2_500;
 const aFew = 50;
 
@@ -43,13 +43,16 @@ export class AgentFleet {
     return (performance.now() - began) / 1000;
   }
 
-  /** Connects all agents to an orchestrator, with a new enrollment token. The parameters and the result are those of `connect`. */
+  /**
+   * Connects all agents to an orchestrator with a new enrollment token. Takes the parameters of `connect`, and returns
+   * its result.
+   */
   async enroll(orchestrator: OrchestratorProcess, atOnce: number, sampled = false): Promise<number> {
     const token = await orchestrator.enrolmentToken(this.count);
     return this.connect({ ...orchestrator.address, token }, atOnce, sampled);
   }
 
-  /** CPU time of all agents in seconds. */
+  /** Total CPU time of all agents in seconds. */
   get cpuSecs(): number {
     return this.workers.reduce((sum, worker) => sum + usageOf(worker.pid!).cpuSecs, 0);
   }
@@ -59,7 +62,7 @@ export class AgentFleet {
     await Promise.all(this.workers.map((worker) => order(worker, { type: 'leave' })));
   }
 
-  /** Reconnects the disconnected agents with the same keys. They send samples. */
+  /** Reconnects the disconnected agents with the same keys. They send samples again. */
   async comeBack(atOnce: number): Promise<void> {
     const each = Math.ceil(atOnce / this.workers.length);
     await Promise.all(this.workers.map((worker) => order(worker, { type: 'return', atOnce: each })));

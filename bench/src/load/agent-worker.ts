@@ -1,4 +1,4 @@
-// A process with many simulated agents that executes its parent's commands.
+// A process that simulates many agents and executes its parent's commands.
 import { SimulatedAgent, type SimulatedTarget } from './simulated-agent.ts';
 
 export type WorkerOrder =
@@ -11,9 +11,9 @@ export type WorkerOrder =
 export type WorkerAnswer = { type: 'done'; operation?: string } | { type: 'failed'; message: string };
 
 const agents: SimulatedAgent[] = [];
-/** Default interval between two of an agent's samples. */
+/** Default interval between an agent's samples. */
 const sampleMs = 30_000;
-/** Timer for the samples. In each of its steps, some of the agents take a sample. */
+/** Timer for the samples. On each tick, some of the agents take a sample. */
 let measuring: NodeJS.Timeout | undefined;
 const measuringSteps = 300;
 
@@ -25,7 +25,7 @@ function measure(): void {
   }, sampleMs / measuringSteps);
 }
 
-/** Runs `work` for all agents, for at most `atOnce` of them at a time. */
+/** Runs `work` for all agents, for at most `atOnce` of them at the same time. */
 async function each(of: Iterable<SimulatedAgent>, atOnce: number, work: (agent: SimulatedAgent) => Promise<void>) {
   const next = of[Symbol.iterator]();
   const worker = async () => {

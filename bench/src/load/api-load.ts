@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module';
 
 /**
- * The client for `api.ts`, in a separate process. It receives one message, and opens its connections. When each
- * connection has received a response, it sends the message `open` and begins to measure, because the first responses
- * wait for the TLS handshakes of all connections. Its last message contains the figures.
+ * The client for `api.ts`, in a separate process. Opens its connections after it receives one message. Sends the
+ * message `open` and begins to measure when every connection has received a response, because the first responses wait
+ * for all TLS handshakes. The last message contains the figures.
  */
 export interface LoadOptions {
   url: string;
@@ -22,7 +22,7 @@ export interface LoadSeen {
   requestsPerSecond: number;
   /** Milliseconds from each request until its response is complete, for responses with a status of 2xx. */
   latencies: number[];
-  /** Number of failed requests by status, or by error message if there was no response. Leaves out those with 2xx. */
+  /** Number of failed requests by status other than 2xx, or by error message if there was no response. */
   failures: Record<string, number>;
 }
 
@@ -33,7 +33,7 @@ interface Run extends PromiseLike<unknown> {
 }
 const autocannon = createRequire(import.meta.url)('autocannon') as (options: object) => Run;
 
-/** Maximum seconds until all connections are open, and until the run has finished. */
+/** Maximum seconds until all connections are open, and for the end of the run. */
 const maxOpenSecs = 30;
 
 process.once('message', async ({ url, wishes = [], tokens, connections, seconds, rate }: LoadOptions) => {
@@ -48,7 +48,7 @@ process.once('message', async ({ url, wishes = [], tokens, connections, seconds,
     // `stop` finishes the run.
     duration: maxOpenSecs + seconds,
     requests,
-    // Otherwise, the client adds latencies for requests that it did not send.
+    // Otherwise, the client would add latencies for requests that it did not send.
     ignoreCoordinatedOmission: true,
     ...(rate === null ? {} : { overallRate: rate }),
   });
@@ -78,6 +78,6 @@ process.once('message', async ({ url, wishes = [], tokens, connections, seconds,
     latencies,
     failures,
   };
-  // A disconnect before the callback would drop what the pipe has no room for.
+  // Disconnecting before the callback would drop data that the pipe has not yet accepted.
   process.send?.(figures, () => process.disconnect());
 });

@@ -7,7 +7,7 @@ import type { OrchestratorProcess } from '../servers/orchestrator-process.ts';
 import { type Usage, usageOf } from '../servers/server-process.ts';
 
 export interface RealAgentOptions {
-  /** The configuration file's text; null for no file. Default: a configuration with terminals turned on. */
+  /** Text of the configuration file; null for no file. Default: a configuration with terminals turned on. */
   config?: string | null;
   command?: string;
   /** Variables to add to the environment. */

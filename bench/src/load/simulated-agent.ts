@@ -136,7 +136,7 @@ export interface SimulatedTarget {
   token: string | null;
 }
 
-/** An agent with the real connection code and without a machine. */
+/** An agent with the real connection code but without a machine. */
 export class SimulatedAgent {
   private readonly engine = new NoOpEngine();
   private readonly samples: SampleBuffer | null;

@@ -7,13 +7,13 @@ import { makeCertificate } from '../../../cli/test/certificate.ts';
 import { nextMessage } from '../servers/server-process.ts';
 import type { SteadyLoadOptions, SteadyLoadSeen } from './steady-load.ts';
 
-test('the steady-load client counts connections that the server resets, and continues', async () => {
+test('counts connections that the server resets, and continues', async () => {
   const tls = await makeCertificate();
   let requests = 0;
   const sockets = new Map<number, Socket>();
   const server = createServer(tls, (request, response) => {
     requests++;
-    // Resets connections during the warm-up and later: before the response, and after a part of it.
+    // Resets connections during the warm-up and afterwards: before the response, and in the middle of it.
     if (requests % 7 === 0) request.socket.destroy();
     else if (requests % 11 === 0)
       response.write('part', () => sockets.get(request.socket.remotePort!)!.resetAndDestroy());

@@ -47,7 +47,8 @@ process.once('message', async ({ url, ca, token, paths, perSecond, seconds }: St
 
   async function answered(path: string, due: number): Promise<void> {
     const outgoing = request(new URL(path, url), { agent, headers, checkServerIdentity: () => undefined });
-    // A reset after the headers also fails the request, whose error event would terminate this process.
+    // A reset after the headers also fails the request. Without this listener, the error event would terminate this
+    // process.
     outgoing.on('error', () => {});
     outgoing.end();
     const [answer] = await once(outgoing, 'response');
@@ -66,7 +67,7 @@ process.once('message', async ({ url, ca, token, paths, perSecond, seconds }: St
   const from = performance.now();
   let due = from;
   for (let turn = 0; due < from + seconds * 1000; turn++) {
-    // Exponentially distributed intervals, as requests of independent clients form a Poisson process.
+    // Exponentially distributed intervals, because requests from independent clients form a Poisson process.
     due += (-Math.log(1 - Math.random()) * 1000) / perSecond;
     const wait = due - performance.now();
     if (wait > 0) await sleep(wait);
@@ -75,6 +76,6 @@ process.once('message', async ({ url, ca, token, paths, perSecond, seconds }: St
   await Promise.all(asking);
   agent.destroy();
   const seen: SteadyLoadSeen = { latencies, resets, failures, failed };
-  // A disconnect before the callback would drop what the pipe has no room for.
+  // Disconnecting before the callback would drop data that the pipe has not yet accepted.
   process.send?.(seen, () => process.disconnect());
 });

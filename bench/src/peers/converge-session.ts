@@ -14,7 +14,7 @@ import { type Peer, peers } from './peers.ts';
 export interface Measured {
   first: number[];
   again: number[];
-  /** The reason why figures are missing; null if they exist. */
+  /** The reason why figures are missing; null if there are figures. */
   missing: string | null;
 }
 

@@ -6,7 +6,7 @@ import type { MeshIdentity } from './mesh-identity.ts';
 
 /**
  * Connects simulated agents to MeshCentral. They authenticate as its agents do, then stay idle. Protocol messages begin
- * with their number in 16 bits, as read from `meshagent.js` in MeshCentral 1.1.55.
+ * with a 16-bit message number; source: `meshagent.js` in MeshCentral 1.1.55.
  */
 
 const authenticate = 1;
@@ -15,9 +15,9 @@ const describe = 3;
 const accepted = 4;
 /** Size of a SHA-384 hash, and of a nonce, in bytes. */
 const hashBytes = 48;
-/** The agents' group. MeshCentral creates it for the first agent. */
+/** The device group of the agents. MeshCentral creates the group for the first agent. */
 const group = hash('sha384', 'bench', 'buffer');
-/** MeshCentral's numbers for the agent for Linux on x86-64, and for servers. */
+/** MeshCentral's type numbers for the Linux x86-64 agent and for servers. */
 const linuxAgent = 6;
 const serverPlatform = 3;
 

@@ -13,7 +13,7 @@ export const meshCentralVersion = '1.1.55';
 
 const run = promisify(execFile);
 const isListening = /MeshCentral HTTPS server running/;
-/** MeshCentral creates its certificates and signs programs for Windows before it listens. */
+/** Before it listens, MeshCentral creates its certificates and signs programs for Windows. */
 const startLimitMs = 300_000;
 
 /** A MeshCentral server on a free port of the loopback interface, with its own data. */
@@ -89,7 +89,7 @@ async function freePort(): Promise<number> {
 function untilListening(child: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
     let output = '';
-    const limit = setTimeout(() => reject(new Error(`MeshCentral does not listen: ${output}`)), startLimitMs);
+    const limit = setTimeout(() => reject(new Error(`MeshCentral is not listening: ${output}`)), startLimitMs);
     const read = (piece: Buffer) => {
       output += piece;
       if (!isListening.test(output)) return;

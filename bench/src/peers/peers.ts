@@ -9,7 +9,10 @@ export interface Peer {
   program: string;
   /** Returns the command line. @param policy path of a file in `bench/peers`, without its extension */
   command(policy: string): readonly string[];
-  /** Reports whether a run succeeded. @param again whether it was the second run, which must change nothing */
+  /**
+   * Reports whether a run succeeded.
+   * @param again whether this was the second run, which must change nothing
+   */
   succeeded(run: { code: number | null; stdout: string }, again: boolean): boolean;
 }
 
@@ -18,7 +21,7 @@ export const peers: readonly Peer[] = [
     name: 'CFEngine',
     packages: ['cfengine3', 'python3'],
     program: '/usr/bin/cf-agent',
-    // -K, because cf-agent otherwise skips promises that it verified less than a minute ago.
+    // -K, because cf-agent otherwise skips promises verified within the last minute.
     command: (policy) => ['/usr/bin/cf-agent', '-K', '-f', `${policy}.cf`],
     succeeded: ({ code, stdout }) => code === 0 && !/error:/.test(stdout),
   },

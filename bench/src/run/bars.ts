@@ -3,14 +3,14 @@ export interface Bar {
   what: string;
   compare: '≤' | '≥' | '<';
   limit: number;
-  /** Unit of the figure and the limit. `×` followed by a noun is the ratio to that baseline in the same run. */
+  /** Unit of the figure and the limit. `× NOUN` means the ratio to the baseline NOUN in the same run. */
   unit: string;
 }
 
 const atMost = (what: string, limit: number, unit: string): Bar => ({ what, compare: '≤', limit, unit });
 const atLeast = (what: string, limit: number, unit: string): Bar => ({ what, compare: '≥', limit, unit });
 
-/** Names of the tools that `converge` compares Muster with. */
+/** Names of the tools that `converge` compares with Muster. */
 export const convergePeers = ['CFEngine', 'Puppet', 'Ansible'] as const;
 const workloads = { files: '200 files, 20 directories', machine: '50 packages, 50 units' };
 const converge = Object.fromEntries(
@@ -80,7 +80,7 @@ export const bars = {
   metrics: {
     stored: atLeast('samples stored per second', 0.5, '× raw inserts'),
   },
-  // Its figures have no bar; they help to size a machine.
+  // This bench has no bars; its figures help to size a machine.
   'metrics-day': {},
   resolve: {
     cel: atMost('CPU time to resolve a resource, with conditions and loops', 20, 'µs'),
@@ -89,7 +89,7 @@ export const bars = {
   return: {
     all: atMost('time until all agents are connected after restarts', 120, 's'),
   },
-  // Its figures have no bar; they are compared with those of other products.
+  // This bench has no bars; its figures are compared with those of other products.
   'side-by-side': {},
   'soak-fleet': {
     memory: atMost('resident memory', 1.1, '× after the warm-up'),

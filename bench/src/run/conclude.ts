@@ -10,7 +10,7 @@ export interface Measured<B extends Judged> {
   comparisons?: readonly Comparison[];
 }
 
-/** Returns a bench's result. With `--smoke`, no figure has a value, because the sizes are too small to judge. */
+/** Returns the result of a bench. With `--smoke`, no figure has a value, because the sizes are too small to judge. */
 export function resultOf<B extends Judged>(
   bench: B,
   { sizes, figures, growth = [], comparisons = [] }: Measured<B>,

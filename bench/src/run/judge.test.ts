@@ -16,19 +16,19 @@ describe('judge', () => {
     expect(judge(bar(compare, 20), value)).toMatchObject({ value, met, reason: null });
   });
 
-  test('a figure without a value, without a finite value, or missing is not judged', () => {
+  test('does not judge a figure that is missing or has no finite value', () => {
     expect(judge(bar('≤', 20), notJudged('no server'))).toMatchObject({ value: null, met: null, reason: 'no server' });
     expect(judge(bar('≤', 20), Number.NaN).met).toBeNull();
     expect(judge(bar('≤', 20), Number.NEGATIVE_INFINITY).met).toBeNull();
     expect(judge(bar('≤', 20), undefined).reason).toBe('the bench returned no figure');
   });
 
-  test('a figure without a finite value survives JSON', () => {
+  test('keeps a figure without a finite value when it is serialized as JSON', () => {
     expect(JSON.parse(JSON.stringify(finite(Number.NaN)))).toEqual(notJudged('the measured value is NaN'));
     expect(finite(3)).toBe(3);
   });
 
-  test('a verdict line contains the value, the bar, and the verdict or its reason', () => {
+  test('prints the value, the bar, and the verdict or its reason in one line', () => {
     expect(verdictLine(judge(bar('≤', 20), 21))).toBe('bar p99: 21.0 (≤ 20 ms) MISSED');
     expect(verdictLine(judge(bar('≤', 20), 19))).toBe('bar p99: 19.0 (≤ 20 ms) met');
     expect(verdictLine(judge(bar('≤', 20), notJudged('no server')))).toBe('bar p99: (≤ 20 ms) NOT JUDGED: no server');

@@ -18,7 +18,10 @@ export interface Verdict {
 /** Returns a figure without a value. @param reason why the bar cannot be judged */
 export const notJudged = (reason: string): Figure => ({ notJudged: reason });
 
-/** Returns the figure, without its value if that is not a finite number, because JSON cannot contain such a value. */
+/**
+ * Returns a figure without a value.
+ * @param reason why the bar cannot be judged
+ */
 export const finite = (figure: Figure): Figure =>
   typeof figure === 'number' && !Number.isFinite(figure) ? notJudged(`the measured value is ${figure}`) : figure;
 

@@ -14,8 +14,8 @@ export interface Ended {
 }
 
 /**
- * Runs programs one at a time, each in its own process with its own heap. A signal terminates the current program, and
- * the remaining ones do not start. Each program detects by its IPC channel that this process was killed.
+ * Runs programs one at a time, each in its own process with its own heap. A signal terminates the current program and
+ * cancels the remaining ones. Each program detects through its IPC channel that this process was killed.
  */
 export class Launcher {
   #running: ChildProcess | null = null;
@@ -23,7 +23,7 @@ export class Launcher {
 
   constructor() {
     for (const signal of signals) process.on(signal, () => this.#end(signal));
-    // Detects that npm was killed, because npm does not kill its children.
+    // Polls for the death of npm, because npm does not kill its children.
     const parent = process.ppid;
     if (process.env.npm_lifecycle_event !== undefined)
       setInterval(() => process.ppid !== parent && this.#end('SIGTERM'), parentLookMs).unref();

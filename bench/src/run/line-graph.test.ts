@@ -3,7 +3,7 @@ import { lineGraph } from './line-graph.ts';
 
 const points = (...values: number[]) => values.map((value, at): [number, number] => [at * 50, value]);
 
-test('a graph has one path for each line, scaled to round maxima from zero', () => {
+test('draws one path for each line, scaled from zero to round maxima', () => {
   const svg = lineGraph([
     { title: 'Memory', unit: 'MB', lines: [{ name: 'a', points: points(0, 40, 80) }] },
     { title: 'Time', unit: 'ms', lines: [{ name: 'b', points: points(1) }, { name: 'c', points: [] }] }, // biome-ignore format: pairs
@@ -17,12 +17,12 @@ test('a graph has one path for each line, scaled to round maxima from zero', () 
   expect(svg).toContain('<title>Memory; ');
 });
 
-test('values that are not finite are omitted, and names are escaped', () => {
+test('omits values that are not finite, and escapes names', () => {
   const svg = lineGraph([{ title: 'a < b', unit: '"&"', lines: [{ name: 'x', points: points(1, Number.NaN, 1) }] }]);
   expect(svg).not.toContain('NaN');
   expect(svg).toContain('a &lt; b, &quot;&amp;&quot;');
 });
 
-test('a graph without values is drawn', () => {
+test('draws a graph without values', () => {
   expect(lineGraph([{ title: 'Memory', unit: 'MB', lines: [] }])).toContain('>1 min<');
 });

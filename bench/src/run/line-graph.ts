@@ -1,4 +1,4 @@
-/** A graph with its own vertical axis. All panels share the horizontal axis, which is in minutes. */
+/** A panel with its own vertical axis. All panels share the horizontal axis, which is in minutes. */
 export interface Panel {
   title: string;
   unit: string;

@@ -18,7 +18,7 @@ type Options<N extends string, T extends Texts, F extends string> = Record<N, nu
 
 /**
  * Parses a bench's options, and ensures that started processes are killed and temporary files removed when this process
- * exits. `--smoke` selects the smallest sizes, which take seconds and only show that the bench works. `--json` adds a
+ * exits. `--smoke` selects the smallest sizes, which take seconds and only prove that the bench works. `--json` adds a
  * line for scripts.
  * @throws Error if an option is unknown or a value is not a number
  */

@@ -6,7 +6,7 @@ import type { Place } from './results.ts';
 /** Graph of the last recorded soak, relative to the root. */
 export const soakGraphFile = 'docs/performance-soak.svg';
 
-/** Files that a recorded run changes, relative to the root. They are not part of the measured code. */
+/** Files that a recorded run changes, relative to the root. They do not count as changes to the measured code. */
 export const recordedFiles = ['bench/results.json', 'docs/performance.md', soakGraphFile];
 
 /** Returns the commit of the measured code, with `+` if there are uncommitted changes; `unknown` outside of a clone. */
@@ -21,7 +21,7 @@ export function commitOfRun(): string {
   }
 }
 
-/** Returns the machine, the time, and the load, which are recorded with every figure for a commit. */
+/** Returns the machine, the time, and the load, which are recorded with every figure. */
 export function placeOfRun(commit: string): Place {
   const [processor] = cpus();
   return {

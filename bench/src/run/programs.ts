@@ -4,13 +4,13 @@ export interface NamedProgram {
   what: string;
   /** File in `bench/src`, without `.ts`. */
   program: string;
-  /** Options to insert before the caller's. */
+  /** Options to insert before the user's options. */
   options?: readonly string[];
 }
 
 const bench = (program: string, what: string): NamedProgram => ({ program, what });
 
-/** Benches measure performance, most of them compared with a baseline in the same run. */
+/** Benches measure performance, usually compared with a baseline in the same run. */
 export const benches: Readonly<Record<string, NamedProgram>> = {
   agent: bench('agent', 'memory and CPU time of an idle agent, against bare Node'),
   api: bench('api', 'reads and writes over the API, against the bare framework'),
@@ -45,7 +45,7 @@ export const benches: Readonly<Record<string, NamedProgram>> = {
   ),
 };
 
-/** Soaks run for minutes or longer, to find bugs that appear only over time. */
+/** Soaks run for minutes or longer to find bugs that appear only over time. */
 export const soaks: Readonly<Record<string, NamedProgram>> = {
   'configuration-files': {
     program: 'configuration-files',
@@ -58,7 +58,7 @@ export const soaks: Readonly<Record<string, NamedProgram>> = {
   },
   fleet: {
     program: 'soak-fleet',
-    what: '10,000 agents with samples, drift checks, applies, and reads for two hours: memory, files, latency over time',
+    what: '10,000 agents with samples, drift checks, applies, and reads for two hours: memory, file sizes, and latency over time',
   },
   fuzz: { program: 'fuzz', what: 'all parsers of untrusted input, with random mutations, for a minute each' },
   'hostile-agent': {

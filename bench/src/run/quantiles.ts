@@ -11,7 +11,9 @@ const at = (sorted: Float64Array, share: number): number | undefined =>
 export const quantile = (values: readonly number[], share: number): number =>
   at(Float64Array.from(values).sort(), share) ?? Number.NaN;
 
-/** Returns the median of the values, the upper one of two; NaN if there are no values. */
+/**
+ * Returns the median of the values; for an even number, the upper of the two middle values. NaN if there are no values.
+ */
 export const median = (values: readonly number[]): number => quantile(values, 0.5);
 
 /** Returns exact quantiles of the values; zeros if there are no values. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ratioLine, table } from './report.ts';
 
 describe('report', () => {
-  test('a table aligns numbers to the right and text to the left', () => {
+  test('aligns numbers to the right and text to the left in a table', () => {
     expect(
       table(
         ['what', 'per second'],
@@ -23,7 +23,7 @@ describe('report', () => {
     );
   });
 
-  test('a ratio line contains both figures and their ratio', () => {
+  test('prints both figures and their ratio in one line', () => {
     expect(ratioLine('units', 50, 100, 'a second')).toBe('units: 50.0 against 100 a second = 0.50 ×');
     expect(ratioLine('stall', 0.9, 200, 'ms')).toBe('stall: 0.90 against 200 ms = 0.0045 ×');
   });

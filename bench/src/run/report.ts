@@ -15,7 +15,7 @@ function cellText(cell: Cell | undefined): string {
 
 /**
  * Formats rows under their headings, with numbers aligned to the right and text to the left.
- * @returns lines that are separated by newlines, without a trailing newline
+ * @returns lines separated by newlines, without a trailing newline
  */
 export function table(headings: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const widths = headings.map((heading, column) =>

@@ -20,14 +20,14 @@ const recorded = (...runs: Run[]): Results =>
   runs.reduce<Results>((results, run) => withRun(results, 'fan-out', run), {});
 
 describe('recorded results', () => {
-  test('the last three runs of one commit on one machine are kept', () => {
+  test('keeps the last three runs of one commit on one machine', () => {
     const values = (results: Results) => results['fan-out']!.map(({ figures }) => figures.time);
     expect(values(recorded(runOf(1), runOf(2), runOf(3), runOf(4)))).toEqual([2, 3, 4]);
     expect(values(recorded(runOf(1), runOf(2, { commit: 'def5678' })))).toEqual([2]);
     expect(values(recorded(runOf(1), runOf(2, { machine: 'other' })))).toEqual([2]);
   });
 
-  test('a bar is met only if every run meets it, and a missed run counts more than one that is not judged', () => {
+  test('reports a bar as met only if every run meets it, and ranks a miss above a run that is not judged', () => {
     const time = (...figures: Figure[]) =>
       resultRows(recorded(...figures.map((figure) => runOf(figure))), ['fan-out'])[0];
     expect(time(2, 3)).toEqual(['fan-out', bars['fan-out'].time.what, '2.00, 3.00', '≤ 3 × bare ws', 'met']);
@@ -37,7 +37,7 @@ describe('recorded results', () => {
     expect(time()?.slice(2)).toEqual(['-', '≤ 3 × bare ws', 'not judged: not measured']);
   });
 
-  test('the table has one row for each bar, with and without results', () => {
+  test('lists each bar in one row, with and without results', () => {
     const count = Object.values(bars).flatMap((own) => Object.keys(own)).length;
     expect(resultRows({})).toHaveLength(count);
     expect(resultRows(recorded(runOf(2)))).toHaveLength(count);
@@ -49,12 +49,12 @@ describe('recorded results', () => {
     expect(anyMissed(recorded(runOf(notJudged('x'))))).toBe(false);
   });
 
-  test('growth contains both sizes and their ratio', () => {
+  test('reports growth with both sizes and their ratio', () => {
     expect(growthRows(recorded(runOf(2)))).toEqual([['fan-out', 'CPU time, s', '1,000', 0.5, '10,000', 6, 12]]);
   });
 });
 
-test('a comparison contains the ratio to the peer, or the reason why the peer was not measured', () => {
+test('reports the ratio to the peer, or the reason why the peer was not measured', () => {
   const comparison = { what: 'memory, MB', muster: 10, peer: 'Other', value: 5, reason: null };
   expect(comparisonRows([comparison])).toEqual([['memory, MB', 10, 'Other', 5, 2]]);
   expect(comparisonRows([{ ...comparison, value: null, reason: 'needs root' }])).toEqual([
@@ -66,7 +66,7 @@ describe('docs/performance.md', () => {
   const page =
     '# Performance\n\n<!-- from bench/results.json, by npm run bench -- all --write -->\nold\n<!-- until here -->\n\n### fan-out\n';
 
-  test('the tables replace the text between the marks, and the text around them stays unchanged', () => {
+  test('replaces the text between the markers and keeps the text around them', () => {
     const text = performancePage(page, recorded(runOf(2)));
     expect(text.startsWith('# Performance\n\n<!-- from')).toBe(true);
     expect(text.endsWith('<!-- until here -->\n\n### fan-out\n')).toBe(true);
@@ -77,11 +77,11 @@ describe('docs/performance.md', () => {
     expect(performancePage(text, recorded(runOf(2)))).toBe(text);
   });
 
-  test('a page without the marks is refused', () => {
+  test('refuses a page without the markers', () => {
     expect(() => performancePage('# Performance\n', {})).toThrow('lacks the line');
   });
 
-  test('benches without a section are found', () => {
+  test('finds benches without a section', () => {
     const without = benchesWithoutSection(page);
     expect(without).toContain('fleet');
     expect(without).not.toContain('fan-out');

@@ -2,7 +2,7 @@ import { type Bar, bars } from './bars.ts';
 import { barText, type Figure, judge, type Verdict } from './judge.ts';
 import { type Cell, formatNumber } from './report.ts';
 
-/** A figure at two fleet sizes. */
+/** A figure measured at two fleet sizes. */
 export interface Growth {
   what: string;
   unit: string;
@@ -10,7 +10,7 @@ export interface Growth {
   points: readonly [agents: number, value: number][];
 }
 
-/** A figure for Muster and another product, measured in one run. */
+/** A figure of Muster and another product, measured in one run. */
 export interface Comparison {
   what: string;
   muster: number;
@@ -33,7 +33,7 @@ export interface Result {
   comparisons: readonly Comparison[];
 }
 
-/** The place and time of a measurement. */
+/** Where and when a measurement was taken. */
 export interface Place {
   /** Commit of the measured code. */
   commit: string;
@@ -45,15 +45,15 @@ export interface Place {
   load: number;
 }
 
-/** The figures from a bench run, with their place and time. */
+/** The figures of a bench run, and where and when it took place. */
 export type Run = Place & Omit<Result, 'bench'>;
 
-/** Recorded runs by bench, the oldest first. All are of the same commit on the same machine. */
+/** Recorded runs by bench, oldest first. All belong to the same commit and the same machine. */
 export type Results = Readonly<Record<string, readonly Run[]>>;
 
 const maxRuns = 3;
 
-/** Adds a run. Drops runs for another commit or on another machine, and all but the last three. */
+/** Adds a run. Drops runs of another commit or machine, and all but the last three runs. */
 export function withRun(results: Results, bench: string, run: Run): Results {
   const alike = (results[bench] ?? []).filter(
     ({ commit, machine }) => commit === run.commit && machine === run.machine,
@@ -68,7 +68,7 @@ interface BarRow {
   verdicts: Verdict[];
 }
 
-/** Returns a row for each of the benches' bars, in the order of the bars. A bar without a figure is not judged. */
+/** Returns one row per bar of the benches, in the order of the bars. A bar without a figure is not judged. */
 function barRows(results: Results, benches: readonly string[]): BarRow[] {
   return Object.entries<Record<string, Bar>>(bars)
     .filter(([bench]) => benches.includes(bench))
@@ -82,8 +82,7 @@ function barRows(results: Results, benches: readonly string[]): BarRow[] {
 }
 
 /**
- * Returns the verdict over all runs. A missed run counts more than a run that is not judged, which counts more than a
- * met run.
+ * Returns the verdict over all runs. A miss outranks a run that is not judged, which outranks a run that met the bar.
  */
 function overall(verdicts: readonly Verdict[]): string {
   const missed = verdicts.filter(({ met }) => met === false).length;
@@ -100,7 +99,7 @@ export const anyMissed = (results: Results): boolean =>
 
 export const resultHeadings = ['bench', 'figure', 'measured', 'bar', 'result'] as const;
 
-/** Returns a row for each of the benches' bars, with the values of all recorded runs. */
+/** Returns one row per bar of the benches, with the values of all recorded runs. */
 export function resultRows(results: Results, benches: readonly string[] = Object.keys(bars)): Cell[][] {
   return barRows(results, benches).map(({ bench, bar, verdicts }) => [
     bench,

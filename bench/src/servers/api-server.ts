@@ -9,8 +9,8 @@ import { selfSigned } from '../../../orchestrator/src/identity/certificate.ts';
 import { exampleHandlers } from '../../../orchestrator/test/app-fixture.ts';
 
 /**
- * A server that `api.ts` measures, in a separate process. It receives a message that configures it, and replies with its
- * port.
+ * A server that `api.ts` measures, in a separate process. Receives a message with its configuration, and replies with
+ * its port.
  */
 export interface ServerOptions {
   kind: 'bare' | 'muster';
@@ -40,7 +40,7 @@ async function bareServer({ bytes, pages = {}, tls }: ServerOptions): Promise<Fa
   app.get('/api/v1/agents', (request, reply) => {
     reply.header('content-type', 'application/json; charset=utf-8').send(pages[request.url]);
   });
-  // The framework has parsed the body; the server stores nothing.
+  // The framework has parsed the body. The server stores nothing.
   app.put('/api/v1/agents/:node_id/tags/:key', (_request, reply) => {
     reply.code(204).send();
   });
@@ -56,7 +56,7 @@ function musterServer({ token }: ServerOptions): FastifyInstance {
     handlers: { ...exampleHandlers(), getAgent: ({ params }) => records.get(params.node_id) ?? agentExample },
     sessions: { find: (hash) => (hash === tokenHash ? session : null) },
     log: pino({ level: 'info' }, pino.destination('/dev/null')),
-    // Rate limits are in effect, but the bench does not reach them.
+    // Rate limits are enabled, but the bench does not reach them.
     limits: { rates: { signIn: { perMinute: 60, burst: 30 }, sessionPerSecond: 1e9 } },
     version: '0',
   });

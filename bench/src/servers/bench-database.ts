@@ -1,6 +1,6 @@
 import { PostgresMissing, startPostgres } from '../../../orchestrator/test/databases/postgres-server.ts';
 
-/** A bench's storage: SQLite, or a PostgreSQL server of its own. */
+/** The storage of a bench: SQLite, or a dedicated PostgreSQL server. */
 export interface BenchDatabase {
   /** URL of a PostgreSQL database; null for SQLite. */
   readonly url: string | null;

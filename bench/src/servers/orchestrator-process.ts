@@ -21,7 +21,7 @@ export class OrchestratorProcess {
   /** Client that acts as the first admin. */
   readonly call: Client;
   private readonly transport: Transport;
-  /** Number of API connections that were reset before a response. Their requests were sent again. */
+  /** Number of API connections that were reset before a response. The requests were retried. */
   resets = 0;
   readonly dataDir: string;
   private readonly operator: Operator;

@@ -5,7 +5,7 @@ import { retryingResets } from './reset-retries.ts';
 const request = { method: 'GET', url: 'https://127.0.0.1/x', headers: {}, body: undefined, signal: undefined };
 const failure = (code: string) => Object.assign(new Error(`read ${code}`), { code });
 
-/** Returns a transport that fails with these codes in sequence, and then responds. */
+/** Returns a transport that fails with the given codes in sequence and then responds. */
 function failing(codes: string[]): Transport {
   const left = [...codes];
   return async () => {
@@ -24,11 +24,11 @@ async function send(codes: string[]): Promise<{ status: number | null; error: st
   );
 }
 
-test('a request whose connection is reset three times still succeeds, and each reset counts', async () => {
+test('retries a request whose connection is reset up to three times, and counts each reset', async () => {
   expect(await send(['ECONNRESET', 'ECONNRESET', 'ECONNRESET'])).toEqual({ status: 200, error: null, resets: 3 });
 });
 
-test('a fourth reset, and any other error, fails the request', async () => {
+test('fails the request on the fourth reset and on any other error', async () => {
   const resets = Array.from({ length: 4 }, () => 'ECONNRESET');
   expect(await send(resets)).toEqual({ status: null, error: 'read ECONNRESET', resets: 3 });
   expect(await send(['ECONNREFUSED'])).toEqual({ status: null, error: 'read ECONNREFUSED', resets: 0 });

@@ -3,8 +3,8 @@ import type { Transport } from '@muster/protocol/client';
 const maxTries = 4;
 
 /**
- * Wraps a transport so that a request whose connection is reset before the response is sent again, at most three times.
- * A server may close an idle connection while a request is on its way, so a reset does not fail a bench.
+ * Wraps a transport so that it retries a request whose connection is reset before the response, at most three times. A
+ * server may close an idle connection while a request is in transit, and such a reset must not fail a bench.
  * @param onReset called with the path of the request for each reset
  */
 export function retryingResets(transport: Transport, onReset: (path: string) => void): Transport {

@@ -20,21 +20,21 @@ export interface Usage {
 
 /**
  * Flags for servers whose memory is measured. Under load, V8 grows the young generation by up to 100 MB at random
- * times, independent of the number of agents. A small maximum keeps that from hiding the cost of an agent.
+ * times, independent of the number of agents. A small maximum prevents this growth from hiding the cost of an agent.
  */
 export const serverFlags = ['--expose-gc', '--max-semi-space-size=8'];
 
 /** Returns a process's memory and CPU time, from /proc. */
 export function usageOf(pid: number): Usage {
   const rssKb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
-  // Splits after the second field, the name in parentheses, because it may contain spaces.
+  // Splits after the second field, the program name in parentheses, because the name may contain spaces.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
   return { rss: rssKb * 1024, cpuSecs: (Number(fields[11]) + Number(fields[12])) / ticksPerSecond };
 }
 
 /**
- * Returns the memory and CPU time of a nearly idle process. Sums the CPU time of its threads, which has a resolution of
- * nanoseconds. `pss` is the memory in bytes with a proportional share of shared pages.
+ * Returns the memory and CPU time of a nearly idle process. Sums the CPU time of its threads, which has nanosecond
+ * resolution. `pss` is the memory in bytes with a proportional share of shared pages.
  */
 export function preciseUsageOf(pid: number): Usage & { pss: number } {
   const pssKb = Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))![1]);
@@ -61,7 +61,7 @@ export function answerParent(address: ServerAddress, fanOut?: (text: string) => 
   process.send!(address);
 }
 
-/** A measured server in a separate process. */
+/** A measured server that runs in a separate process. */
 export class ServerProcess {
   readonly address: ServerAddress;
   private readonly child: ChildProcess;
@@ -85,7 +85,7 @@ export class ServerProcess {
     return usageOf(this.child.pid!);
   }
 
-  /** Returns the usage after garbage collection. */
+  /** Returns the resource usage after garbage collection. */
   async settledUsage(): Promise<Usage> {
     await this.order({ type: 'collect' });
     return this.usage;
