@@ -26,7 +26,7 @@ export function networkOf(address: string): string {
     .join(':');
 }
 
-/** Returns the site of an unknown machine: the /24 of an IPv4 address, or the /64 of an IPv6 address. */
+/** Returns the site of an unknown machine: its IPv4 /24 or IPv6 /64. */
 export function siteOf(address: string): string {
   const network = networkOf(address);
   return isIPv4(network) ? network.slice(0, network.lastIndexOf('.')) : network;

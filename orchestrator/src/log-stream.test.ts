@@ -22,7 +22,7 @@ function written(format: 'text' | 'json', text: string): string {
 }
 
 describe.each(['text', 'json'] as const)('a log as %s', (format) => {
-  test.each(Object.entries(hostile))('shows %s as an escape sequence', (_, text) => {
+  test.each(Object.entries(hostile))('writes %s as an escape sequence', (_, text) => {
     const out = written(format, text);
     expect(out).not.toMatch(unsafe);
     expect(out).toContain('said a');
@@ -63,7 +63,7 @@ describe('gathering lines', () => {
       .split('\n')
       .map((line) => JSON.parse(line).msg);
 
-  test('writes the lines of a turn of the event loop together, in order', async () => {
+  test('writes the lines of one event-loop turn together and in order', async () => {
     const { writes, log } = gathering();
     log.info({}, 'one');
     log.info({}, 'two');
@@ -74,7 +74,7 @@ describe('gathering lines', () => {
     expect(writes.map(messages)).toEqual([['one', 'two'], ['three']]);
   });
 
-  test('writes a warning and the lines before it immediately', async () => {
+  test('writes a warning and the preceding lines immediately', async () => {
     const { writes, log } = gathering();
     log.info({}, 'one');
     log.warn({}, 'two');
@@ -83,14 +83,14 @@ describe('gathering lines', () => {
     expect(writes.map(messages)).toEqual([['one', 'two'], ['three']]);
   });
 
-  test('writes at the exit of the process', () => {
+  test('writes pending lines when the process exits', () => {
     const { writes, lines, log } = gathering();
     log.info({}, 'last');
     lines.flush();
     expect(writes.map(messages)).toEqual([['last']]);
   });
 
-  test('limits the text that it gathers', () => {
+  test('limits the text that it collects before writing', () => {
     const { writes, log } = gathering();
     for (let n = 0; n < 100; n++) log.info({ text: 'x'.repeat(1_000) }, 'long');
     expect(writes).toHaveLength(1);

@@ -9,12 +9,12 @@ export interface LogDestination {
   flush?(): void;
 }
 
-/** Maximum number of characters to gather. */
+/** Maximum number of characters to collect. */
 const maxGathered = 64 * 1024;
 
 /**
- * Gathers lines, and writes them together at the end of the turn of the event loop, because a system call costs more
- * than a line. Call `flush` before the process exits.
+ * Collects lines and writes them together at the end of the event-loop turn, because a system call costs more than a
+ * line. Call `flush` before the process exits.
  */
 export function gatheringLines(destination: LogDestination): Required<LogDestination> {
   let gathered = '';
@@ -50,7 +50,7 @@ export function logTo(
     translateTime: 'SYS:HH:MM:ss',
     ignore: 'part,event',
     singleLine: true,
-    // Fields are written as JSON, which has no newlines. pino-pretty would write fields with these names unescaped.
+    // Writes fields as JSON, which has no newlines. pino-pretty would write fields with these names unescaped.
     messageFormat: (line, key) => asLine(line[key]),
     customPrettifiers: { name: asLine, hostname: asLine, caller: asLine, pid: asLine },
   });
@@ -64,7 +64,7 @@ const warning = pino.levels.values.warn as number;
 
 function streamTo(destination: LogDestination, format: (line: string) => string) {
   return {
-    // pino then sets `lastLevel` before each line.
+    // Makes pino set `lastLevel` before each line.
     [pino.symbols.needsMetadataGsym]: true,
     lastLevel: 0,
     write(line: string) {

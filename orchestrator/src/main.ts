@@ -25,7 +25,7 @@ function findDefaultDataDir(): string {
   try {
     return join(homedir(), '.local/share/muster-orchestrator');
   } catch {
-    // Service users may have no home directory.
+    // Evaluated only if needed, because service users may have no home directory.
     return ofService;
   }
 }
@@ -40,7 +40,7 @@ function invocation(): Invocation {
   }
 }
 
-/** Creates a log that writes synchronously, so that the last lines before an exit are written. */
+/** Creates a log that writes synchronously, so that no line is lost on exit. */
 function createLog({ logFormat, logLevel }: Invocation): Logger {
   const color = process.stdout.isTTY === true && !process.env.NO_COLOR;
   const lines = gatheringLines(pino.destination({ fd: 1, sync: true }));
@@ -95,7 +95,7 @@ async function serve(): Promise<void> {
 
 /** Starts the orchestrator, or exits with a message. */
 async function start(given: Invocation, log: Logger): Promise<Running> {
-  // Loaded on demand, so that other commands and flags run faster.
+  // Loaded on demand, so that other commands and flags start faster.
   const { startOrchestrator } = await import('./compose/start.ts');
   try {
     return await startOrchestrator(given.config, given.dataDir, {

@@ -5,7 +5,7 @@ import { type AppOptions, createApp } from '../src/http/app.ts';
 import { hashToken } from '../src/http/server/authentication.ts';
 import { type Handlers, type Session, Stream } from '../src/http/server/handlers.ts';
 
-/** Tokens of two sessions. The app is real except for its handlers, which respond with each route's example. */
+/** Tokens of two sessions. The app is real except for its handlers, which return each route's example. */
 export const tokens = { admin: 'admin-token', operator: 'operator-token' } as const;
 
 const sessionOf = (role: Session['role']): Session => ({
@@ -32,7 +32,7 @@ async function* once(text: string): AsyncGenerator<string> {
   yield text;
 }
 
-/** @param handlers override the default handlers, which respond with examples */
+/** @param handlers override the default handlers, which return examples */
 export function testApp(handlers: Partial<Handlers> = {}, options: Partial<AppOptions> = {}): FastifyInstance {
   return createApp({
     handlers: { ...exampleHandlers(), ...handlers },

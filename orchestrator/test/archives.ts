@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { type Headers, pack } from 'tar-stream';
 
-/** Packs entries as an archive, also those that no honest client packs. */
+/** Packs entries as an archive, including entries that no honest client sends. */
 export async function archiveOf(
   entries: readonly (Partial<Headers> & { name: string; text?: string })[],
 ): Promise<Buffer> {

@@ -9,11 +9,11 @@ export interface BadRequest {
   /** The error in the request. */
   readonly why: string;
   readonly params?: Readonly<Record<string, string>>;
-  /** The query as it appears in the URL; undefined for the example's query. */
+  /** The query as it appears in the URL. If undefined, the query of the example is sent. */
   readonly query?: string;
   readonly payload?: string | Buffer;
   readonly type?: string;
-  /** The required status. If undefined, the response is any 4xx, or success if the route allows the text. */
+  /** The required status. If undefined, any 4xx is accepted, or success if the route allows the text. */
   readonly status?: number;
   /** The expected JSON pointer of the error. */
   readonly path?: string;
@@ -46,7 +46,7 @@ const wrongTypes: Readonly<Record<string, unknown>> = {
 };
 const deep = (levels: number) => `${'{"x":'.repeat(levels)}1${'}'.repeat(levels)}`;
 
-/** A time in the year 10,000. As a number, it also exceeds the maximum of every numeric field. */
+/** A time in the year 10,000. Read as a number, it also exceeds the maximum of every numeric field. */
 const farOut = '253402300800000';
 /** Routes that accept numbers of any size. */
 const farTaken = new Set(['setAuditRetention']);
@@ -117,7 +117,7 @@ export function* badQueries(route: Route): Generator<BadRequest> {
       yield { why: `${name}=${text}`, query: and(`${name}=${text}`), status: 400, path: `/${name}` };
 }
 
-/** Path parameters of missing records, as they appear in the URL. */
+/** Path parameters for records that do not exist, as they appear in the URL. */
 export function* badParams(route: Route): Generator<BadRequest> {
   const names = Object.keys(route.params?.shape ?? {});
   for (const name of names) {
@@ -150,7 +150,7 @@ const oddValue = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 );
 
-/** Generates requests to a route: the example with some parts replaced, or a different request. */
+/** Generates requests to a route: the example with some parts replaced, or an entirely different request. */
 export function anyRequest(route: Route) {
   const example = (route.example.body ?? {}) as Record<string, unknown>;
   const fields = [...Object.keys(route.body ? (shapeOf(route.body).properties ?? {}) : {}), 'x', 'constructor'];

@@ -23,7 +23,7 @@ const context = {
   db,
   bus: createInProcessBus(silent),
   log: { debug: silent, info: silent, warn: silent, error: silent },
-  // The test domain uses the same key.
+  // The same key as that of the test domain.
   secretKeys: new SecretKeys([Buffer.alloc(32, 7)]),
   now: () => Date.now(),
   newId: () => ulid(),
@@ -32,7 +32,7 @@ const context = {
 const outbox = startOutbox(context, systemClock, {
   deliver: createDeliver({ version: '0', now: () => Date.now(), denyPrivate: false }),
   random: Math.random,
-  // The test clock and this process's clock differ by years.
+  // The test clock and the clock of this process differ by years.
   giveUpAfter: 1e9,
   retentionDays: 0,
   lease: createLease(context, 'outbox', 'the one that is killed'),

@@ -1,4 +1,4 @@
-// A thread with many agents, which it connects, disconnects, and reconnects together on request.
+// A thread with many agents. Connects, disconnects, and reconnects all of them together on request.
 import { parentPort, workerData } from 'node:worker_threads';
 import { dialAsAgent, newAgentKey, type TestAgent } from './test-agent.ts';
 

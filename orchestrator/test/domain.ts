@@ -26,7 +26,7 @@ export const ownServer = 'origin:https://muster.example:4748';
 
 /**
  * The domain with a database. The test controls time, randomness, and agent links.
- * @param options.comparesSent whether results must match the resources of the operation, as in production; otherwise
+ * @param options.comparesSent whether results must match the resources of the operation, as in production; otherwise,
  *   tests may report any results
  */
 export async function openDomain(
@@ -58,7 +58,7 @@ export async function openDomain(
     bus,
     now: () => clock.now(),
     newId: () => ulid(clock.now()),
-    // Returns different bytes on each call, but the same sequence in each test run.
+    // Returns different bytes on each call, but the same sequence in every test run.
     randomBytes: (length) =>
       Buffer.concat([createHash('sha512').update(`${++drawn}`).digest(), Buffer.alloc(64)]).subarray(0, length),
     documents: createModuleDocuments(db),
@@ -96,14 +96,14 @@ export async function openDomain(
     clockAheadSecs,
     links,
     pending,
-    /** Report limits, which the test may change. */
+    /** Report limits. Tests may change them. */
     rules,
     liveOutput,
     refusals,
     waiting: createWaiting(context),
     conductor,
     signIn: createSignIn(context, refusals, signInRules, clock),
-    /** Sign-in rules, which the test may change. */
+    /** Sign-in rules. Tests may change them. */
     signInRules,
     now: () => Math.floor(clock.now() / 1000),
   };
@@ -126,7 +126,7 @@ export async function newKey(): Promise<Key> {
   };
 }
 
-/** Creates an admin with a key, as which the test acts. */
+/** Creates an admin with a key. The test acts as this admin. */
 export async function newAdmin({ context }: Domain, username = 'ada'): Promise<{ key: Key; actor: Actor }> {
   const key = await newKey();
   await addOperator(context, { type: 'system', id: '', name: '' }, { public_key: key.hex, username, role: 'admin' });
@@ -150,7 +150,7 @@ export function helloOf(key: Key, more: Partial<Hello> = {}): Hello {
   };
 }
 
-/** Admits an agent as the gateway does. */
+/** Admits an agent, as the gateway does. */
 export async function connect(domain: Domain, key: Key, more: Partial<Hello> = {}, remoteIp = '192.0.2.7') {
   const admission = await domain.links.admit(helloOf(key, more), {
     node_id: key.id,

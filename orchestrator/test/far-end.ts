@@ -10,10 +10,10 @@ export interface Arrived {
   bytes: Buffer;
 }
 
-/** Behavior of the server: a status to respond with, or a function. */
+/** The response of the server: a status, or a function. */
 export type Behaviour = number | ((response: ServerResponse, arrived: Arrived, socket: Socket) => void);
 
-/** A real server on loopback that records requests and responds as the test configures. */
+/** A real server on the loopback interface that records requests and responds as the test specifies. */
 export async function farEnd(behaviour: Behaviour = 200) {
   const arrived: Arrived[] = [];
   const sockets = new Set<Socket>();

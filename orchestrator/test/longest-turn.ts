@@ -14,7 +14,10 @@ export function watchTurns(): { stop(): number } {
   };
   const timer = setInterval(look, everyMs);
   return {
-    /** Stops measuring. @returns the longest time between two turns of a timer that is always due, in milliseconds */
+    /**
+     * Stops measuring.
+     * @returns the longest time between two ticks of a timer that is always due, in milliseconds
+     */
     stop() {
       clearInterval(timer);
       look();

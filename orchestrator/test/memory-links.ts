@@ -15,7 +15,7 @@ interface Row {
   cancellations: string[];
 }
 
-/** An in-memory domain for the gateway, with only the rules that gateway tests need. */
+/** An in-memory domain for the gateway, with only those rules that gateway tests need. */
 export class MemoryLinks implements AgentLinks {
   readonly rows = new Map<string, Row>();
   readonly calls: string[] = [];
@@ -23,10 +23,10 @@ export class MemoryLinks implements AgentLinks {
   /** Operations by id, with their agents. */
   readonly owners = new Map<string, string>();
   newStatus: Standing['status'] = 'approved';
-  /** Each commit waits for this promise. */
+  /** A promise for which each commit waits. */
   gate: Promise<void> = Promise.resolve();
   failing = false;
-  /** Contents that operations name, by operation and hash. */
+  /** Contents that operations reference, by operation and hash. */
   readonly contents = new Map<string, ReadonlyMap<string, Uint8Array>>();
   reads = 0;
 
@@ -52,7 +52,7 @@ export class MemoryLinks implements AgentLinks {
     this.owners.set(operation.operation_id, nodeId);
   }
 
-  /** Owners by key in hex, for keys that differ from the owner's first key, whose hash is the owner's id. */
+  /** Owners by key in hex, for keys other than the owner's first key. The hash of the first key is the owner's ID. */
   readonly keys = new Map<string, KeyOf | { refusal: Refusal; node_id: string }>();
 
   async keyOf(hello: Hello) {

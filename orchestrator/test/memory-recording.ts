@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Recording, TranscriptDigest } from '../src/store/transcripts/transcript-writer.ts';
 
-/** A recording in memory that writes on request, or immediately. */
+/** A recording in memory that writes on request or immediately. */
 export class MemoryRecording implements Recording {
   text = '';
   finished = false;
-  /** Writes wait for {@link write}. */
+  /** Whether writes wait for {@link write}. */
   slow = false;
   written = 0;
   size = 0;

@@ -40,7 +40,7 @@ export async function tokenOf({ signIn }: Domain, key: Key): Promise<string> {
 }
 
 /**
- * Call while defining a suite.
+ * Call this while defining a suite.
  * @returns a function that opens the API with an admin, an agent, a module, and an assignment
  */
 export function realApiFixture() {

@@ -1,7 +1,7 @@
 import protobuf from 'protobufjs';
 import snappy from 'snappyjs';
 
-/** Decodes Prometheus remote write messages with the protobuf definition, independent of the code under test. */
+/** Decodes Prometheus remote write messages using the protobuf definition, independently of the tested code. */
 const definition = `
   syntax = "proto3";
   package prometheus;

@@ -6,7 +6,7 @@ import { openSqliteSamples } from '../src/store/samples/samples-sqlite.ts';
 import type { DatabaseAddress, DatabaseFixture } from './databases/databases.ts';
 
 /**
- * Call while defining a suite.
+ * Call this while defining a suite.
  * @returns a function that opens sample stores, which are closed after the test
  */
 export function samplesFixture(fixture: DatabaseFixture) {
@@ -15,10 +15,10 @@ export function samplesFixture(fixture: DatabaseFixture) {
     for (const store of open.splice(0)) await store.close();
   });
   return {
-    /** A location for a sample store. */
+    /** The location of a sample store. */
     async place(): Promise<DatabaseAddress> {
       const at = await fixture.newAddress();
-      // On PostgreSQL, samples are in the database, which must exist.
+      // On PostgreSQL, samples are stored in the database, which must exist.
       if (fixture.kind === 'postgres') await (await fixture.open({ at })).close();
       return at;
     },

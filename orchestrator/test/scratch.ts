@@ -7,7 +7,7 @@ const memory = process.env.MUSTER_TEST_MEMORY ?? '/dev/shm';
 
 /**
  * Creates a directory for one suite, in memory if there is enough space, so that hundreds of small databases do not
- * wait for a shared disk. The caller deletes it.
+ * wait for a shared disk. The caller must delete it.
  */
 export function scratchDirectory(prefix: string): string {
   return mkdtempSync(join(hasFreeMemory() ? memory : tmpdir(), prefix));

@@ -11,7 +11,7 @@ import { openTranscripts } from '../src/store/transcripts/transcripts.ts';
 import type { Domain } from './domain.ts';
 import { scratchDirectory } from './scratch.ts';
 
-/** A shell that the test controls. Records its input. The test sends output through `events`. */
+/** A shell that the test controls and that records its input. The test sends output through `events`. */
 export class MemoryShell implements Shell {
   readonly program = '/bin/bash';
   readonly user = 'root';
@@ -56,7 +56,7 @@ export class MemoryShell implements Shell {
 /** In-memory shells. Every agent offers terminals. */
 export class MemoryShells implements Shells {
   readonly opened: MemoryShell[] = [];
-  /** Runs while a shell is being started. */
+  /** A function that runs while a shell is being started. */
   starting: (shell: MemoryShell) => Promise<void> = async () => {};
 
   async open(options: ShellOptions, events: ShellEvents): Promise<MemoryShell> {
@@ -148,8 +148,8 @@ export const refusingShells: Shells = {
 };
 
 /**
- * Call while defining a suite.
- * @returns a function that opens terminals with a domain, with transcripts in a new directory
+ * Call this while defining a suite.
+ * @returns a function that opens terminals with a domain, and transcripts in a new directory
  */
 export function terminalsFixture() {
   const root = scratchDirectory('muster-terminals-');

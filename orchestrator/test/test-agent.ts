@@ -35,7 +35,7 @@ export class TestAgent {
   readonly key: AgentKey;
   readonly closed: Promise<{ code: number; reason: string }>;
   private readonly inbox: OrchestratorMessage[] = [];
-  /** Input received by channel, and its longest chunk. */
+  /** Input received by each channel, and its longest chunk. */
   readonly typed = new Map<number, Buffer>();
   longestPiece = 0;
   /** Content received by request. */
@@ -62,7 +62,7 @@ export class TestAgent {
     });
   }
 
-  /** Resolves with the next message of this type. Others stay in the inbox. */
+  /** Resolves with the next message of this type. Other messages stay in the inbox. */
   async next<T extends OrchestratorMessage['type']>(type: T): Promise<Of<T>> {
     for (;;) {
       const index = this.inbox.findIndex((message) => message.type === type);
@@ -115,7 +115,7 @@ export class TestAgent {
     this.ws.send(JSON.stringify(message));
   }
 
-  /** Builds a valid hello, except for changes that the test makes before or after signing. */
+  /** Builds a valid hello. The test may change it before or after it is signed. */
   async hello(changes: Partial<Hello> = {}, signedVersions = changes.versions ?? [1]): Promise<Hello> {
     const challenge = await this.next('challenge');
     const bytes = handshakeBytes({

@@ -4,7 +4,7 @@ import { AttendedClock } from './attended-clock.ts';
 
 const maxMs = 500;
 
-test('counts all time, but at most the maximum per tick while the process is suspended', () => {
+test('counts all elapsed time, but at most the maximum per tick while the process is suspended', () => {
   let now = 1_000;
   const clock = new AttendedClock({ monotonic: () => now }, maxMs);
   const startedAt = clock.monotonic();

@@ -1,5 +1,5 @@
 /**
- * A monotonic clock that advances only while the process can read its sockets. Deadlines of peers use it, because data
+ * A monotonic clock that advances only while the process can read its sockets. Used for peers' deadlines, because data
  * that a peer sent in time may wait in the kernel while the process is stopped or blocked.
  */
 export class AttendedClock {

@@ -14,7 +14,7 @@ describe('the per-network share', () => {
     expect(all.add('a3', 'A', false)).toEqual({ connection: 'a1', reason: 'share' });
   });
 
-  test('drops silent connections before idle ones, and then the connection that was idle longest', () => {
+  test('drops silent connections before idle ones, and then the connection that has been idle longest', () => {
     const all = table(10, 3);
     for (const name of ['idle', 'idle longest', 'silent']) all.add(name, 'A', false);
     for (const name of ['idle', 'idle longest']) all.requestReceived(name);
@@ -36,7 +36,7 @@ describe('the per-network share', () => {
     expect(all.size).toBe(2);
   });
 
-  test('counts neither signed-in connections nor those of trusted proxies toward the per-network limit', () => {
+  test('counts neither signed-in connections nor connections of trusted proxies toward the per-network limit', () => {
     const all = table(100, 2);
     for (let at = 0; at < 50; at++) {
       expect(all.add(`signed in ${at}`, 'A', false)).toBeNull();
@@ -50,7 +50,7 @@ describe('the per-network share', () => {
 });
 
 describe('requests on a connection', () => {
-  test('need no end once the connection is protected', () => {
+  test('needs no `ended` call once the connection is protected', () => {
     const all = table(2);
     all.add('a1', 'A', false);
     all.add('proxy', 'P', true);
@@ -104,7 +104,7 @@ describe('a full port', () => {
       all.requestReceived(`attacker ${at}`);
     }
     expect(all.add('client', 'C', false)).toEqual({ connection: 'attacker 0', reason: 'full' });
-    // The network whose connection was dropped reconnects immediately, and is silent during its handshake.
+    // The network whose connection was dropped reconnects immediately and is silent during the handshake.
     expect(all.add('attacker 8', 'A', false)).toEqual({ connection: 'attacker 8', reason: 'full' });
   });
 
@@ -149,7 +149,7 @@ describe('a full port', () => {
   });
 });
 
-test('respects its limits and keeps signed-in connections for any order of events', () => {
+test('respects its limits and keeps signed-in connections for any sequence of events', () => {
   const names = fc.integer({ min: 0, max: 30 }).map(String);
   const step = fc.oneof(
     fc.record({ do: fc.constant('add' as const), name: names, network: fc.constantFrom('A', 'B', 'C') }),

@@ -1,6 +1,6 @@
 /**
- * Decides which connections to drop when a port is full. Connections of signed-in clients are protected, and so are
- * those of trusted proxies, which carry many clients. All others are exposed: each network has a maximum share, and its
+ * Decides which connections to drop when a port is full. Connections of signed-in clients are protected, as are those
+ * of trusted proxies, which carry many clients. All others are exposed: each network has a maximum share, and its
  * connections are dropped in this order:
  * 1. silent: no request has arrived;
  * 2. idle: its requests have been served, and none is in progress;
@@ -11,7 +11,7 @@
 const ranks = ['silent', 'idle', 'busy'] as const;
 type Rank = (typeof ranks)[number];
 
-/** Why a connection is dropped: its network has exceeded its share, or the port is full. */
+/** The reason for dropping a connection: its network has exceeded its share, or the port is full. */
 export type DropReason = 'share' | 'full';
 
 export interface ConnectionLimits {
@@ -23,7 +23,7 @@ export interface ConnectionLimits {
 interface Network {
   readonly name: string;
   exposed: number;
-  /** Connections by rank, in the order in which they reached it. */
+  /** Connections by rank, in the order in which they entered the rank. */
   readonly byRank: Record<Rank, Set<Entry<unknown>>>;
 }
 
@@ -59,7 +59,7 @@ export class ConnectionTable<T> {
     const victim = reason === null ? null : this.victimOf(reason, network, isProtected);
     if (reason !== null && victim === null) return { connection, reason };
     if (victim !== null) this.delete(victim.connection);
-    // `drop` removes a network with its last connection.
+    // `drop` deletes a network's entry together with its last connection.
     this.networks.set(networkName, network);
     const entry: Entry<T> = { connection, network, isProtected, spoke: false, requests: 0 };
     this.entries.set(connection, entry);
@@ -88,7 +88,7 @@ export class ConnectionTable<T> {
     });
   }
 
-  /** Protects the connection of a client that has shown a valid session or token. */
+  /** Protects the connection of a client that presented a valid session or token. */
   signedIn(connection: T): void {
     if (this.entries.get(connection)?.isProtected !== false) return;
     this.change(connection, (entry) => {
@@ -117,7 +117,7 @@ export class ConnectionTable<T> {
       let largest: Network | null = null;
       for (const network of this.networks.values()) {
         if (network.byRank[rank].size === 0 || network.exposed <= (largest?.exposed ?? 0)) continue;
-        // Clients are silent during their handshake. A small network must not lose these connections while a large one
+        // Clients are silent during their handshake. A small network must not lose such connections while a large one
         // has many.
         if (network.exposed * 2 < maxExposed) continue;
         // Drops a connection only from a network with more connections than the requesting network.
@@ -125,7 +125,7 @@ export class ConnectionTable<T> {
         largest = network;
       }
       if (largest === null) continue;
-      // A busy connection is dropped only if the other network has fewer connections even afterward.
+      // Drops a busy connection only if the other network still has fewer connections afterward.
       if (rank === 'busy' && !isProtected && largest.exposed <= asking.exposed + 1) continue;
       return first<T>(largest, rank);
     }

@@ -18,14 +18,14 @@ export interface FairConnectionsOptions {
 /** Minimum interval between log lines about drops, in milliseconds. Drops between two lines are counted. */
 const logEveryMs = 60_000;
 
-/** Divides an HTTP or HTTPS server's connections among networks, by the rules of {@link ConnectionTable}. */
+/** Divides the connections of an HTTP or HTTPS server among networks, by the rules of {@link ConnectionTable}. */
 export class FairConnections {
   private readonly table: ConnectionTable<Socket>;
   private readonly isProxy: (address: string) => boolean;
   private readonly clock: Clock;
   private readonly log: Log;
   private readonly handshakes = new Map<string, Socket>();
-  /** Accepted sockets by the sockets on which requests arrive. With TLS, these differ. */
+  /** Maps the sockets on which requests arrive to the accepted sockets. With TLS, the two differ. */
   private readonly accepted = new WeakMap<Socket, Socket>();
   private readonly droppedSinceStart: Record<DropReason, number> = { share: 0, full: 0 };
   private unlogged = { count: 0, network: '' };
@@ -46,7 +46,7 @@ export class FairConnections {
       this.handshakes.delete(peer);
       this.accepted.set(socket, accepted);
     });
-    // Must precede the listener that routes the request, because routing may call `signedIn`.
+    // Must be registered before the listener that routes the request, because routing may call `signedIn`.
     server.prependListener('request', ({ socket }: { socket: Socket }, response: ServerResponse) => {
       const connection = this.acceptedOf(socket);
       if (this.table.requestReceived(connection)) response.once('close', () => this.table.ended(connection));
@@ -56,7 +56,7 @@ export class FairConnections {
     );
   }
 
-  /** Number of open connections, and number dropped since startup. */
+  /** Number of open connections, and number of connections dropped since startup. */
   get stats(): { open: number; dropped: Readonly<Record<DropReason, number>> } {
     return { open: this.table.size, dropped: this.droppedSinceStart };
   }
@@ -77,7 +77,7 @@ export class FairConnections {
 
   /** @returns false if the connection was refused and closed */
   private add(socket: Socket, tls: boolean): boolean {
-    // Without a listener, an error on a waiting socket would crash the process.
+    // Without an error listener, an error on a waiting socket would crash the process.
     socket.on('error', ignore);
     const address = remoteIp(socket);
     if (address === '') {

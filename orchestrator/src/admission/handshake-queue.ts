@@ -17,10 +17,11 @@ export interface HandshakeLimits {
   /** Time after which a TLS handshake is aborted. */
   readonly handshakeTimeoutMs: number;
   /**
-   * Maximum connections per network that have started and are not released. Includes connections that lost their slot.
+   * Maximum connections per network that have started and are not yet released, including connections that lost their
+   * slot.
    */
   readonly unfinishedOfNetwork: number;
-  /** Maximum number of sockets that wait for their handshake to start. */
+  /** Maximum number of sockets waiting for their handshake to start. */
   readonly waitingSockets: number;
   /** Maximum waiting sockets per network. */
   readonly waitingSocketsPerAddress: number;
@@ -38,12 +39,12 @@ interface StartedConnection {
   handshake: Socket | null;
   since: number;
   /**
-   * `held`: until `release` or a time limit. `kept`: until `release`. `lost`: another connection has received the slot.
+   * `held`: until `release` or a time limit. `kept`: until `release`. `lost`: the slot was given to another connection.
    */
   slot: 'held' | 'kept' | 'lost';
 }
 
-/** Counts by network. Networks with the count 0 are removed. */
+/** The count for each network. Networks with a count of 0 are removed. */
 class Counts extends Map<string, number> {
   of(network: string): number {
     return this.get(network) ?? 0;
@@ -57,9 +58,9 @@ class Counts extends Map<string, number> {
 }
 
 /**
- * Starts a TLS server's handshakes, a few at a time. Each handshake blocks the event loop for 0.5 ms, so thousands of
- * simultaneous clients would block all other work. Waiting sockets are not read. The network with the fewest slots is
- * served next, so that a peer with many sockets, silent or not, does not delay others. Create the server with
+ * Starts the handshakes of a TLS server, a few at a time. Each handshake blocks the event loop for 0.5 ms, so thousands
+ * of simultaneous clients would block all other work. Waiting sockets are not read. The network with the fewest slots
+ * is served next, so that a peer with many sockets, silent or not, does not delay others. Create the server with
  * `pauseOnConnect`, and call `tick` a few times per second.
  */
 export class HandshakeQueue {
@@ -68,7 +69,7 @@ export class HandshakeQueue {
   private readonly limits: HandshakeLimits;
   private readonly waiting = new Map<string, Waiting[]>();
   private waitingCount = 0;
-  /** Connections that have started and are not released, by peer, oldest first. */
+  /** Connections that have started and are not yet released, by peer, oldest first. */
   private readonly started = new Map<string, StartedConnection>();
   /** Number of connections and slots per network. */
   private readonly unfinished = new Counts();
@@ -79,13 +80,14 @@ export class HandshakeQueue {
   private scheduled = false;
   private readonly mayBegin: (network: string) => boolean;
   private readonly startHandshake: (socket: Socket) => void;
-  /** Shared by all sockets, because a closure for each would use memory until its link closes. */
+  /** Shared by all sockets, because a closure per socket would use memory until the link closes. */
   private readonly onClose: (this: Socket) => void;
 
   /**
    * @param options.clock the queue calls this clock's `tick`
    * @param options.mayBegin reports whether a handshake from the network may start now; called on each tick
-   * @param options.until `handshake`: a slot is free after the handshake; otherwise, after the owner calls `release`
+   * @param options.until when a slot becomes free: with `handshake`, after the handshake; otherwise, when the owner
+   *   calls `release`
    */
   constructor(
     server: TlsServer,
@@ -130,7 +132,7 @@ export class HandshakeQueue {
   }
 
   private enqueue(socket: Socket): void {
-    // Without a listener, an error on a waiting socket would crash the process.
+    // Without an error listener, an error on a waiting socket would crash the process.
     socket.on('error', ignore);
     const network = networkOf(remoteIp(socket));
     const queue = this.waiting.get(network);
@@ -234,8 +236,8 @@ export class HandshakeQueue {
       const age = now - connection.since;
       if (age < this.limits.handshakeSlotMs) break;
       if (connection.slot === 'held') this.loseSlot(connection);
-      // Node's own timeout uses real time. After a long turn, it would abort handshakes whose clients responded in
-      // time.
+      // Node's own timeout uses real time. After a long event-loop turn, it would abort handshakes whose clients
+      // responded in time.
       if (age >= this.limits.handshakeTimeoutMs) connection.handshake?.destroy();
     }
     for (const [ip, queue] of this.waiting) {

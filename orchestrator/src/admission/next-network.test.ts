@@ -5,7 +5,7 @@ import { nextNetwork } from './next-network.ts';
 const all = () => true;
 
 describe('nextNetwork', () => {
-  test('chooses the first of the waiting networks with the fewest slots among those that may start', () => {
+  test('chooses the first waiting network with the fewest slots among those that may start', () => {
     const network = fc.constantFrom<string[]>('a', 'b', 'c', 'd', 'e');
     const networks = fc.uniqueArray(network);
     const slotsOf = fc.array(fc.tuple(network, fc.nat(4))).map((entries) => new Map(entries));
@@ -58,7 +58,7 @@ describe('nextNetwork', () => {
     );
   });
 
-  test('returns null if no network waits', () => {
+  test('returns null if no network is waiting', () => {
     expect(nextNetwork([], new Map(), all)).toBe(null);
   });
 });

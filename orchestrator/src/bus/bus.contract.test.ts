@@ -8,7 +8,7 @@ const implementations: Record<string, (complaints: unknown[]) => Promise<Bus>> =
   'in one process': async (complaints) => createInProcessBus((error) => complaints.push(error)),
 };
 
-/** Collects hints. Resolves with the first `count`. */
+/** Collects hints. Resolves once `count` hints have arrived. */
 function collect(bus: Bus, count: number): Promise<Hint[]> {
   const seen: Hint[] = [];
   return new Promise((resolve) => {

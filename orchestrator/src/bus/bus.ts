@@ -19,7 +19,7 @@ export interface QueuedOperation {
  * database.
  */
 export type Hint =
-  /** An operation was queued for this agent. The publisher may attach the operation, to save a read. */
+  /** An operation was queued for this agent. The publisher may attach the operation, to save subscribers a read. */
   | { type: 'work'; node_id: string; operation?: QueuedOperation }
   /** The approval status, name, or tags of this agent have changed. */
   | { type: 'agent_changed'; node_id: string }
@@ -51,7 +51,7 @@ export type Hint =
   /** An operator has read some or all notifications. */
   | { type: 'notifications_read'; operator_id: string }
   | { type: 'operator_removed'; operator_id: string }
-  /** A sign-in session ended before it expired. `renewed_as` is the token hash of the session that renewed it. */
+  /** A sign-in session ended before it expired. `renewed_as` is the token hash of the session that replaces it. */
   | { type: 'session_ended'; token_hash: string; renewed_as: string | null }
   /** Audit events were recorded, but not yet chained. */
   | { type: 'audited' }

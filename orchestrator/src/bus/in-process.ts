@@ -1,7 +1,7 @@
 import type { Bus, Hint } from './bus.ts';
 
 /**
- * Creates a bus within one process. Listeners run in a later event-loop turn, in hint order, never inside the commit
+ * Creates a bus for a single process. Listeners run in a later event-loop turn, in hint order, never inside the commit
  * that publishes a hint.
  * @param onListenerError receives listener errors; other listeners are still called
  */
@@ -37,7 +37,7 @@ export function createInProcessBus(onListenerError: (error: unknown, hint: Hint)
       return queue.length === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve));
     },
     subscribe(listener) {
-      // A new function object, so that the same listener can subscribe twice.
+      // Wraps the listener in a new function, so that the same listener can subscribe twice.
       const own = (hint: Hint) => listener(hint);
       listeners.add(own);
       return () => listeners.delete(own);

@@ -12,7 +12,7 @@ async function newTls() {
 
 const config = configSchema.parse({ api_host: '::', advertised_host: '2001:db8::1', agent_host: '0.0.0.0' });
 
-test('returns the actual ports once the servers listen', async () => {
+test('returns the actual ports once the servers are listening', async () => {
   const addresses = new Addresses(config, await newTls());
   addresses.apiPort = 8443;
   addresses.agentPort = 9000;
@@ -22,7 +22,7 @@ test('returns the actual ports once the servers listen', async () => {
   expect(addresses.enrollment('ab', true).agents).toBe('[2001:db8::1]:9000');
 });
 
-test('returns no host for agents if agents are served on every address', () => {
+test('returns no agent host if agents are served on every address', () => {
   const addresses = new Addresses({ ...config, advertised_host: null }, null);
   expect(addresses.agents.host).toBeNull();
 });

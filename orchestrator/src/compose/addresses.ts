@@ -11,7 +11,7 @@ export interface Tls {
   readonly key: string;
 }
 
-/** The addresses at which operators and machines reach this orchestrator, and its server names. */
+/** The addresses at which operators and machines reach this orchestrator, and the orchestrator's server names. */
 export class Addresses {
   readonly #config: Config;
   /** The API's current certificate in PEM; null for plain HTTP. */
@@ -55,7 +55,7 @@ export class Addresses {
     return { host: advertised_host ?? oneAddress(agent_host), port: this.agentPort };
   }
 
-  /** Returns the data for the command line that installs and connects an agent. */
+  /** Returns the data for the install command of an agent. */
   enrollment(publicKey: string, hasPackages: boolean) {
     const { advertised_host, agent_host, api_host, public_url } = this.#config;
     return {

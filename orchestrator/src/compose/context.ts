@@ -17,8 +17,8 @@ export async function createContext(
   { bus, clock, log, presence }: { bus: Bus; clock: Clock; log: Logger; presence: Presence },
 ): Promise<Context> {
   const ulid = monotonicFactory(bufferedRandom());
-  // Operations run in the order of their ids, so ids must increase across restarts, even if the clock was set back. A
-  // finished drift check leaves only its drift record, which has the operation's id.
+  // Operations run in the order of their ids, so ids must increase across restarts, even if the clock was set back.
+  // After a drift check, only its drift record remains, which has the operation's ID.
   const ids = [(await db.get(lastOperationId, {}))?.operation_id, (await db.get(lastDriftId, {}))?.drift_id];
   const newestTime = Math.max(0, ...ids.filter((id) => id !== undefined).map((id) => decodeTime(id) + 1));
   const agentRecords = new AgentRecords(announcingEvents(db, bus));

@@ -100,7 +100,7 @@ export async function createDomain(parts: DomainParts, disposables: Disposables)
       settings.extend(
         {
           get space() {
-            // PostgreSQL stores rows on another disk, and reports when that disk is full.
+            // PostgreSQL stores rows on another disk, and reports by itself when that disk is full.
             return context.db.kind === 'sqlite' ? reportSpace(disk.space) : 'ample';
           },
         },
@@ -151,7 +151,7 @@ function createSignInSessions({ context, settings, addresses, clock }: DomainPar
 function recordSamplesUnlessDiskLow(metrics: Metrics, disk: DiskGuard, { db }: Context): AgentLinks['sampled'] {
   return async (nodeId, samples) => {
     if (disk.low && db.kind === 'sqlite')
-      throw new MusterError('storage_full', 'the disk of the orchestrator is nearly full; no samples were stored');
+      throw new MusterError('storage_full', 'the orchestrator’s disk is nearly full; no samples were stored');
     await metrics.record(nodeId, samples);
   };
 }

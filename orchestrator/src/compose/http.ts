@@ -58,7 +58,7 @@ export interface HttpParts {
 /** Number of poll intervals after which a sample is no longer exported to Prometheus. */
 const stalePolls = 3;
 
-/** Creates the server for the API and the console. It does not listen yet. */
+/** Creates the server for the API and the console, without listening yet. */
 export async function createHttp(parts: HttpParts): Promise<FastifyInstance> {
   const { domain, telemetry, settings, tls, clock, log } = parts;
   const { bus, db } = domain.context;

@@ -40,7 +40,7 @@ export class Schedules {
     const { settings, domain, clock } = this.#parts;
     const upkeep = this.#startUpkeep();
     this.#work.add(() => upkeep.stop());
-    /** Run in the transaction that adds events to the chain. */
+    /** Statements that run in the transaction that adds events to the chain. */
     const consumers: EventConsumer[] = [notificationsOf(domain.context)];
     const auditKeeping = startAuditKeeping(
       domain.context,
@@ -56,7 +56,7 @@ export class Schedules {
     if (settings.current.drift.enabled) this.#startDriftSweep();
   }
 
-  /** Stops all work except the audit log, which must chain the events that are recorded during the shutdown. */
+  /** Stops all work except the audit log, which must chain the events recorded during shutdown. */
   stop(): Promise<void> {
     return this.#work.dispose();
   }
@@ -118,7 +118,7 @@ export class Schedules {
         {
           random: Math.random,
           lease: createLease(context, 'drift-sweep', this.#holder),
-          // Drift records must not use the space that is reserved for the results of operations.
+          // Drift records must not use the space reserved for the results of operations.
           paused: () => disk.low && context.db.kind === 'sqlite',
         },
         {

@@ -37,8 +37,8 @@ export class Settings {
   }
 
   /**
-   * Adds getters to an object that read the current configuration on each access. A copy of the result with `...` would
-   * not follow a reload.
+   * Adds getters to an object that read the current configuration on each access. Do not copy the result with `...`:
+   * the copy would not follow a reload.
    */
   extend<T extends object, R extends object>(target: T, readers: { readonly [K in keyof R]: Reader<R[K]> }): T & R {
     for (const [key, read] of Object.entries<Reader<unknown>>(readers))

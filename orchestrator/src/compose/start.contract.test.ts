@@ -29,7 +29,7 @@ describe('start', () => {
       dir,
       { log: pino({ level: 'silent' }), clock: systemClock, onFatal: (reason) => void fatal.push(reason) },
     );
-  /** Starts again, which requires that the directory lock, the ports, and the databases were released. */
+  /** Starts again, which works only if the directory lock, the ports, and the databases were released. */
   const startsNow = async () => {
     const running = await start();
     await running.stop();

@@ -54,7 +54,7 @@ export interface Running {
 export interface StartOptions {
   log: Logger;
   clock: Clock;
-  /** Source of each configuration value, by dotted key. Missing keys have their default values. */
+  /** Source of each configuration value, by dotted key. Keys without an entry have their default values. */
   sources?: Invocation['sources'];
   /** Called when the process cannot continue and must exit. */
   onFatal: (reason: Error) => void;
@@ -165,15 +165,13 @@ interface ReloadParts {
   readonly addresses: Addresses;
   readonly domain: Domain;
   readonly log: Logger;
-  /**
-   * Whether the API serves a generated certificate, which a configured certificate replaces only at the next restart.
-   */
+  /** Whether the API serves a generated certificate. A configured certificate replaces it only at the next restart. */
   readonly ownCertificate: boolean;
 }
 
 async function reload(next: Config, sources: Invocation['sources'], parts: ReloadParts): Promise<Changes> {
   const { app, settings, addresses, domain, log, ownCertificate } = parts;
-  // Read before any change, so that an unreadable file does not cause a partial reload.
+  // Reads the certificate before any change, so that an unreadable file does not cause a partial reload.
   const tls = ownCertificate || addresses.certificate === null ? null : await readTls(next);
   if (tls) {
     replaceCertificate(app, tls);
@@ -197,16 +195,16 @@ interface StopParts {
   readonly log: Logger;
 }
 
-/** Maximum milliseconds to wait for open requests at shutdown. Afterward, their connections are closed. */
+/** Maximum milliseconds to wait for open requests at shutdown. After that, their connections are closed. */
 const cutOffMs = 5_000;
 
 /** Stops serving requests and agents, then stops all other work. */
 async function stop({ app, gateway, domain, schedules, clock, log }: StopParts): Promise<void> {
-  // Refuses new requests, and returns the current state to requests that wait for agents.
+  // Refuses new requests, and returns the current state to requests that are waiting for agents.
   app.drain();
   const cutOff = clock.after(cutOffMs, () => app.server.closeAllConnections());
   await schedules.stop();
-  // Terminals stop before the links, so that agents terminate their shells and clients receive the reason.
+  // Stops terminals before the links, so that agents terminate their shells and clients receive the reason.
   await domain.terminals.stop();
   await gateway.drain();
   domain.waiting.close();
@@ -219,7 +217,7 @@ async function stop({ app, gateway, domain, schedules, clock, log }: StopParts):
   await domain.refusals
     .close()
     .catch((error: unknown) => log.warn({ err: error }, 'failed to record refusals in the audit log'));
-  // The audit log stops last, so that all events are added to the chain.
+  // Stops the audit log last, so that all events are added to the chain.
   await schedules.stopAuditKeeping();
 }
 
@@ -237,7 +235,7 @@ async function finishInterruptedRestore(dataDir: string): Promise<boolean> {
   }
 }
 
-/** Listens for agents on all addresses, unless one is configured. Uses only IPv4 on machines without IPv6. */
+/** Listens for agents on all addresses unless an address is configured. Uses only IPv4 on machines without IPv6. */
 async function listenForAgents(gateway: Gateway, config: Config): Promise<number> {
   if (config.agent_host !== null) return gateway.listen(config.agent_host, config.agent_port);
   try {

@@ -22,7 +22,7 @@ describe('DatabaseUrl', () => {
     );
   });
 
-  test('refuses URLs that are not PostgreSQL URLs, and does not repeat them in the error', () => {
+  test('refuses URLs that are not PostgreSQL URLs without repeating them in the error', () => {
     for (const given of ['', 'mysql://u:secret@h/d', 'postgres://u:secret@h:port/d', 'u:secret@h/d']) {
       expect(isDatabaseUrl(given)).toBe(false);
       expect(() => new DatabaseUrl(given)).toThrow(/^must look like postgres:.*database$/);

@@ -1,6 +1,9 @@
 import { inspect } from 'node:util';
 
-/** The URL of a PostgreSQL database. Printing, logging, and JSON hide its password, which only `reveal` returns. */
+/**
+ * The URL of a PostgreSQL database. Its password is hidden when the URL is printed, logged, or serialized as JSON; only
+ * `reveal` returns the password.
+ */
 export class DatabaseUrl {
   readonly #url: string;
 

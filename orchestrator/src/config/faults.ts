@@ -2,7 +2,7 @@ import { closest } from 'fastest-levenshtein';
 import type { z } from 'zod';
 import { configSchema, sectionOf } from './schema.ts';
 
-/** Errors in the configuration. The message is written for the configuration's author. */
+/** Errors in the configuration, described for its author. */
 export class ConfigError extends Error {}
 
 /** Describes every error in a configuration, one per line. @param where returns the location of a value */

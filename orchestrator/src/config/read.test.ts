@@ -124,7 +124,7 @@ describe('the configuration', () => {
     expect(read(['--data-dir', '/d'], { MUSTER_DATA_DIR: '/e' }).dataDir).toBe('/d');
   });
 
-  test('reads the database URL from a variable, a flag or a file, and never shows its password', () => {
+  test('reads the database URL from a variable, a flag, or a file, and never shows its password', () => {
     const url = 'postgres://muster:s3cret@db.example/fleet';
     const path = file(`${url}\n`);
     for (const { config } of [
@@ -213,7 +213,7 @@ describe('the configuration', () => {
     expect(() => read(['--log-format', 'xml'])).toThrow(/text or json/);
   });
 
-  test('refuses a key without the key that it requires', () => {
+  test('refuses a key without another key that it requires', () => {
     expect(() => read(['--bootstrap-key', key])).toThrow(/bootstrap_username/);
     expect(() => read(['--tls-cert', 'a.pem'])).toThrow(/tls_key/);
     expect(read(['--bootstrap-key', key, '--bootstrap-username', 'ada']).config.bootstrap_key).toBe(key);

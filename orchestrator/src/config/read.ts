@@ -33,7 +33,7 @@ export interface Invocation {
  */
 export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDataDir: string): Invocation {
   const values = parseFlags(args);
-  // `--help` works despite errors in the configuration.
+  // Makes `--help` work despite errors in the configuration.
   if (values.help === true)
     return {
       help: true,
@@ -152,7 +152,7 @@ function readSection(env: NodeJS.ProcessEnv, above: string, shape: Readonly<Reco
   return found;
 }
 
-/** Reports whether the key has a text value, so that digits must not be converted to a number. */
+/** Reports whether the key has a text value, whose digits must not be converted to a number. */
 function isText(schema: unknown): boolean {
   let inner = schema;
   while (inner instanceof z.ZodDefault || inner instanceof z.ZodNullable) inner = inner.unwrap();

@@ -97,7 +97,7 @@ function flat(part: object, above = ''): Map<string, string> {
   const found = new Map<string, string>();
   for (const [key, value] of Object.entries(part)) {
     if (isSection(value)) for (const [inner, text] of flat(value, `${above}${key}.`)) found.set(inner, text);
-    // The JSON of a database URL hides its password, which may have changed.
+    // The JSON form of a database URL hides its password, which may have changed.
     else found.set(above + key, hasReveal(value) ? value.reveal() : JSON.stringify(value));
   }
   return found;

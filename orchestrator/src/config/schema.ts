@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { DatabaseUrl, isDatabaseUrl } from './database-url.ts';
 
-/** Creates the schema for a section whose keys are all optional. */
+/** Creates the schema of a section whose keys are all optional. */
 function section<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   const object = z.strictObject(shape);
   return object.default(object.parse({}) as z.core.util.NoUndefined<z.output<typeof object>>);

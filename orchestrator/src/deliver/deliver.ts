@@ -23,7 +23,7 @@ export interface DeliverOptions extends Pick<SendLimits, 'denyPrivate' | 'resolv
   readonly now: () => number;
 }
 
-/** Sends messages over the network. All attempts to send a message use the same id. */
+/** Sends messages over the network. All attempts to send a message use the same ID. */
 export function createDeliver(options: DeliverOptions): Deliver {
   const { version, now, resolve } = options;
   return (target, message, { timeoutMs, signal }) => {

@@ -66,7 +66,7 @@ describe('chats', () => {
     expect(body.text).not.toMatch(/[<>]/);
   });
 
-  test('sends JSON with the event’s priority and the bearer token to ntfy', () => {
+  test('sends ntfy JSON with the event’s priority, and the bearer token', () => {
     const post = ntfyPost({ topic: 'fleet', token: 'tk_1' }, message({ summary: hostile }));
     expect(post.url).toBe('https://ntfy.sh/');
     expect(post.headers.authorization).toBe('Bearer tk_1');

@@ -47,7 +47,7 @@ describe('send', () => {
     for (const text of ['soon', '-1', '1e9', '']) expect(retryAfter(text, 0)).toBeNull();
   });
 
-  test('times out if the server hangs, sends headers slowly, or never ends its headers', async () => {
+  test('times out if the server hangs, sends headers slowly, or never finishes its headers', async () => {
     const hang = await far(() => {});
     const drip = await far((_, __, socket) => {
       socket.write('HTTP/1.1 200 OK\r\n');
@@ -94,8 +94,8 @@ describe('send', () => {
     expect(reasons).toEqual([
       'the connection was reset',
       'the connection was reset',
-      'the answer is not HTTP',
-      'the answer is not HTTP',
+      'the response is not HTTP',
+      'the response is not HTTP',
       'the connection was refused',
       expect.any(String),
       'the name no.such.host.invalid could not be resolved',
@@ -135,14 +135,14 @@ describe('blocked addresses', () => {
       status: null,
       reason: 'hooks.example resolves to a blocked address',
     });
-    // The name resolves to a public address at first, and then to the metadata address.
+    // The name first resolves to a public address, and then to the metadata address.
     const rebinding = resolving(v4('127.0.0.1'), v4('169.254.169.254'));
     expect(await send(post(named), { ...open, resolve: rebinding })).toMatchObject({ status: 200 });
     expect(await send(post(named), { ...open, resolve: rebinding })).toMatchObject({ status: null });
     expect(end.arrived).toHaveLength(2);
   });
 
-  test('connects to the allowed addresses of a name that also has blocked ones', async () => {
+  test('connects to an allowed address of a name that also resolves to blocked ones', async () => {
     const end = await far();
     const both = resolving([
       { address: 'fe80::1', family: 6 },

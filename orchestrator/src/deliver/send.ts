@@ -23,7 +23,7 @@ export interface SendLimits {
   readonly signal?: AbortSignal | undefined;
   /** Maximum bytes to read from an error response as the reason. The default is 0. */
   readonly reasonBytes?: number | undefined;
-  /** Replaces the system's resolver in tests. */
+  /** Replaces the system resolver in tests. */
   readonly resolve?: typeof resolve | undefined;
 }
 
@@ -72,7 +72,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
       limits.signal?.removeEventListener('abort', abort);
       finish(outcome);
     };
-    /** Resolves with the status of the response. Set after the headers have arrived. */
+    /** Resolves with the status of the response. Set once the headers have arrived. */
     let answered: (() => void) | null = null;
     const { username, password } = url;
     const credentials = [username, password].map(decodeURIComponent).join(':');
@@ -130,13 +130,13 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
     request.on('error', (error) => (answered ? answered() : end({ status: null, reason: reasonOf(error) })));
     // The peer may close the connection without a response or an error.
     request.on('close', () =>
-      answered ? answered() : end({ status: null, reason: 'the connection ended without an answer' }),
+      answered ? answered() : end({ status: null, reason: 'the connection was closed without a response' }),
     );
     request.end(post.body);
   });
 }
 
-/** Returns the reason for a failure. Reveals no part of the URL except its host. */
+/** Returns the reason for a failure, which reveals no part of the URL except the host. */
 function reasonOf(error: Error): string {
   if (error instanceof Refused) return error.message;
   const { code, hostname } = error as NodeJS.ErrnoException & { hostname?: string };
@@ -156,7 +156,7 @@ function reasonOf(error: Error): string {
     case 'ETIMEDOUT':
       return 'the server could not be reached';
     default:
-      if (code?.startsWith('HPE_')) return 'the answer is not HTTP';
+      if (code?.startsWith('HPE_')) return 'the response is not HTTP';
       if (code && /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO/.test(code)) return `the TLS connection failed (${code})`;
       return `the request failed (${code ?? error.name})`;
   }

@@ -3,7 +3,7 @@
  * links, or imitate text from Muster.
  */
 
-/** Inserts a zero-width space after the scheme of URLs, so that clients do not turn them into links. */
+/** Inserts a zero-width space after the scheme of URLs to prevent clients from turning them into links. */
 const unlinked = (text: string): string => text.replaceAll('://', ':\u200b//');
 
 /** Escapes Discord's Markdown. Mentions are disabled by a message field. */

@@ -18,7 +18,7 @@ import { hashOfToken } from './operators/sessions.ts';
 import { createRunConductor } from './runs/run-conductor.ts';
 import { startRun } from './runs/runs.ts';
 
-/** Tests attacks and races that succeeded against earlier versions. */
+/** Repeats attacks and races that succeeded against earlier versions. */
 
 const code = (promise: Promise<unknown>) =>
   promise.then(
@@ -41,7 +41,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
 }
 
 describeDatabases('hostile input', (fixture) => {
-  test('accepts names of object prototype properties as names and keys', async () => {
+  test('accepts names of object prototype properties, such as `constructor`, as names and keys', async () => {
     const { domain, context, actor, agent } = await open(fixture);
     const parameters = 'parameters: { keys: { type: integer, default: 1 }, entries: { type: integer, default: 1 } }\n';
     await uploadModule(context, actor, 'constructor', fileModule('constructor', '/tmp/c', parameters));
@@ -63,7 +63,7 @@ describeDatabases('hostile input', (fixture) => {
     });
   });
 
-  test('records that an operation ended once when the agent reports it twice', async () => {
+  test('records only once that an operation ended if the agent reports the end twice', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     const id = await submit();
     await domain.links.nextOperation(agent.id);
@@ -74,7 +74,7 @@ describeDatabases('hostile input', (fixture) => {
     expect(await connect(domain, agent)).toMatchObject({ acknowledged: 1 });
   });
 
-  test('limits the amount that an agent can store with one operation', async () => {
+  test('limits how much an agent can store with one operation', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     const id = await submit();
     await domain.links.nextOperation(agent.id);
@@ -90,7 +90,7 @@ describeDatabases('hostile input', (fixture) => {
     expect(resources.at(-1)).toMatchObject({ diff: null, message: expect.stringContaining('left out') });
   });
 
-  test('finds no events of an agent whose hostname equals the given agent’s name', async () => {
+  test('does not attribute events to an agent because its hostname equals another agent’s name', async () => {
     const { domain, context, agent } = await open(fixture);
     const stranger = await newKey();
     await connect(domain, stranger, { hostname: 'web-1' });
@@ -132,7 +132,7 @@ describeDatabases('races', (fixture) => {
     }
   });
 
-  test('lets two operators set the same status concurrently', async () => {
+  test('allows two operators to set the same status concurrently', async () => {
     const { domain, context, actor } = await open(fixture);
     const key = await newKey();
     await connect(domain, key);
@@ -207,7 +207,7 @@ describeDatabases('lost operations', (fixture) => {
     await domain.conductor.stop();
     context.db.write = write;
     expect(await getRun(context, id)).toMatchObject({ results: [{ status: 'queued', operation_id: null }] });
-    // The gateway does not report disconnected agents, because they may be reconnecting.
+    // The gateway does not report disconnected agents at first, because they may be reconnecting.
     domain.connected.delete(agent.id);
     const next = createRunConductor(context, { maxConcurrent: 1000 });
     const upkeep = startUpkeep(context, domain.clock, { runs: next });
@@ -259,7 +259,7 @@ describeDatabases('enrolment', (fixture) => {
     expect(names.size).toBe(3);
   });
 
-  test('uses up a token without automatic approval only for new agents', async () => {
+  test('consumes a token without automatic approval only for new agents', async () => {
     const { domain, context, actor } = await open(fixture);
     const { token } = await createToken(context, actor, { uses: 2, approve: false, tags: { a: 'b' } }, advertised);
     const key = await newKey();

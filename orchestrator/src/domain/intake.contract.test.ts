@@ -74,7 +74,7 @@ async function opened(fixture: DatabaseFixture, { files = 3, dailyBytes = 256 * 
   const finish = (operation_id: string, given: ResourceResult[], status: 'succeeded' | 'failed' = 'succeeded') =>
     report(...reportsOf(operation_id, given, { now: domain.now(), status }));
   const count = async (of: keyof typeof rows) => Number((await domain.db.get(rows[of], {}))?.count);
-  /** Records usage for the current day, as an earlier process would have. */
+  /** Records usage for the current day, as a previous process would have. */
   const hasUsed = (used: { events: number; hints: number }) => {
     const day = Math.floor(domain.now() / 86_400);
     const put = statement(putUsage, { node_id: agent.id, day, bytes: 0, limited: 0, ...used });
@@ -201,7 +201,7 @@ describeDatabases('daily limits of an agent', (fixture) => {
     expect(await finish(operation_id, asSent(operation), 'failed')).toBeNull();
     const { output: outputs } = await getOutput(context, domain.liveOutput, agent.id, operation_id);
     expect(outputs['m//tmp/1']).toMatchObject({ stdout: '', truncated: true });
-    // Beyond the daily limit, an operation may store at most 64 KiB in total. This one has already stored more, so its
+    // An operation beyond the daily limit may store at most 64 KiB in total. This one has already stored more, so its
     // details are dropped.
     const ended = await getOperation(context, operation_id);
     expect(ended).toMatchObject({ status: 'failed', resources: [{}, {}, {}] });
@@ -344,7 +344,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
     return { domain, context, agent, rules, started, limited };
   }
 
-  test('records the event once when concurrent transactions exceed the limit together', async () => {
+  test('records one event when concurrent transactions exceed the limit together', async () => {
     const { agent, started, limited } = await withLinks(3 * samplesBytes - 1);
     const links = started();
     await Promise.all([1, 2, 3].map(() => links.sampled(agent.id, samples)));
@@ -352,7 +352,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
     expect(await limited()).toEqual(['bytes']);
   });
 
-  test('records the event once when each of several concurrent transactions exceeds the limit', async () => {
+  test('records one event when each of several concurrent transactions exceeds the limit', async () => {
     const { agent, started, limited } = await withLinks(1);
     const links = started();
     await Promise.all([1, 2, 3].map(() => links.sampled(agent.id, samples)));
@@ -404,7 +404,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
     expect(await limited()).toEqual(['bytes']);
   });
 
-  test('records the event once when the outcome of its commit was unknown', async () => {
+  test('records the event once when the outcome of its commit is unknown', async () => {
     const { context, agent, started, limited } = await withLinks(samplesBytes);
     let fails = true;
     const write = async (unit: Unit) => {

@@ -74,7 +74,7 @@ const results = (operation_id: string, count: number, length: number) =>
   );
 
 describeDatabases('reading by bytes', (fixture) => {
-  test('reads an operation’s results 1 MiB at a time', async () => {
+  test('reads an operation’s results in reads of 1 MiB', async () => {
     const { context, write, submit, largestRead } = await open(fixture);
     const id = await submit();
     await write(results(id, 100, 60_000));
@@ -84,7 +84,7 @@ describeDatabases('reading by bytes', (fixture) => {
     expect(largestRead()).toBeLessThan(1.2 * MiB);
   });
 
-  test('reads an operation’s output 1 MiB at a time', async () => {
+  test('reads an operation’s output in reads of 1 MiB', async () => {
     const { domain, context, write, submit, largestRead } = await open(fixture);
     const id = await submit();
     await write(
@@ -105,7 +105,7 @@ describeDatabases('reading by bytes', (fixture) => {
     expect(largestRead()).toBeLessThan(1.4 * MiB);
   });
 
-  test('reads a run’s results 1 MiB at a time', async () => {
+  test('reads a run’s results in reads of 1 MiB', async () => {
     const { context, actor, write, largestRead } = await open(fixture);
     const run_id = context.newId();
     const rows = Array.from({ length: 2500 }, (_, position) => ({
@@ -145,7 +145,7 @@ describeDatabases('reading by bytes', (fixture) => {
     expect(largestRead()).toBeLessThan(1.3 * MiB);
   });
 
-  test('reads applied state 1 MiB at a time when an apply ends and when the state is requested', async () => {
+  test('reads applied state in reads of 1 MiB when an apply ends and when the state is requested', async () => {
     const { domain, context, agent, write, submit, largestRead } = await open(fixture, 1500);
     const id = await submit();
     await write(results(id, 100, 60_000));
@@ -168,7 +168,7 @@ describeDatabases('reading by bytes', (fixture) => {
     expect(largestRead()).toBeLessThan(1.3 * MiB);
   });
 
-  test('limits pages of drift records by bytes, and skips no record', async () => {
+  test('limits pages of drift records by size, and skips no record', async () => {
     const { context, agent, write, largestRead } = await open(fixture);
     const resources = toJson(Array.from({ length: 10 }, () => resultOf({ diff: 'd'.repeat(60_000) })));
     const ids = Array.from({ length: 20 }, () => context.newId());
@@ -208,7 +208,7 @@ describeDatabases('reading by bytes', (fixture) => {
     expect((await listLatestDrift(context, { ...page, filter: 'attr.platform=linux' })).items).toEqual(newest);
   });
 
-  test('counts drift 1 MiB at a time', async () => {
+  test('counts drift in reads of 1 MiB', async () => {
     const { context, agent, write, largestRead } = await open(fixture);
     const drift_id = context.newId();
     const drifted = Object.fromEntries(
@@ -252,7 +252,7 @@ describeDatabases('reading by bytes', (fixture) => {
   });
 
   test.each([{}, { agent: 'web-1' }])(
-    'limits pages of the audit log by bytes, and skips no event: %o',
+    'limits pages of the audit log by size, and skips no event: %o',
     async (filter) => {
       const { domain, context, actor, agent, write, largestRead } = await open(fixture);
       const target = { type: 'agent', id: agent.id, name: 'web-1' };

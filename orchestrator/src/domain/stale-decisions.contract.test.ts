@@ -21,9 +21,9 @@ import { endLost } from './operation-end/operation-expiry.ts';
 import { submitOperation } from './operations/operations.ts';
 
 /**
- * Tests decisions that use rows read before the transaction. A transaction that conflicts with another one is retried
- * with the same statements. Each test commits a conflicting transaction between the read and the write, as in such a
- * retry.
+ * Tests decisions based on rows that were read before the transaction. A transaction that conflicts with another one is
+ * retried with the same statements. Each test commits a conflicting transaction between the read and the write, as in
+ * such a retry.
  */
 
 const module = 'name: m\nsupports: [{ platform: linux }]\nresources: [{ resource: { file-unix: { path: /f } } }]\n';
@@ -108,7 +108,7 @@ describeDatabases('decisions on rows that change before the write', (fixture) =>
     });
     await acceptDrift(context, actor, record.drift_id, 'known');
     met();
-    // The apply corrected /g, so drift of /g is new and not accepted.
+    // The apply corrected /g, so the current drift of /g is new and not accepted.
     expect((await check('/f', '/g')).accepted).toBe(null);
     expect((await events('drift.unaccepted')).length).toBe(1);
   });

@@ -55,7 +55,7 @@ describeDatabases('verifications after an apply', (fixture) => {
       { type: 'command', module: 'site', sensitive: false, timeout: 10, command: 'test web-1' },
     ]);
     expect(orchestratorMessageSchema.safeParse(JSON.parse(JSON.stringify(message))).success).toBe(true);
-    // The agent did not mask secrets in this report, so the orchestrator removes them.
+    // The agent did not mask the secrets in this report, so the orchestrator removes them.
     const reports = reportsOf(id, [], { now: domain.now(), status: 'failed' }).map((report) =>
       report.type === 'finished' ? { ...report, error: 'verify: http://127.0.0.1:8080/hunter2 answered 502' } : report,
     );
@@ -65,7 +65,7 @@ describeDatabases('verifications after an apply', (fixture) => {
     expect(error).not.toContain('hunter2');
   });
 
-  test('sends no verifications with a plan', async () => {
+  test('sends a plan without verifications', async () => {
     const { domain, agent, submit } = await open();
     await submit('plan', ['first']);
     expect((await domain.links.nextOperation(agent.id))?.operation).not.toHaveProperty('verify');

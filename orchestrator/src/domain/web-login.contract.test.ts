@@ -26,7 +26,7 @@ describeDatabases('web sign-in', (fixture) => {
     return { domain, key, actor, signIn, redeem: (text: string) => code(domain.signIn.redeem(text)) };
   };
 
-  test('exchanges a code for a session once', async () => {
+  test('exchanges a code for a session only once', async () => {
     const { domain, key, signIn, redeem } = await open();
     const first = await signIn();
     const text = await domain.signIn.webCode(first);
@@ -91,7 +91,7 @@ describeDatabases('web sign-in', (fixture) => {
     expect(await redeem(text)).toBe('login_code_invalid');
   });
 
-  test('opens sessions with codes for at most 12 hours after the first sign-in', async () => {
+  test('limits sessions opened with codes to 12 hours after the first sign-in', async () => {
     const lifeSecs = 1800;
     const { domain, signIn } = await open(lifeSecs);
     let token = await signIn();

@@ -32,7 +32,7 @@ describe('broadcast networks', () => {
     ['192.0.2.1', '255.255.255.254', null],
     ['192.0.2.1', '255.255.255.255', null],
     ['1.2.3.4', '0.0.0.0', '255.255.255.255'],
-  ])('computes for the address %s and the netmask %s the broadcast address %s', (address, netmask, expected) => {
+  ])('computes the broadcast address of %s with netmask %s as %s', (address, netmask, expected) => {
     expect(broadcastAddress(address, netmask)).toBe(expected);
   });
 
@@ -88,7 +88,7 @@ describe('datagrams', () => {
     return { port: socket.address().port, next };
   }
 
-  test('builds each datagram for the local address that sends it', async () => {
+  test('builds each datagram for the local address from which it is sent', async () => {
     const { port, next } = await listen();
     const deliveries = await createAnnouncer().send('127.0.0.1', port, (local) => Buffer.from(`from ${local}`));
     expect(deliveries).toEqual([{ to: `127.0.0.1:${port}`, error: null }]);

@@ -11,7 +11,7 @@ const sendTimeoutMs = 5_000;
 const bracketed = (address: string, port: number): string =>
   address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 
-/** Creates an announcer that sends each announcement from a new socket, which receives no data. */
+/** Creates an announcer. Each announcement is sent from a new socket that receives no data. */
 export function createAnnouncer(): Announcer {
   return {
     async broadcast(port, datagramFor) {
@@ -26,7 +26,7 @@ export function createAnnouncer(): Announcer {
         addresses = await resolve(host);
       } catch (error) {
         if (error instanceof UnknownHostError) throw error;
-        // The name server is unavailable, which may be temporary.
+        // The name server is unavailable, possibly only temporarily.
         return [{ to: bracketed(host, port), error: (error as Error).message }];
       }
       return Promise.all(addresses.slice(0, maxAddresses).map((each) => sendTo(each, port, datagramFor)));
@@ -65,7 +65,7 @@ async function broadcastOn(route: BroadcastRoute, port: number, datagramFor: Dat
 function sendTo({ address, family }: Address, port: number, datagramFor: DatagramFor): Promise<Delivery> {
   return withSocket(family, bracketed(address, port), async (socket) => {
     await bind(socket, undefined);
-    // Required if the target is a broadcast address.
+    // Required for broadcast addresses.
     if (family === 'udp4') socket.setBroadcast(true);
     await new Promise<void>((resolve, reject) => {
       // `connect` determines the local address for this target.

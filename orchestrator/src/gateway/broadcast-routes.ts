@@ -3,9 +3,9 @@ import type { NetworkInterfaceInfo } from 'node:os';
 /** A network to broadcast on. */
 export interface BroadcastRoute {
   family: 'udp4' | 'udp6';
-  /** Local address that agents on the network can dial; null for an IPv6 network with only link-local addresses. */
+  /** Local address that agents on the network can reach; null for an IPv6 network with only link-local addresses. */
   from: string | null;
-  /** The broadcast address. For IPv6, the link's all-nodes address, with the interface. */
+  /** The broadcast address; for IPv6, the all-nodes address of the link, with the interface. */
   to: string;
   interface: string;
 }

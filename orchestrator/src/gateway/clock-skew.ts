@@ -2,16 +2,16 @@ import type { Log } from '../../../lib/src/log.ts';
 import type { Link } from './link.ts';
 
 /**
- * The clock skew between an agent and the orchestrator. Expiry and recorded times use the orchestrator's clock. The
- * skew still affects logs and certificates on the machine, so it is reported.
+ * The clock skew between an agent and the orchestrator. Expiry and recorded times use the orchestrator's clock.
+ * Reported nevertheless, because the skew affects logs and certificates on the machine.
  */
 
-/** Attribute that contains the skew in seconds. Set only if the skew is noticeable. */
+/** Attribute for the skew in seconds. Set only if the skew is noticeable. */
 const attribute = 'clock_skew_secs';
 /** A smaller skew may result from network or processing delays. */
 const noticeableSecs = 10;
 
-/** @returns whole seconds by which the agent's clock is ahead; null if the agent sent no time */
+/** @returns how many whole seconds the agent's clock is ahead; null if the agent sent no time */
 export const skewOf = (agentMs: number | undefined, nowMs: number): number | null =>
   agentMs === undefined ? null : Math.round((agentMs - nowMs) / 1000);
 
@@ -23,7 +23,7 @@ export function withSkew(attributes: Record<string, string>, skew: number | null
   return isNoticeable(skew) ? { ...others, [attribute]: String(skew) } : others;
 }
 
-/** Logs a noticeable skew, unless a similar skew was logged last. */
+/** Logs a noticeable skew unless the last logged one was similar. */
 export function warnOfSkew(log: Log, link: Pick<Link, 'nodeId' | 'clockSkewSecs' | 'loggedClockSkewSecs'>): void {
   const { nodeId, clockSkewSecs, loggedClockSkewSecs } = link;
   if (loggedClockSkewSecs !== null && !isNoticeable((clockSkewSecs ?? 0) - loggedClockSkewSecs)) return;

@@ -82,11 +82,11 @@ test('sends the requested parts, in order', async () => {
   expect(agent.contents.get(3)).toEqual(content.subarray(most + 100, most + 110));
 });
 
-test('takes the next request as soon as the agent has an answer', async () => {
+test('accepts the next request as soon as the agent has received its answer', async () => {
   await start();
   const agent = await connected();
   const pieces = (2 * (content.length - 7)) / most;
-  // Uses the whole window all the time.
+  // Keeps the whole window in use.
   let sent = 0;
   const send = () => agent.send(request({ request: ++sent, from: ((sent - 1) % 5) * most }));
   while (sent < window / most) send();
@@ -97,7 +97,7 @@ test('takes the next request as soon as the agent has an answer', async () => {
   await received(agent, pieces, most);
 });
 
-test('refuses contents that no open operation of this agent names', async () => {
+test('refuses contents that no open operation of the agent references', async () => {
   await start();
   const agent = await connected();
   const other = await connected(7, '01HZZZZZZZZZZZZZZZZZZZ0002');
@@ -105,7 +105,7 @@ test('refuses contents that no open operation of this agent names', async () => 
     by.send(request(changes));
     return (await by.next('content_refused')).message;
   };
-  expect(await refused(other, {})).toBe('no open operation of this agent names these bytes');
+  expect(await refused(other, {})).toBe('no open operation of this agent references these bytes');
   expect(await refused(agent, { sha256: 'a'.repeat(64) })).toContain('names these bytes');
   expect(await refused(agent, { from: 5 * most, bytes: 8 })).toContain('names these bytes');
   expect(await refused(agent, { operation_id: '01HZZZZZZZZZZZZZZZZZZZ0009' })).toContain('names these bytes');
@@ -126,7 +126,7 @@ test('refuses a content that is no longer stored', async () => {
   expect((await agent.next('content_refused')).message).toContain('apply again');
 });
 
-test('sends at most twice the contents of an operation over a link', async () => {
+test('sends at most twice the contents of an operation over one link', async () => {
   await start();
   const agent = await connected();
   const small = Buffer.alloc(100);
@@ -139,7 +139,7 @@ test('sends at most twice the contents of an operation over a link', async () =>
   });
 });
 
-test('closes the link of an agent that exceeds its window, or requests across parts', async () => {
+test('closes the link of an agent that exceeds its window, or whose request crosses a part boundary', async () => {
   await start();
   for (const requests of [
     Array.from({ length: window / most + 1 }, (_, i) => request({ request: i + 1 })),

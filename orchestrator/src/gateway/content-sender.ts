@@ -9,8 +9,8 @@ import { type ContentRequest, type Grant, LinkContents } from './link-contents.t
 const versionWithContents = 7;
 
 /**
- * Sends contents to the agents that request them. Of each link, one part at a time is in memory, and the next frame
- * follows when the network has taken the one before it, so that other messages need not wait. The links take turns.
+ * Sends contents to the agents that request them. Keeps one part per link in memory. Sends the next frame when the
+ * network has accepted the previous one, so that other messages need not wait. Links take turns.
  */
 export class ContentSender {
   private readonly links: AgentLinks;
@@ -33,7 +33,7 @@ export class ContentSender {
       link.violation(`content_request requires protocol version ${versionWithContents}`);
       return;
     }
-    // The window limits these messages.
+    // Not counted as messages, because the window limits them.
     link.uncount();
     link.contents ??= new LinkContents(agentMessageBurst, now);
     const { contents } = link;
@@ -85,7 +85,7 @@ export class ContentSender {
     const wait = contents.bucket.owe(this.clock.monotonic(), agentMessagesPerSecond, agentMessageBurst);
     if (wait > 0) await new Promise<void>((resolve) => void this.clock.after(wait, resolve));
     const read = await this.read(link, contents, request);
-    // The agent may receive the last frame, and send its next request, before the network confirms the frame here.
+    // The agent may receive the last frame and send its next request before the network confirms the frame here.
     const answered = () => {
       contents.requests.shift();
       contents.requestedBytes -= request.bytes;
@@ -102,14 +102,14 @@ export class ContentSender {
     }
   }
 
-  /** @returns the bytes, or the reason why the agent does not get them */
+  /** @returns the bytes, or the reason for refusing them */
   private async read(link: Link, contents: LinkContents, request: ContentRequest): Promise<Uint8Array | string> {
     const { operation_id, sha256, from, bytes } = request;
     if (link.standing?.status !== 'approved') return 'this agent is not approved';
     const grant = await this.grantOf(link, contents, operation_id);
     const size = grant?.sizes.get(sha256);
     if (grant === null || size === undefined || from + bytes > size)
-      return 'no open operation of this agent names these bytes';
+      return 'no open operation of this agent references these bytes';
     grant.left -= bytes;
     if (grant.left < 0) return 'the contents of this operation were requested too often on this link';
     try {
@@ -122,7 +122,7 @@ export class ContentSender {
     return 'the orchestrator no longer stores the content, because its module was removed; apply again';
   }
 
-  /** Returns what the agent may read for an operation. Asks again after a while, because the operation may end. */
+  /** Returns what the agent may read for an operation. Checks again after a while, because the operation may end. */
   private async grantOf(link: Link, contents: LinkContents, operationId: string): Promise<Grant | null> {
     const { grant } = contents;
     const now = this.clock.monotonic();
@@ -131,7 +131,7 @@ export class ContentSender {
     const sizes = await this.links.contentsOf(link.nodeId!, operationId);
     if (sizes === null) return null;
     const total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
-    // A content that arrived damaged is requested a second time.
+    // Allows a second request, for contents that arrived damaged.
     const left = isSame ? grant.left : 2 * total;
     contents.grant = { operationId, sizes, left, expiresAt: now + this.limits.contentGrantMs };
     return contents.grant;

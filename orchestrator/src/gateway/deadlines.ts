@@ -1,14 +1,14 @@
 /** Tracks deadlines for items that share one time limit, without a timer for each item. */
 export class Deadlines<T> {
   private readonly allowedMs: number;
-  /** Time at which each item was added. The insertion order is also the order of expiry. */
+  /** The time at which each item was added. Items expire in insertion order. */
   private readonly addedAt = new Map<T, number>();
 
   constructor(allowedMs: number) {
     this.allowedMs = allowedMs;
   }
 
-  /** @param now milliseconds on the clock that is also passed to `expired` */
+  /** @param now milliseconds on the clock whose time is also passed to `expired` */
   add(item: T, now: number): void {
     this.addedAt.set(item, now);
   }

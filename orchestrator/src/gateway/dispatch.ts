@@ -24,7 +24,7 @@ export class Dispatcher {
   private readonly resources = new WeakMap<object, Buffer>();
   private inFlight = 0;
   private bufferedBytes = 0;
-  /** Size of the last operation that was sent, in bytes. Estimates the size of operations that are being read. */
+  /** Size of the last sent operation, in bytes. Used to estimate the size of operations that are being read. */
   private lastBytes = bytesExpected;
   private scheduled = false;
 
@@ -40,7 +40,7 @@ export class Dispatcher {
     return this.bufferedBytes;
   }
 
-  /** Number of links whose work is not read yet. */
+  /** Number of links whose work has not been read yet. */
   get waiting(): number {
     return this.queue.size;
   }
@@ -48,7 +48,7 @@ export class Dispatcher {
   /** Queues a link for service. @param flags the work to read and send */
   wake(link: Link, flags: number): void {
     link.pendingWork |= flags;
-    // The link keeps the flags until after the welcome or the current dispatch.
+    // The link keeps the flags until the welcome is sent or the current dispatch has ended.
     if (link.state !== 'open' || link.dispatching) return;
     this.queue.add(link);
     this.schedule();
@@ -72,7 +72,7 @@ export class Dispatcher {
   private isBusy(): boolean {
     const { dispatchesInFlight, dispatchBufferBytes } = this.limits;
     if (this.inFlight >= dispatchesInFlight) return true;
-    // Without reads in flight, an operation may be read even if it is larger than the buffer.
+    // If no read is in flight, an operation may be read even if it is larger than the buffer.
     const expected = this.inFlight * this.lastBytes;
     return (
       this.bufferedBytes >= dispatchBufferBytes ||
@@ -114,7 +114,7 @@ export class Dispatcher {
     }
     link.standing = standing;
     if (standing.status === 'approved' && link.ignoredReports) {
-      // Only a new link makes the agent resend reports that were ignored before it was approved.
+      // The agent resends reports that were ignored before its approval only on a new link.
       link.send({ type: 'drain', retry_after_secs: 0 });
       link.close(1012, 'approved');
       return;

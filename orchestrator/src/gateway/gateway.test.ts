@@ -61,8 +61,8 @@ async function dial(key?: AgentKey, host?: string): Promise<TestAgent> {
 const refusalLogged = () => logged.find((entry) => entry.message === 'agent refused')?.fields;
 
 /**
- * Resolves when `condition` returns true. Does not advance the clock, so I/O that is already in progress must fulfill
- * it.
+ * Resolves when `condition` returns true. Does not advance the clock, so only I/O that is already in progress can
+ * fulfill it.
  */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
@@ -128,7 +128,7 @@ describe('agent admission', () => {
     expect(links.calls).toContain('closed: bye: stopped');
   });
 
-  test('records the complete reason in a `bye`, even if it exceeds a close frame', async () => {
+  test('records the complete reason of a `bye`, even if it does not fit into a close frame', async () => {
     await start();
     for (const reason of ['x'.repeat(256), '😀'.repeat(128), 'a\ud83d'.repeat(128)]) {
       const agent = await dial();
@@ -219,10 +219,10 @@ describe('agent admission', () => {
     expect(gateway.presence.isConnected(key.nodeId)).toBe(true);
   });
 
-  test('refuses a hello that a man in the middle relays unchanged after terminating TLS', async () => {
+  test('refuses a hello that a man-in-the-middle relays unchanged after terminating TLS', async () => {
     await start();
     const relay = createTlsServer({ key: identity.privateKeyPem, cert: identity.certificatePem }, (inner) => {
-      // The worst case: the relay has the real orchestrator key.
+      // Worst case: the relay has the real orchestrator key.
       const outer = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false });
       inner.pipe(outer).pipe(inner);
       inner.on('error', () => outer.destroy());
@@ -417,7 +417,7 @@ describe('agent admission', () => {
     await (await dial(key)).join();
   });
 
-  test('asks an agent to reconnect in five seconds when it cannot be recorded', async () => {
+  test('tells an agent to reconnect in five seconds when it cannot be recorded', async () => {
     await start();
     links.failing = true;
     const agent = await dial();
@@ -458,7 +458,7 @@ describe('link limits', () => {
     }
   });
 
-  test('accepts only one hello on a link', async () => {
+  test('accepts only one hello per link', async () => {
     await start();
     const agent = await dial();
     const hello = await agent.hello();
@@ -468,7 +468,7 @@ describe('link limits', () => {
     expect((await agent.next('refused')).message).toBe('the hello was sent twice');
   });
 
-  test('disconnects an agent that exceeds the message rate, which includes pings', async () => {
+  test('disconnects an agent that exceeds the message rate, pings included', async () => {
     await start({ agentMessagesPerSecond: 10, agentMessageBurst: 20 });
     const agent = await dial();
     await agent.join();
@@ -482,7 +482,7 @@ describe('link limits', () => {
     expect((await agent.closed).code).toBe(1008);
   });
 
-  test('slows down an agent that reports faster than the message rate, without disconnecting it', async () => {
+  test('slows down an agent that reports faster than the message rate instead of disconnecting it', async () => {
     await start({ agentMessagesPerSecond: 10, agentMessageBurst: 20 });
     const agent = await dial();
     await agent.join();
@@ -528,7 +528,7 @@ describe('link limits', () => {
     expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
   });
 
-  test('handles a burst of drift hints, and then the newest hint in each interval', async () => {
+  test('handles a burst of drift hints, and then only the newest hint of each interval', async () => {
     await start({ driftHintBurst: 3, driftHintIntervalMs: 60_000 });
     const agent = await dial();
     await agent.join();
@@ -663,7 +663,7 @@ describe('live program output', () => {
 });
 
 describe('operations', () => {
-  test('dispatches each operation after the previous one has ended and its end is committed', async () => {
+  test('dispatches each operation after the end of the previous one is committed', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -828,8 +828,8 @@ describe('reports', () => {
   }
 
   /**
-   * Returns four results with 100 kB of output each, many times the window. Chunks are split at quotes and wide
-   * characters.
+   * Returns four results with 100 kB of output each, which exceed the window many times. Chunks are split at quotes and
+   * wide characters.
    */
   const large = (operation_id: string): Report[] =>
     Array.from({ length: 4 }, () => ({
@@ -973,8 +973,8 @@ describe('reports', () => {
     const frames = pieces(1, large(operation().operation_id));
     await start({ reportDeadlineMs: 90_000 });
     /**
-     * Sends `pieceCount` chunks every half minute.
-     * @returns number of half minutes until the refusal, and its reason
+     * Sends `pieceCount` chunks, one every half minute.
+     * @returns the number of half minutes until the refusal, and the reason
      */
     async function send(pieceCount: number): Promise<[number, string]> {
       const agent = await dial();
@@ -1050,7 +1050,7 @@ describe('attributes and hints', () => {
     await until(() => links.row(agent.key.nodeId).attributes.n === '2');
   });
 
-  test('logs an agent’s clock skew once, and a changed skew at most once per commit of attributes', async () => {
+  test('logs an agent’s clock skew once, and a changed skew at most once per attribute commit', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -1179,7 +1179,7 @@ describe('samples', () => {
     expect((await (await dial()).join()).metrics_interval).toBe(45);
   });
 
-  test('fits a message with the maximum number of samples into a frame', () => {
+  test('fits a message with the maximum number of samples into one frame', () => {
     const largest = sampleAt(2_000_000_000, {
       cpu_usage: 12.345678901234567,
       load1: 123456.12345678901,
@@ -1237,7 +1237,7 @@ describe('agent presence', () => {
     await (await dial()).join();
   });
 
-  test('replaces a process’s link immediately with its new link', async () => {
+  test('replaces a process’s link immediately with a new link from the same process', async () => {
     await start();
     const key = await newAgentKey();
     const instance_id = 'ab'.repeat(16);
@@ -1268,7 +1268,7 @@ describe('agent presence', () => {
 
   describe('agents with replaced keys', () => {
     const instance_id = 'cd'.repeat(16);
-    /** Creates a previous key, which is valid for one more minute, and the current key of one agent. */
+    /** Creates two keys of one agent: a previous key, which is valid for one more minute, and the current key. */
     async function twoKeys() {
       await start();
       const [former, current] = [await newAgentKey(), await newAgentKey()];
@@ -1285,7 +1285,7 @@ describe('agent presence', () => {
       return { former, current, node_id, refuseFormer };
     }
 
-    test('sends an agent the same node id for each of its keys', async () => {
+    test('sends an agent the same node ID for each of its keys', async () => {
       const { current, node_id } = await twoKeys();
       const agent = await dial(current);
       expect(await agent.join({ versions: [4] })).toMatchObject({ node_id });
@@ -1385,7 +1385,7 @@ describe('agent presence', () => {
         thief.send(await thief.hello({ versions: [4] }));
         return thief;
       };
-      // The first link disconnects while the second process waits for its probe.
+      // The first link disconnects while the second process waits for the probe.
       first.socket.pause();
       const waiting = await comes(key);
       await waiting.settled();
@@ -1407,7 +1407,7 @@ describe('agent presence', () => {
     });
   });
 
-  test('admits a restarted agent after its previous link did not respond for five seconds', async () => {
+  test('admits a restarted agent after its previous link has not responded for five seconds', async () => {
     await start();
     const key = await newAgentKey();
     const former = await dial(key);
@@ -1426,7 +1426,7 @@ describe('agent presence', () => {
     expect(links.calls).not.toContain('cloned');
   });
 
-  test('commits the previous link’s reports before it sends the last acknowledged report number', async () => {
+  test('commits the previous link’s reports before it sends the number of the last acknowledged report', async () => {
     await start();
     const key = await newAgentKey();
     const instance_id = 'cd'.repeat(16);
@@ -1460,13 +1460,13 @@ describe('many connections', () => {
     await Promise.all(Array.from({ length: 200 }, async () => (await dial()).join()));
     const longest = turns.stop();
     expect(gateway.presence.count).toBe(200);
-    // The agents share this event loop, which doubles the measured time.
+    // The simulated agents share this event loop, which doubles the measured time.
     expect(longest).toBeLessThan(500);
   });
 
-  test('admits two hundred agents that reconnect together without blocking the event loop', async () => {
+  test('admits two hundred agents that reconnect at the same time without blocking the event loop', async () => {
     await start();
-    // The agents run in a thread, so that only the gateway delays this event loop.
+    // Runs the agents in a thread, so that only the gateway delays this event loop.
     const dialler = new Worker(new URL('../../test/dial-many.ts', import.meta.url), {
       workerData: { port, count: 200 },
     });
@@ -1517,7 +1517,7 @@ describe('many connections', () => {
       const dialed = dialAsAgent((proxy.address() as AddressInfo).port);
       await until(() => held.length > 0);
       deliver();
-      // The process does not read the handshake's last message from the kernel in time.
+      // The process does not read the last message of the handshake from the kernel in time.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
       const agent = await dialed;
       agents.push(agent);
@@ -1542,7 +1542,7 @@ describe('many connections', () => {
     expect(dropped).toBe(false);
     clock.advance(1_500);
     await until(() => dropped);
-    // The TLS handshake is complete, so only the limit for the hello applies.
+    // The TLS handshake is complete, so only the time limit for the hello applies.
     await greeted.join();
   });
 
@@ -1570,7 +1570,7 @@ describe('many connections', () => {
     await start({ handshakesInFlight: 1 });
     const silent = Array.from({ length: 3 }, () => connectTcp(port, '127.0.0.1'));
     await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
-    // A connection from a second address is served before further connections from the first address.
+    // A connection from a second address is served before other connections from the first address.
     const waiting = dial(undefined, '127.0.0.1');
     for (let second = 0; second < 4; second++) {
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -1591,7 +1591,7 @@ describe('many connections', () => {
     for (const each of dialled) void each.then(() => started++);
     const joining = dialled.map(async (each) => (await each).join());
     await until(() => started >= 3);
-    // Waits until all hellos are read, and all permitted handshakes have begun.
+    // Waits until all hellos were read and all permitted handshakes have begun.
     for (let i = 0; i < 3; i++) for (const agent of agents) await agent.settled();
     expect(started).toBe(3);
     commit();
@@ -1739,7 +1739,7 @@ describe('many connections', () => {
     for (const sockets of [silent, others, late, more]) sockets.end();
   });
 
-  test('delays only the address whose hellos are refused', async () => {
+  test('delays only the address that sends refused hellos', async () => {
     await start({ refusedHelloBurst: 3, refusedHellosPerSecond: 1 });
     for (let at = 0; at < 3; at++) {
       const hostile = await dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2');
@@ -1792,7 +1792,7 @@ describe('many connections', () => {
 });
 
 describe('a busy link', () => {
-  test('keeps a busy link that has unsent data on each check', async () => {
+  test('keeps a busy link even if each check finds unsent data', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1812,7 +1812,7 @@ describe('a busy link', () => {
 });
 
 describe('a link that closes', () => {
-  test('reports why a link was closed to the agent and the domain, even while the agent is sending', async () => {
+  test('reports to the agent and the domain why a link was closed, even while the agent is sending', async () => {
     await start();
     const instance_id = 'ab'.repeat(16);
     const key = await newAgentKey();
@@ -1832,7 +1832,7 @@ describe('a link that closes', () => {
     expect(links.calls.filter((call) => call.startsWith('closed'))).toEqual(reasons.map((each) => `closed: ${each}`));
   });
 
-  test('closes a link with "internal error" when handling a message fails', async () => {
+  test('closes a link with "internal error" if handling a message fails', async () => {
     await start();
     const agent = await dial();
     await agent.join();

@@ -45,7 +45,7 @@ export interface GatewayOptions {
   /** Seconds between samples, sent to agents in the welcome. */
   metricsInterval?: number;
   limits?: Partial<GatewayLimits>;
-  /** Required if other components use the connected agents before the gateway exists. */
+  /** Needed if other components use the connected agents before the gateway exists. */
   connected?: ConnectedAgents;
 }
 
@@ -71,7 +71,7 @@ export interface Gateway {
   listen(host: string, port: number): Promise<number>;
   readonly presence: Presence;
   readonly shells: Shells;
-  /** Number of agents whose work is not read yet, and bytes of operations not yet written to the network. */
+  /** Number of agents whose work has not been read yet, and bytes of operations not yet written to the network. */
   readonly backlog: { readonly agents: number; readonly bytes: number };
   /** Number of connections dropped before their handshake. */
   readonly dropped: number;
@@ -92,13 +92,13 @@ export function createGateway(options: GatewayOptions): Gateway {
 /** Refusals that are not the agent's fault, or that the audit log records as a different event. */
 const unauditedRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'unavailable', 'cloned']);
 
-/** Refusals of peers that proved no key or violated the protocol. They count in full toward their network's limit. */
+/** Refusals of peers that proved no key or violated the protocol. They count fully toward the network's limit. */
 const unprovenRefusals: ReadonlySet<RefusalCode> = new Set([
   'protocol_violation',
   'signature_invalid',
   'rate_exceeded',
 ]);
-/** Refusals that a correct agent may receive. They do not count toward the agent's network limit. */
+/** Refusals that a correct agent may receive. They do not count toward the limit of the agent's network. */
 const freeRefusals: ReadonlySet<RefusalCode> = new Set([
   'draining',
   'unavailable',
@@ -180,7 +180,7 @@ class AgentGateway implements Gateway, LinkOwner {
       maxPayload: this.limits.agentFrameBytes,
       maxFragments: 64,
       maxBufferedChunks: 1024,
-      // `Link` sends the pongs, because it counts pings.
+      // `Link` sends the pongs, because it must count pings.
       autoPong: false,
       clientTracking: false,
       closeTimeout: this.limits.closeTimeoutMs,
@@ -236,7 +236,7 @@ class AgentGateway implements Gateway, LinkOwner {
     this.stopListening();
     const commits: Promise<void>[] = [];
     let notified = 0;
-    // About 500 agents reconnect per second.
+    // At this rate, about 500 agents reconnect per second.
     const spreadSecs = Math.max(1, this.registry.count / 500);
     for (const link of [...this.registry.all()]) {
       link.send({ type: 'drain', retry_after_secs: Math.round((1 + this.random() * spreadSecs) * 10) / 10 });
@@ -365,7 +365,7 @@ class AgentGateway implements Gateway, LinkOwner {
     }
     const unlogged = this.unlogged;
     this.unlogged = 0;
-    // Null until the agent has proved possession of its key.
+    // The agent's node ID; null until the agent has proved possession of its key.
     const nodeId = link.nodeId;
     this.log.warn(
       { node_id: nodeId, remote_ip: link.remoteIp, code, reason: message, ...(unlogged > 0 && { unlogged }) },
@@ -431,7 +431,7 @@ class AgentGateway implements Gateway, LinkOwner {
           : this.dispatcher.wake(link, workFlags.cancellations);
         return;
       case 'operation_ended':
-        // The operation expired, or was cancelled before it began, so the agent does not report that it ended.
+        // The operation expired, or was cancelled before it began, so the agent reports no end.
         if (link.sentOperation === hint.operation_id && !link.sentOperationAccepted) {
           link.sentOperation = null;
           this.dispatcher.wake(link, workFlags.work);
@@ -499,7 +499,7 @@ class AgentGateway implements Gateway, LinkOwner {
     this.inbound.visit(link, now);
   }
 
-  /** Finds work whose hint was lost, with one query for all agents. */
+  /** Finds work whose hint was lost, using one query for all agents. */
   private async sweep(): Promise<void> {
     if (this.sweeping || this.registry.count === 0) return;
     this.sweeping = true;

@@ -29,7 +29,7 @@ export function checkHello(
   if (version === null)
     return refusal(
       'version_unsupported',
-      `this orchestrator supports protocol versions ${supportedProtocolVersions.join(', ')}, ${agentName} supports ${hello.versions.join(', ')}; install an agent of the orchestrator's version`,
+      `this orchestrator supports protocol versions ${supportedProtocolVersions.join(', ')}, ${agentName} supports ${hello.versions.join(', ')}; install the agent version that matches the orchestrator`,
     );
   return { version, agentKey };
 }

@@ -16,7 +16,8 @@ import { TokenBucket } from './token-bucket.ts';
 type Part = Extract<AgentMessage, { type: 'report_part' }>;
 
 /**
- * Passes the messages that agents send after the welcome to the domain, and acknowledges them once they are committed.
+ * Passes the messages that agents send after the welcome on to the domain, and acknowledges them once they are
+ * committed.
  */
 export class Inbound {
   private readonly links: AgentLinks;
@@ -119,14 +120,14 @@ export class Inbound {
   }
 
   /**
-   * Reports whether to accept a report. A pending agent's reports are ignored and not acknowledged, so the agent keeps
-   * them until it is approved. A report beyond the window closes the link.
+   * Reports whether to accept a report. Ignores a pending agent's reports without acknowledging them, so that the agent
+   * keeps them until it is approved. Closes the link if a report exceeds the window.
    */
   private mayReport(link: Link, bytes: number, now: number): boolean {
     this.limitRate(link, now);
     link.unacknowledgedBytes += bytes;
     if (link.unacknowledgedBytes <= this.limits.unacknowledgedBytes) {
-      // Acknowledging this report would also acknowledge the ignored ones.
+      // An acknowledgment of this report would also acknowledge the ignored ones.
       if (link.standing?.status === 'approved' && !link.ignoredReports) return true;
       if (!link.ignoredReports)
         this.log.info(
@@ -141,8 +142,8 @@ export class Inbound {
   }
 
   /**
-   * Delays acknowledgments to an agent that sends reports faster than the message rate, to slow it down. It is not
-   * refused, because the window limits its reports.
+   * Delays acknowledgments to slow down an agent that sends reports faster than the message rate. Does not refuse the
+   * agent, because the window limits its reports.
    */
   private limitRate(link: Link, now: number): void {
     const { agentMessagesPerSecond, agentMessageBurst } = this.limits;
@@ -171,7 +172,7 @@ export class Inbound {
     else this.credit(link);
   }
 
-  /** Continues a waiting report. Called by the link that freed the budget, so an error must not reach the caller. */
+  /** Continues a waiting report. Called by the link that freed the budget, so errors must not reach the caller. */
   private resume(link: Link): void {
     try {
       this.credit(link);
@@ -276,7 +277,7 @@ export class Inbound {
       if (sentHere) link.sentOperationAccepted = true;
       if (report.type !== 'finished') continue;
       if (sentHere) link.sentOperation = null;
-      // The link does not know `moreWork` for an operation that an earlier link sent.
+      // The link does not know `moreWork` for an operation that was sent on an earlier link.
       look ||= !sentHere || link.moreWork;
     }
     if (look) this.dispatcher.wake(link, workFlags.work);
@@ -310,7 +311,9 @@ export class Inbound {
     );
   }
 
-  /** Stores samples. Ignores samples of pending agents. Agents resend samples that are refused or not acknowledged. */
+  /**
+   * Stores samples. Ignores samples from pending agents. Agents resend samples that are refused or not acknowledged.
+   */
   private takeSamples(link: Link, samples: readonly Sample[]): void {
     if (link.standing?.status !== 'approved') return;
     if (link.sampling) {
@@ -343,7 +346,7 @@ export class Inbound {
       .catch((error: unknown) => link.fault(error));
   }
 
-  /** Forwards live output to viewers. Drops output that cannot be forwarded, and output of unapproved agents. */
+  /** Forwards live output to viewers. Drops output that cannot be forwarded, and output from unapproved agents. */
   private showOutput(link: Link, progress: OutputProgress, bytes: number, now: number): void {
     const { outputProgressBytes, outputProgressPerSecond, outputProgressBurst, unacknowledgedBytes } = this.limits;
     if (bytes > outputProgressBytes || link.unacknowledgedBytes + bytes > unacknowledgedBytes) {
@@ -374,8 +377,8 @@ export class Inbound {
   }
 
   /**
-   * Handles the newest drift hint, one at a time. Hints may add records to the database, so a hint above the rate waits
-   * for the next ping interval.
+   * Handles only the newest drift hint, one at a time. Hints may add records to the database, so a hint above the rate
+   * waits for the next ping interval.
    */
   private hintDrift(link: Link, now: number): void {
     const keys = link.driftHint;

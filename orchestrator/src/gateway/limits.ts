@@ -12,38 +12,38 @@ export const defaultGatewayLimits = {
   handshakesInFlight: 128,
   /** Maximum number of handshakes started per event-loop turn. The API is served between turns. */
   handshakesPerTurn: 8,
-  /** Time after which a connection without a hello loses its slot to the next connection. The connection itself stays open. */
+  /** Time after which a connection without a hello loses its slot to the next connection, but stays open. */
   handshakeSlotMs: 1_000,
   /** Maximum connections per network before their welcome. */
   unfinishedOfNetwork: 128,
   handshakeTimeoutMs: 10_000,
-  /** Maximum number of sockets that wait for their handshake to start. */
+  /** Maximum number of sockets waiting for their handshake to start. */
   waitingSockets: 16_384,
   /**
    * Maximum waiting sockets per IPv4 address or IPv6 network. Lower than the total, to reserve space for others. High,
    * because ten thousand agents may share one address, and redialing costs both sides more than waiting.
    */
   waitingSocketsPerAddress: 12_288,
-  /** Maximum wait for a handshake; less than the 45 s that agents wait. */
+  /** Maximum wait for a handshake. Less than the 45 s that agents wait. */
   waitingTimeoutMs: 40_000,
-  /** Maximum links per key that are admitted or wait for admission at the same time. */
+  /** Maximum links per key that are being admitted or waiting for admission at the same time. */
   claimants: 4,
   /** Admissions per agent: rate per second, and burst. An agent may restart every few seconds. */
   admissionsPerSecond: 0.5,
   admissionBurst: 60,
   /** Maximum number of agents whose work is read at the same time. */
   dispatchesInFlight: 256,
-  /** Maximum bytes of operations that wait for the network, over all links. */
+  /** Maximum bytes of operations waiting for the network, over all links. */
   dispatchBufferBytes: 128 * 1024 * 1024,
-  /** Buffered bytes of small messages above which a link is closed, because its agent does not read. */
+  /** Bytes of buffered small messages above which a link is closed because its agent does not read. */
   slowReaderBytes: 256 * 1024,
   /** Maximum characters of partly received reports, over all links. Above this limit, agents wait for credit. */
   reassemblyLength: 64 * 1024 * 1024,
-  /** Minimum rate of a large report, in characters per second. A slower report would occupy its budget too long. */
+  /** Minimum rate of a large report, in characters per second. A slower report would occupy its budget for too long. */
   reportLengthPerSecond: 512,
   /** Maximum time to receive a complete large report. */
   reportDeadlineMs: 15 * 60_000,
-  /** Minimum interval between commits when attributes change. The newest values are committed. */
+  /** Minimum interval between commits of changed attributes. Each commit contains the newest values. */
   attributesIntervalMs: 5_000,
   /** Drift hints per agent: burst, and interval after the burst. */
   driftHintBurst: 30,
@@ -64,9 +64,12 @@ export const defaultGatewayLimits = {
   terminalPieces: 4_096,
   /** Maximum bytes of queued input per terminal. Only a client that ignores backpressure exceeds it. */
   terminalInputQueueBytes: 1024 * 1024,
-  /** Maximum links to which contents are sent at the same time; the others take turns. Each has one part in memory. */
+  /**
+   * Maximum links to which contents are sent at the same time; other links wait for their turn. Each of these links has
+   * one part in memory.
+   */
   contentLinks: 512,
-  /** Time after which it is checked again that an agent may read the contents of its operation. */
+  /** Time after which the gateway checks again that an agent may read the contents of its operation. */
   contentGrantMs: 2_000,
   /** Interval of sweeps for work whose hint was lost. */
   sweepMs: 10_000,
@@ -79,8 +82,8 @@ export const defaultGatewayLimits = {
   refusedHellosPerSecond: 20,
   refusedHelloBurst: 100,
   /**
-   * Cost of refusing an agent that proved possession of its key, relative to other refusals. Low, because a site with an invalid
-   * token is not an attacker.
+   * Cost of refusing an agent that proved possession of its key, relative to other refusals. Low, because a site with
+   * an invalid token is not an attacker.
    */
   provenRefusalCost: 0.1,
   /** Refusals that are logged and audited: rate per second, and burst. Further refusals are only counted. */
@@ -90,7 +93,7 @@ export const defaultGatewayLimits = {
   tickMs: 250,
   /** Time after which a socket that sends no close frame in reply is destroyed. */
   closeTimeoutMs: 5_000,
-  /** Maximum time that a drain waits for pending commits. */
+  /** Maximum time for which a drain waits for pending commits. */
   drainMs: 10_000,
 };
 export type GatewayLimits = Record<keyof typeof defaultGatewayLimits, number>;

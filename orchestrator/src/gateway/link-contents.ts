@@ -3,7 +3,7 @@ import { TokenBucket } from './token-bucket.ts';
 
 export type ContentRequest = Extract<AgentMessage, { type: 'content_request' }>;
 
-/** The contents that an operation names, and how many more of their bytes this link may request. */
+/** The contents that an operation references, and how many more of their bytes this link may request. */
 export interface Grant {
   readonly operationId: string;
   readonly sizes: ReadonlyMap<string, number>;
@@ -11,11 +11,11 @@ export interface Grant {
   left: number;
 }
 
-/** Requests of a link for contents. */
+/** A link's requests for contents. */
 export class LinkContents {
-  /** Requests without an answer, oldest first. The first one may be in progress. */
+  /** Unanswered requests, oldest first. The first one may be in progress. */
   readonly requests: ContentRequest[] = [];
-  /** Bytes of these requests. */
+  /** Number of bytes that these requests cover. */
   requestedBytes = 0;
   /** Bytes of frames not yet written to the network. */
   unsentBytes = 0;

@@ -28,8 +28,7 @@ import { TokenBucket } from './token-bucket.ts';
 export type LinkState = 'greeting' | 'admitting' | 'open' | 'closing';
 
 /**
- * Receives events from all links. One object for all links uses less memory than closures for each of thousands of
- * links.
+ * Receives events from all links. A single object for all links uses less memory than closures for thousands of links.
  */
 export interface LinkOwner {
   readonly clock: Clock;
@@ -74,7 +73,7 @@ export class Link {
   private readonly owner: LinkOwner;
   private readonly bucket: TokenBucket;
   state: LinkState = 'greeting';
-  /** Why the link was closed, for the log. The first reason wins. */
+  /** Why the link was closed, for the log. Only the first reason is kept. */
   endReason: string | null = null;
   /** The challenge nonce; null after the hello was checked. */
   nonce: Buffer | null = null;
@@ -87,9 +86,9 @@ export class Link {
   /** Whether the agent announced an immediate reconnect with a new key. */
   returns = false;
   standing: Standing | null = null;
-  /** Seconds by which the agent's clock is ahead, from its last message with a time; null if it sends no time. */
+  /** How many seconds the agent's clock is ahead, from its last message with a time; null if it sends no time. */
   clockSkewSecs: number | null = null;
-  /** The skew that was logged last. */
+  /** The last logged skew. */
   loggedClockSkewSecs: number | null = null;
   /** Time of the last frame of any kind, in monotonic milliseconds. */
   lastFrameAt: number;
@@ -113,13 +112,13 @@ export class Link {
   /** The pending report commit, which must finish before another link for the agent is admitted. */
   committing: Promise<void> | null = null;
   assembly: Assembly | null = null;
-  /** Received attributes that are not committed yet. */
+  /** Received attributes that have not been committed yet. */
   attributes: Record<string, string> | null = null;
   attributesAt = Number.NEGATIVE_INFINITY;
   attributesCommitting = false;
   /** Cancels the timer that commits the attributes. */
   cancelAttributes: (() => void) | null = null;
-  /** Keys of the newest drift hint that is not handled yet. */
+  /** Keys of the newest drift hint that has not been handled yet. */
   driftHint: readonly string[] | null = null;
   driftHinting = false;
   driftHints: TokenBucket | null = null;
@@ -143,7 +142,7 @@ export class Link {
   contents: LinkContents | null = null;
   pendingWork = 0;
   dispatching = false;
-  /** Buffered bytes at the last call to `isStuck`. */
+  /** Number of buffered bytes at the last call to `isStuck`. */
   private bufferedBefore = 0;
   private takenBefore = 0;
   private isOver = false;
@@ -207,7 +206,7 @@ export class Link {
     });
   }
 
-  /** Sends a part of a content. Resolves when the network has taken it, or the link has closed. */
+  /** Sends a part of a content. Resolves when the network has accepted it, or the link has closed. */
   async sendContent(request: number, bytes: Uint8Array): Promise<void> {
     const { contents } = this;
     if (this.state === 'closing' || contents === null) return;
@@ -278,7 +277,7 @@ export class Link {
   }
 
   /**
-   * Counts a frame that is not a terminal frame. Refuses the link if there are too many.
+   * Counts a frame that is not a terminal frame. Closes the link if there are too many.
    * @returns false if the frame must be ignored
    */
   frameReceived(): boolean {
@@ -378,7 +377,7 @@ export class Link {
   }
 }
 
-/** Code that `ws` reports for a connection that was closed without a close frame (RFC 6455, 7.4.1). */
+/** The code that `ws` reports for a connection that was closed without a close frame (RFC 6455, 7.4.1). */
 const noCloseFrame = 1006;
 const noBytes = Buffer.alloc(0);
 
@@ -408,7 +407,7 @@ export function faultOf({ issues: [issue] }: { issues: { path: PropertyKey[]; me
   return text.slice(0, 300);
 }
 
-// All links share these listeners; `this` is the socket. An exception that they do not catch would crash the process.
+// All links share these listeners; `this` is the socket. An exception that escapes them would crash the process.
 function onMessage(this: WebSocket, data: Buffer, isBinary: boolean): void {
   const link = linkOf(this);
   try {

@@ -56,7 +56,7 @@ export class LinkRegistry implements Presence {
     return this.byNode.values();
   }
 
-  /** Adds an open link. It is first checked after a full ping interval. */
+  /** Adds an open link. The first check follows after a full ping interval. */
   add(link: Link): void {
     this.byNode.set(link.nodeId!, link);
     link.slot = (this.hand + this.wheel.length - 1) % this.wheel.length;
@@ -75,7 +75,7 @@ export class LinkRegistry implements Presence {
   turn(visit: (link: Link) => void): void {
     const now = this.clock.monotonic();
     const slotMs = this.limits.pingIntervalMs / this.wheel.length;
-    // If the process was suspended for a long time, checking each link once is enough.
+    // If the process was suspended for a long time, it is enough to check each link once.
     if (now - this.turnedAt > this.limits.pingIntervalMs) this.turnedAt = now - this.limits.pingIntervalMs;
     while (now - this.turnedAt >= slotMs) {
       this.turnedAt += slotMs;
@@ -84,7 +84,7 @@ export class LinkRegistry implements Presence {
     }
   }
 
-  /** Checks with a ping whether a link's agent is alive. Only the pong to this ping counts. */
+  /** Checks with a ping whether a link's agent is alive. Only the pong for this ping counts. */
   probe(link: Link): Promise<ProbeOutcome> {
     if (link.state !== 'open') return Promise.resolve('ended');
     return new Promise((resolve) => {

@@ -7,7 +7,7 @@ export interface Assembly {
   texts: string[];
   /** Characters received so far, which count toward the shared budget. */
   length: number;
-  /** Frame bytes of each chunk that is not credited yet, in order. */
+  /** Frame bytes of each chunk that has not been credited yet, in order. */
   uncredited: number[];
   /** Whether the report waits for budget. The agent then receives no credit. */
   waiting: boolean;
@@ -26,8 +26,8 @@ export type PartFault = string;
 
 /**
  * Reassembles large reports within a memory budget that all links share. Only received chunks use budget, not the
- * announced size. When the budget is exhausted, only the oldest report continues, so that it completes and frees
- * budget. The other agents receive no credit, and cannot send more than their windows.
+ * announced size. When the budget is exhausted, only the oldest report continues, so that it completes and frees its
+ * budget. The other agents receive no credit, so they cannot send more than their windows.
  */
 export class Reassembly {
   private readonly limits: GatewayLimits;
@@ -88,7 +88,8 @@ export class Reassembly {
   }
 
   /**
-   * Checks a report's minimum rate and deadline. Neither applies while the report waits for budget. Call periodically.
+   * Checks a report's minimum rate and deadline. Neither applies while the report waits for budget. Call this
+   * periodically.
    * @param now monotonic milliseconds
    */
   look(assembly: Assembly, now: number): PartFault | null {

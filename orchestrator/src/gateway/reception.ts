@@ -25,7 +25,7 @@ export interface ReceptionOptions {
   dispatcher: Dispatcher;
   clock: Clock;
   log: Log;
-  /** Maximum links per key that are admitted or wait for admission at the same time. */
+  /** Maximum links per key that are being admitted or waiting for admission at the same time. */
   claimants: number;
   /** Rate and burst of admissions per agent. */
   admissions: { perSecond: number; burst: number };
@@ -33,7 +33,7 @@ export interface ReceptionOptions {
   metricsInterval: number | undefined;
 }
 
-/** Replaces the code of a refusal that the agent's protocol version does not define. */
+/** Replaces a refusal code that the agent's protocol version does not define. */
 export function asKnown(refusal: Refusal, version: number): Refusal {
   const { code } = refusal;
   if (code !== 'key_replaced' && code !== 'key_refused' && code !== 'key_unknown') return refusal;
@@ -48,7 +48,7 @@ export function asKnown(refusal: Refusal, version: number): Refusal {
 export class Reception {
   private readonly options: ReceptionOptions;
   private readonly turns: Turns;
-  /** Links that are being admitted, by node id. Hints concern these links, too. */
+  /** Links that are being admitted, by node ID. Hints also concern these links. */
   private readonly claims = new Map<string, Link>();
   private readonly reservations = new ReconnectReservations();
   /** Admission buckets by node id, least recently used first. */
@@ -108,11 +108,12 @@ export class Reception {
       const bucket = this.admissionsOf(nodeId);
       const { perSecond, burst } = this.options.admissions;
       if (!bucket.take(this.options.clock.monotonic(), perSecond, burst)) {
-        const message = 'this agent connects too often; it can connect again in a moment';
+        const message = 'this agent connects too often; it can reconnect in a moment';
         return link.refuse({ code: 'rate_exceeded', message, retry_after_secs: Math.ceil(1 / perSecond) });
       }
       if (!(await this.replaceFormer(link, nodeId))) {
-        // Processes with a copied key must not use up the agent's admission rate.
+        // Skips the limit for copied keys, because a process with a copied key must not use up the agent's admission
+        // rate.
         bucket.giveBack();
         return;
       }
@@ -127,7 +128,7 @@ export class Reception {
       const attributes = withSkew(hello.attributes, link.clockSkewSecs);
       const admission = await this.options.links.admit({ ...hello, attributes }, from);
       if (!admission.admitted) return link.refuse(asKnown(admission.refusal, verdict.version));
-      // The link closed during admission: the agent is recorded as seen, but not as connected.
+      // The link closed during admission. The agent is recorded as seen, but not as connected.
       if (link.state !== 'admitting') return;
       link.standing = admission.standing;
       link.receivedSeq = admission.acknowledged;
@@ -186,7 +187,8 @@ export class Reception {
       await this.options.links.cloneSeen(nodeId, link.remoteIp);
       return false;
     }
-    // Removed before its socket closes, because the disconnect must be recorded before the newer link is admitted.
+    // Removes the link before its socket closes, because the disconnect must be recorded before the newer link is
+    // admitted.
     const wasOpen = this.options.registry.remove(former);
     former.cut('replaced by a newer link');
     // The welcome contains the last acknowledged report, so pending commits must finish first.

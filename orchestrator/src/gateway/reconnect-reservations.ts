@@ -1,11 +1,11 @@
 /**
- * Duration of a reservation, in milliseconds. If the agent restarts in this time, its new process must wait until the
- * reservation expires.
+ * Duration of a reservation, in milliseconds. If the agent restarts during this time, the new process must wait until
+ * the reservation expires.
  */
 const reservationMs = 15_000;
 
 /**
- * Reserves the slots of agents that reconnect immediately with a new key. Otherwise, the owner of a copied key could
+ * Reserves the slots of agents that reconnect immediately with a new key. Otherwise, someone with a copied key could
  * connect between the two links and complete the key change.
  */
 export class ReconnectReservations {
@@ -22,7 +22,7 @@ export class ReconnectReservations {
     this.#reservations.set(nodeId, { instanceId, until: now + reservationMs });
   }
 
-  /** Reports whether the slot is reserved for another of the agent's processes. */
+  /** Reports whether the slot is reserved for a different process of the agent. */
   isReservedForOther(nodeId: string, instanceId: string, now: number): boolean {
     const reservation = this.#reservations.get(nodeId);
     return reservation !== undefined && reservation.until > now && reservation.instanceId !== instanceId;

@@ -5,10 +5,13 @@ export interface RefusedHelloLimits {
   readonly burst: number;
 }
 
-/** Maximum number of stored networks. Adding a network evicts the least recently charged one. */
+/** Maximum number of stored networks. Adding a network beyond it evicts the least recently charged one. */
 const maxNetworks = 1024;
 
-/** Factor by which a /48's limits exceed one network's. One client may own all 65,536 networks in a /48. */
+/**
+ * Factor by which the limits of a /48 exceed those of a single network. One client may own all 65,536 networks of a
+ * /48.
+ */
 const wideScale = 8;
 
 interface Account {
@@ -60,7 +63,7 @@ export class RefusedHellos {
   }
 }
 
-/** Returns the buckets to charge: the network's and, for IPv6, that of its /48. */
+/** Returns the buckets to charge: the bucket of the network and, for IPv6, the bucket of its /48. */
 function scopesOf(network: string): { name: string; scale: number }[] {
   const wide = siteNetworkOf(network);
   return wide === network

@@ -32,7 +32,7 @@ test('describes the first error in a report', () => {
   expect(readReports('[{"type":"accepted","\\u0061":1}]')).toBe('unknown key "\\\\u0061"');
 });
 
-test('refuses a report full of unknown keys before it is parsed', () => {
+test('refuses a report full of unknown keys before parsing it', () => {
   const keys = Array.from({ length: 350_000 }, (_, at) => `"k${at}":1`).join(',');
   const text = `[{"type":"results",${keys}}]`;
   expect(text.length).toBeLessThan(limits.reportLength);

@@ -62,7 +62,7 @@ export class Channel implements Shell {
   private readonly pieces: Pieces;
   private readonly typed: InputQueue;
   private readonly smallFrames: TokenBucket;
-  /** Queued events until the opener has received the shell; null afterward. */
+  /** Events queued until the opener has received the shell; null afterward. */
   private queued: (() => void)[] | null = [];
   /** Whether the opener has closed the shell, so that it receives no more events. */
   private silent = false;
@@ -70,7 +70,7 @@ export class Channel implements Shell {
   private full = false;
   private flushing = false;
   private unsent = 0;
-  /** The size to send after the current one; null if none waits. */
+  /** The size to send after the current one; null if none is waiting. */
   private size: { cols: number; rows: number } | null = null;
   private resizing = false;
 
@@ -193,7 +193,7 @@ export class Channel implements Shell {
       return true;
     }
     if (!roomy) this.full = true;
-    // Joins all input within one event-loop turn.
+    // Joins all input of one event-loop turn.
     if (!this.flushing) {
       this.flushing = true;
       queueMicrotask(() => this.safely(() => this.flush()));

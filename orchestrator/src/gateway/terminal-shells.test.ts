@@ -110,7 +110,7 @@ const { terminalOutputWindowBytes: outputWindow, terminalInputWindowBytes: input
 const piece = Buffer.alloc(wireLimits.terminalFrameBytes, 'o');
 
 describe('opening a shell', () => {
-  test('requests a shell from the agent, and returns it when it has opened', async () => {
+  test('requests a shell from the agent, and returns it once it is open', async () => {
     await start();
     const agent = await connected();
     const recorded = new RecordedEvents();
@@ -139,7 +139,7 @@ describe('opening a shell', () => {
     const recorded = new RecordedEvents();
     const opening = gateway.shells.open(optionsFor(agent), recorded).then(() => recorded.events.push('in hand'));
     const { channel } = await agent.next('terminal_open');
-    // A single write, so that the gateway reads all messages in one event-loop turn.
+    // Uses a single write, so that the gateway reads all messages in one event-loop turn.
     agent.socket.cork();
     agent.send({ type: 'terminal_opened', channel, shell: '/bin/sh', user: 'root' });
     agent.show(channel, Buffer.from('motd'));
@@ -195,7 +195,7 @@ describe('opening a shell', () => {
     await draining;
   });
 
-  test('rejects a shell after ten seconds without a reply, and ignores its later messages', async () => {
+  test('rejects a shell after ten seconds without a reply, and ignores later messages about it', async () => {
     await start();
     const agent = await connected();
     const recorded = new RecordedEvents();
@@ -413,7 +413,7 @@ describe('shell output', () => {
     expect(gateway.presence.lastContactAt(agent.key.nodeId)).toBe(clock.now() / 1000);
   });
 
-  test('delivers small output without retaining larger buffers', async () => {
+  test('delivers small output without retaining the larger read buffer', async () => {
     await start();
     const agent = await connected();
     const { channel, recorded } = await opened(agent);
@@ -451,7 +451,7 @@ describe('shell input', () => {
     expect(recorded.events).toEqual(['writable', 'writable']);
   });
 
-  test('sends input before a subsequent size change, and only the last of many sizes', async () => {
+  test('sends input before a later size change, and only the last of many sizes', async () => {
     await start();
     const agent = await connected();
     const { shell, channel } = await opened(agent);
@@ -489,7 +489,7 @@ describe('shell input', () => {
     const shells = await Promise.all([opened(agent), opened(agent), opened(agent)]);
     agent.socket.pause();
     for (const { shell } of shells) shell.write(Buffer.alloc(inputWindow));
-    // All input is sent in one event-loop turn, so none is written to the network yet.
+    // Sends all input in one event-loop turn, so that none of it is written to the network yet.
     for (const { shell } of shells) shell.resize(1, 1);
     await turn();
     expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
@@ -504,7 +504,7 @@ describe('shell input', () => {
     const { shell, channel } = await opened(agent);
     let frames = 0;
     agent.ws.on('message', (_, isBinary) => void (isBinary && frames++));
-    // The event loop does not continue between these calls, so the network accepts no frame.
+    // The event loop does not run between these calls, so the network accepts no frame.
     for (let at = 0; at < 10_000; at++) {
       shell.write(Buffer.of(at % 251));
       await null;
@@ -533,7 +533,7 @@ describe('shell input', () => {
 });
 
 describe('a shell that exits', () => {
-  test('reports that a shell exited once, and no event afterward', async () => {
+  test('reports only once that a shell exited, and reports no event afterward', async () => {
     await start();
     const agent = await connected();
     const { shell, channel, recorded } = await opened(agent);
@@ -553,7 +553,7 @@ describe('a shell that exits', () => {
     expect(faults).toEqual([]);
   });
 
-  test('drops output from a closed shell, but enforces its window', async () => {
+  test('drops output of a closed shell, but enforces its window', async () => {
     await start();
     const agent = await connected();
     const { shell, channel, recorded } = await opened(agent);
@@ -569,7 +569,7 @@ describe('a shell that exits', () => {
     expect(recorded.events).toEqual([]);
   });
 
-  test('reports to all shells that their link closed', async () => {
+  test('notifies all shells that their link closed', async () => {
     await start();
     const agent = await connected();
     const shells = [await opened(agent), await opened(agent), await opened(agent)];

@@ -36,7 +36,7 @@ export class TerminalShells implements Shells {
     const link = this.linkFor(options.node_id);
     link.terminals ??= new LinkTerminals();
     const { terminals } = link;
-    // A closed channel counts until the agent confirms the close, because its shell may still run.
+    // A closed channel counts until the agent confirms the close, because its shell may still be running.
     if (terminals.channels.size >= this.limits.terminalsOfLink || terminals.last >= this.limits.mostChannel)
       throw new MusterError(
         'terminal_limit',
@@ -64,7 +64,7 @@ export class TerminalShells implements Shells {
     return link;
   }
 
-  /** Handles a binary frame of a link that has or had terminals. */
+  /** Handles a binary frame on a link that has or had terminals. */
   receiveFrame(link: Link, frame: Buffer): void {
     const terminal = decodeTerminalFrame(frame);
     if (terminal === null) {
@@ -113,7 +113,7 @@ export class TerminalShells implements Shells {
     }
   }
 
-  /** Closes channels to which the agent did not reply in time. Called by the gateway's timer. */
+  /** Closes channels whose opening the agent did not confirm in time. Called by the gateway's timer. */
   tick(now: number): void {
     for (const channel of this.unanswered.expired(now)) channel.onTimeout();
   }

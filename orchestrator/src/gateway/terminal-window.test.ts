@@ -15,7 +15,7 @@ describe('the terminal output window', () => {
     expect(window.receive(1)).toBe(false);
   });
 
-  test('throws if more bytes are processed than were received', () => {
+  test('throws if more bytes are marked as processed than were received', () => {
     const window = new OutputWindow(1000);
     window.receive(400);
     window.take(100);
@@ -137,7 +137,7 @@ describe('terminal input', () => {
             expect(onTheWay).toBeLessThanOrEqual(window);
             arrived.push(...next);
           }
-          // The queue may wait only while the whole window is in flight.
+          // The queue may stall only while the whole window is in flight.
           expect(queue.waiting === 0 || onTheWay === window).toBe(true);
         };
         const credit = (bytes: number) => {

@@ -4,7 +4,7 @@
  */
 
 /**
- * The fraction of the window after which credit is returned: a quarter, so that not every echoed keystroke causes a
+ * Fraction of the window after which credit is returned. A quarter, so that not every echoed keystroke causes a
  * message.
  */
 const stepsOfWindow = 4;
@@ -12,9 +12,9 @@ const stepsOfWindow = 4;
 /** The receiving side. Enforces an agent's output window, and computes the credit to return. */
 export class OutputWindow {
   private readonly size: number;
-  /** Received bytes that were not returned as credit. */
+  /** Received bytes for which no credit was returned yet. */
   private outstanding = 0;
-  /** Processed bytes that were not returned as credit. */
+  /** Processed bytes for which no credit was returned yet. */
   private done = 0;
 
   constructor(size: number) {
@@ -53,7 +53,7 @@ export class OutputWindow {
 export class Pieces {
   private readonly maxPieces: number;
   private readonly window: number;
-  /** Chunks in flight since all chunks were last processed. */
+  /** Number of chunks in flight since the last time that all chunks were processed. */
   private count = 0;
   /** Bytes in flight. */
   private untaken = 0;
@@ -111,10 +111,10 @@ export class InputQueue {
   private readonly window: number;
   private readonly pieceBytes: number;
   private readonly pieces: Uint8Array[] = [];
-  /** Bytes of the first chunk that are already sent. */
+  /** Number of bytes of the first chunk that were already sent. */
   private sent = 0;
   waiting = 0;
-  /** Sent bytes without credit. */
+  /** Sent bytes for which no credit has arrived. */
   private outstanding = 0;
 
   /**

@@ -1,4 +1,4 @@
-/** A token bucket. Callers pass the rate and burst, so that thousands of buckets do not store copies. */
+/** A token bucket. Callers pass the rate and burst, so that thousands of buckets need not store them. */
 export class TokenBucket {
   private tokens: number;
   private refilledAt: number;
@@ -19,7 +19,7 @@ export class TokenBucket {
   }
 
   /**
-   * Takes one token, which it borrows if none is left.
+   * Takes one token. If none is left, borrows one.
    * @returns milliseconds until the borrowed tokens are refilled; 0 if none are borrowed
    */
   owe(now: number, perSecond: number, burst: number): number {
@@ -28,7 +28,7 @@ export class TokenBucket {
     return Math.max(0, (-this.tokens * 1000) / perSecond);
   }
 
-  /** Returns a taken token. */
+  /** Returns a token to the bucket. */
   giveBack(): void {
     this.tokens += 1;
   }

@@ -8,8 +8,8 @@ import { addOperator, removeOperator } from '../domain/operators/operators.ts';
 import { hashOfToken } from '../domain/operators/sessions.ts';
 
 /**
- * Tests the permissions of every route, including streams, for all kinds of callers, and which error is reported when a
- * request has several. Uses the real domain.
+ * Tests the permissions of every route, including streams, for all kinds of callers, and the order in which errors of
+ * one request are reported. Uses the real domain.
  */
 
 /** Routes that end the session of the request. */
@@ -17,7 +17,7 @@ const endsSession: readonly string[] = ['logout', 'renew', 'openConsoleSession',
 
 const openApi = realApiFixture();
 
-/** Routes for admins only. Changing this list changes what operators are permitted to do. */
+/** Routes for admins only. A change to this list changes what operators are permitted to do. */
 const forAdmins = [
   'POST /operators',
   'DELETE /operators/{operator_id}',
@@ -56,7 +56,7 @@ async function callersOf({ domain, actor, key }: RealApi) {
   const removed = await join('greta', 'admin');
   const removedUnseen = await join('gunnar', 'admin');
   const out = await join('otto', 'admin');
-  // The first token's session is in memory; the second token's session is only in the database.
+  // The session of the first token is in memory; the session of the second token is only in the database.
   for (const { token } of [removed, out]) await signIn.find(hashOfToken(token));
   for (const { id } of [removed, removedUnseen]) await removeOperator(context, actor, id);
   await signIn.logout(hashOfToken(out.token));
@@ -99,8 +99,8 @@ function ask({ app }: RealApi, route: Route, authorization: string | undefined, 
 }
 
 /**
- * Yields faulty requests for a route, with the expected statuses. The orchestrator checks these errors after the
- * caller's permissions.
+ * Yields faulty requests for a route, with the expected statuses. The orchestrator checks for these errors after it
+ * checks the caller's permissions.
  */
 function* faultsOf(route: Route): Generator<[why: string, asked: RequestParts, status: number]> {
   yield ['a parameter nobody knows', { query: { qwxyz: '1' } }, 400];
@@ -163,7 +163,7 @@ describeDatabases('access', (fixture) => {
         expect(answer.json()).toMatchObject({ code: 'forbidden' });
       }
     expect(writes()).toBe(before);
-    // The log has one refusal for each route.
+    // The audit log contains one refusal for each route.
     expect(refusals()).toBe(forbidden.length);
     await api.app.close();
   });

@@ -183,7 +183,7 @@ describe('input', () => {
     expect(bodies.map((body) => (body as { ttl?: number }).ttl)).toEqual([undefined, undefined, undefined, undefined]);
   });
 
-  test('accepts an absent body or an empty object on a route without a body', async () => {
+  test('accepts a missing body or an empty object on a route without a body', async () => {
     const app = testApp();
     const logout = '/api/v1/auth/logout';
     expect((await app.inject({ method: 'POST', url: logout, headers: admin })).statusCode).toBe(204);
@@ -216,7 +216,7 @@ describe('input', () => {
     expect((await app.inject({ url: '/api/v1/status?verbose=1' })).statusCode).toBe(400);
   });
 
-  test('accepts larger bodies for modules than for other routes', async () => {
+  test('accepts larger bodies on module routes than on other routes', async () => {
     const content = 'x'.repeat(1_500_000);
     const answer = await testApp().inject(post('/api/v1/modules', JSON.stringify({ name: 'motd', content })));
     expect(answer.statusCode).toBe(201);
@@ -252,7 +252,7 @@ describe('responses', () => {
     expect(asyncFlags).toEqual([true, false, false]);
   });
 
-  test('sends an error’s detail, or its remedy if it has no detail', async () => {
+  test('sends the detail of an error, or its remedy if it has no detail', async () => {
     const app = testApp({
       getAgent: () => {
         throw new MusterError('agent_not_found');
@@ -278,7 +278,7 @@ describe('responses', () => {
     });
   });
 
-  test('returns 500 without details for a bug, and logs the bug with the same request id', async () => {
+  test('returns 500 without details for a bug, and logs the bug with the same request ID', async () => {
     const { log, lines } = keepingLog();
     const app = testApp({ getAgent: () => Promise.reject(new Error('password=hunter2')) }, { log });
     const answer = await app.inject({ url: agent, headers: admin });
@@ -348,7 +348,7 @@ describe('all responses', () => {
     await testApp(handlers).inject({ url: agent, headers });
     await testApp(handlers, { trustedProxies: ['127.0.0.0/8'] }).inject({ url: agent, headers });
     await testApp(handlers, { trustedProxies: ['10.0.0.1'] }).inject({ url: agent, headers });
-    // A local client, and a remote client that claims to be local.
+    // Sends the request from a local client, and from a remote client that claims to be local.
     const here = { ...admin, 'x-forwarded-for': '127.0.0.1' };
     await testApp(handlers, { trustedProxies: ['127.0.0.0/8'] }).inject({ url: agent, headers: here });
     await testApp(handlers).inject({ url: agent, headers: here });
@@ -366,7 +366,7 @@ describe('all responses', () => {
     ]);
   });
 
-  test('counts clients by their socket address, or by the last address that a trusted proxy forwards', async () => {
+  test('identifies clients by their socket address, or by the last address that a trusted proxy forwards', async () => {
     const rates = { signIn: { perMinute: 60, burst: 2 }, sessionPerSecond: 1000 };
     const signIn = (forwarded: string) =>
       ({ ...post('/api/v1/auth/challenge', '{"public_key":"ab"}', { 'x-forwarded-for': forwarded }) }) as const;
@@ -379,7 +379,7 @@ describe('all responses', () => {
     const three = ['203.0.113.1', '203.0.113.2', '203.0.113.3'];
     expect(await admitted([], three)).toEqual([200, 200, 429]);
     expect(await admitted(['127.0.0.1'], three)).toEqual([200, 200, 200]);
-    // The client writes the first entries, which must be ignored; the proxy appends the last entry.
+    // The client controls the first entries, which must be ignored. The proxy appends the last entry.
     const spoofed = three.map((address) => `${address}, 198.51.100.9`);
     expect(await admitted(['127.0.0.1'], spoofed)).toEqual([200, 200, 429]);
     expect(await admitted(['127.0.0.1', '198.51.100.0/24'], spoofed)).toEqual([200, 200, 200]);
@@ -413,7 +413,7 @@ describe('all responses', () => {
     ]);
   });
 
-  test('logs requests without tokens, queries, or bodies, and successful reads at debug level', async () => {
+  test('logs requests without tokens, queries, or bodies, and logs successful reads at debug level', async () => {
     const { log, lines } = keepingLog();
     const app = testApp({}, { log });
     await app.inject(post(`${agent}?ticket=t0p-secret`, '{"status":"approved","name":"n4me-secret"}'));

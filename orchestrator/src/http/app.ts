@@ -34,16 +34,16 @@ declare module 'fastify' {
   }
   interface FastifyInstance {
     /**
-     * Begins the shutdown. New requests, including those to `/readyz`, get a 503 response. Aborts the signals of
+     * Begins the shutdown. New requests, including requests to `/readyz`, receive a 503 response. Aborts the signals of
      * waiting handlers, and completes requests in progress. `close` calls `drain` and waits for these requests.
      */
     drain(): void;
     /** Closes open responses to a removed operator. */
     cutOff(operatorId: string): void;
     /**
-     * Closes open responses for a sign-in session that has ended.
-     * @param renewedAs token hash of the session that renewed the ended one, to which the responses are assigned; null
-     * if none
+     * Closes open responses of a sign-in session that has ended.
+     * @param renewedAs token hash of the session that replaces the ended one and takes over its responses; null if
+     *   there is none
      */
     sessionEnded(tokenHash: string, renewedAs: string | null): void;
     /** Connections to the API port, for counts and protection. */
@@ -65,8 +65,8 @@ export interface Limits {
   /** Maximum duration of a TLS handshake, and maximum time until it starts, in milliseconds. */
   readonly handshakeTimeout: number;
   /**
-   * Maximum number of connections. A connection above the maximum replaces a connection without a sign-in, preferably a
-   * silent one.
+   * Maximum number of connections. A connection above the maximum replaces an existing connection without a sign-in,
+   * preferably a silent one.
    */
   readonly connections: number;
   /** Maximum number of connections without a sign-in from one IPv4 address or IPv6 /64. Trusted proxies are exempt. */
@@ -87,9 +87,9 @@ const defaultLimits: Limits = {
 export interface AppOptions extends OpenRoutesOptions {
   readonly handlers: Handlers;
   readonly sessions: Sessions;
-  /** The cookie of console sessions, under the name for this orchestrator. */
+  /** The cookie of console sessions, under this orchestrator's cookie name. */
   readonly cookie?: SessionCookie;
-  /** Handles terminal WebSockets. If omitted, their routes do not exist. */
+  /** Handles terminal WebSockets. If omitted, there are no terminal routes. */
   readonly terminals?: TerminalConnections;
   readonly clock?: Clock;
   readonly log: Logger;
@@ -100,15 +100,15 @@ export interface AppOptions extends OpenRoutesOptions {
   readonly trustedProxies?: readonly string[];
   /** URL of a proxy in front of the API. Pages from its origin may send requests. */
   readonly publicUrl?: string | null;
-  /** Whether to accept secrets over plain HTTP, because a proxy that is not in `trustedProxies` terminates TLS. */
+  /** Whether to accept secrets over plain HTTP because a proxy that is not in `trustedProxies` terminates TLS. */
   readonly trustProxyTls?: boolean;
   /** Throws if the disk has no room for the route's writes. */
   readonly requireDiskSpace?: (route: Route) => void;
-  /** Provides the metrics for `/metrics` and below. If omitted, these routes do not exist. */
+  /** Provides the metrics for `/metrics` and below. If omitted, there are no metrics routes. */
   readonly telemetry?: Scraped & { answered(route: string | null, status: number, seconds: number): void };
-  /** The agent's installation files. If omitted, their routes do not exist. */
+  /** The agent's installation files. If omitted, there are no installation routes. */
   readonly install?: InstallFiles;
-  /** The console at `/`. If null, `/` explains how to build it. If omitted, `/` does not exist. */
+  /** The console at `/`. If null, `/` explains how to build it. If omitted, `/` is not routed. */
   readonly console?: ConsoleFiles | null;
   /** Called before a request is refused for a missing role or a rate limit. */
   readonly refused?: (call: RefusedCall) => Promise<void>;
@@ -133,8 +133,8 @@ interface Shared {
 }
 
 /**
- * Creates the orchestrator's HTTP server with all routes and hooks. It does not listen yet, so that the caller can
- * register more routes.
+ * Creates the orchestrator's HTTP server with all routes and hooks. The server is not listening yet, so that the caller
+ * can register more routes.
  * @throws Error if a route has no handler
  */
 export function createApp(options: AppOptions): FastifyInstance {
@@ -154,7 +154,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     requestId: requestIds(),
     badAddress: (error, request, reply) => {
       reply.headers(headers).header('x-request-id', request.id);
-      // Refuses a foreign origin first and then a missing session, as for all requests.
+      // As for all requests, refuses a foreign origin first, and then a missing session.
       const judged = Promise.resolve().then(() => {
         refuseForeign(request);
         return isApi(request) ? admission.findSession(request) : null;
@@ -190,7 +190,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.addHook('preClose', async () => {
     drain.abort();
     connections.endHandshakes();
-    // `close` waits for all sockets, but does not close upgraded sockets.
+    // `close` waits for all sockets, but does not close upgraded ones itself.
     await endTerminals();
   });
   hookRequests(shared, (request, reply) => answerUnknown(request, reply));
@@ -229,13 +229,13 @@ function hookRequests(
     logRequest(options.log, request, reply, ms);
     const { routeId = null } = request.routeOptions.config as { routeId?: string };
     options.telemetry?.answered(routeId, reply.statusCode, ms / 1000);
-    // Otherwise, the shutdown would wait until the idle connection times out.
+    // Without this, the shutdown would wait until the idle connection times out.
     if (drain.signal.aborted) setImmediate(() => app.server.closeIdleConnections());
   };
   const fallback = createFallback(routes, (path) => app.hasRoute({ method: 'GET', url: path }));
   app.addHook('onRequest', (request, reply, done) => {
     const startedAt = performance.now();
-    // Costs less than a hook `onResponse`.
+    // Cheaper than an `onResponse` hook.
     reply.raw.on('finish', () => answered(request, reply, performance.now() - startedAt));
     reply.headers(headers).header('x-request-id', request.id);
     try {
@@ -257,7 +257,7 @@ function hookRequests(
 
 /**
  * Registers the API routes.
- * @returns the context that their endpoints share
+ * @returns the context that all endpoints share
  * @throws Error if a route has no handler
  */
 function registerEndpoints({ app, options, admission, drain, responses }: Shared): EndpointContext {

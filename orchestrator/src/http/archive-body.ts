@@ -2,18 +2,18 @@ import type { IncomingMessage } from 'node:http';
 import { MusterError } from '@muster/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
-/** Milliseconds without a byte after which an upload is ended. */
+/** Milliseconds without a byte after which an upload is aborted. */
 const idleMs = 60_000;
-/** Milliseconds that an upload may take. */
+/** Maximum duration of an upload in milliseconds. */
 const uploadMs = 30 * 60_000;
 
-/** Sockets of uploads, to which the time limit of other requests does not apply. */
+/** Sockets of uploads, which are exempt from the time limit of other requests. */
 const uploading = new WeakSet<object>();
 
-/** Reports whether the socket carries an archive, whose time limits are its own. */
+/** Reports whether the socket carries an archive upload, which has its own time limits. */
 export const isUploading = (socket: object): boolean => uploading.has(socket);
 
-/** The body of a request that is an archive, read at the pace of its handler. */
+/** The body of an archive upload, read at the pace of its handler. */
 class ArchiveBody {
   readonly bytes: AsyncIterable<Uint8Array>;
   constructor(bytes: AsyncIterable<Uint8Array>) {
@@ -21,7 +21,7 @@ class ArchiveBody {
   }
 }
 
-/** Returns the bytes of a body that is an archive; null for any other body. */
+/** Returns the bytes of an archive body; null for any other body. */
 export const archiveIn = (body: unknown): AsyncIterable<Uint8Array> | null =>
   body instanceof ArchiveBody ? body.bytes : null;
 

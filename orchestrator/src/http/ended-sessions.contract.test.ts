@@ -19,13 +19,13 @@ import { defineQuery } from '../store/query.ts';
 import type { Schema } from '../store/schema.ts';
 
 /**
- * Calls every route that writes with a sign-in session that ends right after the request was admitted, and tests that
- * nothing changes. With a live session, the same requests succeed, which proves that only the session is at fault.
+ * Calls every writing route with a sign-in session that ends right after the request is admitted, and verifies that
+ * nothing changes. The same requests succeed with a live session, which proves that only the session is at fault.
  */
 
 const openApi = realApiFixture();
 
-/** Catalogs of the databases, which are not in the schema. The casts only satisfy the types. */
+/** Catalog tables of the databases, which the schema does not contain. The casts only satisfy the types. */
 const tableNames = {
   sqlite: defineQuery('test/tables', (db) =>
     db
@@ -40,14 +40,14 @@ const tableNames = {
       .where('schemaname' as 'name', '=', 'public'),
   ),
 };
-/** Tables that change without a request. */
+/** Tables that change even without requests. */
 const unrelated: readonly (string | null)[] = ['leases', 'schema_version'];
 
 const everyRun = defineQuery('test/every run', (db) => db.selectFrom('runs').select('run_id'));
 
-/** Routes that are not GET, but change nothing. */
+/** Routes with a method other than GET that change nothing. */
 const readOnly: readonly string[] = ['matchSelector', 'orderModules', 'validateModule'];
-/** Routes that return the same response for an ended session as for a live one, because they only end sessions. */
+/** Routes whose response is the same for an ended and a live session, because they only end sessions. */
 const doneAlready: readonly string[] = ['logout'];
 
 interface RequestParts {
@@ -57,8 +57,8 @@ interface RequestParts {
 }
 
 /**
- * Returns functions that create the records for a successful request, by route. All other routes succeed with their
- * example: those of an object after it was created with the example of the route that creates it.
+ * Returns functions that create the records for a successful request, by route. All other routes succeed with their own
+ * example once the example of the creating route has created the object.
  */
 function preparations({
   domain,
@@ -70,7 +70,7 @@ function preparations({
   let made = 0;
   const fresh = (what: string) => `${what}-${++made}`;
   let seq = 0;
-  /** Completes the agent's queued operations up to this one. */
+  /** Completes the agent's queued operations up to and including this one. */
   const finish = async (id: string, drifted: boolean) => {
     for (let sent = ''; sent !== id; ) {
       const next = await links.nextOperation(agent.id);
@@ -162,7 +162,7 @@ describeDatabases('a session that has ended', (fixture) => {
   const stores = samplesFixture(fixture);
 
   test('changes nothing for requests that were admitted before their session ended', async () => {
-    // Simulates requests that are admitted immediately before the session ends: the lookup finds the ended session.
+    // Simulates requests that are admitted just before the session ends: their session lookup still finds the session.
     const before = new Map<string, Session>();
     let opened: RealApi | null = null;
     const find = (hash: string) => before.get(hash) ?? opened?.domain.signIn.find(hash) ?? null;
@@ -219,7 +219,7 @@ describeDatabases('a session that has ended', (fixture) => {
       return JSON.stringify([rows, elsewhere, shells.map(({ closed }) => closed)]);
     };
 
-    /** Waits until runs have processed that their operations ended. */
+    /** Waits until runs have processed the end of their operations. */
     const endRuns = async () => {
       await context.bus.delivered();
       await new Promise((resolve) => setImmediate(resolve));
@@ -241,7 +241,7 @@ describeDatabases('a session that has ended', (fixture) => {
       await endRuns();
       const atFirst = await traces();
       for (const [why, { token }] of Object.entries({ gone: removed, out })) {
-        // The response may be interrupted because the session ends, so the request is retried.
+        // Retries the request, because the response may be interrupted when the session ends.
         let answer = null;
         while (answer === null) answer = await send(route, token, parts).catch(() => null);
         if ((await traces()) !== atFirst) wrong.push(`${route.id} does something for a session that is ${why}`);
@@ -260,7 +260,7 @@ describeDatabases('a session that has ended', (fixture) => {
         answered = true;
       });
       if (route.id === 'checkDrift') {
-        // The request waits for the report that follows.
+        // The request waits for the report below.
         while (!answered && (await traces()) === firstTraces) await new Promise((resolve) => setImmediate(resolve));
         if (!answered) continue;
       }

@@ -5,7 +5,7 @@ import { headersOf, musterErrorOf, problemOf } from './server/problem.ts';
 import type { RefusedCall } from './server/refused-requests.ts';
 import { pathOf } from './server/request-path.ts';
 
-/** Responds with a problem document, and logs errors that the server caused. */
+/** Responds with a problem document. Logs the error if the server caused it. */
 export function answerError(log: Logger, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const error = musterErrorOf(thrown);
   const about = { request_id: request.id, method: request.method, path: pathOf(request) };
@@ -30,7 +30,7 @@ export function answerErrors(
     const error = musterErrorOf(thrown);
     if (route === undefined || ![403, 429].includes(error.kind.status) || refused === undefined)
       return answerError(log, thrown, request, reply);
-    // Records the refusal first. The request is refused even if its record fails.
+    // Records the refusal first. The request is refused even if recording fails.
     return refused({ error, route, session: request.session, ip: request.ip })
       .catch((failed: unknown) =>
         log.warn({ request_id: request.id, err: failed }, 'failed to record refusal in the audit log'),

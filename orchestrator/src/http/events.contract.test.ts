@@ -116,12 +116,12 @@ class Client {
     this.frames.push(frame);
   }
 
-  /** Returns the chain positions of the received events. */
+  /** Returns the positions of the received events in the chain. */
   get places(): number[] {
     return this.frames.filter((f) => f.data !== undefined && f.event === undefined).map(({ id }) => Number(id));
   }
 
-  /** Waits without a separate time limit; the test's limit applies. */
+  /** Waits without a time limit of its own; the limit of the test applies. */
   async until(enough: (client: this) => boolean): Promise<void> {
     while (!enough(this))
       await Promise.race([
@@ -200,7 +200,7 @@ describeDatabases('live events', (fixture) => {
     expect(seen).toEqual(upTo(begin, begin + 1199));
   });
 
-  test('prefers Last-Event-ID to the parameter, which browsers repeat unchanged on reconnect', async () => {
+  test('prefers the Last-Event-ID header to the query parameter, which browsers repeat unchanged on reconnect', async () => {
     const opened = await serve(fixture);
     await happen(opened.domain, 5);
     await placeAll(opened.domain);
@@ -210,7 +210,7 @@ describeDatabases('live events', (fixture) => {
     for (const bad of ['x', '-1', '1e3']) expect((await follow(opened, '', { 'last-event-id': bad })).status).toBe(400);
   });
 
-  test('filters events by category and agent, and advances the id for events that do not match', async () => {
+  test('filters events by category and agent, and advances the ID for events that do not match', async () => {
     const opened = await serve(fixture);
     const { domain } = opened;
     const some = await follow(opened, '?category=other,third');
@@ -338,7 +338,7 @@ describeDatabases('live events', (fixture) => {
   });
 
   test('reads the chain once for any number of clients', async () => {
-    // With a manual clock, the number of polls does not depend on the machine's speed.
+    // Uses a manual clock, so that the number of polls does not depend on the machine's speed.
     const opened = await serve(fixture, new ManualClock());
     const { domain } = opened;
     const clients: Client[] = [];
@@ -364,7 +364,7 @@ describeDatabases('live events', (fixture) => {
     expect(refused.status).toBe(429);
   });
 
-  test('sends a hint to all streams when an operation, agent, or run changes', async () => {
+  test('notifies all streams when an operation, agent, or run changes', async () => {
     const opened = await serve(fixture);
     const { domain } = opened;
     const client = await follow(opened);
@@ -392,7 +392,7 @@ describeDatabases('live events', (fixture) => {
     expect(other.frames.filter(({ event }) => event)).toHaveLength(1);
   });
 
-  test('sends a hint for every change to an agent, and one hint for many simultaneous changes', async () => {
+  test('sends one hint per change to an agent, but a single hint for many simultaneous changes', async () => {
     const opened = await serve(fixture);
     const { domain, actor } = opened;
     const { bus } = domain.context;
@@ -422,7 +422,7 @@ describeDatabases('live events', (fixture) => {
     expect(changes(one)).toEqual([...expected, { node_id: key.id, change: 'connected' }]);
   });
 
-  test('sends read marks only to the operator who read', async () => {
+  test('sends read marks only to the operator who read the notifications', async () => {
     const opened = await serve(fixture);
     const { bus } = opened.domain.context;
     const client = await follow(opened);

@@ -16,8 +16,8 @@ describeDatabases('samples over HTTP', (fixture) => {
     const get = (path: string) =>
       app.inject({ url: `/api/v1${path}`, headers: { ...bearer('admin'), authorization: `Bearer ${token}` } });
     /**
-     * Time of the first sample: an hour ago, so that no sample expires during the test, and a multiple of every step in
-     * this file.
+     * Time of the first sample: an hour ago, so that no sample expires during the test, rounded to a multiple of every
+     * step in this file.
      */
     const at = Math.floor((domain.now() - 3600) / 600) * 600;
     await metrics.record(agent.id, [

@@ -4,7 +4,7 @@ import { registerDocsPage } from './openapi/docs-page.ts';
 import { printOpenApi } from './openapi/openapi.ts';
 
 export interface OpenRoutesOptions {
-  /** Reports whether `/readyz` reports success. */
+  /** Reports whether `/readyz` returns success. */
   readonly ready?: () => boolean | Promise<boolean>;
   /** JSON Schemas for the configuration files, by path. */
   readonly configSchemas?: Readonly<Record<string, () => object>>;

@@ -25,7 +25,7 @@ async function open(fixture: DatabaseFixture) {
   await putOneTag(context, actor, 'web-1', 'role', 'web');
   await uploadModule(context, actor, 'm', moduleText);
   await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
-  // Each write checks in the database that the session exists.
+  // Each write verifies in the database that the session exists.
   const session = {
     operator_id: actor.id,
     username: actor.name,
@@ -98,7 +98,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     await vi.waitFor(async () => expect((await ask('GET', run.location)).body.status).toBe('succeeded'));
   });
 
-  test('refuses operations for a disconnected agent, unless they may wait until they expire', async () => {
+  test('refuses operations for a disconnected agent unless they may wait until they expire', async () => {
     const { domain, context, agent, ask } = await open(fixture);
     domain.connected.delete(agent.id);
     expect(await ask('POST', '/agents/web-1/apply', { modules: [] })).toMatchObject({
@@ -157,7 +157,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     await vi.waitFor(async () => expect((await ask('GET', second.location)).body.status).toBe('succeeded'));
   });
 
-  test('reports a stale plan in the response or as the operation’s outcome', async () => {
+  test('reports a stale plan in the response or as the outcome of the operation', async () => {
     const { ask, execute } = await open(fixture);
     const planned = await ask('POST', '/agents/web-1/plan', { modules: ['m'] }, true);
     await execute({ plan_digest: 'ab'.repeat(32) });
@@ -189,7 +189,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     expect((await ask('GET', '/agents/nobody/state/operations')).status).toBe(404);
   });
 
-  test('reports errors in the request before a missing agent, and a missing agent before one in the wrong state', async () => {
+  test('reports errors in the request before a missing agent, and a missing agent before an agent in the wrong state', async () => {
     const { context, actor, agent, ask } = await open(fixture);
     for (const body of [
       { modules: 'm' },

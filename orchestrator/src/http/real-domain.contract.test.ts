@@ -23,7 +23,7 @@ const endsSession: readonly string[] = ['logout', 'renew', 'openConsoleSession',
 const open = realApiFixture();
 type Opened = RealApi;
 
-/** Creates a completed operation and a resolved drift record, for the routes that return them. */
+/** Creates a completed operation and a resolved drift record for the routes that return them. */
 async function history({ domain, actor, agent }: Opened) {
   const { context, links } = domain;
   const operationRequest = { kind: 'apply', modules: ['m'], queue: true } as const;
@@ -85,7 +85,7 @@ const { body: anyBody } = fc.letrec<{ body: unknown; value: unknown }>((tie) => 
   value: fc.oneof({ depthSize: 'small' }, leaves, fc.array(tie('value'), { maxLength: 4 }), tie('body')),
 }));
 
-/** Returns the name in the path of the route's example or, without one, the name of the fixture's assignment. */
+/** Returns the name in the example path of the route; without an example, the name of the fixture's assignment. */
 const nameOf = ({ path, example }: Route): string =>
   path.startsWith('/modules') ? 'm' : (example.params?.name ?? 'base');
 
@@ -99,7 +99,7 @@ describeDatabases('the API', (fixture) => {
     await opened.metrics.record(agent.id, [sampleAt(domain.now() - 60, { uptime: 5 })]);
     const stop = answering(domain, agent.id);
     const seen: Record<string, number> = {};
-    // Calls routes that create records first, and routes that remove records last.
+    // Calls routes that create records first and routes that remove records last.
     const order = ({ method, path }: Route) =>
       method === 'DELETE' ? 1 : method === 'POST' && !path.includes('{') ? -1 : 0;
     const bodies: Record<string, unknown> = {
@@ -116,7 +116,7 @@ describeDatabases('the API', (fixture) => {
     };
     let run_id = 'x';
     let drift_id = 'x';
-    /** Ids of the created records, by their route's tag. */
+    /** IDs of the created records, by tag of the creating route. */
     const made: Record<string, string> = {};
     await consume(domain, notificationsOf(domain.context), [placedEvent(domain, 1_000_000)]);
     const { notifications } = await listNotifications(domain.context, key.id, {});
@@ -198,7 +198,7 @@ describeDatabases('the API', (fixture) => {
       ...(payload === undefined ? {} : { payload }),
     });
   };
-  // Excludes endless streams, and routes that would end this test's sign-in session.
+  // Excludes endless streams, and routes that would end the sign-in session of this test.
   const walked = routes.filter(({ id, media }) => !endsSession.includes(id) && media === undefined);
   /** Reports whether a route may respond with this code because of a failure outside the process. */
   const mayFail = (route: Route, code: string) =>

@@ -55,7 +55,7 @@ describeDatabases('recorded refusals', (fixture) => {
         ({ statusCode }) => statusCode,
       );
     for (let attempt = 0; attempt < 4; attempt++) expect(await verify('192.0.2.1')).toBe(401);
-    // All addresses of an IPv6 network count as one address.
+    // All addresses in an IPv6 network count as one address.
     for (const at of [1, 2, 3]) expect(await verify(`2001:db8:0:1::${at}`)).toBe(401);
     const stranger = await newKey();
     expect((await post('/auth/challenge', { public_key: stranger.hex })).statusCode).toBe(403);
@@ -100,7 +100,7 @@ describeDatabases('recorded refusals', (fixture) => {
     expect((await refusals()).at(-1)).toMatchObject({ target: 'POST /operators', metadata: { count: 2 } });
   });
 
-  test('refuses a request even if recording the refusal fails, and retries the record', async () => {
+  test('refuses a request even if recording the refusal fails, and records it later', async () => {
     const { domain, post, refusals, anOperator } = await open();
     const { authorization } = await anOperator();
     const write = domain.db.write;
@@ -130,7 +130,7 @@ describeDatabases('recorded refusals', (fixture) => {
     expect(JSON.stringify(await listAudit(domain.context, { limit: 500 }))).not.toContain('canary-value-1');
   });
 
-  test('records many sign-ins above the rate limit once', async () => {
+  test('records many sign-ins above the rate limit as one refusal', async () => {
     const { key, post, refusals } = await open({
       limits: { rates: { signIn: { perMinute: 60, burst: 2 }, sessionPerSecond: 1000 } },
     });
@@ -157,14 +157,14 @@ describeDatabases('recorded refusals', (fixture) => {
         { node_id: at.toString(16).padStart(32, '0'), remote_ip: ip(at) },
       );
     }
-    // There are 50 refusals without an operator, 20 with the operator, and two counts of further refusals.
+    // Expects 50 refusals without an operator, 20 with the operator, and two counts of further refusals.
     expect(await refusals()).toHaveLength(72);
     expect((await listAudit(domain.context, { event_type: 'agent.refused', limit: 500 })).events).toHaveLength(51);
     domain.clock.advance(refusalsEveryMs);
     await domain.refusals.sweep();
     const summaries = (await refusals()).slice(72).map(({ metadata }) => metadata);
     expect(summaries).toHaveLength(2);
-    // A key that is not on the curve is malformed input, so it does not count as a sign-in.
+    // A key that is not on the curve is malformed input, so the request does not count as a sign-in.
     expect(summaries.every(({ count }) => Number(count) >= 79)).toBe(true);
   });
 });

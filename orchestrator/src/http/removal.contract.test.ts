@@ -14,7 +14,7 @@ import { addOperator, getOperator, listOperators, removeOperator } from '../doma
 import { actorIn, hashOfToken, type Session } from '../domain/operators/sessions.ts';
 import { defineQuery } from '../store/query.ts';
 
-/** Tests that an operator is removed during incomplete requests and long responses. */
+/** Tests the removal of an operator during incomplete requests and long responses. */
 
 const openApi = realApiFixture();
 
@@ -112,7 +112,7 @@ describeDatabases('removed operator', (fixture) => {
     await vi.waitFor(() => expect(letIn).toHaveBeenCalledTimes(2));
     await Promise.all(letIn.mock.results.map(({ value }) => value));
     letIn.mockRestore();
-    // Gives work that does not need the body time to finish.
+    // Waits so that work that does not need the body can finish.
     await sleep(100);
     await remove(api, greta.key);
     await api.domain.signIn.logout(hashOfToken(otto.token));
@@ -127,7 +127,7 @@ describeDatabases('removed operator', (fixture) => {
     await api.app.close();
   });
 
-  test('aborts a long response to a removed operator, even if the client does not read', async () => {
+  test('aborts a long response to a removed operator even if the client does not read', async () => {
     const { api, url, join } = await open();
     for (let at = 0; at < 20; at++) await happen(api.domain, 50, 'test.happened', 'x'.repeat(20_000));
     await placeAll(api.domain);
@@ -147,7 +147,7 @@ describeDatabases('removed operator', (fixture) => {
     expect(await connections()).toBe(1);
     removed.socket.resume();
     await removed.closed;
-    // A complete chunked response ends with an empty chunk, so the client detects that this response is incomplete.
+    // A complete chunked response ends with an empty chunk, so the client can tell that this response is incomplete.
     expect(removed.came().endsWith('0\r\n\r\n')).toBe(false);
     stays.socket.resume();
     while (!stays.came().endsWith('0\r\n\r\n')) await sleep(20);
@@ -166,7 +166,7 @@ describeDatabases('removed operator', (fixture) => {
       url,
       `POST /api/v1/agents/web-1/apply HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${greta.token}\r\ncontent-type: application/json\r\ncontent-length: 17\r\n\r\n{"modules":["m"]}`,
     );
-    // Waits until both requests wait for the agent, or have received a response.
+    // Waits until both requests are waiting for the agent or have received a response.
     await vi.waitFor(async () => expect(await api.domain.links.nextOperation(api.agent.id)).not.toBeNull());
     await vi.waitFor(() => expect(came()).not.toBe(''));
     await remove(api, greta.key);
@@ -181,7 +181,7 @@ describeDatabases('removed operator', (fixture) => {
     await api.app.close();
   });
 
-  test('acknowledges the removal to operators who remove themselves', async () => {
+  test('confirms the removal to operators who remove themselves', async () => {
     const { api, url, join } = await open();
     const greta = await join('greta');
     const headers = { authorization: `Bearer ${greta.token}` };

@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto';
 const givenId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /**
- * @returns a function that returns the id in the request's header or, without a valid id, a new unique id. New ids
- * contain a counter, because random bytes cost more.
+ * @returns a function that returns the ID in the request's header or, without a valid ID, a new unique one. New IDs
+ *   contain a counter, because random bytes cost more.
  */
 export function requestIds(): (given?: string | string[] | undefined) => string {
   const run = randomBytes(6).toString('hex');

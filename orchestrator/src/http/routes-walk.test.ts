@@ -7,7 +7,7 @@ import { codePoint } from '../../../protocol/test/code-point.ts';
 import { addressOf, bearer, exampleAnswer, testApp } from '../../test/app-fixture.ts';
 import type { Handlers } from './server/handlers.ts';
 
-/** Tests rules that apply to all routes in the table. */
+/** Verifies rules that apply to all routes in the table. */
 const app = testApp();
 type Method = 'GET';
 const body = (route: Route) => (route.body === undefined ? {} : { payload: route.example.body as object });
@@ -44,7 +44,7 @@ describe('every route', () => {
     }
   });
 
-  test('gives each route a unique path and id', () => {
+  test('gives each route a unique path and ID', () => {
     const addresses = routes.map(({ method, path }) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`);
     expect(new Set(addresses).size).toBe(routes.length);
     expect(new Set(routes.map(({ id }) => id)).size).toBe(routes.length);
@@ -92,14 +92,14 @@ describe('hostile input', () => {
       fc.jsonValue().map((value) => JSON.stringify(value)),
       fc.string(),
       fc.uint8Array().map((bytes) => Buffer.from(bytes)),
-      // Almost valid requests: the example with one replaced field.
+      // Almost valid requests: each example with one field replaced.
       fc
         .tuple(fc.constantFrom(...Object.keys(example ?? { x: 1 })), fc.jsonValue())
         .map(([key, value]) => JSON.stringify({ ...example, [key]: value })),
     );
   };
 
-  test('returns neither 5xx nor an undeclared error for random bodies, queries, and ids', async () => {
+  test('returns neither 5xx nor an undeclared error for random bodies, queries, and IDs', async () => {
     const anywhere = ['route_not_found', 'method_not_allowed'];
     await fc.assert(
       fc.asyncProperty(

@@ -4,7 +4,7 @@ import { describeDatabases } from '../../test/databases/databases.ts';
 import { realApiFixture, tokenOf } from '../../test/real-api.ts';
 import { samplesFixture } from '../../test/samples.ts';
 
-/** Tests when the cookie of a console session is accepted. Uses the real domain. */
+/** Tests which requests may use the cookie of a console session. Uses the real domain. */
 
 const openApi = realApiFixture();
 
@@ -42,13 +42,13 @@ describeDatabases('the cookie of a console session', (fixture) => {
   const without = (headers: Headers, name: string): Headers =>
     Object.fromEntries(Object.entries(headers).filter(([key]) => key !== name));
 
-  test('sets every restriction that browsers offer', async () => {
+  test('sets every cookie restriction that browsers offer', async () => {
     const { app, set } = await open();
     expect(set).toMatch(/^__Host-muster-test=[\w-]{43}; Path=\/; Max-Age=604800; Secure; HttpOnly; SameSite=Strict$/);
     await app.close();
   });
 
-  test('keeps the token of a browser that could not use the cookie', async () => {
+  test('lets a browser that could not use the cookie keep its token', async () => {
     const { app, ask, domain, key } = await open();
     const authorization = `Bearer ${await tokenOf(domain, key)}`;
     for (const name of ['sec-fetch-site', 'origin']) {
@@ -60,14 +60,14 @@ describeDatabases('the cookie of a console session', (fixture) => {
     await app.close();
   });
 
-  test('accepts the console’s own pages only, and only with the page key', async () => {
+  test('accepts the cookie only from the console’s own pages and only with the page key', async () => {
     const { app, ask, own, exchange } = await open();
     const origin = { origin: 'http://muster.example' };
     const statusOf = async (headers: Headers, method: 'GET' | 'POST' = 'GET') =>
       (await ask(method, method === 'GET' ? '/auth/session' : '/notifications/read-all', headers)).statusCode;
     expect(await statusOf(own)).toBe(200);
     expect(await statusOf({ ...own, ...origin }, 'POST')).toBe(204);
-    // Neither half of the credential is enough, and halves of different sessions do not match.
+    // Neither half of the credential is enough on its own, and halves of different sessions do not match.
     const other = await exchange();
     for (const headers of [
       without(own, 'cookie'),
@@ -77,19 +77,19 @@ describeDatabases('the cookie of a console session', (fixture) => {
       { ...own, cookie: own.cookie?.replace('muster-test', 'muster-other') as string },
     ])
       expect(await statusOf(headers)).toBe(401);
-    // A browser names the site of the page, and the origin of a write.
+    // A browser reports the site of the page, and the origin of a write.
     expect(await statusOf(without(own, 'sec-fetch-site'))).toBe(401);
     expect(await statusOf({ ...own, 'sec-fetch-site': 'none' })).toBe(401);
     expect(await statusOf(own, 'POST')).toBe(401);
     for (const site of ['cross-site', 'same-site'])
       expect(await statusOf({ ...own, ...origin, 'sec-fetch-site': site }, 'POST')).toBe(403);
-    // Another port of the host is the same site, but another origin.
+    // Another port on the host is the same site but another origin.
     for (const evil of ['https://evil.example', 'http://muster.example:8080', 'null'])
       expect(await statusOf({ ...own, origin: evil }, 'POST')).toBe(403);
     await app.close();
   });
 
-  test('yields to an Authorization header, even an invalid one', async () => {
+  test('ignores the cookie if there is an Authorization header, even an invalid one', async () => {
     const { app, ask, own, domain, key } = await open();
     const kinds = async (headers: Headers) => {
       const answer = await ask('GET', '/auth/sessions', headers);
@@ -106,7 +106,7 @@ describeDatabases('the cookie of a console session', (fixture) => {
     await app.close();
   });
 
-  test('changes nothing on public routes', async () => {
+  test('ignores the cookie on public routes', async () => {
     const { app, ask, own } = await open();
     const challenge = (headers: Headers) => ask('POST', '/auth/challenge', headers);
     const [with_, plain] = [
@@ -120,7 +120,7 @@ describeDatabases('the cookie of a console session', (fixture) => {
     await app.close();
   });
 
-  test('deletes the cookie after a sign-out of its session, not of another', async () => {
+  test('deletes the cookie when its own session signs out, but not when another session does', async () => {
     const { app, ask, own, domain, key } = await open();
     const write = { ...own, ...page };
     const token = await tokenOf(domain, key);
@@ -134,7 +134,7 @@ describeDatabases('the cookie of a console session', (fixture) => {
     await app.close();
   });
 
-  test('does not become a token', async () => {
+  test('refuses to exchange the cookie for a token', async () => {
     const { app, ask, own } = await open();
     for (const path of ['/auth/renew', '/auth/web-login', '/auth/cookie'])
       expect((await ask('POST', path, { ...own, origin: 'http://muster.example' })).json()).toMatchObject({

@@ -160,13 +160,13 @@ describe('streamed response', () => {
     await released;
   });
 
-  test('completes the response to a client that reads it when the signal aborts', async () => {
+  test('completes the response to a reading client when the signal aborts', async () => {
     const until = new AbortController();
     let returned = false;
     await serve(() => {
       const source = {
         count: 0,
-        // The source yields only one chunk, and does not end.
+        // The source yields only one chunk and does not end.
         next() {
           return this.count++ === 0 ? Promise.resolve({ value: 'a', done: false }) : new Promise<never>(() => {});
         },
@@ -200,7 +200,7 @@ describe('streamed response', () => {
     await once(socket, 'readable');
     await sleep(200);
     until.abort();
-    // The connection is closed without the final chunk, so the client detects that the response is incomplete.
+    // The connection is closed without the final chunk, so the client can tell that the response is incomplete.
     let text = '';
     socket.on('data', (bytes: Buffer) => {
       text = bytes.subarray(-5).toString('latin1');
@@ -223,7 +223,7 @@ describe('streamed response', () => {
     expect(answer.headers.get('content-length')).toBeNull();
   });
 
-  test('refuses a handler’s result that is not a stream or has an undeclared status', async () => {
+  test('refuses a handler result that is not a stream or has an undeclared status', async () => {
     let given: unknown = 'text';
     await serve(() => given);
     expect((await fetch(`${url}/api/v1/lines`)).status).toBe(500);
@@ -233,7 +233,7 @@ describe('streamed response', () => {
     expect(await (await fetch(`${url}/api/v1/lines`)).json()).toEqual({ later: true });
   });
 
-  test('streams a response to the client from the client package', async () => {
+  test('streams a response to the client package', async () => {
     await serve(() => new Stream(pieces('a\n', 'b\n')));
     const call = createClient({
       url,

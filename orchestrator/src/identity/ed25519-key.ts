@@ -10,7 +10,10 @@ export function publicKeyFromRaw(raw: Uint8Array): KeyObject {
   return createPublicKey({ key: Buffer.concat([spkiPrefix, raw]), format: 'der', type: 'spki' });
 }
 
-/** Returns the 32 bytes of an Ed25519 public key, or of a private key's public key; null for other kinds of keys. */
+/**
+ * Returns the 32 bytes of an Ed25519 public key, or of the public key that belongs to a private key; null for other
+ * kinds of keys.
+ */
 export function rawPublicKey(key: KeyObject): Buffer | null {
   if (key.asymmetricKeyType !== 'ed25519') return null;
   const publicKey = key.type === 'private' ? createPublicKey(key) : key;
@@ -18,7 +21,7 @@ export function rawPublicKey(key: KeyObject): Buffer | null {
 }
 
 /**
- * Returns the same id as `idOfKey`, but synchronously. Asynchronous hashing would add 0.5 ms of event-loop time for
+ * Returns the same ID as `idOfKey`, but synchronously. Asynchronous hashing would add 0.5 ms of event-loop time for
  * each of thousands of agents that reconnect together.
  */
 export function idOfRawKey(raw: Uint8Array): string {

@@ -53,7 +53,7 @@ describe('the API certificate', () => {
     expect(certificate.checkHost('localhost')).toBe('localhost');
     expect(certificate.checkIP('127.0.0.1')).toBe('127.0.0.1');
     expect(certificate.publicKey.asymmetricKeyDetails?.namedCurve).toBe('prime256v1');
-    // A certificate with more hosts than requested is reused, so that clients need not trust a new one.
+    // Reuses a certificate with more hosts than requested, so that clients need not trust a new one.
     expect(await loadApiCertificate(dir, null)).toEqual(wider);
     const later = Date.now() + 800 * 86_400_000;
     expect((await loadApiCertificate(dir, null, later)).certificate).not.toBe(wider.certificate);
@@ -78,7 +78,7 @@ describe('public keys', () => {
     expect(verify(null, message, publicKeyFromRaw(raw), sign(null, message, pair.privateKey))).toBe(true);
   });
 
-  test('computes the same key id as the protocol package', async () => {
+  test('computes the same key ID as the protocol package', async () => {
     const raw = rawPublicKey(generateKeyPairSync('ed25519').publicKey)!;
     expect(idOfRawKey(raw)).toBe(await idOfKey(raw));
   });
@@ -100,7 +100,7 @@ describe('public keys', () => {
       }
   });
 
-  test('refuses a public key whose y coordinate is not reduced, or whose length is not 32 bytes', () => {
+  test('refuses a public key whose y coordinate is not reduced or whose length is not 32 bytes', () => {
     for (let above = 0n; above < 19n; above++) expect(isUsablePublicKey(littleEndian(prime + above))).toBe(false);
     expect(isUsablePublicKey(littleEndian(prime + 3n, 1))).toBe(false);
     expect(isUsablePublicKey(new Uint8Array(31))).toBe(false);

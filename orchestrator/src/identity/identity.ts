@@ -4,7 +4,7 @@ import { ensurePrivateDirectory, readPrivateFile, writePrivateFile } from '../..
 import { selfSigned } from './certificate.ts';
 import { rawPublicKey } from './ed25519-key.ts';
 
-/** The key and certificate that the orchestrator presents to its agents. */
+/** The key and certificate that the orchestrator presents to agents. */
 export interface Identity {
   /** The orchestrator key, which agents pin; 32 bytes. */
   publicKey: Buffer;
@@ -29,7 +29,7 @@ export async function loadIdentity(dataDir: string): Promise<Identity> {
   const privateKey = createPrivateKey(pem);
   const publicKey = rawPublicKey(privateKey);
   if (publicKey === null) throw new Error(`${path} does not contain an Ed25519 key; restore the original file`);
-  // Agents ignore names and dates, so a new certificate with a long lifetime can be created on each startup.
+  // Creates a new certificate with a long lifetime on each startup, because agents ignore names and dates.
   const certificatePem = await selfSigned(privateKey, { commonName: 'muster orchestrator', hosts: [], days: 36_500 });
   return { publicKey, privateKeyPem: pem, certificatePem };
 }

@@ -45,7 +45,7 @@ describe('key sources', () => {
     expect((await load({ env: { ...env, MUSTER_SECRETS_KEY: undefined }, file })).ids).toEqual(ids(3, 1, 4, 5));
     expect((await load({ file })).ids).toEqual(ids(4, 5));
     expect((await load()).ids).toEqual(ids(5));
-    // An empty variable and a directory without this credential are ignored.
+    // Ignores an empty variable, and a directory without this credential.
     rmSync(join(directory, 'credentials/muster-secrets-key'));
     expect((await load({ env: { ...env, MUSTER_SECRETS_KEY: '' } })).ids).toEqual(ids(5));
   });
@@ -61,7 +61,7 @@ describe('key sources', () => {
     expect(readFileSync(join(directory, 'secrets.keys'), 'utf8')).toBe(hex(5));
   });
 
-  test('creates a private key file if there is neither a key nor an encrypted value, and reads it later', async () => {
+  test('creates a private key file if there is neither a key nor an encrypted value, and reads the file later', async () => {
     const made = await load();
     expect(made.ids).toHaveLength(1);
     expect(made.canAdd).toBe(true);
@@ -101,7 +101,7 @@ describe('refused keys', () => {
     ['base64 of 31 bytes', Buffer.alloc(31, 0xa9).toString('base64')],
     ['nothing but a comment', '# none\n\n'],
     ['one good and one bad', `${hex(1)}\n${secret}`],
-  ])('refuses %s as a key, and includes the source but not the content in the error', async (_, text) => {
+  ])('refuses %s as a key, and names the source but not the content in the error', async (_, text) => {
     for (const [more, location] of [
       [{ env: { MUSTER_SECRETS_KEY: text } }, 'the variable MUSTER_SECRETS_KEY'],
       [{ env: credential(text) }, 'the credential '],
@@ -116,7 +116,7 @@ describe('refused keys', () => {
     expect(readFileSync(join(directory, 'secrets.keys'), 'utf8')).toBe(text);
   });
 
-  test('reports which line contains an invalid key', async () => {
+  test('reports the line that contains an invalid key', async () => {
     await expect(load({ file: put('given.key', `# mine\n${hex(1)}\nx\n`) })).rejects.toThrow(
       'given.key, line 3: a secrets key',
     );
@@ -135,7 +135,7 @@ describe('refused keys', () => {
       expect((await load({ file: put(`given-${mode}.key`, hex(1), mode) })).ids).toEqual(ids(1));
   });
 
-  test.each([0o640, 0o604, 0o644])('refuses the key file in the data directory if it has the mode %o', async (mode) => {
+  test.each([0o640, 0o604, 0o644])('refuses the key file in the data directory if its mode is %o', async (mode) => {
     put('secrets.keys', hex(1), mode);
     await expect(load()).rejects.toThrow('chmod 0600');
     await expect(load({ env: { MUSTER_SECRETS_KEY: hex(2) } })).rejects.toThrow('chmod 0600');

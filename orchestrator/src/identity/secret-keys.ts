@@ -8,14 +8,14 @@ import { readPrivateFile, writePrivateFile } from '../../../lib/src/private-file
 const keyBytes = 32;
 const ownFileName = 'secrets.keys';
 
-/** An AES-256 key. Logs cannot contain its bytes, because they are in a `KeyObject`. */
+/** An AES-256 key. Its bytes are in a `KeyObject`, so that logs cannot contain them. */
 export interface SecretKey {
   /** Truncated hash, which reveals no part of the key. */
   readonly id: string;
   readonly key: KeyObject;
 }
 
-/** The secrets keys are invalid. The message names their source, but never quotes it. */
+/** The secrets keys are invalid. The message names their source but never quotes their content. */
 class SecretKeysInvalid extends Error {}
 
 /** The key file in the data directory, which only the orchestrator writes. */
@@ -41,7 +41,7 @@ export class SecretKeys {
     this.#keys = given.map((bytes) => ({ key: keyOf(bytes), bytes: ownFile === null ? null : bytes }));
   }
 
-  /** The key that encrypts new values; null without keys. */
+  /** The key that encrypts new values; null if there are no keys. */
   get active(): SecretKey | null {
     return this.#keys[0]?.key ?? null;
   }
@@ -90,7 +90,7 @@ export class SecretKeys {
     await this.#store([{ key: keyOf(bytes), bytes }, ...this.#keys]);
   }
 
-  /** Removes keys, except the active one. Keys from other sources remain until an operator removes them. */
+  /** Removes all keys except the active one. Keys from other sources remain until an operator removes them. */
   async retire(ids: readonly string[]): Promise<void> {
     if (this.#ownFile === null || ids.length === 0) return;
     await this.#store(this.#keys.filter(({ key }, index) => index === 0 || !ids.includes(key.id)));
@@ -110,8 +110,8 @@ function keyOf(bytes: Buffer): SecretKey {
 
 const ownFileText = (keys: readonly Buffer[]): string =>
   [
-    '# Keys that encrypt Muster’s secrets. The first encrypts; the others decrypt values that are not re-encrypted yet.',
-    '# This file and the database together reveal every secret; without this file all secrets are lost. Keep a copy, apart from the database.',
+    '# Keys that encrypt Muster’s secrets. The first one encrypts; the others decrypt values that have not been re-encrypted yet.',
+    '# This file and the database together reveal every secret; without this file, all secrets are lost. Keep a copy separate from the database.',
     ...keys.map((bytes) => bytes.toString('hex')),
     '',
   ].join('\n');
@@ -146,7 +146,7 @@ interface KeySources {
   /** Value of the setting `secrets_key_file`. */
   file: string | null;
   env: NodeJS.ProcessEnv;
-  /** Reports whether the database has secrets. In this case, a missing key is not replaced by a new one. */
+  /** Reports whether the database has secrets. If it has, a missing key is not replaced by a new one. */
   hasSecrets: () => Promise<boolean>;
 }
 
@@ -163,7 +163,7 @@ export async function loadSecretKeys({ dataDir, file, env, hasSecrets }: KeySour
     outside.push(...parseKeys(variable, 'the variable MUSTER_SECRETS_KEY'));
   if (credentials !== undefined) {
     const path = join(credentials, 'muster-secrets-key');
-    // The mode is not checked, because systemd sets it, and ACLs can make it appear too permissive.
+    // Does not check the mode, because systemd sets it, and ACLs can make it appear too permissive.
     const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;
       throw error;

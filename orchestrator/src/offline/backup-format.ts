@@ -43,7 +43,7 @@ export interface Manifest {
   readonly entries: readonly ManifestEntry[];
   readonly rows: number;
   readonly samples: number;
-  /** Ids of the secrets keys that the database needs but the backup does not contain. */
+  /** IDs of the secrets keys that the database needs but that are not in the backup. */
   readonly keys_elsewhere: readonly string[];
 }
 
@@ -57,7 +57,7 @@ const entryPatterns: Readonly<Record<string, RegExp>> = {
 
 export type EntryKind = 'header' | 'manifest' | 'keys' | 'config' | 'terminals' | 'metrics' | 'rows';
 
-/** @returns the kind of the entry with this name; null if the format does not allow the name */
+/** @returns the kind of entry that has this name; null if the format does not allow the name */
 export function kindOf(name: string): EntryKind | null {
   if (name === headerName) return 'header';
   if (name === manifestName) return 'manifest';

@@ -16,7 +16,7 @@ import { ChainCheck } from './chain-check.ts';
 import { decrypting, isArmored, isEncrypted, LockError, maxMagicLength, type Openers } from './encryption.ts';
 import { BadArchive, readTar, type TarEntry } from './tar.ts';
 
-/** Reads a backup. Every entry must be known, be in order, and match its digest in the manifest. */
+/** Reads a backup. Every entry must be known, in order, and match its digest in the manifest. */
 
 export interface BackupVisitor {
   /** Called first. An exception stops the read. */
@@ -25,7 +25,7 @@ export interface BackupVisitor {
   file(kind: 'keys' | 'config' | 'terminals', name: string, content: AsyncIterable<Buffer>): Promise<void>;
   /** Called once with all samples, one per line. */
   samples(content: AsyncIterable<Buffer>): Promise<void>;
-  /** Called once with the whole export of the database. */
+  /** Called once with the whole database export. */
   rows(content: AsyncIterable<Buffer>): Promise<void>;
 }
 
@@ -36,8 +36,8 @@ const order: readonly EntryKind[] = ['header', 'keys', 'config', 'terminals', 'm
 
 /**
  * Reads a whole backup.
- * @throws TransferRefused if it is not a backup, is damaged or truncated, or is from a newer release; LockError if it
- * cannot be decrypted
+ * @throws TransferRefused if the file is not a backup, is damaged or truncated, or is from a newer release; LockError
+ *   if it cannot be decrypted
  */
 export async function readBackup(
   bytes: AsyncIterable<Uint8Array>,
@@ -112,7 +112,7 @@ async function readEntries(
       if (next.done || next.value.kind !== 'rows')
         throw new TransferRefused('the backup has no rows: it is damaged or truncated');
       await visitor.rows(joined(kind));
-      // Reads the remaining content, because the digest covers it.
+      // Reads the rest of the content, because the digest covers it.
       for await (const _ of joined(kind));
     } else if (kind === 'keys' || kind === 'config' || kind === 'terminals')
       while (!next.done && next.value.kind === kind) {
@@ -135,7 +135,7 @@ async function readEntries(
   );
 }
 
-/** Iterates over a backup's entries, and records each entry's digest after reading it. */
+/** Iterates over the entries of a backup, and records the digest of each entry after reading it. */
 async function* knownEntries(archive: AsyncIterable<Uint8Array>, seen: ManifestEntry[]): AsyncGenerator<Entry> {
   for await (const { name, size, content } of readTar(archive)) {
     const kind = kindOf(name);
@@ -149,7 +149,7 @@ async function* knownEntries(archive: AsyncIterable<Uint8Array>, seen: ManifestE
       }
     }
     yield { name, size, kind, content: { [Symbol.asyncIterator]: summed } };
-    // Reads the content that the visitor has not read.
+    // Reads content that the visitor has not read.
     for await (const _ of summed());
     seen.push({ name, size, sha256: hash.digest('hex') });
   }
@@ -193,7 +193,7 @@ export interface Verdict extends BackupHeader {
 }
 
 /**
- * Reads a whole backup, and verifies its digests and the chain of its audit log. Writes nothing.
+ * Reads a whole backup, and verifies its digests and its audit log chain. Writes nothing.
  * @throws TransferRefused, LockError
  */
 export async function verifyBackup(bytes: AsyncIterable<Uint8Array>, openers: Openers): Promise<Verdict> {
@@ -222,7 +222,7 @@ export async function verifyBackup(bytes: AsyncIterable<Uint8Array>, openers: Op
   return { ...header, rows, samples, transcripts, audit_events: chain.end(), keys_elsewhere: manifest.keys_elsewhere };
 }
 
-/** Splits bytes into lines without their newlines. */
+/** Splits bytes into lines without newlines. */
 export async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const piece of bytes) {
@@ -232,7 +232,7 @@ export async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<str
       rest = rest.subarray(at + 1);
     }
     if (rest.length > 1024 * 1024) throw new TransferRefused('a line of samples is too long');
-    // The chunk may be a view of a buffer that is reused.
+    // Copies the chunk, because it may be a view of a buffer that is reused.
     rest = Buffer.from(rest);
   }
   if (rest.length > 0) throw new TransferRefused('the samples are truncated');

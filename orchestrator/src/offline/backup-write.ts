@@ -61,11 +61,11 @@ export interface BackupReport {
 /** Approximate size of a `rows` or `metrics` entry, in bytes. */
 const pieceBytes = 4 * 1024 * 1024;
 /**
- * Growth of SQLite's log above which the backup is aborted, in bytes. SQLite cannot checkpoint the log while a snapshot
- * is read.
+ * Growth of SQLite's write-ahead log above which the backup is aborted, in bytes. SQLite cannot checkpoint the log
+ * while a snapshot is being read.
  */
 const maxLogGrowth = 1024 ** 3;
-/** Tables that a backup omits, because operators must sign in again after a restore. */
+/** Tables that a backup omits, so that operators must sign in again after a restore. */
 const excludedTables: ReadonlySet<string> = new Set(['sessions', 'web_login_codes']);
 
 /**
@@ -200,7 +200,7 @@ async function transcriptsOf(dataDir: string): Promise<{ id: string; size: numbe
   if (!(await stat(directory).catch(() => null))) return [];
   const found: { id: string; size: number }[] = [];
   for (const id of (await (await openTranscripts(directory, systemClock)).ids()).sort()) {
-    // The file does not exist if retention has deleted the transcript.
+    // The file may have disappeared, because retention has deleted the transcript.
     const about = await stat(join(directory, `${id}.cast`)).catch(() => null);
     if (about) found.push({ id, size: about.size });
   }
@@ -220,7 +220,7 @@ async function writeSamples(archive: Archive, snapshot: Snapshot, watch: () => P
 }
 
 /**
- * Returns a function that throws if SQLite's log has grown too much, because a slow pipe must not fill the
+ * Returns a function that throws if SQLite's write-ahead log has grown too much, because a slow pipe must not fill the
  * orchestrator's disk.
  */
 async function logWatch({ database_url }: Config, dataDir: string): Promise<() => Promise<void>> {
@@ -296,7 +296,7 @@ class Archive {
   }
 
   /**
-   * Writes the beginning of a file as an entry.
+   * Writes the first part of a file as an entry.
    * @param size number of bytes to write
    * @returns false if the file does not exist
    */

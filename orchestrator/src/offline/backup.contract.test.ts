@@ -131,10 +131,10 @@ describeDatabases('backup and restore', (fixture) => {
       tell: () => {},
     });
 
-  test('restores rows, keys, transcripts, and samples as of one time, and ends open operations', async () => {
+  test('restores rows, keys, transcripts, and samples as of one point in time, and ends open operations', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
-    // Events after the snapshot.
+    // Changes made after the snapshot.
     await happen(from.domain, 50);
     const verdict = await verifyBackup(bytesOf(bytes), nobody);
     expect(verdict).toMatchObject({
@@ -225,7 +225,8 @@ describeDatabases('backup and restore', (fixture) => {
     await restoreTo(to, bytes);
     await expect(restoreTo(to, bytes)).rejects.toThrow('is not empty');
     const { aside } = await restoreTo(to, bytes, true);
-    // The database still has the marker from the first restore, so the second restore does not move the database aside.
+    // The database still contains the marker of the first restore, so the second restore does not move the database
+    // aside.
     expect(aside.length).toBe(1);
     expect(readdirSync(to.dataDir).filter((name) => name.startsWith('before-restore-'))).toHaveLength(1);
     const domain = await openDomain(to.fixed);

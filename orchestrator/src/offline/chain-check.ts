@@ -3,14 +3,11 @@ import type { PlacedEvent } from '../domain/audit/placed-event.ts';
 import type { Line } from '../store/transfer/transfer-format.ts';
 import { TransferRefused } from '../store/transfer/transfer-table.ts';
 
-/** Verifies an export's audit log while the rows are read, by recomputing each hash in the chain. */
+/** Verifies the audit log of an export while its rows are read, by recomputing each hash in the chain. */
 
 type ReadLine = Exclude<Line, { trailer: unknown }>;
 
-/**
- * Maximum number of events to buffer. An export lists events by sequence number, so their order is almost that of the
- * chain.
- */
+/** Maximum number of events to buffer. An export lists events by sequence number, which is almost chain order. */
 const maxEarly = 100_000;
 
 export class ChainCheck {

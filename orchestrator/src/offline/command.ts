@@ -21,7 +21,7 @@ export interface OfflineCommand {
   readonly usage: string;
   /** Names of the positional arguments. */
   readonly words: readonly string[];
-  /** Additional options, in addition to the orchestrator's options. */
+  /** Options in addition to the orchestrator's options. */
   readonly options?: NonNullable<ParseArgsConfig['options']>;
   /** Runs the command. @returns the object that `--json` prints */
   run(config: Config, dataDir: string, words: readonly string[], terminal: Terminal): Promise<object>;

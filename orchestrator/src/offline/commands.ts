@@ -14,7 +14,7 @@ import type { OfflineCommand, Terminal } from './command.ts';
 import { type LockedDatabase, lockDatabase } from './locked-database.ts';
 import { replaceable } from './replaceable.ts';
 
-/** Commands for a database that no orchestrator is using: `migrate`, `export`, and `import`. */
+/** Commands for a database that is not in use by an orchestrator: `migrate`, `export`, and `import`. */
 
 const databaseOptions = `  --data-dir DIR             Directory of the SQLite database
   --database-url-file FILE   File with the URL of a PostgreSQL database instead

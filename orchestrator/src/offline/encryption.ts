@@ -17,7 +17,7 @@ export class LockError extends Error {}
 
 const magic = 'age-encryption.org/v1\n';
 const armored = '-----BEGIN AGE';
-/** log2 of scrypt's N. Each attempt at a passphrase, including an attacker's, costs 128 MiB and about 0.3 s. */
+/** log2 of scrypt's N. Each attempt at a passphrase, even an attacker's, costs 128 MiB and about 0.3 s. */
 const workFactor = 17;
 
 const minPassphraseLength = 10;
@@ -91,8 +91,8 @@ export function identitiesOf(file: string): string[] {
 
 /** Prompts at the terminal without echo, even if standard input and output are redirected. */
 export async function askPassphrase(question: string): Promise<string> {
-  // Uses numeric descriptors. A FileHandle closes its descriptor when it is garbage-collected, and the number may then
-  // refer to a file in the backup.
+  // Uses numeric descriptors. A FileHandle closes its descriptor when it is garbage-collected, after which the number
+  // may refer to a file of the backup.
   let input: ReadStream;
   let output: WriteStream;
   try {

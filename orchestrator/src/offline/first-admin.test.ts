@@ -60,7 +60,7 @@ describe('muster orchestrator init', () => {
     expect(ran.said).toContain('muster login --url https://m.example:4749');
   });
 
-  test('adds settings to a file that has only comments, and replaces only the operator name when run again', async () => {
+  test('adds settings to a file with only comments, and replaces only the operator name when run again', async () => {
     writeFileSync(file(), '# nothing\n');
     for (const name of ['ada', 'bob'])
       await run(`${ready}; created first operator ${name}`, '--operator-key', key, '--username', name);

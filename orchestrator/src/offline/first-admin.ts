@@ -61,7 +61,7 @@ function readArguments(args: readonly string[]) {
   return { key: key.trim().toLowerCase(), username, host: host ?? null, ...values };
 }
 
-/** Access to systemd and to the output. Tests replace it. */
+/** Access to systemd and to the output, which tests replace. */
 export interface Machine {
   /**
    * Runs systemctl.
@@ -97,7 +97,7 @@ export async function initOrchestrator(args: readonly string[], machine: Machine
     const port = /:(\d+), agents on port/.exec(status)?.[1] ?? '4748';
     const made = status.endsWith(`created first operator ${username}`);
     if (!made) {
-      // With this key in the configuration, it would become the first admin of any new database.
+      // The key must be removed from the configuration, because it would become the first admin of any new database.
       await replace(config, former);
       await restart();
       say('this orchestrator already has its first admin');

@@ -4,9 +4,9 @@ import { DirectoryInUse, lockDirectory } from '../../../lib/src/instance-lock.ts
 import type { Config } from '../config/schema.ts';
 import { takePostgresLock } from '../store/postgres/postgres-lock.ts';
 
-/** An offline command's database. The lock prevents an orchestrator from starting with this database. */
+/** The database of an offline command. The lock prevents an orchestrator from starting with this database. */
 export type LockedDatabase = {
-  /** Name of the database for messages, without a password. */
+  /** Database name for messages, without the password. */
   readonly name: string;
   release(): Promise<void>;
 } & (

@@ -19,7 +19,7 @@ test('accepts a file, a link to a file, and a path that does not exist', async (
   expect(await replaceable(at('free'))).toBe(at('free'));
 });
 
-test('refuses a path that is not a file, including in the commands that write a file', async () => {
+test('refuses a path that is not a file, in all commands that write a file', async () => {
   mkdirSync(at('directory'));
   symlinkSync(at('nowhere'), at('dangling'));
   const server = createServer();

@@ -10,7 +10,7 @@ import { ConfigError } from '../config/faults.ts';
 export async function replaceable(path: string): Promise<string> {
   const there = await lstat(path).catch(ifMissing);
   if (there === null) return path;
-  // The path is a link, and its target does not exist or is an unnamed pipe.
+  // The path is a link whose target does not exist or is an unnamed pipe.
   const target = await realpath(path).catch(ifMissing);
   if (target !== null && (await lstat(target)).isFile()) return target;
   throw new ConfigError(`${path} exists and is not a regular file: specify a file, or - for standard output`);

@@ -5,8 +5,8 @@ import { scratchDirectory } from '../../test/scratch.ts';
 import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, markDatabase } from './restore-place.ts';
 
 /**
- * Tests that the directory has either the former or the new content when a restore is interrupted at any step, and that
- * the next startup completes a restore that has begun to replace the content.
+ * Verifies that the directory has either the former or the new content if a restore is interrupted at any step, and
+ * that the next startup completes a restore that has begun to replace the content.
  */
 const above = scratchDirectory('muster-restore-');
 let directory = '';
@@ -54,7 +54,7 @@ describe('a restored data directory', () => {
   test('prevents the orchestrator from starting after the database was committed, until the restore is complete', async () => {
     await startRestore();
     await markDatabase(directory, 'muster_before');
-    // The restore fails twice. The second failure preserves the record of the committed database.
+    // Makes the restore fail twice. The second failure must preserve the record of the committed database.
     for (const _ of [1, 2]) {
       await dropRestore(directory);
       await expect(finishRestore(directory)).rejects.toThrow('with the same backup; the former data is in');

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { writePrivateFile } from '../../../lib/src/private-file.ts';
 
 /**
- * Restores into a data directory. The restore writes the new content to a folder in the directory, and then a marker
- * file that declares the content complete. Then the new content replaces the former content; an interrupted replacement
- * can be resumed. No orchestrator starts before the restore is finished.
+ * Restores into a data directory. Writes the new content to a folder in the directory, followed by a marker file that
+ * declares the content complete. The new content then replaces the former content; an interrupted replacement can be
+ * resumed. No orchestrator starts before the restore is finished.
  */
 
 const folder = '.restoring';
@@ -73,7 +73,7 @@ export async function markDatabase(dataDir: string, aside: string | null): Promi
 }
 
 /**
- * Marks the new content as complete, and finishes the restore. If it is interrupted, the next startup finishes the
+ * Marks the new content as complete and finishes the restore. If this is interrupted, the next startup finishes the
  * restore.
  * @param aside folder for the former content; null if the directory was empty
  */
@@ -132,7 +132,7 @@ export async function finishRestore(dataDir: string): Promise<boolean> {
 
 type Owner = { uid: number; gid: number } | null;
 
-/** Returns the owner to set on new files: the owner of the directory for root, or null for other users. */
+/** Returns the owner of the directory, to set it on new files; null unless this user is root. */
 async function ownerOf(dataDir: string): Promise<Owner> {
   const { uid, gid } = await stat(dataDir);
   return process.getuid?.() === 0 ? { uid, gid } : null;

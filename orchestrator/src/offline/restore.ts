@@ -22,7 +22,7 @@ import { type LockedDatabase, lockDatabase } from './locked-database.ts';
 import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, markDatabase } from './restore-place.ts';
 
 /**
- * Restores a backup completely or not at all, into an empty data directory and database. Supports SQLite and
+ * Restores a backup completely or not at all, into an empty data directory and an empty database. Supports SQLite and
  * PostgreSQL.
  */
 
@@ -43,7 +43,7 @@ export interface RestoreReport {
   readonly rows: number;
   readonly samples: number;
   readonly transcripts: number;
-  /** Locations to which the former data was moved. */
+  /** Where the former data was moved. */
   readonly aside: readonly string[];
   /** Path of the configuration from the backup; null without one. */
   readonly configuration: string | null;
@@ -54,7 +54,7 @@ const configurationFolder = 'restored-configuration';
 
 /**
  * Restores a backup.
- * @throws TransferRefused, LockError, and disk or database server errors; nothing is changed in this case
+ * @throws TransferRefused, LockError, and disk or database server errors; nothing has changed in this case
  */
 export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
   const { config, dataDir } = options;
@@ -81,7 +81,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   }
 }
 
-/** Finishes an interrupted restore with complete content. Ignores a restore with incomplete content. */
+/** Finishes an interrupted restore whose content is complete. Ignores one with incomplete content. */
 const finishInterrupted = (dataDir: string): Promise<boolean> => finishRestore(dataDir).catch(() => false);
 
 async function restoreLocked(
@@ -90,14 +90,14 @@ async function restoreLocked(
   occupied: boolean,
 ): Promise<RestoreReport> {
   const { config, dataDir, force, tell } = options;
-  // The random suffix distinguishes restores in the same second.
+  // The random suffix distinguishes restores within the same second.
   const stamp = `${new Date(options.now()).toISOString().replace(/[-:]|\.\d+/g, '')}-${randomBytes(2).toString('hex')}`;
   const aside: string[] = [];
   const { content, scratch } = await beginRestore(dataDir);
   const samplesFile = join(scratch, 'samples');
   let transcripts = 0;
   let configuration: string | null = null;
-  /** The database that is filled but not committed. */
+  /** The database that has been filled but not committed. */
   let target: TransferTarget | null = null;
   try {
     let about: BackupHeader | null = null;
@@ -121,7 +121,7 @@ async function restoreLocked(
         const now = () => Math.floor(options.now() / 1000);
         if (locked?.kind === 'postgres') {
           const mark = await inspectPostgres(locked.url, restoredKey);
-          // A former restore of this backup was interrupted after it committed the rows.
+          // A previous restore of this backup was interrupted after it committed the rows.
           if (mark.rows && mark.setting?.includes((about as unknown as BackupHeader).id)) return;
           if (mark.rows && force) schema = `muster_before_restore_${stamp.toLowerCase().replace('-', '_')}`;
         }
@@ -132,7 +132,7 @@ async function restoreLocked(
         rows = (await fillDatabase(bytes, target)).rows;
       },
     });
-    // Committed only now, because the whole backup has proved to be valid.
+    // Commits only now, once the whole backup has proved to be valid.
     if (locked !== null) await markDatabase(dataDir, schema);
     await (target as TransferTarget | null)?.commit();
     if (schema !== null) aside.push(`the schema ${schema} of the database`);

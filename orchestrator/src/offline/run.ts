@@ -12,7 +12,7 @@ import { offlineCommands } from './commands.ts';
 export async function runOffline(command: string, args: readonly string[], defaultDataDir: string): Promise<number> {
   const { stdout, stderr } = process;
   const json = args.includes('--json');
-  // Names in backups, configurations, and databases are untrusted, and may contain control characters.
+  // Names in backups, configurations, and databases are untrusted and may contain control characters.
   const say = (text: string) => void stderr.write(`${visible(text)}\n`);
   const fail = (error: Error, more: string | null = null): number => {
     const exit = error instanceof ConfigError ? 2 : 1;
@@ -58,7 +58,7 @@ export async function runOffline(command: string, args: readonly string[], defau
     stdout.write(found.usage);
     return 0;
   }
-  // A failed write's callback reports that the output's reader has exited.
+  // The callback of a failed write reports that the reader of the output has exited.
   stdout.on('error', () => {});
   try {
     const outcome = await found.run(given.config, given.dataDir, words, {
@@ -72,7 +72,7 @@ export async function runOffline(command: string, args: readonly string[], defau
       given: own.values,
       configFile: given.file,
     });
-    // If the export or backup is on standard output, prints the JSON to standard error.
+    // Prints the JSON to standard error if the export or backup is on standard output.
     if (json)
       (words.includes('-') && ['export', 'backup'].includes(command) ? stderr : stdout).write(
         `${visibleJson(JSON.stringify(outcome))}\n`,

@@ -32,7 +32,7 @@ const entries = fc.array(fc.tuple(fc.stringMatching(/^[a-z]{1,8}\/[0-9]{1,8}$/),
 });
 
 describe('an archive', () => {
-  test('reads written archives in chunks of any size', async () => {
+  test('reads its own archives in chunks of any size', async () => {
     await fc.assert(
       fc.asyncProperty(entries, fc.integer({ min: 1, max: 2000 }), async (given, length) => {
         const found = await read(inPieces(archiveOf(given), length));
@@ -56,7 +56,7 @@ describe('an archive', () => {
     await expect(read(inPieces(whole, 512))).rejects.toThrow('wrong checksum');
   });
 
-  test('writes archives that the tar command lists, even with sizes over 8 GiB', () => {
+  test('writes archives that the tar command can list, even with sizes over 8 GiB', () => {
     const listed = spawnSync('tar', ['tvf', '-'], {
       input: archiveOf([['keys/a', Buffer.from('abc')]]),
       encoding: 'utf8',

@@ -29,7 +29,7 @@ function start(domain: Domain, { holder = 'one', retentionDays = 0, consumers = 
 }
 
 const head = async (domain: Domain) => (await readChainEnds(domain.context)).head.place;
-/** Waits for a timer's work without advancing the test's clock. */
+/** Waits for the timer's work without advancing the test's clock. */
 const untilPlaced = async (domain: Domain, place: number) => {
   for (let tries = 0; tries < 6_000 && (await head(domain)) < place; tries++) await sleep(10);
   expect(await head(domain)).toBe(place);
@@ -42,7 +42,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     for (const keeping of keepings.splice(0)) await keeping.stop();
   });
 
-  /** Opens the domain at a path. Two domains with one path act as two processes with one database. */
+  /** Opens the domain at a path. Two domains with the same path act as two processes with one database. */
   const openAt = (at: string): Promise<Domain> =>
     openDomain({ ...fixture, open: () => fixture.open({ at }) } as DatabaseFixture);
 
@@ -130,13 +130,13 @@ describeDatabases('keeping the audit log', (fixture) => {
     start(one, { holder: 'one', retentionDays: 10 });
     one.clock.advance(0);
     await untilPlaced(one, 5);
-    // The round also searches for expired events. This search must end before the clock advances.
+    // The round also searches for expired events. Waits for the end of this search before advancing the clock.
     await idle();
     await idle();
     one.clock.jump(12 * dayMs);
     two.clock.jump(12 * dayMs);
     const other = start(two, { holder: 'two', retentionDays: 10 });
-    // The second process has the correct time: the first process has just renewed the lease.
+    // Sets the second process to the correct time, because the first process has just renewed the lease.
     one.clock.advance(2_000);
     await idle();
     await other.round();
@@ -167,7 +167,7 @@ describeDatabases('keeping the audit log', (fixture) => {
 
   // Only one process can use an SQLite file.
   if (fixture.kind === 'postgres')
-    test('maintains the audit log in one process at a time, and in another one after the lease expires or is released', async () => {
+    test('maintains the audit log in only one process at a time, and in another one after the lease expires or is released', async () => {
       const at = await fixture.newAddress();
       const one = await openAt(at);
       const two = await openAt(at);
@@ -179,7 +179,7 @@ describeDatabases('keeping the audit log', (fixture) => {
       expect(await head(two)).toBe(0);
       await first.round();
       expect(await head(two)).toBe(3);
-      // The first process is suspended from this point.
+      // Suspends the first process from here on.
       await happen(one, 2);
       two.clock.advance(9_999);
       await second.round();
@@ -220,7 +220,7 @@ describeDatabases('keeping the audit log', (fixture) => {
   });
 
   if (fixture.kind === 'postgres')
-    test('chains and streams an event once, even if it is committed after subsequent events were chained', async () => {
+    test('chains and streams an event once, even if it is committed after later events were chained', async () => {
       const at = await fixture.newAddress();
       const domain = await openAt(at);
       const keeping = start(domain);

@@ -6,9 +6,9 @@ import { createLease, type Fence } from '../domain/shared/leases.ts';
 
 /** Maintains the audit log: chains events soon after they are written, and removes expired events. */
 
-/** Milliseconds to gather events for one transaction. */
+/** Milliseconds for collecting events into one transaction. */
 const gatherMs = 25;
-/** Interval in milliseconds between searches for events that no hint announced. Each search also renews the lease. */
+/** Milliseconds between searches for events that no hint announced. Each search also renews the lease. */
 const sweepMs = 2_000;
 const retryMs = 1_000;
 const pruneEveryMs = 300_000;
@@ -23,7 +23,7 @@ export interface AuditKeepingOptions {
   sequencer: Sequencer;
   /** Retention in days; 0 keeps all events. Read in each round. */
   readonly retentionDays: number;
-  /** Identifies this process among the processes that share the database. Equal after a restart. */
+  /** Identifies this process among all processes that share the database. Stays the same after a restart. */
   holder: string;
 }
 
@@ -60,7 +60,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
     }
   };
   const round = async () => {
-    // A round in progress may have missed the newest events, so wait until it ends and run another round.
+    // A round in progress may have missed the newest events, so waits for its end and runs another one.
     while (running !== null) await (running as Promise<void>).catch(() => {});
     running = work();
     try {
@@ -69,7 +69,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       running = null;
     }
   };
-  /** Schedules a round, unless an earlier one is already scheduled. */
+  /** Schedules a round unless an earlier one is already scheduled. */
   const lookIn = (ms: number) => {
     const at = clock.monotonic() + ms;
     if (stopping.signal.aborted || (due !== null && due.at <= at)) return;
@@ -101,7 +101,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       await pruning;
       // Stopping must succeed even if the database is unavailable. The lease then expires.
       await lease.release().catch((error: unknown) => {
-        context.log.warn({ err: error }, 'failed to release the lease on the audit log');
+        context.log.warn({ err: error }, 'failed to release the audit log lease');
       });
     },
   };

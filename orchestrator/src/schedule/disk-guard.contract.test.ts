@@ -4,7 +4,7 @@ import { openDomain } from '../../test/domain.ts';
 import { listAudit } from '../domain/audit/audit.ts';
 import { startDiskGuard } from './disk-guard.ts';
 
-/** The free space that the test simulates. */
+/** Free space simulated by the test. */
 describeDatabases('disk guard', (fixture) => {
   async function guarded() {
     const domain = await openDomain(fixture);
@@ -23,7 +23,7 @@ describeDatabases('disk guard', (fixture) => {
     return { domain, clock, disk, start, events };
   }
 
-  test('records one event when disk space is low and one event when it recovers, even across a restart', async () => {
+  test('records one event when disk space is low and one when it recovers, even across a restart', async () => {
     const { disk, start, events } = await guarded();
     let guard = start();
     await guard.look();

@@ -8,11 +8,11 @@ import {
 } from '../domain/fleet/disk-space.ts';
 import type { Context } from '../domain/shared/context.ts';
 
-/** Measures the data directory's free space in the background, so that no request waits for it. */
+/** Measures the free space of the data directory in the background, so that no request waits for a measurement. */
 
 const defaultIntervalMs = 5_000;
 /**
- * Interval in milliseconds when free space is near the reserve. A burst of writes could fill the disk within the usual
+ * Interval in milliseconds while free space is near the reserve. A burst of writes could fill the disk within the usual
  * interval.
  */
 const nearMs = 1_000;
@@ -22,7 +22,9 @@ const nearReserves = 4;
 export interface DiskGuardOptions {
   /** Reads free and total space from the file system. */
   usage(): Promise<DiskUsage>;
-  /** Returns the bytes to keep free; null derives them from the file system size. Called for each measurement. */
+  /**
+   * Returns the bytes to keep free; null to derive them from the size of the file system. Called for each measurement.
+   */
   reserve(): number | null;
 }
 
@@ -38,7 +40,7 @@ export interface DiskGuard {
 export function startDiskGuard(context: Context, clock: Clock, options: DiskGuardOptions): DiskGuard {
   const { log } = context;
   let space: DiskSpace | null = null;
-  /** Whether the newest disk-space event reports low disk space; null until that event is read. */
+  /** Whether the newest disk-space event reports low space; null until that event is read. */
   let recordedLow: boolean | null = null;
   let blind = false;
   let stopped = false;
@@ -55,7 +57,7 @@ export function startDiskGuard(context: Context, clock: Clock, options: DiskGuar
         log.error(about, 'disk nearly full; requests that would add data are refused until space is freed');
       else if (before && !space.low) log.info(about, 'disk space recovered; all requests are accepted');
     } catch (error) {
-      // Requests are accepted if free space is unknown. Writes to a full disk fail anyway.
+      // Accepts requests if free space is unknown. If the disk is full, writes fail anyway.
       space = null;
       if (!blind) log.warn({ err: error }, 'failed to read free disk space');
       blind = true;

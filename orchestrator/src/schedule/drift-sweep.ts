@@ -7,11 +7,11 @@ import type { Lease } from '../domain/shared/leases.ts';
 /** Queues due drift checks every second and whenever a check ends. */
 
 const intervalMs = 1_000;
-/** Interval in milliseconds between searches for agents whose due times exceed the current drift interval. */
+/** Milliseconds between searches for agents whose next check is later than the current drift interval allows. */
 const pullInMs = 3_600_000;
 
 export interface DriftSweepOptions extends SweepRules {
-  /** The lease on the drift sweep. Among processes that share the database, only its holder sweeps. */
+  /** The drift sweep lease. Among processes that share the database, only its holder sweeps. */
   readonly lease: Lease;
   /** Reports whether sweeps are paused. A paused sweep queues no checks. */
   readonly paused?: () => boolean;
@@ -46,7 +46,7 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
       pulledInAt = clock.monotonic();
     }
     for (const id of await queueDue(context, options, fence)) pending.add(id);
-    // If the hint that a check has ended arrives before its id is added, the id remains until it is the oldest.
+    // If the hint that a check has ended arrives before the check's ID is added, the ID remains until it is the oldest.
     while (pending.size > options.maxConcurrent) pending.delete(pending.values().next().value as string);
   };
   /** Runs one sweep at a time. A request during a sweep starts another sweep. Never rejects. */
@@ -64,7 +64,8 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
       });
     return looking;
   };
-  // Detached from the async context of the request that sent the hint, so that log lines do not have its id.
+  // Detached from the async context of the request that sent the hint, so that log lines do not contain that request's
+  // ID.
   const lookLater = AsyncResource.bind(() => void look());
   const unsubscribe = context.bus.subscribe((hint) => {
     if (hint.type === 'operation_ended' && pending.delete(hint.operation_id)) lookLater();
@@ -89,7 +90,7 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
       await looking;
       await lease
         .release()
-        .catch((error: unknown) => context.log.warn({ err: error }, 'failed to release the lease on the drift sweep'));
+        .catch((error: unknown) => context.log.warn({ err: error }, 'failed to release the drift sweep lease'));
     },
   };
 }

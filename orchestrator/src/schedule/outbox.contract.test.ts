@@ -41,7 +41,7 @@ describeDatabases('outbox', (fixture) => {
         giveUpAfter: 86_400,
         retentionDays: 30,
         lease: createLease(context, 'outbox', 'test'),
-        // Only servers that hang reach this timeout. All other servers respond immediately, even on a busy machine.
+        // Only hanging servers reach this timeout. All other servers respond immediately, even on a busy machine.
         timeoutMs: 120_000,
         ...options,
         ...more,
@@ -109,7 +109,7 @@ describeDatabases('outbox', (fixture) => {
     await one.seen(2);
   });
 
-  test('backs off and retries in order with the same id until the server recovers', async () => {
+  test('backs off and retries in order with the same ID until the server recovers', async () => {
     const { outbox, channel, happen, clock, left, events, start } = await open();
     const one = await channel(500);
     await happen('1', '2');
@@ -148,7 +148,7 @@ describeDatabases('outbox', (fixture) => {
     expect(one.arrived).toHaveLength(7);
   });
 
-  test('retries without a long delay, although the clock was hours ahead when the attempt failed', async () => {
+  test('retries without a long delay even if the clock was hours ahead when the attempt failed', async () => {
     const { outbox, channel, happen, clock } = await open();
     const one = await channel(500);
     await happen('1');
@@ -202,7 +202,7 @@ describeDatabases('outbox', (fixture) => {
     expect(await events()).toEqual([`channel.failing ${one.name}`, `channel.recovered ${one.name}`]);
   });
 
-  test('records that a channel recovered, and sends what waits, after a successful test', async () => {
+  test('records a recovery and sends waiting messages after a successful test', async () => {
     const { actor, context, outbox, channel, happen, clock, events } = await open();
     const one = await channel(500);
     await happen('1');
@@ -273,7 +273,7 @@ describeDatabases('outbox', (fixture) => {
     let maxConcurrent = 0;
     const served = new Map<string, number>();
     const full = Promise.withResolvers<void>();
-    // With a lower limit, the test fails instead of waiting forever.
+    // Fails the test instead of waiting forever if the limit is lower.
     const giveUp = setTimeout(full.resolve, 10_000);
     const deliver: Deliver = async (_, { channel }) => {
       maxConcurrent = Math.max(maxConcurrent, ++underWay);
@@ -306,7 +306,7 @@ describeDatabases('outbox', (fixture) => {
       clock.advance(60_000);
     }
     await outbox.turn();
-    // Despite the backoff, the new configuration is used immediately.
+    // Uses the new configuration immediately, despite the backoff.
     await updateChannel(context, actor, rule, broken.id, { config: { url: mended.url } });
     await outbox.turn();
     expect(summaries(mended)).toEqual(['1']);
@@ -346,14 +346,14 @@ describeDatabases('outbox', (fixture) => {
     expect(summaries(one)).toEqual(['1', '2']);
   });
 
-  test('redelivers a message with the same id if the process is killed after delivering it and before recording that', async () => {
+  test('redelivers a message with the same ID if the process is killed after delivering it but before recording the delivery', async () => {
     const { outbox, channel, happen, at, db } = await open({
       lease: { hold: async () => null, release: async () => {} },
     });
     let kill = () => {};
     let answered = 0;
     const one = await channel((response) => {
-      // The third message has arrived, and the process is killed before the response arrives.
+      // The third message has arrived. The process is killed before the response arrives.
       if (++answered === 3) kill();
       else response.writeHead(200).end();
     });

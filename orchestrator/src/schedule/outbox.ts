@@ -17,13 +17,13 @@ import type { Lease } from '../domain/shared/leases.ts';
 
 /**
  * Sends the messages in the outbox. Each channel receives its messages in order, one at a time. Channels are served in
- * parallel and take turns, so that a slow channel does not delay the other channels.
+ * parallel and take turns, so that a slow channel does not delay the others.
  */
 
 const intervalMs = 1_000;
 /** Maximum number of messages in flight, over all channels. */
 const maxInFlight = 16;
-/** Messages read per channel at a time. */
+/** Number of messages to read per channel at a time. */
 const batch = 20;
 /** Maximum delay in milliseconds before a delivery is recorded. After a crash, unrecorded deliveries are repeated. */
 const recordIntervalMs = 200;
@@ -43,7 +43,7 @@ export interface OutboxOptions {
   readonly retentionDays: number;
   /** Timeout of one attempt in milliseconds. */
   readonly timeoutMs?: number;
-  /** The lease on the outbox. Among processes that share the database, only its holder sends. */
+  /** The outbox lease. Among processes that share the database, only its holder sends. */
   readonly lease: Lease;
 }
 
@@ -86,7 +86,8 @@ class Sender implements Outbox {
   }
 
   start(): void {
-    // Detached from the async context of the request that sent the hint, so that log lines do not have its id.
+    // Detached from the async context of the request that sent the hint, so that log lines do not contain that
+    // request's ID.
     const look = AsyncResource.bind(() => void this.#look());
     this.#unsubscribe = this.#context.bus.subscribe((hint) => {
       if (hint.type === 'deliveries_due' || hint.type === 'placed') look();
@@ -117,7 +118,7 @@ class Sender implements Outbox {
     cancelTimer();
     await this.#options.lease
       .release()
-      .catch((error: unknown) => this.#context.log.warn({ err: error }, 'failed to release the lease on the outbox'));
+      .catch((error: unknown) => this.#context.log.warn({ err: error }, 'failed to release the outbox lease'));
   }
 
   get #mayRun(): boolean {
@@ -172,7 +173,7 @@ class Sender implements Outbox {
     }
   }
 
-  /** Sends to one channel until it has no more messages, or until it fails. */
+  /** Sends to one channel until it has no more messages or fails. */
   async #sendTo(channelId: string): Promise<void> {
     while (this.#mayRun) {
       const sending = await nextToSend(this.#context, channelId, batch);
@@ -193,7 +194,7 @@ class Sender implements Outbox {
     let first = true;
     for (const next of sending.messages) {
       const attempt = await this.#attempt(sending, next.message);
-      // If there was no attempt, or it was aborted by stopping, the channel has not failed.
+      // A channel has not failed if there was no attempt, or if stopping aborted the attempt.
       if (attempt === null || (this.#abort.signal.aborted && !delivered(attempt))) break;
       if (!delivered(attempt)) {
         await writeDone();
@@ -229,8 +230,8 @@ class Sender implements Outbox {
   }
 
   /**
-   * Records outcomes, and retries until a write succeeds. The channel receives no message in the meantime. Stops
-   * retrying only when stopping; the next startup then resends the delivered messages.
+   * Records outcomes, retrying until a write succeeds. The channel receives no messages in the meantime. Stops retrying
+   * only when stopping; the next startup then resends the delivered messages.
    */
   async #record(write: () => Promise<void>): Promise<void> {
     for (;;)

@@ -9,7 +9,7 @@ const compactAt = 10_000;
 /** Queue of samples for remote write. Each agent's samples are in chronological order. */
 export class RemoteWriteQueue {
   readonly #capacity: number;
-  /** Time of the newest queued sample by agent. */
+  /** Time of the newest queued sample, by agent. */
   readonly #newest = new Map<string, number>();
   #samples: ForwardedSample[] = [];
   /** Number of samples at the front that were taken or dropped. */
@@ -25,7 +25,7 @@ export class RemoteWriteQueue {
 
   /**
    * Adds samples that are newer than the agent's last queued sample. @param latest maximum time of samples to add, in
-   * Unix seconds @returns the numbers of skipped samples, and of oldest samples that were dropped because the queue was
+   * Unix seconds @returns the number of skipped samples, and the number of oldest samples dropped because the queue was
    * full
    */
   add(nodeId: string, samples: readonly Sample[], latest: number): { skipped: number; dropped: number } {
@@ -39,11 +39,11 @@ export class RemoteWriteQueue {
       last = sample.collected_at;
       this.#samples.push({ nodeId, sample });
     }
-    // Moves the agent to the end of the map, so that the least recently used agent is evicted first.
+    // Moves the agent to the end of the map, because the first entry is evicted first.
     this.#newest.delete(nodeId);
     this.#newest.set(nodeId, last);
     if (this.#newest.size > maxAgents) this.#newest.delete(this.#newest.keys().next().value as string);
-    // Drops the oldest samples, because remote servers may refuse old samples.
+    // Drops the oldest samples, because remote servers may refuse old ones.
     const dropped = Math.max(0, this.length - this.#capacity);
     this.#head += dropped;
     if (this.#head > this.#capacity) this.#compact();

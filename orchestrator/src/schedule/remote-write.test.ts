@@ -59,7 +59,7 @@ function started({ capacity = 10_000, judge = (_batch: NamedSamples[]): Outcome 
 const times = (from: number, count: number) => Array.from({ length: count }, (_, n) => sampleAt(from + n));
 
 describe('remote write', () => {
-  test('gathers samples for a second or until a request is full, in order and with agent names', async () => {
+  test('collects samples for a second or until a request is full, in order and with agent names', async () => {
     const { remote, requests, now, settled, after, sizes } = started();
     remote.take('a', times(now - 1000, 150));
     remote.take('b', times(now - 1000, 150));
@@ -88,7 +88,7 @@ describe('remote write', () => {
     await settled();
     await after(1000);
     expect(requests).toHaveLength(1);
-    // The random number 0 halves each delay.
+    // With the random number 0, each delay is halved.
     for (const [index, ms] of [250, 500, 1000, 2000].entries()) {
       await after(ms - 1);
       expect(requests).toHaveLength(index + 1);
@@ -138,7 +138,7 @@ describe('remote write', () => {
     expect(dropped[0]?.fields).toEqual({ samples: 1, reason: 'the receiver answered 400: out of [31morder' });
   });
 
-  test('splits a refused batch a limited number of times, and only if its samples are the cause', async () => {
+  test('splits a refused batch a limited number of times, and only if its samples may be the cause', async () => {
     const { remote, far, now, requests, settled } = started();
     far.judge = () => 400;
     remote.take('a', times(now - 1000, 200));
@@ -211,7 +211,7 @@ describe('remote write', () => {
     expect(remote.stats()).toMatchObject({ sent: 5, passedOver: 3 });
   });
 
-  test('writes queued samples once on stop, and does not wait for a server that hangs', async () => {
+  test('writes queued samples once on stop without waiting for a hanging server', async () => {
     const well = started();
     well.remote.take('a', times(well.now - 10, 5));
     await well.remote.stop();

@@ -13,7 +13,7 @@ export interface RemoteWrite {
   /** Queues one agent's stored samples. Skips samples that are not newer than the agent's last queued sample. */
   take(nodeId: string, samples: readonly Sample[]): void;
   stats(): RemoteWriteStats;
-  /** Makes one attempt to write the queued samples, for at most 3 s. */
+  /** Makes one attempt to write the queued samples, which takes at most 3 s. */
   stop(): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ export interface RemoteWriteStats {
   readonly refused: number;
   /** Samples skipped because they were not newer than their agent's queued samples, or too far in the future. */
   readonly passedOver: number;
-  /** Failed attempts that are retried. */
+  /** Failed attempts that will be retried. */
   readonly retries: number;
 }
 
@@ -45,12 +45,12 @@ const gatherMs = 1_000;
 const timeoutMs = 30_000;
 const minBackoffMs = 500;
 const maxBackoffMs = 60_000;
-/** Maximum Retry-After that is respected, in milliseconds. */
+/** Maximum Retry-After delay that is respected, in milliseconds. */
 const maxRetryAfterMs = 600_000;
 /**
- * Maximum number of requests for one batch. A remote server refuses a whole request for one out-of-order series. The
- * batch is then split into halves, so that other agents' samples are stored. The maximum shrinks while no sample is
- * accepted, because some servers refuse every request.
+ * Maximum number of requests for one batch. A remote server refuses a whole request because of one out-of-order series.
+ * The batch is then split into halves, so that the samples of other agents are stored. The maximum shrinks while no
+ * sample is accepted, because some servers refuse every request.
  */
 const maxParts = 32;
 const minParts = 3;
@@ -179,7 +179,7 @@ function createDropLog(clock: Clock, log: Context['log']): (samples: number, rea
   };
 }
 
-/** @param divisible whether the batch can be sent in halves */
+/** @param divisible whether to retry the batch in halves */
 function judge(attempt: Attempt, divisible: boolean): 'stored' | 'retry' | 'split' | 'refused' {
   const { status } = attempt;
   if (delivered(attempt)) return 'stored';

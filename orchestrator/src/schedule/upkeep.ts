@@ -17,7 +17,7 @@ import { createHealth, type Health } from '../domain/shared/health.ts';
 /** Periodic maintenance, with one timer for all tasks. */
 
 const intervalMs = 5_000;
-/** Rounds between two deletions of sign-in sessions. Expired sessions are refused even before they are deleted. */
+/** Rounds between deletions of sign-in sessions. Expired sessions are refused even before they are deleted. */
 const sessionsEvery = 60;
 /** Rounds between deletions of old payloads, tokens, history, and recordings. */
 const pruneEvery = 720;
@@ -92,7 +92,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       () => endFinishedRuns(context),
       () => lostAgents.round(),
     );
-    // Skips the first round to shorten startup.
+    // Skipped in the first round to shorten startup.
     if (no % pruneEvery === pruneEvery - 1)
       await each(
         () => prunePayloads(context),
@@ -107,8 +107,8 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       async () => pending?.sweep(clock.monotonic() - startedAt),
       () => announceExpiring(context, secretsExpiryNoticeDays),
       async () => {
-        // Checked in the first round, because keys can disappear only while the orchestrator is stopped; then until no
-        // secret needs a missing key.
+        // Checked in the first round, because keys can disappear only while the orchestrator is stopped. Repeated until
+        // no secret needs a missing key.
         if (no === 0 || !health.secretsReadable) health.secretsReadable = (await findMissingKey()) === null;
       },
     );

@@ -19,7 +19,7 @@ function look(terminal: Terminal) {
     return Array.from({ length: terminal.cols }, (_, x) => {
       const cell = line?.getCell(x);
       const shown = cell?.getChars() || ' ';
-      // Only a blank cell's background is visible.
+      // Of blank cells, only the background is visible.
       const front = shown === ' ' ? '' : `${cell?.isBold()}${cell?.getFgColorMode()}.${cell?.getFgColor()}`;
       return `${shown}${front}${cell?.getBgColorMode()}.${cell?.getBgColor()}${cell?.isInverse()}`;
     }).join('|');
@@ -28,7 +28,8 @@ function look(terminal: Terminal) {
 }
 
 /**
- * Compares one terminal that receives all output with one that receives the screen of the first part and then the rest.
+ * Compares a terminal that receives all output with a terminal that receives the screen of the first part and then the
+ * rest.
  */
 async function compare(first: string, rest: string, opening = '') {
   const all = newTerminal();
@@ -83,7 +84,8 @@ test('continues a control sequence that began before the recorded part', async (
 
 const word = fc.constantFrom('a', 'bc ', 'déf', '橘', '\r\n', '\n', '\t', '\b', '\r');
 const number = fc.integer({ min: 1, max: 12 });
-// Excludes backgrounds and inverse text, because the serializer loses some cells of rows that were erased with them.
+// Excludes backgrounds and inverse text, because the serializer loses some cells of rows that were erased with these
+// attributes.
 const control = fc.oneof(
   fc
     .tuple(number, fc.constantFrom('A', 'B', 'C', 'D', 'G', 'd', 'J', 'K', 'L', 'M', 'P', 'X', '@'))
@@ -107,7 +109,7 @@ test('shows the same screen after any output, on the main and the alternate scre
   await fc.assert(
     fc.asyncProperty(fc.constantFrom('', '\x1b[?1049h'), shown, async (on, first) => {
       const { all, back } = await compare(`${on}${first}`, '');
-      // A full row leaves the cursor either on the last column or beyond it.
+      // A full row leaves the cursor either on or beyond the last column.
       const column = ({ x }: { x: number }) => Math.min(x, size.cols - 2);
       expect([back.y, column(back)]).toEqual([all.y, column(all)]);
       expect(back.rows).toEqual(all.rows);

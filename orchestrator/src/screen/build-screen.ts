@@ -3,7 +3,7 @@ import headless, { type Terminal } from '@xterm/headless';
 import { TerminalModes } from '../domain/terminals/terminal-modes.ts';
 import { CastReplay } from '../store/cast.ts';
 
-/** Builds the screen after a part of a transcript, as bytes that reproduce the screen in another terminal. */
+/** Builds the screen at the end of a part of a transcript, as bytes that reproduce the screen in another terminal. */
 
 export interface ScreenJob {
   readonly cols: number;
@@ -43,17 +43,18 @@ export async function buildScreen({ cols, rows, opening, lines }: ScreenJob): Pr
     }
   }
   const { cursorX, cursorY } = terminal.buffer.active;
-  // The text alone leaves the cursor one column off after a full last row or a mode change that moves the cursor.
+  // Restores the cursor, because the text alone leaves it one column off after a full last row or a mode change that
+  // moves it.
   const cursor = cursorX === terminal.cols && !modes.movesCursor ? null : { row: cursorY + 1, column: cursorX + 1 };
   // Entering the alternate screen fills it with the current background color.
   const written = serializer.serialize({ scrollback }).replace('\x1b[?1049h', '\x1b[m\x1b[?1049h');
-  // The serializer writes a movement of 0 columns, which terminals treat as 1.
+  // The serializer writes movements of 0 columns, which terminals treat as 1.
   const text = written.replaceAll('\x1b[0C', '').replaceAll('\x1b[0D', '');
   const screen = Buffer.from(clearScreen + text + modes.closing(cursor));
   return screen.length > maxBytes ? null : screen;
 }
 
-/** Splits a transcript into outputs and resizes. Joins adjacent outputs. */
+/** Splits a transcript into outputs and resizes, and joins adjacent outputs. */
 function* partsOf(lines: Uint8Array): Generator<Uint8Array | { readonly cols: number; readonly rows: number }> {
   const replay = new CastReplay();
   let together: Uint8Array[] = [];

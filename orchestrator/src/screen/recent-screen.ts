@@ -21,8 +21,9 @@ export interface RecentScreenParts {
 }
 
 /**
- * Builds screens of terminal sessions from their transcripts. Each screen has its own thread, so that it does not block
- * the event loop and hostile bytes affect only this thread. The thread loads the terminal emulator on first use.
+ * Builds screens of terminal sessions from their transcripts. Each screen is built in its own thread, so that it does
+ * not block the event loop and hostile bytes affect only this thread. The thread loads the terminal emulator on first
+ * use.
  */
 export function createRecentScreen({ transcripts, clock, log }: RecentScreenParts): RecentScreen {
   const waiting: (() => void)[] = [];

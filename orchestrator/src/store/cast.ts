@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 /**
  * Transcripts as asciicast v2, which terminal players read: a header, then one JSON line per event, with the seconds
  * since the start. Muster adds an event kind that players ignore: a `b` event after an `o` event contains the exact
- * bytes of that output in base64. It is written only if the bytes are not valid UTF-8.
+ * bytes of that output in base64. Such an event is written only if the bytes are not valid UTF-8.
  */
 
 export interface CastHeader {
@@ -28,8 +28,8 @@ export const headerLine = (header: CastHeader): string => `${JSON.stringify({ ve
 /** Maximum bytes per event. Longer output is split. */
 export const maxEventBytes = 64 * 1024;
 /**
- * Maximum bytes of the `o` and `b` lines per event. A control character takes six bytes, and invalid UTF-8 is repeated
- * in base64.
+ * Maximum bytes of the `o` and `b` lines of an event. A control character takes six bytes, and invalid UTF-8 is
+ * repeated in base64.
  */
 export const maxLineBytes = 8 * maxEventBytes;
 
@@ -95,8 +95,8 @@ export function readCastLine(text: string): CastEvent | null {
 }
 
 /**
- * Converts the lines of a transcript to bytes and size changes. Returns each output only after the next line, which may
- * contain the exact bytes of the output.
+ * Converts the lines of a transcript to bytes and size changes. Returns an output only after the next line, which may
+ * contain its exact bytes.
  */
 export class CastReplay {
   #waiting: string | null = null;
@@ -115,7 +115,10 @@ export class CastReplay {
     return before;
   }
 
-  /** Returns the last output. @param cut an incomplete last line; if it begins a `b` event, the output is dropped */
+  /**
+   * Returns the last output.
+   * @param cut an incomplete last line; if it begins a `b` event, the output is dropped
+   */
   end(cut = ''): Uint8Array[] {
     const text = this.#waiting;
     this.#waiting = null;

@@ -69,7 +69,7 @@ describeDatabases('database', (fixture) => {
     expect((await write(database)).results).toEqual([]);
   });
 
-  test('returns written data from reads after the write’s promise has resolved', async () => {
+  test('returns written data from reads once the write’s promise has resolved', async () => {
     const database = await fixture.open();
     for (let number = 0; number < 20; number++) {
       await write(database, statement(upsert, { key: 'k', value: String(number) }));
@@ -145,7 +145,7 @@ describeDatabases('database', (fixture) => {
     expect(database.stats()).toMatchObject({ unitsCommitted: 20, unitsFailed: 40, queued: 0, queuedBytes: 0 });
   });
 
-  test('commits only one of many concurrent writes that check and then take the same name', async () => {
+  test('commits only one of many concurrent writes that check for the same name and then take it', async () => {
     const database = await fixture.open();
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, (_, number) =>
@@ -327,7 +327,7 @@ describeDatabases('database', (fixture) => {
     expect(database.stats()).toMatchObject({ queued: 0, queuedBytes: 0 });
   });
 
-  test('refuses an oversized write by an agent, and reserves queue space for other writes', async () => {
+  test('refuses an oversized write from an agent, and reserves queue space for other writes', async () => {
     const limits = { maxUnits: 100, maxBytes: 200_000, maxAgentUnitBytes: 70_000, maxAgentBytes: 100_000 };
     const database = await fixture.open({ limits });
     const put = (key: string, length: number, ofAgent: boolean) =>

@@ -10,7 +10,7 @@ export interface DatabaseStats {
   /** Approximate bytes of the queued writes. */
   readonly queuedBytes: number;
   readonly unitsCommitted: number;
-  /** Number of writes that were refused or failed, without any change. */
+  /** Number of writes that were refused or failed. They changed nothing. */
   readonly unitsFailed: number;
   /** Number of transactions. On SQLite, many writes share one transaction. */
   readonly commits: number;
@@ -43,8 +43,8 @@ export interface Database {
   write(unit: Unit): Promise<UnitResult>;
 
   /**
-   * Returns a number that is larger than before if another process may have written to the database. A cached row is valid
-   * while the number stays the same and this process does not change the row.
+   * Returns a number that increases when another process may have written to the database. A cached row is valid while
+   * the number stays the same and this process does not change the row.
    */
   outsideChanges(): number;
 
@@ -54,7 +54,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** Returns a database that forwards all calls to `db`, except those of the given methods. */
+/** Returns a database that forwards all calls to `db`, except for the given methods. */
 export const withOverrides = (db: Database, overrides: Partial<Database>): Database => ({
   kind: db.kind,
   get: (query, params) => db.get(query, params),
@@ -77,7 +77,7 @@ export class ConstraintViolation extends Error {
   }
 }
 
-/** The connection or the writer was lost during a commit, so the transaction may have been committed or not. */
+/** The connection or the writer was lost during a commit, so it is unknown whether the transaction was committed. */
 export class OutcomeUnknown extends MusterError {
   constructor(unit: string, detail: string) {
     super('outcome_unknown', `It is unknown whether ${unit} was committed: ${detail}`);

@@ -55,7 +55,7 @@ export interface Dialect {
    */
   rowsOf<C extends Record<string, ValueType>>(rows: string, columns: C): RawBuilder<{ [K in keyof C]: TypeOf<C[K]> }>;
 
-  /** Aggregates two text columns into the text of one JSON object, sorted by key; `{}` without rows. */
+  /** Aggregates two text columns into the text of one JSON object, sorted by key; `{}` if there are no rows. */
   objectOf(key: string, value: string): RawBuilder<string>;
 
   /** Whether the column contains the text, ignoring the case of ASCII letters. */
@@ -95,8 +95,8 @@ const sqlite: Dialect = {
     sql`${sql.ref(column)} in (select value from json_each(${asList(list, type)}))`,
   isNotIn: (column, list, type = 'text') =>
     sql`${sql.ref(column)} not in (select value from json_each(${asList(list, type)}))`,
-  // Does not use `->>`, which interprets some keys as paths or numbers. The inner select separates the column
-  // names of `json_each` (`key`, `value`, `type` …) from those of the table.
+  // Does not use `->>`, which interprets some keys as paths or numbers. The inner select separates the columns of
+  // `json_each` (`key`, `value`, `type`, …) from the columns of the table.
   jsonField: (column, key) =>
     sql`(select field.value from (select ${sql.ref(column)} as document) as given, json_each(given.document) as field
       where field.key = ${key} limit 1)`,
@@ -107,7 +107,7 @@ const sqlite: Dialect = {
     sql`exists (select 1 from (select ${sql.ref(column)} as document) as given, json_each(given.document) as field
       where field.key = ${key})`,
   jsonLength: (column, key) => sql`json_array_length(${sql.ref(column)}, ${sql.lit(`$.${key}`)})`,
-  // The values of `json_each` are texts, so that each `json_extract` would parse the row again.
+  // Uses an object per row, because the values of `json_each` are texts that each `json_extract` would parse again.
   rowsOf: (rows, columns) =>
     sql`(select ${sql.join(
       Object.keys(columns).map((name) => sql`json_extract(value, ${sql.lit(`$.${name}`)}) as ${sql.ref(name)}`),
@@ -163,8 +163,9 @@ const postgres: Dialect = {
 };
 
 /**
- * Writes parameters as `+?`, which has the same value as `?`. SQLite reads the values of bare parameters while it
- * plans, and then replans some statements on each execution. That often costs several times as much as the execution.
+ * Writes parameters as `+?`, which has the same value as `?`. SQLite reads the values of bare parameters while
+ * planning, and then replans some statements on each execution, which often costs several times as much as the
+ * execution.
  */
 class StablePlansCompiler extends SqliteQueryCompiler {
   protected override getCurrentParameterPlaceholder(): string {

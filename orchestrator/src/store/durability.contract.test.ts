@@ -31,7 +31,7 @@ describeDatabases('a killed process', (fixture) => {
       const database = await fixture.open({ at });
       const keys = new Set((await database.all(everyKey, {})).map((row) => row.key));
       for (const number of acknowledged) expect(keys).toContain(`${number}-a`);
-      // A write without a result was committed completely or not at all.
+      // A write without a result was either committed completely or not at all.
       for (const key of keys)
         expect(keys).toContain(key.endsWith('-a') ? `${key.slice(0, -1)}b` : `${key.slice(0, -1)}a`);
       expect(acknowledged.length).toBeGreaterThanOrEqual(answers);

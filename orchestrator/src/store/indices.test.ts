@@ -37,8 +37,8 @@ import { oldDriftRecords, operationIds, unneededPayloads } from './retention.ts'
 import { migrateSqlite } from './sqlite/migrate-sqlite.ts';
 
 /**
- * Tests that each query finds its rows by an index and does not sort them, so that its cost depends on the size of its
- * result and not on how long the history is.
+ * Verifies that each query finds its rows by an index and does not sort them, so that its cost depends on the size of
+ * its result and not on the length of the history.
  */
 const directory = mkdtempSync(join(tmpdir(), 'muster-indices-'));
 let db: Database;
@@ -62,7 +62,7 @@ function plan(query: AnyQuery): string {
 }
 
 describe('indices', () => {
-  test('stores the rows that every operation updates in the order of agent ids', () => {
+  test('stores the rows that every operation updates in agent ID order', () => {
     const names = db.prepare(`select name from pragma_table_list where schema = 'main' and wr order by name`);
     expect(names.pluck().all()).toEqual(['agent_state', 'spool_ack']);
   });
@@ -155,7 +155,7 @@ describe('indices', () => {
     expect(detail).not.toContain('TEMP B-TREE');
   });
 
-  test('finds events that an agent caused or that target it by index, and sorts only two pages', () => {
+  test('finds events caused by or targeting an agent by index, and sorts only two pages', () => {
     const detail = plan(auditKeys({ agent: true, below: true }));
     expect(detail).toMatch(/audit_events_target \(target_id=\? AND timestamp_ms</);
     expect(detail).toMatch(/audit_events_actor \(actor_id=\? AND timestamp_ms</);
@@ -173,7 +173,7 @@ describe('indices', () => {
     }
   });
 
-  test('finds the newest checks’ outcomes by index, and counts them by status', () => {
+  test('finds the outcomes of the newest checks by index, and counts them by status', () => {
     const detail = plan(agentsByLatestDrift);
     expect(detail).toMatch(/latest_drift_status|agents_status/);
     expect(detail).not.toMatch(/SCAN (agents|drift_states|drift_records)(;|$)/);

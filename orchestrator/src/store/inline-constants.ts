@@ -8,9 +8,8 @@ import {
 import { Placeholder } from './params.ts';
 
 /**
- * Writes a query's constants into its SQL, because a planner uses a partial index only if it can read the condition.
- * All constants are from the source code, so they cannot inject SQL. Booleans become 1 and 0, as both databases store
- * them.
+ * Writes a query's constants into its SQL, because a planner can use a partial index only if it sees the condition. All
+ * constants are from the source code, so they cannot inject SQL. Booleans become 1 and 0, as both databases store them.
  */
 class ConstantsTransformer extends OperationNodeTransformer {
   protected override transformValue(node: ValueNode): ValueNode {

@@ -8,7 +8,7 @@ export function toJson<T>(value: T): JsonText<T> {
   return text as JsonText<T>;
 }
 
-/** Parses a JSON column's text. Only this program writes JSON columns, so their shape is trusted. */
+/** Parses the text of a JSON column. Only this program writes JSON columns, so their shape is trusted. */
 export function fromJson<T>(text: JsonText<T>): T;
 export function fromJson<T>(text: JsonText<T> | null): T | null;
 export function fromJson<T>(text: JsonText<T> | null): T | null {

@@ -1,11 +1,11 @@
 import { defineQuery } from './query.ts';
 
-/** Leases for work that is limited to one process at a time. Times are Unix milliseconds. */
+/** Leases for work that only one process may do at a time. Times are Unix milliseconds. */
 
 /**
  * Takes a lease that is free, expired, or already held by this holder. Also takes a lease that expires after
- * `beyond_ms`, because only a wrong clock can have set such a time. Returns a row with the fencing token, which increases
- * each time the lease is taken, or no row if another process holds the lease.
+ * `beyond_ms`, because only a wrong clock can have set such an expiry. Returns a row with the fencing token, which
+ * increases each time the lease is taken, or no row if another process holds the lease.
  */
 export const takeLease = defineQuery(
   'leases/take',

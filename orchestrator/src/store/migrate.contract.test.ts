@@ -103,7 +103,7 @@ describeDatabases('migrations', (fixture) => {
     },
   );
 
-  test('records every agent’s known key as its only current key in migration 14', async () => {
+  test('records the known key of every agent as its only current key in migration 14', async () => {
     const at = await fixture.newAddress();
     const older = await fixture.open({ at, migrations: migrations.slice(0, 1) });
     await fillFirstRelease(older);
@@ -177,7 +177,7 @@ describeDatabases('migrations', (fixture) => {
     });
 
   if (fixture.kind === 'sqlite')
-    test('refuses another program’s database file', async () => {
+    test('refuses the database file of another program', async () => {
       const at = await fixture.newAddress();
       const other = new Sqlite(at);
       other.exec('create table theirs (x)');

@@ -1,7 +1,9 @@
 import { builders, type DatabaseKind, dialects } from './dialect.ts';
 import type { Migration } from './migrations/migration.ts';
 
-/** This release cannot use the database's schema. The database is unchanged, and the orchestrator does not start. */
+/**
+ * This release cannot use the schema of the database. The database is unchanged, and the orchestrator does not start.
+ */
 export class SchemaRefused extends Error {
   constructor(message: string) {
     super(message);
@@ -12,7 +14,7 @@ export class SchemaRefused extends Error {
 export interface MigrationProgress {
   readonly version: number;
   readonly name: string;
-  /** Number of this migration's statements that have run. */
+  /** How many statements of this migration have run. */
   readonly done: number;
   readonly total: number;
 }

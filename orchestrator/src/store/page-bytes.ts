@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 
 /**
- * SQL for pages with a maximum size in bytes. A query first sums the sizes of rows, and then reads only the rows that
- * fit. Both databases can determine a text's length without reading it.
+ * SQL for pages with a maximum size in bytes. A query first adds up the sizes of rows, and then reads only the rows
+ * that fit. Both databases can determine the length of a text without reading it.
  */
 
-/** SQL for the size of the given columns in bytes. Null counts as 0. */
+/** SQL for the total size of the given columns in bytes. Null counts as 0. */
 export const bytesOf = (...columns: string[]) =>
   sql<number>`${sql.join(
     columns.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`),
@@ -14,7 +14,7 @@ export const bytesOf = (...columns: string[]) =>
 
 /**
  * SQL for the total size of all preceding rows in the given order. A page contains the rows whose total is below the
- * limit, so it has at least one row.
+ * limit, so it always contains at least one row.
  */
 export const bytesBefore = (bytes: string, order: readonly string[], direction: 'asc' | 'desc' = 'asc') =>
   sql<number>`sum(${sql.ref(bytes)}) over (order by ${sql.join(

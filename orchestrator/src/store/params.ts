@@ -1,5 +1,5 @@
 /**
- * Query parameters. Placeholders represent the values while a query is built. When the compiled statement runs, the
+ * Query parameters. While a query is built, placeholders stand for the values. When the compiled statement runs, the
  * values fill its slots.
  */
 
@@ -27,7 +27,7 @@ export class ListPlaceholder extends Placeholder {
 /** A `?` or `$n` in a compiled statement: a constant in the query, or a parameter by name. */
 export type Slot = { readonly value: BoundValue } | { readonly param: string; readonly list: boolean };
 
-/** Creates an object that returns a placeholder for every property, typed as the property's value. */
+/** Creates an object that returns a placeholder for every property, typed as that property's value. */
 export function placeholders<P>(): P {
   return new Proxy(
     {},
@@ -37,7 +37,10 @@ export function placeholders<P>(): P {
 
 const nul = '\u0000';
 
-/** Replaces NUL and lone surrogates, which PostgreSQL refuses, with U+FFFD. Both databases thus store the same text. */
+/**
+ * Replaces NUL and lone surrogates, which PostgreSQL refuses, with U+FFFD. As a result, both databases store the same
+ * text.
+ */
 export function storableText(text: string): string {
   const wellFormed = text.isWellFormed() ? text : text.toWellFormed();
   return wellFormed.includes(nul) ? wellFormed.replaceAll(nul, '\ufffd') : wellFormed;

@@ -79,7 +79,7 @@ describe('defineQuery', () => {
     expect(flags.compiled('postgres').sql).toContain('set "approve" = 1, "revoked_at" = null');
   });
 
-  test('hides parameter values from SQLite’s planner, which would otherwise plan on each execution', () => {
+  test('hides parameter values from SQLite’s planner, which would otherwise replan on each execution', () => {
     expect(agentNamed.compiled('sqlite').sql).toContain('where "name" = +? and "status" = +? limit 1');
     expect(list({ status: false }).compiled('sqlite').sql).toContain('limit +?');
     expect(insertTag.compiled('sqlite').sql).toContain('values (+?, +?, +?)');
@@ -113,14 +113,14 @@ describe('defineQuery', () => {
 });
 
 describe('defineVariants', () => {
-  test('builds each variant of a query once, and requires only the parameters of the variant', () => {
+  test('builds each variant of a query once, and requires only the parameters that the variant uses', () => {
     expect(list({ status: true })).toBe(list({ status: true }));
     expect(list({ status: true })).not.toBe(list({ status: false }));
     expect(bind(list({ status: false }), 'sqlite', { limit: 5 }, asJson)).toEqual([5]);
     expect(bind(list({ status: true }), 'sqlite', { limit: 5, status: 'approved' }, asJson)).toEqual(['approved', 5]);
   });
 
-  test('throws when a value is used as a variant', () => {
+  test('throws if a value is used as a variant', () => {
     const wrong = defineVariants('wrong', (db, p: { limit: number }, _d, v: { name: string }) =>
       db.selectFrom('agents').select('node_id').where('name', '=', v.name).limit(p.limit),
     );

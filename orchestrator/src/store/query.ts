@@ -18,11 +18,11 @@ export interface CompiledStatement {
 }
 
 /**
- * A statement with named parameters, compiled once for each kind of database. Contains neither values nor a connection,
- * so it can be a module-level constant.
+ * A statement with named parameters, compiled once for each kind of database. Can be a module-level constant, because
+ * it contains neither values nor a connection.
  */
 export interface Query<P, Row> {
-  /** Unique in this process. Key of the cached prepared statements. */
+  /** Unique in this process. Serves as the key of cached prepared statements. */
   readonly id: number;
   readonly name: string;
   /** Compiles the query on first use. Throws if the builder is invalid. */
@@ -87,7 +87,7 @@ export function defineQuery<O, P extends ParamsOf<P> = Record<never, never>>(
   return new BuiltQuery(name, (db, dialect) => build(db, placeholders<P>(), dialect).compile(db));
 }
 
-/** Maximum number of variants of a definition. If there are more, the caller has used a value as a variant. */
+/** Maximum number of variants of a definition. If there are more, the caller must have used a value as a variant. */
 const maxVariants = 512;
 
 /** Parameters of a variant. Parameters that the variant does not use are optional. */

@@ -5,8 +5,8 @@ import type { Schema } from './schema.ts';
 /** Queries that delete old data in batches. */
 
 /**
- * Payloads that neither an open operation, nor an operation that ended after `since`, nor the last apply of a machine
- * needs.
+ * Payloads that are not needed by an open operation, by an operation that ended after `since`, or by the last apply of
+ * a machine.
  */
 export const unneededPayloads = defineQuery('payloads/unneeded', (db, p: { since: number; limit: number }) =>
   db
@@ -16,7 +16,7 @@ export const unneededPayloads = defineQuery('payloads/unneeded', (db, p: { since
     .limit(p.limit),
 );
 
-/** Deletes payloads, except payloads that are needed again. */
+/** Deletes payloads, except those that have become needed again. */
 export const deletePayloads = defineQuery(
   'payloads/delete',
   (db, p: { digests: readonly string[]; since: number }, d) =>
@@ -35,7 +35,8 @@ const needing = (from: ExpressionBuilder<Schema, 'operation_payloads'>, since: n
       w.or([
         w('operations.finished_at', 'is', null),
         w('operations.finished_at', '>', since),
-        // Drift checks compare with this payload, and its secrets must be known to redact them from reports.
+        // Drift checks compare with this payload, and its secrets must be known so that they can be removed from
+        // reports.
         w.exists(
           w
             .selectFrom('agent_state')
@@ -117,7 +118,7 @@ export const deleteOperations = defineQuery(
           ),
         ),
       )
-      // Keeps the operations of a run as long as the run.
+      // Keeps the operations of a run as long as the run itself.
       .where((w) =>
         w.not(
           w.exists(

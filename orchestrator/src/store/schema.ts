@@ -4,8 +4,8 @@ import type { ColumnType, Generated } from 'kysely';
 import type { JsonText } from './json-text.ts';
 
 /**
- * The tables after the newest migration. Ids are text. Times are Unix seconds, unless the name states another unit.
- * Lists and objects are JSON in text. Rows are the same in both databases.
+ * The tables after the newest migration. IDs are text. Times are Unix seconds unless the name states another unit.
+ * Lists and objects are stored as JSON text. Rows are the same in both databases.
  */
 
 /** A boolean, stored as 1 or 0. Statements may write either form. */
@@ -19,7 +19,7 @@ export interface OperatorsTable {
   username: string;
   role: 'admin' | 'operator';
   added_at: number;
-  /** `operator_id`, or `bootstrap`. */
+  /** `operator_id`, or `bootstrap` for the first operator. */
   added_by: string;
   bootstrap: Flag;
   removed_at: number | null;
@@ -35,13 +35,13 @@ export interface SessionsTable {
   signed_in_at: number;
   /** 1 if the signed challenge named this server, otherwise 0. Renewals do not change it. */
   bound: number;
-  /** Public id. Null if a release before version 22 of the schema created the session. Renewals do not change it. */
+  /** Public ID. Null if a release before schema version 22 created the session. Renewals do not change it. */
   session_id: string | null;
-  /** `console`: the session of a browser, which has a cookie. */
+  /** `console`: a browser session, which has a cookie. */
   kind: 'token' | 'console';
   /** Written at most every few minutes; null until the first write. */
   last_used_at: number | null;
-  /** From the sign-in: untrusted, at most 256 characters. */
+  /** User agent and address at the sign-in: untrusted, at most 256 characters. */
   user_agent: string | null;
   address: string | null;
 }
@@ -123,9 +123,9 @@ export interface ContentsTable {
   size: number;
 }
 
-/** Contents in pieces of the same size, except for the last one. */
+/** Contents in pieces of equal size, except for the last one. */
 export interface ContentPiecesTable {
-  /** ULID of the time at which the content was written. */
+  /** ULID that contains the time at which the content was written. */
   content_id: string;
   /** Number of the piece, from 0. */
   position: number;
@@ -153,7 +153,7 @@ export interface AssignmentsTable {
   parameters: JsonText<Record<string, Record<string, unknown>>>;
   created_at: number;
   created_by: string;
-  /** Of values for one parameter, the one with the highest precedence is used. */
+  /** If several assignments set a parameter, the value with the highest precedence is used. */
   precedence: number;
 }
 
@@ -173,7 +173,7 @@ export interface OperationsTable {
   expires_at: number | null;
   /** Time at which cancellation was requested after the operation was dispatched. */
   cancel_requested_at: number | null;
-  /** For a drift check, the source of the request. */
+  /** For a drift check, what requested it. */
   trigger: 'operator' | 'schedule' | 'watch' | 'audit' | null;
   summary: JsonText<Summary> | null;
   error: string | null;
@@ -182,7 +182,7 @@ export interface OperationsTable {
   snapshot_operation_id: string | null;
   /** Modules named in the request; null for operations that an earlier release queued. */
   requested_modules: JsonText<string[]> | null;
-  /** For a plan that succeeded, the digest of its changes, calculated by the agent. */
+  /** For a plan that succeeded, the digest of its changes, which the agent calculated. */
   plan_digest: string | null;
   /** For a plan, the versions of the secrets that it uses. */
   secret_versions: JsonText<Record<string, number>> | null;
@@ -199,7 +199,7 @@ export interface OperationResourcesTable {
   operation_id: string;
   /** Position of the first result. */
   position: number;
-  /** Consecutive results, the JSON of one per line. Rows of an earlier release have one each. */
+  /** Consecutive results as JSON, one per line. Rows from an earlier release have one result each. */
   result: string;
 }
 
@@ -233,8 +233,8 @@ export interface AgentStateTable {
   snapshot_operation_id: string | null;
   updated_at: number;
   /**
-   * Time at which the next drift check is due; null until the first apply, and from a missed check until the agent
-   * connects.
+   * Time at which the next drift check is due; null until the first apply, and between a missed check and the agent's
+   * next connection.
    */
   drift_due_at: number | null;
   /** The most recently finished apply, unless it succeeded or was cancelled. */
@@ -273,7 +273,7 @@ export interface DriftStatesTable {
   since: number;
   /** The newest record that found this drift; null in rows from an earlier release. */
   drift_id: string | null;
-  /** Digest of each resource's observed state, by key, to detect whether a later check finds the same drift. */
+  /** Digest of each resource's observed state, by key. Used to detect whether a later check finds the same drift. */
   fingerprints: JsonText<Record<string, string>> | null;
   /** The acceptance of the drift; null if it is not accepted. */
   accepted: JsonText<DriftAcceptance> | null;
@@ -295,7 +295,7 @@ export interface RunsTable {
   skipped: number | null;
 }
 
-/** A run's parameters when it starts. */
+/** The run's parameters at its start. */
 export interface RunBasesTable {
   run_id: string;
   basis: JsonText<unknown>;
@@ -315,7 +315,7 @@ export interface RunResultsTable {
 export interface AuditEventsTable {
   /**
    * Sequence number, which increases with every event. On PostgreSQL, there may be gaps, and the order may differ from
-   * the order of commits.
+   * the commit order.
    */
   seq: Generated<number>;
   id: string;
@@ -379,7 +379,7 @@ export interface WebLoginCodesTable {
   operator_id: string;
   /** The sign-in session that created the code; when it ends, the code becomes invalid. */
   session_hash: string;
-  /** Time at which the challenge was signed. The limit for renewals of the new session starts at this time. */
+  /** Time at which the challenge was signed. The time limit for renewing the new session starts here. */
   signed_in_at: number;
   expires_at: number;
 }
@@ -394,15 +394,15 @@ export interface SpoolAckTable {
 }
 
 /**
- * Amount of data that each agent caused to be stored on a day. Rows are updated in steps, because a write for each
- * report would be expensive.
+ * How much data each agent caused to be stored on a day. Rows are updated in steps, because a write for each report
+ * would be expensive.
  */
 export interface AgentUsageTable {
   node_id: string;
   /** Days since 1970, UTC. */
   day: number;
   bytes: number;
-  /** Number of events caused by reports that no operation requested. */
+  /** Number of events caused by reports that belong to no operation. */
   events: number;
   /** Number of drift checks that the agent's hints requested. */
   hints: number;
@@ -427,7 +427,7 @@ export interface ChannelsTable {
   channel_id: string;
   name: string;
   channel_type: ChannelType;
-  /** The key that `sealed` is encrypted with. */
+  /** The key with which `sealed` is encrypted. */
   key_id: string;
   /** The configuration, encrypted as a whole, because most channel addresses are secrets. */
   sealed: string;
@@ -469,7 +469,9 @@ export interface DeliveriesTable {
   created_at_ms: number;
 }
 
-/** Read marks of individual notifications. Notifications up to the operator's watermark are read and have no mark. */
+/**
+ * Read marks of individual notifications. Notifications up to the operator's watermark count as read and have no mark.
+ */
 export interface NotificationReadsTable {
   operator_id: string;
   place: number;
@@ -487,9 +489,9 @@ export interface SecretRestrictionRow {
 
 export interface SecretsTable {
   name: string;
-  /** Last version number of this name. Keeps increasing after the secret is removed. */
+  /** Last version number of this name. Continues to increase even after the secret was removed. */
   version: number;
-  /** The key that `sealed` is encrypted with. */
+  /** The key with which `sealed` is encrypted. */
   key_id: string;
   /** The value, encrypted; base64. */
   sealed: string;

@@ -2,8 +2,8 @@ import type { ErrorCode } from '@muster/protocol';
 import type { AnyQuery, Query } from './query.ts';
 
 /**
- * Effect that a statement must have for its transaction to commit: `changed` if it must insert, update, or delete at
- * least one row, `row` if it must return at least one row, and `no_row` if it must return none.
+ * The effect that a statement must have for its transaction to commit. `changed`: insert, update, or delete at least
+ * one row. `row`: return at least one row. `no_row`: return no rows.
  */
 export type Expectation = 'changed' | 'row' | 'no_row';
 
@@ -18,20 +18,21 @@ export interface Statement<Row = unknown> {
 
 /**
  * A transaction: statements in order. If a statement fails or its precondition does not hold, the whole transaction is
- * rolled back. Transactions are serializable, so put a check and the writes that depend on it in one transaction.
+ * rolled back. Transactions are serializable, so put a check and the writes that depend on it into the same
+ * transaction.
  */
 export interface Unit {
   /** Name of the transaction in logs and errors: `noun/verb`. */
   readonly name: string;
   readonly statements: readonly Statement[];
   /**
-   * Whether an agent caused the transaction. The size of such transactions is limited, each and in total, so that
+   * Whether an agent caused the transaction. Such transactions are limited in size, individually and in total, so that
    * operators can always write.
    */
   readonly ofAgent?: boolean;
 }
 
-/** A precondition, and the transaction's error if it does not hold. */
+/** A precondition, and the error of the transaction if the precondition does not hold. */
 export interface Precondition {
   readonly expect: Expectation;
   readonly else: ErrorCode;

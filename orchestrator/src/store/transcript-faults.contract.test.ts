@@ -42,7 +42,7 @@ test.each([1, 400])(
   },
 );
 
-test('reports a full disk once; file and digest cover exactly the confirmed lines', async (context) => {
+test('reports a full disk once, and keeps file and digest consistent with the confirmed lines', async (context) => {
   if (missingMount && process.env.CI !== 'true') context.skip(missingMount);
   const small = join(root, 'small');
   mkdirSync(small);
@@ -138,7 +138,7 @@ test('throws when the transcript cannot be created, and leaves no file', async (
   await expect(transcripts.create(id, () => {})).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
-test('syncs all transcripts twice a second with one timer, and each one when it is finished', async () => {
+test('syncs all transcripts twice a second with one timer, and syncs each one when it is finished', async () => {
   const clock = new ManualClock();
   const transcripts = await openTranscripts(join(root, 'synced'), clock);
   const after = vi.spyOn(clock, 'after');

@@ -29,7 +29,7 @@ describeDatabases('a database of the first schema', (fixture) => {
     return at;
   };
 
-  test('upgrades a database with all of its content, even if it is killed in between', async () => {
+  test('upgrades a database with all its content, even if the process is killed during the upgrade', async () => {
     const at = await filled();
     for (const [version, after] of [
       [2, 3],
@@ -66,7 +66,7 @@ describeDatabases('a database of the first schema', (fixture) => {
 });
 
 describeDatabases('what was off in a release that did not tell', (fixture) => {
-  test('reports drift from before the upgrade, which can be accepted', async () => {
+  test('reports drift from before the upgrade, which can still be accepted', async () => {
     const at = await fixture.newAddress();
     const old = await fixture.open({ at, migrations: migrations.slice(0, 1) });
     await fillFirstRelease(old);
@@ -108,7 +108,7 @@ describeDatabases('what was off in a release that did not tell', (fixture) => {
 describeDatabases('terminal sessions of a release without recordings', (fixture) => {
   const openTerminals = terminalsFixture();
 
-  test('an upgrade keeps terminal sessions, and marks open ones as interrupted', async () => {
+  test('keeps terminal sessions across an upgrade, and marks open ones as interrupted', async () => {
     const at = await fixture.newAddress();
     const old = await fixture.open({ at, migrations: migrations.slice(0, 11) });
     const id = (n: number) => `01HF7YAT00000000000000000${n}`;
@@ -131,7 +131,7 @@ describeDatabases('terminal sessions of a release without recordings', (fixture)
 });
 
 describeDatabases('rows of agents in a release that stored them in the order of enrollment', (fixture) => {
-  test('an upgrade keeps the state and the acknowledged report of each agent', async () => {
+  test('keeps the state and the last acknowledged report of each agent across an upgrade', async () => {
     const at = await fixture.newAddress();
     const old = await fixture.open({ at, migrations: migrations.slice(0, 19) });
     const states = [

@@ -2,11 +2,13 @@ import { MusterError } from '@muster/protocol';
 import type { BoundValue } from './params.ts';
 
 export interface WriteQueueLimits {
-  /** Maximum number of writes that wait for a result. */
+  /** Maximum number of writes waiting for a result. */
   readonly maxUnits: number;
-  /** Maximum bytes of waiting writes. If the queue is empty, a write that no agent caused may exceed it. */
+  /**
+   * Maximum bytes of waiting writes. If the queue is empty, a write that was not caused by an agent may exceed this.
+   */
   readonly maxBytes: number;
-  /** Maximum size of a write on behalf of an agent, in bytes. */
+  /** Maximum size of a write that an agent caused, in bytes. */
   readonly maxAgentUnitBytes: number;
   /** Maximum bytes of waiting writes that agents caused. The rest of `maxBytes` is for API requests. */
   readonly maxAgentBytes: number;
@@ -14,7 +16,7 @@ export interface WriteQueueLimits {
 
 const mebibyte = 1024 * 1024;
 
-/** Limits that allow ten thousand agents to report at the same time, with bounded memory. */
+/** Limits that allow ten thousand agents to report at the same time with bounded memory. */
 export const defaultWriteQueueLimits: WriteQueueLimits = {
   maxUnits: 50_000,
   maxBytes: 256 * mebibyte,
@@ -23,8 +25,8 @@ export const defaultWriteQueueLimits: WriteQueueLimits = {
 };
 
 /**
- * Counts queued writes and refuses those over the limits. Does not make callers wait, because each caller keeps a
- * request or an unacknowledged message in memory. The sender retries instead.
+ * Counts queued writes and refuses those beyond the limits. Does not make callers wait, because each waiting caller
+ * would keep a request or an unacknowledged message in memory. The sender retries instead.
  */
 export class WriteQueueLimiter {
   readonly #limits: WriteQueueLimits;
@@ -56,7 +58,7 @@ export class WriteQueueLimiter {
     if (ofAgent && bytes > maxAgentUnitBytes)
       throw new MusterError(
         'unit_too_large',
-        `The write has ${bytes} bytes, but a write of an agent may have at most ${maxAgentUnitBytes}; nothing was changed`,
+        `The write has ${bytes} bytes, but a write for an agent may have at most ${maxAgentUnitBytes}; nothing was changed`,
       );
     const full = this.#units > 0 && this.#bytes + bytes > maxBytes;
     if (this.#units >= maxUnits || full || (ofAgent && this.#agentBytes + bytes > maxAgentBytes))

@@ -13,7 +13,7 @@ import { type Databases, databasesOn } from './postgres-databases.ts';
 
 export { testTime };
 
-/** The location of a database: a file or a URL. Opening one location twice opens the same database. */
+/** The location of a database: a file or a URL. Opening the same location twice opens the same database. */
 export type DatabaseAddress = string;
 
 export interface DatabaseFixture {
@@ -21,8 +21,8 @@ export interface DatabaseFixture {
   /** Creates a location for a new, empty database. */
   newAddress(): Promise<DatabaseAddress>;
   /**
-   * Opens a database, at a new location unless one is given. A new database is a copy of a migrated template, unless
-   * the test observes the migrations. The database is closed after the test.
+   * Opens a database, by default at a new location. A new database is a copy of a migrated template unless the test
+   * observes the migrations. The database is closed after the test.
    */
   open(options?: OpenOptions & { at?: DatabaseAddress }): Promise<Database>;
 }

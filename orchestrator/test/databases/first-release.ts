@@ -42,7 +42,7 @@ const rows = [
   ),
   `insert into runs values ('${id(5)}', 'base', 'apply', 'running', 1700000000, null, '${'cd'.repeat(16)}', '{}')`,
   `insert into runs values ('${id(6)}', 'base', 'apply', 'running', 1700000000, null, '${'cd'.repeat(16)}', '{}')`,
-  // The first run has not reached any agent; the second waits for its agent.
+  // The first run has not reached any agent. The second run waits for its agent.
   `insert into run_results values ('${id(5)}', '${node}', null, 'queued', null)`,
   `insert into run_results values ('${id(6)}', '${node}', '${id(2)}', 'queued', null)`,
   `insert into audit_events (id, event_type, category, severity, timestamp_ms, actor_type, actor_id, actor_name, target_type, target_id,

@@ -1,7 +1,7 @@
 import { migrations } from '../../src/store/migrations/index.ts';
 import type { Migration } from '../../src/store/migrations/migration.ts';
 
-/** A future release, for upgrade tests: three statements, one of which changes rows. */
+/** A future migration for upgrade tests: three statements, one of which changes rows. */
 export const oneMore: Migration = {
   version: migrations.length + 1,
   name: 'one more',

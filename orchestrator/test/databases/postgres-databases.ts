@@ -17,7 +17,7 @@ export interface Databases {
 /** @param url URL of a database on the server, with a user who may create databases */
 export function databasesOn(url: string): Databases {
   const made: string[] = [];
-  // All statements share a connection, because opening one costs as much as copying a database.
+  // All statements share a connection, because opening one takes as long as copying a database.
   let connected: Promise<Client> | undefined;
   const administer = async (text: string) => {
     connected ??= connect(url, () => {
@@ -29,7 +29,7 @@ export function databasesOn(url: string): Databases {
     async createDatabase(template = 'template1') {
       // A random name, because several test files create databases on one server at the same time.
       const name = `test_${randomBytes(8).toString('hex')}`;
-      // Without fsync, copying files takes half the time of writing the log.
+      // Copies the files, because without fsync this takes half as long as writing the log.
       await administer(`create database ${name} template ${template} strategy file_copy`);
       made.push(name);
       return String(Object.assign(new URL(url), { pathname: `/${name}` }));

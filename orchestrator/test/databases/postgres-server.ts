@@ -11,18 +11,16 @@ import { type Databases, databasesOn } from './postgres-databases.ts';
 
 /** A PostgreSQL server that creates empty databases. */
 export interface PostgresServer extends Databases {
-  /** URL of the server's own database, from which others can be created. */
+  /** URL of the server's own database, through which others can be created. */
   readonly url: string;
-  /** Kills the server, as a power failure does. */
+  /** Kills the server to simulate a power failure. */
   kill(): Promise<void>;
-  /** Starts the server again with its data. */
+  /** Restarts the server with its data. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/**
- * Reports that PostgreSQL cannot run on this machine. With `CI=true`, the suite then fails instead of being skipped.
- */
+/** PostgreSQL cannot run on this machine. With `CI=true`, the suite then fails instead of being skipped. */
 export class PostgresMissing extends Error {}
 
 /**
@@ -55,7 +53,7 @@ export async function startPostgres(): Promise<PostgresServer> {
         '-c',
         'fsync=off',
         '-c',
-        // The vacuum daemon would start a process for each database every minute.
+        // Disabled, because the vacuum daemon would start a process for each database every minute.
         'autovacuum=off',
         '-c',
         'max_connections=200',
@@ -77,7 +75,7 @@ export async function startPostgres(): Promise<PostgresServer> {
         while (existsSync(`/proc/${pid}`)) await sleep(5);
       },
       async start() {
-        // The server's child processes may hold resources slightly longer.
+        // The child processes of the server may hold resources slightly longer than the server itself.
         for (let attempt = 1; ; attempt++)
           try {
             await server.start();
@@ -85,12 +83,12 @@ export async function startPostgres(): Promise<PostgresServer> {
             return;
           } catch (error) {
             if (attempt === 40)
-              throw new Error(`the server does not start again:\n${log.join('').slice(-2_000)}`, { cause: error });
+              throw new Error(`the server failed to restart:\n${log.join('').slice(-2_000)}`, { cause: error });
             await sleep(100);
           }
       },
       async stop() {
-        // Without a server process, stopping would wait forever.
+        // If there is no server process, stopping would wait forever.
         if (running) await server.stop();
         rmSync(directory, { recursive: true, force: true });
       },
@@ -133,12 +131,12 @@ function linkLibraries(): void {
   if (process.getuid?.() === 0) assertReachable(server);
 }
 
-/** Throws an error with the name of a parent directory that other users cannot enter. */
+/** Throws an error that names a parent directory which other users cannot enter. */
 function assertReachable(path: string): void {
   for (let at = dirname(path); at !== dirname(at); at = dirname(at)) {
     const mode = execFileSync('stat', ['-c', '%a', at], { encoding: 'utf8' }).trim();
     if ((Number.parseInt(mode, 8) & 0o001) === 0)
-      throw new Error(`${at} is closed to others, so the user postgres cannot start the server in it`);
+      throw new Error(`${at} is not accessible to others, so the user postgres cannot start the server in it`);
   }
 }
 

@@ -3,7 +3,7 @@ import { openPostgres } from '../../src/store/postgres/postgres.ts';
 import { testTime } from './database-time.ts';
 import { PostgresMissing, startPostgres } from './postgres-server.ts';
 
-/** The shared server, as passed to test files. */
+/** The shared server, as passed to the test files. */
 export type SharedPostgres = { url: string; template: string } | { missing: string };
 
 declare module 'vitest' {
@@ -13,8 +13,8 @@ declare module 'vitest' {
 }
 
 /**
- * Runs once before all test files. Starts one server with a template database that has the current schema. A server for
- * each file and migrations for each test took a quarter of the suite's time.
+ * Runs once before all test files. Starts one server with a template database that has the current schema, because a
+ * server for each file and migrations for each test took a quarter of the suite's time.
  */
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   // The server's package terminates an idle process with exit code 0, even if tests failed.

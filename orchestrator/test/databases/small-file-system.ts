@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** The reason why no file system of a few MiB can be mounted for a test to fill; null if one can. */
+/** The reason why tests cannot mount a small file system and fill it; null if they can. */
 export const missingMount = (() => {
   if (process.getuid?.() !== 0) return 'mounting a small file system needs root';
   const probe = mkdtempSync(join(tmpdir(), 'muster-mount-'));

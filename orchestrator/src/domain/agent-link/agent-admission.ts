@@ -105,7 +105,7 @@ async function enrol(
 }
 
 /**
- * Commits the succession of the agent's key.
+ * Commits a key succession.
  * @returns null, or the refusal if the key cannot be replaced
  */
 async function succeed(context: Context, hello: Hello, from: Caller, succession: Succession): Promise<Refusal | null> {
@@ -162,7 +162,7 @@ async function recordConnected(
     };
     const label = row.name ?? row.initial_hostname;
     const happening = connectionHappening(row, hello, from, label);
-    // The agent chooses its version, and possibly its address, so these events count against its daily limit.
+    // The agent chooses its version, and possibly its address, so the event counts against the agent's daily limit.
     const isOften = happening?.type === 'agent.connected';
     const hasEvent = !isOften || (await usage.today(row.node_id)).events < usage.limits.events;
     const write = (more: Statement[]) =>
@@ -251,8 +251,8 @@ async function findEnded(context: Context, hello: Hello, nodeId: string): Promis
         summary: null,
         startedAt: null,
       });
-    // The agent never received the operation. Depending on its state and its run, the operation is cancelled, expires,
-    // or is dispatched again.
+    // The agent never received the operation. Cancels it, expires it, or dispatches it again, depending on its state
+    // and its run.
     else if (operation.cancel_requested_at !== null)
       await endHere(context, operation, hello.hostname, neverReceived(cancelledBefore));
     else {
@@ -269,7 +269,7 @@ const cancelledBefore = 'the operation was cancelled before the agent received i
 
 /**
  * Marks an operation as not dispatched, because its message was lost.
- * @returns null, or the reason to end the operation
+ * @returns null, or the reason for ending the operation
  */
 async function undispatch({ db }: Context, { operation_id, run_id }: EndingOperation): Promise<string | null> {
   try {

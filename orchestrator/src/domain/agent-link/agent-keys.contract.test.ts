@@ -12,7 +12,7 @@ async function open(fixture: DatabaseFixture) {
   const domain = await openDomain(fixture);
   const { actor } = await newAdmin(domain);
   const first = await newAgent(domain, actor, 'web-1');
-  /** Returns the statement in which the owner of `former` names `next` as its successor. */
+  /** Returns a statement in which the owner of `former` names `next` as its successor. */
   const said = (former: Key, next: Key, graceSecs = day, made_at = domain.now()): Hello['key_statement'] => {
     const formerUntil = made_at + graceSecs;
     const bytes = keyStatementBytes({
@@ -49,7 +49,7 @@ describeDatabases('agent keys', (fixture) => {
     const second = await newKey();
     const statement = said(first, second);
     expect(await hello(second, statement)).toBe(first.id);
-    // The agent did not receive the welcome, so it sends the statement again.
+    // The agent did not receive the welcome message, so it sends the statement again.
     expect(await hello(second, statement)).toBe(first.id);
     expect(await hello(second)).toBe(first.id);
     expect(await hello(first)).toBe(first.id);
@@ -102,7 +102,7 @@ describeDatabases('agent keys', (fixture) => {
     const bad: Hello['key_statement'][] = [
       { ...good, signature: '00'.repeat(64) },
       { ...good, former_until: good.former_until + 1 },
-      // Signed with the first agent's key, but names the second agent's key.
+      // The first agent's key signs the statement, which names the second agent's key.
       { ...good, former_key: other.hex },
       said(first, other),
       said(first, next, day, domain.now() + 3600),
@@ -112,7 +112,7 @@ describeDatabases('agent keys', (fixture) => {
     // The refusal is the same as for an unknown key, so that it reveals nothing about the agent.
     expect(await hello(next, said(first, next, day, domain.now() - 31 * day))).toBe('key_unknown');
     expect(await rotations()).toEqual([]);
-    // A key that belongs to an agent cannot move to another agent.
+    // A key of one agent cannot move to another agent.
     expect(await hello(other, said(first, other))).toBe(other.id);
     expect(await hello(first)).toBe(first.id);
     expect(await hello(next, good)).toBe(first.id);
@@ -229,7 +229,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(await rotations()).toHaveLength(1);
   });
 
-  test('follows key statements past a previous key that someone enrolled after the restore', async () => {
+  test('follows key statements beyond a previous key that someone enrolled after the restore', async () => {
     const { domain, actor, first, said, hello } = await open(fixture);
     const [second, third] = [await newKey(), await newKey()];
     const statements = [said(second, third), said(first, second)];

@@ -25,17 +25,17 @@ import type { Refusal } from './refusal.ts';
 
 /** Determines which agent's key a hello proved, and handles key succession. */
 
-/** An agent's key, and its validity when it was read. */
+/** An agent's key, and its validity at the time of reading. */
 export interface KeyOf {
   node_id: string;
-  /** When the key expires, Unix seconds; null for the current key and for an unrecorded agent's key. */
+  /** When the key expires, in Unix seconds; null for the current key and for the key of an unrecorded agent. */
   valid_until: number | null;
-  /** The succession to commit if the key will replace the current one; null otherwise. */
+  /** The succession to commit if this key replaces the current one; null otherwise. */
   succession: Succession | null;
 }
 
 export interface Succession {
-  /** Recorded current key, which becomes the previous key; hex. */
+  /** The recorded current key, which becomes the previous key; hex. */
   former_key: string;
   /** When the previous key expires, Unix seconds. */
   former_until: number;
@@ -99,7 +99,7 @@ export function judgeKey(
     return { node_id, valid_until, succession: null };
   }
   const firstId = idOfRawKey(Buffer.from(public_key, 'hex'));
-  // The agent no longer has its first key. Statements about that key have no effect.
+  // The agent no longer has its first key, so statements about that key have no effect.
   if (idTaken) return replaced(firstId, 'a newer key has replaced this key');
   const statements = statementsOf(shown);
   if (statements.length === 0) return { node_id: firstId, valid_until: null, succession: null };
@@ -115,7 +115,7 @@ export function judgeKey(
   // The agent was removed and enrolled again under an earlier key, for example after its disk was restored.
   if (first.madeAt + keyStatementLimits.clockSkewSecs < former.first_seen_at)
     return refused(node_id, 'the key statement is older than the agent’s enrollment', 'key_unknown');
-  // Only the age of the first statement is checked against its key's last use, which is unknown for unrecorded keys.
+  // Checks the age of the first statement only against the last use of its key, which is unknown for unrecorded keys.
   const fault =
     keyStatementFault(first, now, former.last_seen_at) ??
     said
@@ -124,7 +124,7 @@ export function judgeKey(
       .find((each) => each !== null);
   if (fault != null) return refused(node_id, fault);
   if (former.valid_until !== null) return refused(node_id, 'the key that signed the key statement has been replaced');
-  // A rejected agent is refused under each of its keys. Both keys remain valid.
+  // Refuses a rejected agent under each of its keys. Both keys remain valid.
   if (former.status === 'rejected') return { node_id, valid_until: null, succession: null };
   if (former.status === 'pending') return refused(node_id, 'this agent cannot change its key before it is approved');
   return { node_id, valid_until: null, succession: successionBy(said, formers, now) };
@@ -134,10 +134,10 @@ const statementsOf = ({ key_statement, earlier_statements }: Shown): ShownStatem
   key_statement === undefined ? [] : [key_statement, ...(earlier_statements ?? [])];
 
 /**
- * Follows the statements, newest first, to a recorded key. Continues past the key of an unapproved agent, because any
- * holder of a replaced key could have enrolled that agent. Verifies each signature before it uses the statement: a
- * client without the key could otherwise impersonate the agent that a statement names, or learn whether that agent
- * exists.
+ * Follows the statements, newest first, to a recorded key. Continues past the key of an unapproved agent, because
+ * anyone with a replaced key could have enrolled that agent. Verifies each signature before using the statement,
+ * because a client without the key could otherwise impersonate the agent that a statement names, or learn whether that
+ * agent exists.
  * @returns the recorded key, and the statements from the hello's key to that key, newest first
  */
 function follow(
@@ -165,13 +165,12 @@ function follow(
 
 /**
  * Returns the succession that the statements describe.
- * @param said the statements from the new key to the recorded current key, newest first
+ * @param said statements from the new key to the recorded current key, newest first
  */
 function successionBy(said: readonly KeyStatement[], formers: KnownKeys['formers'], now: number): Succession {
   let until = Number.POSITIVE_INFINITY;
   const ended = said.map(({ formerKey, madeAt, formerUntil }) => {
-    // Times are relative to this clock. A key is valid at most as long as its own statement and all newer statements
-    // allow.
+    // Converts times to this clock. A key is valid at most as long as its own statement and all newer statements allow.
     until = Math.min(until, Math.max(now, Math.min(formerUntil, now + (formerUntil - madeAt))));
     return { public_key: Buffer.from(formerKey).toString('hex'), valid_until: until };
   });
@@ -218,7 +217,7 @@ export async function keyOf(context: Context, hello: Shown): Promise<ReturnType<
 /** Maximum number of keys per agent over its lifetime. Previous keys are never deleted. */
 const maxKeys = 1024;
 
-/** Returns a statement that fails the transaction if the key's owner or validity changed after it was read. */
+/** Returns a statement that fails the transaction if the key's owner or validity has changed since the key was read. */
 export const unlessKeyChanged = (publicKey: string, { node_id, valid_until }: KeyOf): Statement =>
   statement(
     agentKeyUnchanged,
@@ -228,7 +227,7 @@ export const unlessKeyChanged = (publicKey: string, { node_id, valid_until }: Ke
 
 /**
  * Returns the statements that replace the current key and record an audit event.
- * @param label the agent's name
+ * @param label agent name for the audit event
  * @param ip remote address that sent the hello
  */
 export function successionStatements(

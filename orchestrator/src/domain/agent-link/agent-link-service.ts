@@ -27,16 +27,16 @@ import { type ReportMemory, reported } from './agent-reports.ts';
 import { nextOperation } from './dispatch.ts';
 import { createSentContents } from './sent-contents.ts';
 
-/** Limits on the data that agents can store. Read on each use. */
+/** Limits on the data that agents can store. Read on each use, because the configuration can be reloaded. */
 export interface ReportRules {
   /** Maximum bytes of one agent's reports per day. */
   readonly dailyBytes: number;
   readonly space: ReportSpace;
-  /** Overrides the source of sent names in tests. */
+  /** Overrides the source of contents in tests. */
   readonly sentNames?: SentNamesOf;
 }
 
-/** Bytes that each sample counts toward the daily limit; approximately the size of its row. */
+/** Number of bytes that each sample counts toward the daily limit; approximately the size of its row. */
 const sampleBytes = 160;
 
 export function createAgentLinks(
@@ -81,7 +81,7 @@ export function createAgentLinks(
 
     async sampled(nodeId, samples) {
       const { bytes } = await usage.today(nodeId);
-      // Samples beyond the limit are acknowledged but not stored. Otherwise, the agent would resend them.
+      // Acknowledges samples beyond the limit without storing them. Otherwise, the agent would resend them.
       const isStored = bytes < usage.limits.bytes;
       if (isStored) await sampled(nodeId, samples);
       const more = { bytes: isStored ? samples.length * sampleBytes : 0 };
@@ -125,13 +125,13 @@ export function createAgentLinks(
           submitDriftCheck(context, systemActor, nodeId, 'watch', statements),
         );
       } catch (error) {
-        // The agent has no snapshot: nothing has been applied to it, or it is no longer approved.
+        // The agent has no snapshot, because nothing has been applied to it or it is no longer approved.
         if (!(error instanceof MusterError)) throw error;
         context.log.debug({ node_id: nodeId, keys: keys.length, code: error.code }, 'ignored drift hint');
       }
     },
 
-    // Closed links cause no events, because links break and recover often. A scan finds lost agents.
+    // Records no events for closed links, because links break and recover often. A scan finds lost agents.
     closed: (nodeId, _reason, lastContactAt) => departed(nodeId, lastContactAt),
 
     cloneSeen: (nodeId, remoteIp) => recordClone(context, nodeId, remoteIp),

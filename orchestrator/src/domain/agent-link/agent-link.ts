@@ -8,7 +8,7 @@ import type { Refusal } from './refusal.ts';
  * and size limits. Each call carries the node id that belongs to the agent's key, so an agent can act only for itself.
  */
 export interface AgentLinks {
-  /** Finds the agent that owns the key in the hello. Changes nothing. */
+  /** Finds the agent that owns the key in the hello, without changing anything. */
   keyOf(hello: Hello): Promise<KeyOf | { refusal: Refusal; node_id: string }>;
   /**
    * Records the agent with its attributes, and determines which operations are open. A new agent is recorded as
@@ -20,8 +20,8 @@ export interface AgentLinks {
   attributesChanged(nodeId: string, attributes: Record<string, string>): Promise<void>;
   /**
    * Commits the agent's reports. Reports at or below the acknowledged sequence number change nothing. One call may
-   * contain reports with several sequence numbers. `seq` is the highest of them, and all lower ones are included or
-   * already committed.
+   * contain reports with several sequence numbers. `seq` is the highest one; all lower ones are included or already
+   * committed.
    * @returns null, or the reason to disconnect the agent, such as a report about another agent's operation
    */
   reported(nodeId: string, instanceId: string, seq: number, reports: readonly Report[]): Promise<Refusal | null>;
@@ -31,11 +31,14 @@ export interface AgentLinks {
    */
   nextOperation(nodeId: string, version?: number): Promise<{ operation: OperationMessage; more: boolean } | null>;
   /**
-   * Returns the contents that an open operation of the agent names: the size of each by its SHA-256.
-   * @returns null if the agent has no such operation, or it has ended
+   * Returns the contents that an open operation of the agent references: the size of each by its SHA-256.
+   * @returns null if the agent has no such operation, or the operation has ended
    */
   contentsOf(nodeId: string, operationId: string): Promise<ReadonlyMap<string, number> | null>;
-  /** Returns bytes of a content from an offset, at most up to the end of its stored piece; null if it is not stored. */
+  /**
+   * Returns bytes of a content starting at an offset, at most up to the end of its stored piece; null if the content is
+   * not stored.
+   */
   readContent(sha256: string, from: number): Promise<Uint8Array | null>;
   /** Returns the ids of the agent's open operations whose cancellation was requested. */
   cancellations(nodeId: string): Promise<string[]>;
@@ -60,7 +63,7 @@ export interface AgentLinks {
   refused(refusal: Refusal, from: { node_id: string | null; remote_ip: string }): Promise<void>;
 }
 
-/** The sender of a hello: its key, its address, and when it arrived (Unix seconds). */
+/** The sender of a hello: its key, its address, and the arrival time (Unix seconds). */
 export interface Caller extends KeyOf {
   remote_ip: string;
   now: number;

@@ -51,7 +51,7 @@ interface Known {
   find: OperationCache['find'];
   sameAs: AppliedMemory['sameAs'];
 }
-/** An empty cache for retries, which read everything from the database. */
+/** An empty cache for retries, so that they read everything from the database. */
 const nothing: Known = { find: () => undefined, sameAs: () => null };
 
 /** Caches and limits that all reports share. */
@@ -65,10 +65,10 @@ export interface ReportMemory {
   readonly space: () => ReportSpace;
 }
 
-/** Sent if the disk has no space even for the final reports of operations. Agents then keep their reports. */
+/** The reason if the disk has no space even for the final reports of operations. Agents then keep their reports. */
 const diskFull: Refusal = {
   code: 'unavailable',
-  message: 'the disk of the orchestrator is full',
+  message: 'the orchestrator’s disk is full',
   retry_after_secs: 60,
 };
 
@@ -97,7 +97,7 @@ export async function reported(
 }
 
 async function limitsFor({ usage, space }: ReportMemory, nodeId: string): Promise<ReportLimits> {
-  if (space() === 'low') return reducedLimits('the disk of the orchestrator was nearly full');
+  if (space() === 'low') return reducedLimits('the orchestrator’s disk was nearly full');
   const today = await usage.today(nodeId);
   return today.bytes < usage.limits.bytes ? defaultLimits : reducedLimits('the agent had reached its daily limit');
 }
@@ -153,7 +153,7 @@ async function commit(
         statements.push(statement(markRunning, { operation_id, now: seconds(context.now()) }));
     } else if (report.type === 'results') {
       const before = tallyOf(operation_id);
-      // An agent starts plans over after a restart, and applies only continue.
+      // After an agent restarts, it starts plans over but only continues applies.
       const startsOver = row.kind !== 'apply' && report.position === 0 && before.next > 0;
       const tally = startsOver ? { ...before, next: 0 } : before;
       const accepted = keepResults(report, row.kind, await sentNames(row), tally, allowed);
@@ -186,8 +186,8 @@ async function commit(
       ended.push({ row, finished: report, unchanged: end.unchanged });
     }
   }
-  // The final report of an apply is as large as its desired state, which operators control. Its transaction is
-  // therefore exempt from the limits for agents.
+  // The final report of an apply is as large as its desired state, which operators control, so its transaction is
+  // exempt from the limits for agents.
   const ofAgent = !ended.some(({ row }) => row.kind === 'apply');
   const label = rows.values().next().value?.label;
   await usage.consume({ node_id: nodeId, label }, { bytes: bytesOf(statements), events }, (more) =>
@@ -211,7 +211,7 @@ async function commit(
  */
 function beganAt({ operation_id, started_at, finished_at }: Finished, now: number): number {
   const took = Math.max(0, finished_at - started_at);
-  // The agent's clock may have been set during the operation. The start is never before the request.
+  // Limits the start to the time of the request, because the agent's clock may have been set during the operation.
   return Math.min(now, Math.max(now - took, Math.floor(decodeTime(operation_id) / 1000)));
 }
 
@@ -239,7 +239,7 @@ async function finish(
     label,
   );
   let events = 0;
-  /** Drops the statements' events if the agent has reached its daily event limit. */
+  /** Drops the events from the statements if the agent has reached its daily event limit. */
   const add = async (added: Statement[]) => {
     events += eventsIn(added);
     const today = await usage.today(node_id);
@@ -262,7 +262,7 @@ async function finish(
   const verdict = findings.verdict(status);
   if (audit !== null) {
     const { audits } = audit;
-    // The machine was compared with the plan, so the plan is the snapshot.
+    // The machine was compared with the plan, so the plan serves as the snapshot.
     const check = { operation_id, node_id, trigger: 'audit' as const, snapshot_operation_id: operation_id };
     const subject = { label, scope: audits === null ? null : auditScope(audits.name) };
     if (audits !== null)
@@ -279,8 +279,8 @@ async function finish(
 
 /**
  * Finds the assignment that a run audits.
- * @returns `modules`: modules whose resources the run covers; `audits`: null if no later check would clear the
- * findings, because the assignment no longer audits or its selector changed
+ * @returns `modules`: modules whose resources the run covers; `audits`: null if no later check could clear the
+ *   findings, because the assignment is no longer in audit mode or its selector changed
  */
 async function auditOf(
   { db }: Context,

@@ -26,7 +26,7 @@ type Finished = Extract<Report, { type: 'finished' }>;
  * Returns the statements that update applied state after an apply.
  * @param sameAs finds a previous apply of the same desired state that changed nothing
  * @param fresh results that are not yet committed, by position
- * @returns also the digest of the desired state if the apply changed and removed nothing
+ * @returns the statements, and the digest of the desired state if the apply changed and removed nothing
  */
 export async function applyEnd(
   context: Context,

@@ -48,7 +48,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
 }
 
 describeDatabases('dispatch of newly queued operations', (fixture) => {
-  test('dispatches to all agents in one event-loop turn with one write and no read', async () => {
+  test('dispatches to all agents in one event-loop turn with one write and no reads', async () => {
     const { domain, context, actor, agent, submit, readsOf } = await open(fixture);
     const other = await newAgent(domain, actor, 'web-2');
     const ids = [await submit(), await submit('web-2')];
@@ -70,7 +70,7 @@ describeDatabases('dispatch of newly queued operations', (fixture) => {
     );
     expect(writes).toHaveBeenCalledTimes(1);
     expect(readsOf('operations/oldest open') + readsOf('operations/payloads reported on')).toBe(0);
-    // A dispatched operation is sent again, and only the agent's report ends it.
+    // A dispatched operation is sent again. Only the agent's report ends it.
     expect((await domain.links.nextOperation(agent.id))?.operation.operation_id).toBe(ids[0]);
     await cancelOperation(context, actor, ids[0]!);
     expect((await getOperation(context, ids[0]!)).status).toBe('queued');
@@ -106,7 +106,7 @@ describeDatabases('dispatch of newly queued operations', (fixture) => {
 
   test('sends no operation that was cancelled or expired, or whose agent was rejected', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
-    // Without hints, the cached state does not change.
+    // Cached state changes only through hints.
     const silent = { ...context, bus: { ...context.bus, publish: () => {} } };
     await cancelOperation(silent, actor, await submit());
     expect(await domain.links.nextOperation(agent.id)).toBeNull();
@@ -218,7 +218,7 @@ resources:
       expect(await getOperation(context, refused)).toMatchObject({
         status: 'failed',
         error:
-          'a module has a resource with `only_if`, and the agent web-1 (version 0.1.0, protocol 5) does not support it; install a newer agent there, then request the operation again',
+          'a module has a resource with `only_if`, and the agent web-1 (version 0.1.0, protocol 5) does not support it; upgrade the agent, then request the operation again',
       });
     }
     const other = await submitFor('apply', ['motd']);
@@ -247,7 +247,7 @@ resources:
     expect(sent?.operation.resources[0]).toMatchObject({ only_if: { exists: '/opt' } });
   });
 
-  test('sends no immediate trigger to an agent that does not support it', async () => {
+  test('sends no immediate trigger to an agent that does not support one', async () => {
     const { domain, context, actor, agent, submitFor } = await openWith();
     const module = `name: live
 supports: [{ platform: linux }]

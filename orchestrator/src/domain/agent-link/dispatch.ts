@@ -26,7 +26,7 @@ interface DispatchSources {
   readonly markOnly: MarkOnly;
 }
 
-/** An operation that was marked as dispatched. `dispatched_at` is the previous value. */
+/** An operation that was marked as dispatched. `dispatched_at` contains the previous time. */
 type Marked = Pick<Row, 'kind' | 'trigger' | 'payload_digest' | 'snapshot_operation_id' | 'dispatched_at'> &
   Pick<QueuedOperation, 'operation_id' | 'node_id' | 'modules' | 'requested_by' | 'run_id' | 'label'>;
 
@@ -98,7 +98,7 @@ async function loaded(
   const unknown = found.ok ? unknownTo(version, 'verify' in verify, found.resources) : null;
   const payload = unknown === null ? found : await tooOld(context, row, version, unknown);
   if (!payload.ok) {
-    // Only the agent can end a dispatched operation. Its next hello shows whether the message was lost.
+    // Only the agent can end a dispatched operation. Its next hello reveals whether the message was lost.
     if (dispatched_at !== null) return 'sent already';
     await endUnresolved(context, row, payload.error);
     return 'ended';
@@ -109,11 +109,11 @@ async function loaded(
     return 'ended';
   }
   const sending = reportedOf(row, dispatched_at ?? seconds(context.now()));
-  // Reports from a drift check refer to an earlier operation, whose desired state is read when they arrive.
+  // Reports of a drift check refer to an earlier operation, whose desired state is read when the reports arrive.
   if (kind !== 'drift') {
     if (dispatched_at === null)
       cache.sent(sending, await withEarlierSecrets(context, payloads, operation_id, payload.secrets, digests));
-    // The agent may have received other values from an earlier dispatch, so it is unknown which secrets were sent.
+    // An earlier dispatch may have contained other values, so it is unknown which secret values the agent received.
     else if (!cache.find(operation_id)) cache.sent(sending, null);
   }
   return {
@@ -161,15 +161,15 @@ function unknownTo(version: number, verifies: boolean, resources: readonly Resol
 async function tooOld({ db }: Context, { node_id, label }: Marked, version: number, unknown: string) {
   const agent = await db.get(agentById, { node_id });
   const release = agent === undefined ? '' : `version ${agent.agent_version}, `;
-  const error = `a module has ${unknown}, and the agent ${label} (${release}protocol ${version}) does not support it; install a newer agent there, then request the operation again`;
+  const error = `a module has ${unknown}, and the agent ${label} (${release}protocol ${version}) does not support it; upgrade the agent, then request the operation again`;
   return { ok: false, error } as const;
 }
 
 /**
  * Marks an operation as dispatched before it is sent. After that, only the agent's report ends it, even if this
  * process stops.
- * @returns false if the operation was cancelled or the agent was rejected concurrently. Otherwise the snapshot for a
- * drift check: the newest one, because an apply may have ended since the request
+ * @returns false if the operation was cancelled or the agent was rejected concurrently. otherwise, the newest snapshot
+ *   for a drift check, because an apply may have ended since the request
  */
 async function mayBeSent({ db, now }: Context, row: Row): Promise<string | null | false> {
   const { operation_id, node_id } = row;
@@ -208,7 +208,7 @@ async function boundPlan(
   }
 }
 
-/** Finds a secret that changed after the plan was compared and before its value was read. */
+/** Finds a secret that changed after the comparison with the plan and before its value was read. */
 function changedSince(planned: SecretVersions, sent: readonly SentSecret[]): string | undefined {
   const versions = new Map(sent.map(({ name, version }) => [name, version]));
   return Object.keys(planned).find((name) => (versions.get(name) ?? 0) !== planned[name]);
@@ -216,7 +216,7 @@ function changedSince(planned: SecretVersions, sent: readonly SentSecret[]): str
 
 /**
  * Ends an operation that cannot be sent.
- * @param undispatched end the operation only if it was not dispatched
+ * @param undispatched whether to end the operation only if it was not dispatched
  */
 async function endUnresolved(
   context: Context,

@@ -32,7 +32,7 @@ describeDatabases('contents for agents', (fixture) => {
     return { ...domain, one, other, submit };
   }
 
-  test('sends the hash and size of a source, and the content only to the agent of the operation', async () => {
+  test('sends the hash and size of a source, and the content only to the agent that runs the operation', async () => {
     const { links, one, other, submit, now } = await open();
     const id = await submit();
     expect(await links.contentsOf(one.id, id)).toBeNull();
@@ -63,7 +63,7 @@ describeDatabases('contents for agents', (fixture) => {
     expect(await links.readContent('a'.repeat(64), 0)).toBeNull();
   });
 
-  test('ends an operation with a source that the agent is too old for', async () => {
+  test('ends an operation whose source the agent is too old to support', async () => {
     const { context, links, one, submit } = await open();
     const id = await submit();
     expect(await links.nextOperation(one.id, 6)).toBeNull();

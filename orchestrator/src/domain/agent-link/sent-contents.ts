@@ -5,11 +5,14 @@ import type { Context } from '../shared/context.ts';
 import { pieceBytes, readContent } from '../shared/module-files.ts';
 import type { AgentLinks } from './agent-link.ts';
 
-/** Contents of files next to modules, for the agents whose operations name them. */
+/** Contents of files next to modules, which agents fetch if an operation references them. */
 
 const sizesOf = new WeakMap<Payload, ReadonlyMap<string, number>>();
 
-/** See `AgentLinks.contentsOf`. An agent may only read what its own operation names, because contents may be confidential. */
+/**
+ * See `AgentLinks.contentsOf`. An agent may only read the contents that its own operation references, because contents
+ * may be confidential.
+ */
 async function contentsOfOperation(
   { db }: Pick<Context, 'db'>,
   payloads: Payloads,
@@ -19,7 +22,7 @@ async function contentsOfOperation(
   const row = await db.get(reportedOperation, { operation_id: operationId });
   if (row?.node_id !== nodeId) return null;
   if (row.status !== 'running' && !(row.status === 'queued' && row.dispatched_at !== null)) return null;
-  // A drift check compares hashes, and needs no contents.
+  // A drift check compares hashes and needs no contents.
   if (row.kind === 'drift' || row.payload_digest === null) return null;
   const payload = await payloads.setOf(row.payload_digest);
   if (payload === null) return null;
@@ -30,7 +33,7 @@ async function contentsOfOperation(
   return sizes;
 }
 
-/** Pieces to keep in memory, because the agents of a run read the same ones. */
+/** Number of pieces to keep in memory, because the agents of a run read the same ones. */
 const keptPieces = 32;
 
 /** Returns a function that reads contents. Concurrent reads of one piece share a query. */
@@ -42,7 +45,7 @@ function createContentReader(
     const start = from - (from % pieceBytes);
     const key = `${sha256}/${start}`;
     const piece = pieces.get(key) ?? readContent(context, sha256, start);
-    // Moves the piece to the end: the first one is the one that was not used for the longest time.
+    // Moves the piece to the end. The first piece is the least recently used one.
     pieces.delete(key);
     pieces.set(key, piece);
     if (pieces.size > keptPieces) pieces.delete(pieces.keys().next().value as string);

@@ -11,10 +11,10 @@ import type { Context } from '../shared/context.ts';
 import { agentsInTurns, getAgent, getAgentJson, listAgentPage, removeAgent, setStatus } from './agents.ts';
 import { deleteOneTag, putOneTag, putTags } from './tags.ts';
 
-/** Milliseconds after which writes by other processes must be visible. */
+/** Milliseconds within which writes by other processes must become visible. */
 const cacheMs = 20;
 
-/** Opens a domain whose process has the database to itself, so that rows may be cached. */
+/** Opens a domain whose process has the database to itself and may therefore cache rows. */
 async function openAlone(fixture: DatabaseFixture, rows = 60_000) {
   const at: { database: Database | null; statements: number } = { database: null, statements: 0 };
   const fail = (error: Error) => {
@@ -88,7 +88,7 @@ describeDatabases('agents in memory', (fixture) => {
     expect((await listed(context)).page).toMatchObject([{ name: 'web-2' }]);
   });
 
-  test('reads unchanged agents without a statement', async () => {
+  test('reads unchanged agents without executing a statement', async () => {
     const { domain, at } = await openAlone(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -165,7 +165,7 @@ describeDatabases('agents in memory', (fixture) => {
     const records = new AgentRecords(domain.db, Math.floor(2.5 * one));
     expect((await records.load(ids)).map(({ nodeId }) => nodeId)).toEqual(ids);
     expect(ids.filter((id) => records.find(id) !== undefined)).toHaveLength(2);
-    // A page shows changes to agents whose records were evicted.
+    // The page includes changes to agents whose records were evicted.
     const page = async () =>
       (await records.page('all', () => domain.db.all(agentsByIds, { ids }))).map((record) =>
         JSON.parse(String(record.json(null))),

@@ -8,7 +8,7 @@ import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
  * Enforces daily per-agent limits on stored bytes, events, and drift checks caused by the agent's hints. Days are UTC.
- * The first use beyond a limit causes one event; the caller decides how to reduce the agent's data.
+ * The first use beyond a limit causes one event; the caller decides how to reduce what the agent stores.
  */
 
 export interface Usage {
@@ -30,15 +30,15 @@ interface Day extends Usage {
   bytes: number;
   events: number;
   hints: number;
-  /** Bits of the limits for which an event has been recorded, or will be by a transaction in progress. */
+  /** Bits of the limits for which an event has been recorded or is being recorded in an open transaction. */
   limited: number;
   /** Value of `bytes` when the row was last written. */
   saved: number;
 }
 
-/** The row is written each time this fraction (1/n) of the limit is used. A restart loses less usage than that. */
+/** Writes the row each time another 1/n of the limit is used. A restart loses less usage than that. */
 const savedShares = 64;
-/** Maximum number of agents in memory. The oldest entries are evicted, and read from the database when needed. */
+/** Maximum number of agents in memory. The oldest entries are evicted, and are read from the database when needed. */
 const maxAgents = 50_000;
 const daySecs = 86_400;
 
@@ -101,7 +101,7 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
     const row = known ? undefined : await db.get(usageOf, { node_id: nodeId });
     const found: Day =
       row?.day === day ? { ...row, saved: row.bytes } : { day, bytes: 0, events: 0, hints: 0, limited: 0, saved: 0 };
-    // Prefers an entry that another call added during the read, because it is newer.
+    // Prefers an entry that another call added during the read, because that entry is newer.
     const meanwhile = days.get(nodeId);
     if (meanwhile?.day === day) return meanwhile;
     remember(nodeId, found);
@@ -122,7 +122,8 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
     today: dayOf,
     async consume({ node_id, label }, { bytes = 0, events = 0, hints = 0 }, write) {
       const day = await dayOf(node_id);
-      // There is no `await` before `limited` is set, so only one of several concurrent transactions records the event.
+      // No `await` may precede setting `limited`, so that only one of several concurrent transactions records the
+      // event.
       day.bytes += bytes;
       day.events += events;
       day.hints += hints;

@@ -94,7 +94,7 @@ describeDatabases('agents', (fixture) => {
     expect(await connect(domain, key, { token })).toMatchObject({
       standing: { status: 'approved', name: 'db-1', tags: { role: 'db' } },
     });
-    // The agent may present the same token each time it starts.
+    // The agent may present the same token on each start.
     expect(await connect(domain, key, { token })).toMatchObject({ standing: { status: 'approved', name: 'db-1' } });
     expect(await connect(domain, await newKey(), { token })).toMatchObject({ refusal: { code: 'token_invalid' } });
     expect((await listTokens(context, false, all)).items).toEqual([]);
@@ -233,7 +233,7 @@ describeDatabases('agents', (fixture) => {
     expect(await names({ sort: '-last_seen_at' })).toEqual(['second', 'first']);
   });
 
-  test('finds agents by their current hostname and no other attribute', async () => {
+  test('finds agents by their current hostname and by no other attribute', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -251,7 +251,7 @@ describeDatabases('agents', (fixture) => {
     expect(await found('')).toEqual(['web-1', 'web-2']);
   });
 
-  test('reports for each page whether there is another page', async () => {
+  test('reports for each page whether another page follows', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);

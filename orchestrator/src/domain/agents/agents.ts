@@ -137,8 +137,8 @@ export interface AgentFilter {
 }
 
 /**
- * Maximum number of agents to read and convert before yielding to the event loop. A page of 500, with the agent that shows
- * whether there is another page, is read at once.
+ * Maximum number of agents to read and convert before yielding to the event loop. Large enough to read a page of 500 in
+ * one batch, including the extra agent that shows whether another page follows.
  */
 const agentsPerTurn = 512;
 
@@ -149,7 +149,7 @@ export async function listAgentNames(
   context: Context,
   { status, filter }: Pick<AgentFilter, 'status' | 'filter'>,
 ): Promise<{ node_id: string; name: string | null }[]> {
-  // Without a selector, few of the agent's columns are needed.
+  // Without a selector, few columns of the agents are needed.
   if (filter !== undefined && !isEmptySelector(requireSelector(filter, '/filter')))
     return listShaped(context, { status, filter }, ({ node_id, name }) => ({ node_id, name }));
   return context.db.all(namesInOrder({ status: status !== undefined }), { status });
@@ -162,7 +162,7 @@ async function listShaped<T>(context: Context, filter: AgentFilter, shape: (row:
 }
 
 /**
- * Yields agents in batches. With a selector or a text filter, the offset and limit apply after matching, because the
+ * Yields agents in batches. With a selector or a text filter, applies the offset and limit after matching, because the
  * database cannot evaluate every term.
  */
 async function* shapedInTurns<T>(
@@ -260,7 +260,7 @@ const isNamed = ({ name, initial_hostname, attributes }: Agent, folded: string):
     (text) => typeof text === 'string' && foldAscii(text).includes(folded),
   );
 
-/** Reports whether a list contains all agents by id, which may be in memory. */
+/** Reports whether a query lists all agents by ID; such a list may come from memory. */
 export const isWholeFleet = ({ status, filter, q, sort }: AgentFilter): boolean =>
   !q && filter === undefined && status === undefined && sort === undefined;
 
@@ -273,8 +273,8 @@ export const listAgentPage = (context: Context, filter: AgentFilter, request: Pa
   });
 
 /**
- * Yields agents as JSON in UTF-8, in batches, so that the first batch is sent before the rest is read. Takes them from
- * memory if all agents are listed by id.
+ * Yields agents as JSON in UTF-8, in batches, so that the first batch is sent before the rest is read. Reads them from
+ * memory if all agents are listed by ID.
  */
 export async function* agentsInTurns(
   context: Context,
@@ -305,7 +305,7 @@ export async function approvedMatching(context: Context, selector: Selector): Pr
   return (await listAgents(context, { status: 'approved' })).filter((agent) => matchesSelector(selector, agent));
 }
 
-/** Returns the agents with the given ids. Omits missing agents. */
+/** Returns the agents with the given IDs. Omits agents that do not exist. */
 export async function agentsWithIds(context: Context, nodeIds: readonly string[]): Promise<Map<string, Agent>> {
   const rows = await context.db.all(agentsByIds, { ids: [...nodeIds] });
   return new Map(rows.map((row) => [row.node_id, toAgent(context, row)]));

@@ -4,7 +4,7 @@ import { audited } from '../audit/audit.ts';
 import { stillSignedIn } from '../shared/acting.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 
-/** Announces this orchestrator by datagram to agents that do not yet know an orchestrator. Agents never reply. */
+/** Announces this orchestrator by datagram to agents that do not know an orchestrator yet. Agents never reply. */
 
 /**
  * Builds the datagram for a local address. The address is null if agents on other machines cannot reach the
@@ -20,7 +20,7 @@ export interface Delivery {
   error: string | null;
 }
 
-/** Sends datagrams. Never rejects on a network error: each delivery has its own error. */
+/** Sends datagrams. Never rejects on a network error; each delivery has its own error. */
 export interface Announcer {
   /** Sends to the broadcast address of each network that this machine is on. */
   broadcast(port: number, datagramFor: DatagramFor): Promise<Delivery[]>;
@@ -55,7 +55,7 @@ export function createDiscovery(context: Context, options: DiscoveryOptions): Di
     if (host === null) return null;
     if (!isAnnounceableHost(host))
       throw new Error(
-        `agents on other machines cannot dial ${host}: set advertised_host to an address that they can reach`,
+        `agents on other machines cannot reach ${host}: set advertised_host to an address that they can reach`,
       );
     const encoded = encodeAnnouncement({
       host,
@@ -115,7 +115,7 @@ export function parseTarget(text: string): { host: string; port: number } {
   if (host === undefined) throw fault('must be host:port, such as 192.0.2.40:4747 or [2001:db8::40]:4747');
   const port = Number(digits);
   if (port < 1 || port > 65_535) throw fault(`has port ${digits}; a port must be between 1 and 65535`);
-  // The interface (`%eth0`) of a link-local address is meaningful only on this machine, so it is not sent.
+  // Omits the interface (`%eth0`) of a link-local address, because it is meaningful only on this machine.
   const [address = '', scope] = host.split('%', 2);
   const isValid =
     bracketed === undefined ? !host.includes('%') : address.includes(':') && /^[\w.-]{1,15}$/.test(scope ?? 'x');

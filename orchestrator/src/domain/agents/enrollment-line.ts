@@ -6,7 +6,7 @@
 export interface InstallSource {
   /** Base API URL, without a trailing slash. */
   from: string;
-  /** Pin for the certificate's public key in curl's format; null to verify the certificate as usual. */
+  /** Pin for the certificate's public key in curl's format; null to verify the certificate normally. */
   pin: string | null;
 }
 
@@ -34,7 +34,7 @@ export interface EnrolmentEndpoints {
  */
 export function enrolmentLines(endpoints: EnrolmentEndpoints, token: string, approved: boolean): EnrolmentLines {
   const { agents, publicKey, install = { refused: null }, note = null } = endpoints;
-  // Other users of the machine can see arguments, so the token is passed in the environment.
+  // Passes the token in the environment, because other users of the machine can see arguments.
   const connect = `MUSTER_TOKEN=${word(token)} muster agent connect ${word(agents)} --orchestrator-key ${word(publicKey)}`;
   if ('refused' in install) return { command: connect, connect_command: connect, note: joined(install.refused, note) };
   const { from, pin } = install;
@@ -48,8 +48,8 @@ export function enrolmentLines(endpoints: EnrolmentEndpoints, token: string, app
     ...(approved ? [] : [['--wait', 'no']]),
   ];
   const installOptions = options.map(([name = '', value = '']) => `${name} ${word(value)}`).join(' ');
-  // A pipeline returns the exit code of its last command, and a shell that reads no input succeeds. If the download
-  // fails, the shell therefore runs the script `exit 1`.
+  // A pipeline returns the exit code of its last command, and a shell that reads no input succeeds. Makes the shell run
+  // the script `exit 1` if the download fails.
   const command = `(${fetched} || echo exit 1) | MUSTER_TOKEN=${word(token)} sh -s -- ${installOptions}`;
   return { command, connect_command: connect, note };
 }

@@ -121,7 +121,7 @@ export async function createToken(
 
 /**
  * Lists tokens, newest first.
- * @param ended whether to include tokens that are used up, revoked, or expired
+ * @param ended whether to include used-up, revoked, and expired tokens
  */
 export async function listTokens({ db, now }: Context, ended: boolean, request: PageRequest) {
   const query = enrolmentTokens({ ended });
@@ -156,9 +156,9 @@ export async function revokeToken(context: Context, actor: Actor, id: string): P
 }
 
 /**
- * Returns candidate names for an agent whose token assigns none, best first: its hostname converted to a valid name,
- * then the same name with longer and longer prefixes of its id. The last candidate is always free, because ids are
- * unique.
+ * Returns candidate names for an agent whose token assigns none, best first: the hostname converted to a valid name,
+ * then the same name with increasingly long prefixes of the agent's ID. The last candidate is always free, because ids
+ * are unique.
  */
 export function namesFromHostname(hostname: string, nodeId: string): string[] {
   const fitted = (hostname.split('.')[0] ?? '')
@@ -206,7 +206,7 @@ export async function enrolStatements(
   }
   const approve = token?.approve === 1;
   let name: string | null = known?.name ?? null;
-  // The agent is already pending, and this token does not approve it, so the token is not used up.
+  // The agent is already pending. This token does not approve it, so the token is not consumed.
   if (known && !approve) return { statements: [], label: name ?? hello.hostname, announced: true, displaced: null };
   const statements: Statement[] = [];
   if (token)

@@ -27,7 +27,7 @@ async function leave(domain: Domain, nodeId: string): Promise<void> {
   await domain.links.closed(nodeId, 'gone', domain.now());
 }
 
-/** Returns all agents' recorded transitions, oldest first, as `type name`. */
+/** Returns the recorded transitions of all agents, oldest first, as `type name`. */
 async function transitions({ context }: Domain): Promise<string[]> {
   const { events } = await listAudit(context, { category: 'agent', limit: 500 });
   return events
@@ -37,7 +37,7 @@ async function transitions({ context }: Domain): Promise<string[]> {
 }
 
 describeDatabases('agents that disconnect and reconnect', (fixture) => {
-  test('records once that an agent is lost after the grace period, and once that it returns', async () => {
+  test('records once that an agent is lost after the grace period, and once that it has returned', async () => {
     const { domain, actor, watch } = await open(fixture);
     const key = await newAgent(domain, actor, 'web-1');
     domain.clock.advance(lostAfterSecs * 1000);
@@ -136,7 +136,7 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
       await watch.round();
       expect((await getAgent(domain.context, key.id)).last_seen_at).toBe(domain.now());
     }
-    // The records of connected agents are not written, because the gateway knows their last-seen times.
+    // Does not write the records of connected agents, because the gateway knows their last-seen times.
     expect(await recorded()).toBe(connectedAt);
     for (let passed = 0; passed < 900; passed += 5) {
       domain.clock.advance(5000);
@@ -251,7 +251,7 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
     expect(await transitions(domain)).toHaveLength(3);
   });
 
-  test('still reports trust on first use after the agent pins the key', async () => {
+  test('still reports trust on first use after the agent has pinned the key', async () => {
     const { domain } = await open(fixture);
     const key = await newKey();
     await connect(domain, key, { pin_source: 'first_use' });

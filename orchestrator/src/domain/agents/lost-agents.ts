@@ -11,7 +11,7 @@ import { type Context, seconds, systemActor } from '../shared/context.ts';
  * periodically, to refresh the last-seen times of connected agents and to recover lost hints.
  */
 
-/** Seconds between scans. After a crash, the recorded last-seen time of a connected agent may be this old. */
+/** Seconds between scans. After a crash, the recorded last-seen time of a connected agent may be up to this old. */
 const scanSecs = 900;
 /** Maximum number of records checked in one round. */
 const maxAtOnce = 2_000;
@@ -27,7 +27,7 @@ export interface LostWatchOptions {
   /** Grace period: seconds without a message after which an agent counts as lost. */
   lostAfterSecs: number;
   /**
-   * Returns the milliseconds since agents could first reach this orchestrator. Agents can be lost only after they had
+   * Returns the milliseconds since agents could first reach this orchestrator. Agents count as lost only after they had
    * the grace period to reconnect.
    */
   upFor: () => number;
@@ -78,7 +78,7 @@ export function createLostWatch(
         for (const id of again) behind.add(id);
         throw error;
       }
-      // The second condition is true if the clock was set back.
+      // Detects that the clock was set back.
       if (now - startedAt >= scanSecs || now < startedAt) {
         startedAt = now;
         reached = { seen_since: 0, after_id: '' };
@@ -114,7 +114,9 @@ function lossOf(context: Context, row: UnseenRow, now: number): Statement[] {
   ];
 }
 
-/** Marks all of them as lost in one transaction, or each in its own if an agent reconnected concurrently. */
+/**
+ * Marks all of them as lost in one transaction, or each in its own transaction if an agent reconnected concurrently.
+ */
 async function writeLosses(context: Context, losses: readonly Statement[][]): Promise<void> {
   try {
     await context.db.write({ name: 'agents/lost', statements: losses.flat() });

@@ -11,7 +11,7 @@ import { agentToDisplace } from './pending-slot.ts';
  * bounded.
  */
 
-/** Maximum number of new agents per minute that get their own event. One event counts the others. */
+/** Maximum number of new agents per minute with their own events. One event counts all others. */
 const maxSingly = 10;
 const reportEveryMs = 60_000;
 /** Seconds after which a disconnected pending agent is deleted. If the agent returns, it counts as new. */
@@ -77,7 +77,7 @@ export function createPendingList(context: Context, capacity: number): PendingLi
         ],
       });
     } catch (error) {
-      // Further agents may have been counted during the write.
+      // More agents may have been counted during the write.
       const after = unreported as Unreported | null;
       unreported = { count: count + (after?.count ?? 0), since, newest: after?.newest ?? newest };
       throw error;

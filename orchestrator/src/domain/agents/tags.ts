@@ -106,7 +106,7 @@ export async function listTags({ db }: Context): Promise<{
   tags: Record<string, string[]>;
   counts: Record<string, Record<string, number>>;
 }> {
-  // A map, because a tag key may be `constructor`.
+  // Uses a map, because a tag key may be `constructor`.
   const tags = new Map<string, Map<string, number>>();
   for (const { key, value, agents } of await db.all(tagValues, {})) {
     const values = tags.get(key);

@@ -6,7 +6,7 @@ import { canonicalJson, genesis, hashOf, toAuditEvent } from './audit-chain.ts';
 import { cutOf } from './audit-retention.ts';
 
 describe('canonical JSON', () => {
-  test('serializes as in RFC 8785', () => {
+  test('serializes values as RFC 8785 specifies', () => {
     // The example in RFC 8785, section 3.2.3, and the numbers in section 3.2.2.
     const keys = { '\u20ac': 1, '\r': 2, '\ufb33': 3, '1': 4, '\u{1f600}': 5, '\u0080': 6, '\u00f6': 7 };
     expect(Object.keys(JSON.parse(canonicalJson(keys)))).toHaveLength(7);

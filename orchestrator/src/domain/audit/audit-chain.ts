@@ -48,7 +48,10 @@ export function canonicalJson(value: unknown): string {
 const party = (type: string, id: string, name: string): string =>
   `{"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"type":${JSON.stringify(type)}}`;
 
-/** Returns the {@link canonicalJson} of an event with its place. Unrolled for speed, because every event is hashed. */
+/**
+ * Returns the {@link canonicalJson} of an event with its position in the chain. Unrolled for speed, because every event
+ * is hashed.
+ */
 function canonicalEvent(row: Omit<PlacedEvent, 'hash' | 'category'>): string {
   const actor = party(row.actor_type, row.actor_id, row.actor_name);
   const target = party(row.target_type, row.target_id, row.target_name);

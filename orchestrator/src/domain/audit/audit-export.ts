@@ -9,7 +9,7 @@ import type { PlacedEvent } from './placed-event.ts';
 /** Maximum number of events to read before yielding to the event loop. */
 const atOnce = 250;
 
-/** Yields pages of the events after the position `after`, up to and including `upTo`. */
+/** Yields pages of the events after position `after`, up to and including `upTo`. */
 async function* placedPages({ db }: Pick<Context, 'db'>, after: number, upTo: number): AsyncGenerator<PlacedEvent[]> {
   for (let last = after; last < upTo; ) {
     const rows = await db.all(placedEvents, { after: last, limit: atOnce });
@@ -17,7 +17,7 @@ async function* placedPages({ db }: Pick<Context, 'db'>, after: number, upTo: nu
     if (events.length === 0) return;
     yield events;
     last = events.at(-1)?.place as number;
-    // SQLite queries do not yield to the event loop.
+    // Yields explicitly, because SQLite queries do not yield to the event loop.
     await nextTurn();
   }
 }

@@ -49,7 +49,7 @@ export function passes(filter: ReadFilter, event: PlacedEvent): boolean {
   return filter.before === undefined || event.timestamp_ms < filter.before;
 }
 
-/** An id that no operator has. The empty id is not used, because it matches system events. */
+/** An ID that no operator has. Not the empty ID, because that one matches system events. */
 const unknownId = '-';
 
 /**
@@ -76,7 +76,7 @@ const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d
  */
 export function readInstant(text: string, path: string): number {
   const time = rfc3339.test(text) ? Date.parse(text) : Number.NaN;
-  // Date.parse reads February 31 as March 3.
+  // Rejects dates that do not exist, because Date.parse reads February 31 as March 3.
   const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
   if (Number.isNaN(time) || Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text.slice(0, 10)) {
     const message = 'must be a time like 2026-01-31T08:00:00Z';

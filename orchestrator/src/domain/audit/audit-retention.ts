@@ -54,7 +54,7 @@ export async function setAuditRetention(context: Context, actor: Actor, days: nu
  * Finds the last event to remove. Stops at the first event that is not older than `before`. A few events are chained
  * out of time order, so a later prune may remove older events after it.
  * @param events the events after `from`, in order
- * @param now events later than this were written with a wrong clock, and are removed with their neighbors
+ * @param now current time; events after this time were written with a wrong clock, and are removed with their neighbors
  * @returns the last event to remove, and whether to continue the search after it
  */
 export function cutOf(
@@ -108,7 +108,7 @@ async function findPrunable(context: Context, before: number) {
 
 interface Pruning {
   fence: Fence;
-  /** If aborted, a scheduled prune finishes the deletion. */
+  /** If the deletion is aborted, a scheduled prune finishes it. */
   signal?: AbortSignal | undefined;
 }
 
@@ -137,7 +137,7 @@ async function prune(context: Context, actor: Actor, before: number, how: Prunin
       ],
     });
   } catch (error) {
-    // Finds the events to remove again. Events that the other process removed are not counted.
+    // Finds the events to remove again. Does not count events that the other process removed.
     if (error instanceof MusterError && error.message === prunedMeanwhile) return prune(context, actor, before, how);
     throw error;
   }

@@ -82,7 +82,7 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
         verified++;
         continue;
       }
-      // Pruning may have removed events during this read. In that case, the chain begins after the expected position,
+      // Pruning may have removed events during this read, in which case the chain begins after the expected position,
       // possibly after this event.
       if (event.place > last.place + 1 && (await readChainEnds(context)).anchor.place > last.place) {
         const before = await begin();
@@ -96,7 +96,7 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
       await nextTurn();
       continue;
     }
-    // Reads the head after the events, so that the head is not older than the last event.
+    // Reads the head after the events, so that the head is at least as new as the last event.
     const { head, anchor: now } = await readChainEnds(context);
     if (head.place === last.place)
       return verdict(
@@ -132,8 +132,8 @@ export interface Verifier {
 }
 
 /**
- * Creates a verifier that runs one verification at a time, because each reads the whole log. Callers during a verification
- * share the next one.
+ * Creates a verifier that runs one verification at a time, because each one reads the whole log. Callers during a
+ * verification share the next one.
  */
 export function createVerifier(context: Context): Verifier {
   let running: Promise<unknown> = Promise.resolve();

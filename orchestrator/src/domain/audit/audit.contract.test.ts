@@ -90,7 +90,7 @@ describeDatabases('the audit log', (fixture) => {
       expect((await listAudit(domain.context, {})).events).toHaveLength(5);
     });
 
-    test('chains an event whose number is below that of the last chained event', async () => {
+    test('chains an event whose number is lower than that of the last chained event', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 4);
       await run(domain, 'update audit_events set seq = seq + 100 where seq > 2');
@@ -109,7 +109,7 @@ describeDatabases('the audit log', (fixture) => {
       expect((await verdictOf(domain)).ok).toBe(true);
     });
 
-    test('writes consumers’ results once, in the transaction that chains the events', async () => {
+    test('writes each consumer’s results once, in the transaction that chains the events', async () => {
       const domain = await openDomain(fixture);
       const put = defineQuery('test/follow', (db, p: { key: string }) =>
         db.insertInto('settings').values({ key: p.key, value: '' }),
@@ -314,7 +314,7 @@ describeDatabases('the audit log', (fixture) => {
     });
   });
 
-  test('runs one verification at a time, and starts a new one for a request that arrives in the meantime', async () => {
+  test('runs one verification at a time, and starts a new one for requests that arrive during a verification', async () => {
     const domain = await openWith(fixture, 270);
     const verifier = createVerifier(domain.context);
     const first = verifier.verify(never);

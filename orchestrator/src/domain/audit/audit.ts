@@ -13,7 +13,7 @@ export interface Happening<T extends EventType = EventType> {
   severity?: (typeof eventTypes)[T]['severity'][number];
   actor: Actor;
   target?: { type: string; id: string; name: string };
-  /** A single sentence, displayed in the audit log. */
+  /** A single sentence for the audit log. */
   summary: string;
   /** Must not contain secret values. */
   metadata?: { [K in (typeof eventTypes)[T]['metadata'][number]]?: unknown };
@@ -37,7 +37,7 @@ export function audited<T extends EventType>(context: Context, happening: Happen
     target_type: target.type,
     target_id: target.id,
     target_name: target.name,
-    // The summary is displayed in terminals and browsers, and may contain names that machines chose.
+    // Cleans the summary, because it is displayed in terminals and browsers and may contain names that machines chose.
     summary: visibleLine(happening.summary),
     metadata: toJson(happening.metadata ?? {}),
   };
@@ -51,8 +51,8 @@ export function audited<T extends EventType>(context: Context, happening: Happen
 }
 
 /**
- * Maximum bytes per page. Single events can be large, because they may list all modules in a run or all of an
- * operator's tokens.
+ * Maximum bytes per page. A single event can be large, because it may list all modules of a run or all tokens of an
+ * operator.
  */
 const pageBytes = 1024 * 1024;
 
@@ -90,7 +90,7 @@ export async function listAudit(
   };
 }
 
-/** Returns how many of the events fit into {@link pageBytes}, at least one. */
+/** Returns how many events fit into {@link pageBytes}, at least one. */
 function withinBytes(keys: readonly { bytes: number }[]): number {
   let sum = 0;
   const over = keys.findIndex(({ bytes }, at) => {

@@ -18,20 +18,20 @@ import type { EventConsumer, PlacedEvent } from './placed-event.ts';
 const batch = 1000;
 /**
  * Number of consecutive consumer failures after which the events in the batch are placed one at a time, without the
- * consumers that fail for an event. A failing consumer therefore does not stop the chain, and a failing event does not
- * affect others.
+ * consumers that fail for an event. As a result, a failing consumer does not stop the chain, and a failing event does
+ * not affect others.
  */
 const maxFailures = 5;
 
 export interface SequencerOptions {
-  /** Their statements join the transaction. */
+  /** Consumers whose statements join the transaction. */
   consumers: readonly EventConsumer[];
 }
 
 export interface Sequencer {
   /**
    * Adds one batch of events to the chain.
-   * @returns whether more events may wait
+   * @returns whether more events may be waiting
    */
   place(fence: Fence): Promise<boolean>;
 }
@@ -55,14 +55,14 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
 
   /**
    * Returns the consumers' statements.
-   * @param history number of the last event before consumers existed
+   * @param history number of the last event before the first release with consumers
    */
   const follow = async (placed: readonly Placed[], history: number): Promise<Statement[]> => {
     const events = placed.flatMap(({ seq, event }) => (seq > history ? [event] : []));
     return events.length === 0 ? [] : (await Promise.all(consumers.map((consume) => consume(events)))).flat();
   };
 
-  /** Skips a row with an unknown format. The row is not added to the chain, and verification reports it. */
+  /** Skips a row in an unknown format. The row is not added to the chain, and verification reports it. */
   const passOver = (row: Row, error: unknown) => {
     if (unreadable.has(row.seq)) return;
     unreadable.add(row.seq);

@@ -22,7 +22,7 @@ describe('refusal throttle', () => {
     expect(note(3 * refusalsEveryMs)).toMatchObject({ count: 0 });
   });
 
-  test('returns remaining refusals at shutdown, and repeats those that could not be written', () => {
+  test('returns the remaining refusals at shutdown, and repeats those that could not be written', () => {
     const book = createRefusalBook<string>();
     const note = (same: string) => book.note('agent', '', same, same, () => 'many', 0);
     note('a')?.revert();
@@ -83,7 +83,7 @@ describe('refusal throttle', () => {
         const record = (refusal: DueRefusal<string>, first: boolean) => {
           if (failures[attempt++ % (failures.length || 1)]) {
             refusal.revert();
-            // A failed report reverts the refusal, which was not counted as recorded yet.
+            // A failed report reverts the refusal, which had not been counted as recorded yet.
             if (first) noted--;
           } else recorded += refusal.count || 1;
         };

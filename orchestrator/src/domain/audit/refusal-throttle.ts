@@ -7,7 +7,7 @@
 
 /**
  * Category of the refused party. Each category has its own bound, so that unknown parties do not use up the entries for
- * authenticated ones. Likewise, clients that claim to be one operator do not use up another operator's entries.
+ * authenticated ones. Likewise, clients that claim to be an operator do not use up the entries of other operators.
  */
 export type Refused = 'stranger' | 'claimed' | 'signed_in' | 'agent' | 'unknown_agent';
 
@@ -36,16 +36,16 @@ export interface DueRefusal<T> {
   /** Number of repetitions since `since`; 0 for the first refusal. */
   readonly count: number;
   readonly since: number;
-  /** Reverts the count. Call it if the refusal could not be written, so that the refusal is recorded later. */
+  /** Reverts the count. Call this if the refusal could not be written, so that it is recorded later. */
   readonly revert: () => void;
 }
 
 export interface RefusalBook<T> {
   /**
    * Counts a refusal.
-   * @param whose id of the refused operator, or of the operator that the client claims to be; empty for other parties
+   * @param whose ID of the refused operator, or of the operator that the client claims to be; empty for other parties
    * @param same key that identifies equal refusals
-   * @param crowd returns the refusal to record for all refusals beyond the bound
+   * @param crowd returns the refusal that represents all refusals beyond the bound
    * @returns the refusal to record now; null if the refusal is only counted
    */
   note(who: Refused, whose: string, same: string, what: T, crowd: () => T, now: number): DueRefusal<T> | null;
@@ -69,7 +69,7 @@ export function createRefusalBook<T>(): RefusalBook<T> {
     else taken.set(entry.group, left);
   };
   const isOver = (entry: Entry<T>, now: number): boolean => {
-    // The clock was set back, so the hour starts again.
+    // The clock was set back, so the hour starts over.
     if (entry.since > now) entry.since = now;
     return now - entry.since >= refusalsEveryMs;
   };

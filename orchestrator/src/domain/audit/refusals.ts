@@ -12,7 +12,7 @@ type RefusalType = 'auth.refused' | 'auth.forbidden' | 'auth.plaintext_refused' 
 export interface Refusal extends Pick<Happening, 'target' | 'summary'> {
   type: RefusalType;
   who: Refused;
-  /** The refused party, by authenticated or claimed identity. None by default. */
+  /** The refused party, by authenticated or claimed identity. Default: none. */
   actor?: Happening['actor'];
   code: ErrorCode | RefusalCode;
   ip: string;
@@ -24,9 +24,9 @@ export interface Refusal extends Pick<Happening, 'target' | 'summary'> {
 
 export interface Refusals {
   record(refusal: Refusal): Promise<void>;
-  /** Records the counts of repetitions that are due. */
+  /** Records the repetition counts that are due. */
   sweep(): Promise<void>;
-  /** Records all remaining counts. */
+  /** Records all remaining repetition counts. */
   close(): Promise<void>;
 }
 
@@ -36,14 +36,14 @@ const maxAddressLength = 64;
 
 const crowds: Readonly<Record<Refused, string>> = {
   stranger:
-    'refused sign-ins by unknown clients come from too many networks to record each one; further refusals are only counted',
+    'unknown clients on too many networks were refused sign-in to record each refusal; further refusals are only counted',
   claimed:
-    'refused sign-ins with the key of an operator come from too many networks to record each one; further refusals are only counted',
+    'sign-ins with an operator’s key were refused from too many networks to record each refusal; further refusals are only counted',
   signed_in:
-    'too many different requests of an operator were refused to record each one; further refusals are only counted',
-  agent: 'too many agents were refused to record each one; further refusals are only counted',
+    'too many different requests of an operator were refused to record each refusal; further refusals are only counted',
+  agent: 'too many agents were refused to record each refusal; further refusals are only counted',
   unknown_agent:
-    'refused unknown agents come from too many networks to record each one; further refusals are only counted',
+    'unknown agents on too many networks were refused to record each refusal; further refusals are only counted',
 };
 
 export function createRefusals(context: Context): Refusals {

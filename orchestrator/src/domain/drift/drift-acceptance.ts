@@ -92,7 +92,7 @@ export async function unacceptDrift(context: Context, actor: Actor, driftId: str
 }
 
 /**
- * Returns the record, with the agent's drift state if no newer record exists.
+ * Returns the record, with the agent's drift state if there is no newer record.
  * @throws MusterError drift_not_found, drift_superseded
  */
 async function requireNewest(context: Context, driftId: string) {

@@ -12,8 +12,8 @@ import type { Deviation, Verdict } from './drift-findings.ts';
 import { fingerprintsOf, otherThan } from './drift-fingerprint.ts';
 
 /**
- * Decides when drift causes an event. A machine's state is the set of drifted fields for each resource. A field that is
- * new in the set causes one event, however many checks find it. A set that becomes empty also causes one event; a set
+ * Decides when drift causes an event. A machine's state is the set of drifted fields for each resource. A newly drifted
+ * field causes one event, no matter how many checks find it. A set that becomes empty also causes one event, but a set
  * that only shrinks causes none.
  */
 
@@ -51,8 +51,8 @@ type StateRow = NonNullable<Awaited<ReturnType<typeof findState>>>;
 const findState = ({ db }: Context, { node_id, scope }: Subject) => db.get(driftState, { node_id, scope });
 
 /**
- * Returns a statement that fails if an operator concurrently accepts the drift or revokes the acceptance. The caller
- * then retries.
+ * Returns a statement that fails if an operator has concurrently accepted the drift or revoked the acceptance. The
+ * caller then retries.
  */
 const unlessAcceptanceChanged = ({ node_id, scope, accepted }: StateRow): Statement =>
   statement(
@@ -68,7 +68,7 @@ const unlessAcceptanceChanged = ({ node_id, scope, accepted }: StateRow): Statem
 export interface CheckEffects {
   /** Updates the machine's state, and records an event if the state changed. */
   statements: Statement[];
-  /** The acceptance, if it covers all drift that the check found; otherwise, null. */
+  /** The acceptance if it covers all drift that the check found; otherwise, null. */
   accepted: DriftAcceptance | null;
 }
 
@@ -94,7 +94,7 @@ export async function checkEffects(
   const others = accepted === null ? [] : otherThan(known, prints);
   // The check did not observe all accepted drift, so the state does not change.
   if (accepted !== null && others.length === 0 && !complete) return { statements: [], accepted };
-  // Earlier releases did not record the drifted fields, so the fields that this check found may have drifted before.
+  // Earlier releases did not record the drifted fields, so the fields that this check found may have drifted earlier.
   const before = row ? (row.drifted === null ? null : (fromJson(row.drifted) as Drifted)) : {};
   const moved = driftedFields(seen);
   const now = complete || before === null ? moved : together(before, moved);
@@ -147,12 +147,12 @@ export async function followApply(context: Context, subject: Subject) {
     /** Returns the statements. Call it after all results are added. */
     statements(operationId: string, succeeded: boolean): Statement[] {
       if (!row) return [];
-      // The drifted fields are unknown, so the drift is cleared only if all resources are as declared.
+      // The drifted fields are unknown, so drift is cleared only if all resources are as declared.
       if (before === null) return allWell ? resolved(context, subject, { operation_id: operationId }) : [];
       const left = without(before, corrected);
       const count = Object.keys(left).length;
       if (count === 0) return resolved(context, subject, { operation_id: operationId });
-      // A successful apply enforces the declared state, and therefore revokes the acceptance of remaining drift.
+      // A successful apply enforces the declared state and therefore revokes the acceptance of remaining drift.
       const ends = succeeded && row.accepted !== null;
       if (count === Object.keys(before).length && !ends) return succeeded ? [unlessAcceptanceChanged(row)] : [];
       const prints = fromJson(row.fingerprints) ?? {};
@@ -166,7 +166,7 @@ export async function followApply(context: Context, subject: Subject) {
         accepted: ends ? null : row.accepted,
       });
       if (!ends) return [unlessAcceptanceChanged(row), put];
-      // The drift record is the newest one, and must not be shown as accepted.
+      // This drift record is the newest one, and must not be shown as accepted.
       const judgedAgain =
         row.drift_id === null ? [] : [statement(setRecordAccepted, { drift_id: row.drift_id, accepted: null })];
       const event = unaccepted(context, subject, { operation_id: operationId, because: 'apply' });
@@ -175,9 +175,9 @@ export async function followApply(context: Context, subject: Subject) {
   };
 }
 
-/** Maximum number of resources that an event names. The count includes all of them. */
+/** Maximum number of resources to name in an event. The count includes all drifted resources. */
 const maxNamed = 10;
-/** Maximum characters of each name, because a page may contain hundreds of events. */
+/** Maximum length of each name, in characters. A page may contain hundreds of events. */
 const maxName = 512;
 
 function detected(

@@ -16,7 +16,7 @@ test('keeps at most three resources with three changes each', () => {
   expect(schema.parse(examples)).toEqual(examples);
 });
 
-test('shortens long texts, and splits no character', () => {
+test('shortens long texts without splitting a character', () => {
   const [example] = examplesOf(
     [
       resultOf({
@@ -31,14 +31,14 @@ test('shortens long texts, and splits no character', () => {
   expect(example?.changes).toEqual([{ field: 'a', from: `${'z'.repeat(199)}…`, to: null }]);
 });
 
-test('names resources and fields of a record that is too large', () => {
+test('names resources and fields of a record that is too large to read', () => {
   expect(examplesOfKeys({ 'file:/etc/a:b': ['mode'], odd: ['run'] })).toEqual([
     { type: 'file', identity: '/etc/a:b', action: 'none', changes: [{ field: 'mode', from: null, to: null }] },
     { type: '', identity: 'odd', action: 'none', changes: [{ field: 'run', from: null, to: null }] },
   ]);
 });
 
-test('limits the resources of a page in bytes, with an equal share for each agent', () => {
+test('limits the resources on a page in bytes, with an equal share for each agent', () => {
   const long = '\u4e00'.repeat(4_000);
   const changes = Array(3).fill({ field: 'f'.repeat(128), from: long, to: long });
   const hostile = examplesOf(Array(3).fill(resultOf({ type: long, identity: long, changes })), null);

@@ -8,10 +8,13 @@ type Example = OffAgent['drift'][number]['examples'][number];
 export const shortened = (text: string): string =>
   text.length > maxExampleText ? `${text.slice(0, maxExampleText - 1).toWellFormed()}…` : text;
 
-/** Maximum size of the resources that a page of the reconcile list names, in bytes of JSON. */
+/** Maximum size of all example resources on a page of the reconcile list, in bytes of JSON. */
 const maxPageBytes = 2 * 1024 * 1024;
 
-/** An agent's equal share of the resources that a page may name. Agents choose the texts, and therefore the sizes. */
+/**
+ * Limits each agent to an equal share of the example resources on a page, because agents choose the texts and therefore
+ * the sizes.
+ */
 export class ExampleShare {
   #bytes: number;
 
@@ -20,14 +23,14 @@ export class ExampleShare {
   }
 
   /**
-   * Returns the resources that still fit.
-   * @param reduce returns a smaller form of a resource, which is used if the whole one does not fit
+   * Returns the resources that fit into the rest of the share.
+   * @param reduce returns a smaller form of a resource that does not fit
    */
   take<T>(examples: readonly T[], reduce: (example: T) => T = (example) => example): T[] {
     return examples.flatMap((example) => [example, reduce(example)].find((form) => this.#fits(form)) ?? []);
   }
 
-  /** Takes the bytes of an example from the share if it fits. */
+  /** Takes an example's bytes from the share if the example fits. */
   #fits(example: unknown): boolean {
     const bytes = Buffer.byteLength(JSON.stringify(example));
     if (bytes > this.#bytes) return false;
@@ -36,7 +39,7 @@ export class ExampleShare {
   }
 }
 
-/** Leaves out the changes of a resource. */
+/** Omits a resource's changes. */
 export const withoutChanges = (example: Example): Example => ({ ...example, changes: [] });
 
 const shortenedChange = ({ field, from, to }: FieldChange): FieldChange => ({
@@ -50,7 +53,8 @@ type Drifted = Readonly<Record<string, readonly string[]>>;
 
 /**
  * Returns the first resources of a drift record that are still drifted.
- * @param drifted null if unknown. An apply removes the corrected resources from it, but not from the record.
+ * @param drifted drifted fields; null if unknown. An apply removes corrected resources from these, but not from the
+ *   record.
  */
 export const examplesOf = (resources: readonly ResourceResult[], drifted: Drifted | null): Example[] =>
   resources
@@ -61,7 +65,7 @@ export const examplesOf = (resources: readonly ResourceResult[], drifted: Drifte
       changes: changes.slice(0, maxExampleChanges).map(shortenedChange),
     }));
 
-/** Returns examples with the names of fields but without values, for a record that is too large to read. */
+/** Returns examples with field names but without values, for a record that is too large to read. */
 export const examplesOfKeys = (drifted: Drifted): Example[] =>
   Object.entries(drifted)
     .slice(0, maxExamples)

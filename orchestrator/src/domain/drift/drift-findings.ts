@@ -7,7 +7,7 @@ import { fingerprintOf } from './drift-fingerprint.ts';
 /** Collects the findings of a check from its results, page by page, within the per-record limits. */
 
 /**
- * Maximum bytes of names and details per record. Agents create records unprompted, and many records are read at a time.
+ * Maximum bytes of names and details per record. Agents create records unprompted, and many records are read together.
  */
 export interface RecordLimits {
   readonly names: number;
@@ -24,7 +24,7 @@ export interface Deviation {
   readonly result: ResourceResult;
   /** The drifted fields. A result without fields, for example from a script that would run, counts as one field. */
   readonly fields: readonly string[];
-  /** Differs between two drifts of the same resource. */
+  /** A fingerprint that differs between two drifts of the same resource. */
   readonly fingerprint: string;
 }
 

@@ -9,7 +9,7 @@ const content = (from: string) => ({ field: 'content', from, to: 'declared' });
 const mode = { field: 'mode', from: '0644', to: '0600' };
 const moved = resultOf({ status: 'would_change', action: 'update', changes: [content('a'), mode], diff: '-a\n+b' });
 
-test('computes equal fingerprints for drift that a drift check and a plan found', () => {
+test('computes equal fingerprints for the same drift found by a drift check and by a plan', () => {
   const again = { ...moved, changes: [mode, content('a')], duration_ms: 9, message: 'slow', triggered_by: ['x'] };
   expect(fingerprintsOf([again])).toEqual(fingerprintsOf([moved]));
   expect(otherThan(fingerprintsOf([moved]), fingerprintsOf([again]))).toEqual([]);
@@ -27,7 +27,7 @@ test.each([
   expect(otherThan(fingerprintsOf([moved]), fingerprintsOf([{ ...moved, ...change }]))).toEqual(['path:/etc/motd']);
 });
 
-test('returns new and changed fingerprints, but not those of drift that was cleared', () => {
+test('returns new and changed fingerprints, but not those of cleared drift', () => {
   const both = fingerprintsOf([moved, { ...moved, identity: '/b' }]);
   expect(otherThan(fingerprintsOf([moved]), both)).toEqual(['path:/b']);
   expect(otherThan(both, fingerprintsOf([moved]))).toEqual([]);

@@ -111,7 +111,7 @@ describeDatabases('the drift sweep', (fixture) => {
       sweeps.push(one);
       return one;
     };
-    /** Runs the operations of all agents. Returns the agents whose checks ran. */
+    /** Runs the operations of all agents. Returns the agents that ran a check. */
     const answer = async (results = [unchanged]) => {
       const checked: number[] = [];
       for (const [i, agent] of agents.entries()) {
@@ -346,8 +346,8 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(await latest()).toBe('in_sync');
     await one.turn();
     expect(await answer()).toEqual([]);
-    // The next check is brought forward by an apply without changes after a failed check, or after a check with drift
-    // that applies do not observe.
+    // The next check is brought forward if an apply without changes follows a failed check, or follows a check whose
+    // drift applies do not observe.
     await apply(a);
     await apply(a);
     await checkBy([], 'failed');
@@ -381,7 +381,7 @@ describeDatabases('the drift sweep', (fixture) => {
       changes: [],
       message: expect.stringMatching(/details are left out/),
     });
-    // Details that exceed the record's limit cause no drift event.
+    // Details beyond the record's limit cause no drift event.
     await storedFindings([
       ...many(9, (i) => ({
         identity: `/${i}`,

@@ -12,12 +12,12 @@ import type { Fence } from '../shared/leases.ts';
 import { checkStatements } from './drift.ts';
 
 /**
- * Schedules drift checks. Each machine's row contains the due time of its next check, so that a restart loses no check
- * and a sweep reads only the rows that are due.
+ * Schedules drift checks. Each machine's row contains the time at which its next check is due, so that a restart loses
+ * no check and a sweep reads only the rows that are due.
  */
 
 export interface SweepRules {
-  /** Average seconds between two checks of a machine. */
+  /** Average seconds between checks of a machine. */
   readonly interval: number;
   /** Maximum number of machines checked at the same time. */
   readonly maxConcurrent: number;
@@ -31,14 +31,14 @@ export interface SweepRules {
 const busySecs = 15;
 /** Maximum seconds between when a connection is recorded and when the agent counts as connected. */
 const connectingSecs = 60;
-/** Maximum rows read at a time if many must be rescheduled. */
+/** Maximum rows to read at a time if many must be rescheduled. */
 const maxAtOnce = 500;
-/** Random fraction of the interval that is added or subtracted, so that checks that are due together spread over time. */
+/** Random fraction of the interval to add or subtract, so that checks due at the same time spread out. */
 const spread = 0.2;
 
 /**
- * Whether to check a due agent, or when to reschedule it, in Unix seconds. If `due` is null, the agent is checked
- * after it reconnects.
+ * Whether to check a due agent, or when to reschedule it, in Unix seconds. If `due` is null, the agent is checked when
+ * it reconnects.
  */
 export type Decision = 'check' | { due: number | null };
 
@@ -54,23 +54,23 @@ interface Due {
 }
 
 /**
- * Reports whether the latest record shows drift from before the last apply. The apply may have corrected that drift,
- * so the record is replaced before the interval ends.
+ * Reports whether the latest record shows drift from before the last apply. The apply may have corrected that drift, so
+ * a new check replaces the record before the interval ends.
  */
 const isOutdated = ({ snapshot_operation_id, latest_status, latest_snapshot }: Due): boolean =>
   latest_status !== null && latest_status !== 'in_sync' && latest_snapshot !== snapshot_operation_id;
 
 /**
  * Decides whether to check a due agent.
- * @param connected whether the agent is connected now
+ * @param connected whether the agent is currently connected
  */
 export function decide(row: Due, connected: boolean, now: number, rules: SweepRules): Decision {
   if (row.snapshot_operation_id === null) return { due: null };
   if (row.status !== 'approved') return { due: null };
-  // A disconnected machine misses its check and gets one when it reconnects. If an agent has just connected, its check
-  // is postponed briefly.
+  // A disconnected machine misses its check and is checked when it reconnects. The check of an agent that has just
+  // connected is postponed briefly.
   if (!connected) return { due: Math.abs(now - (row.connected_at ?? 0)) < connectingSecs ? now + busySecs : null };
-  // A wrong clock may have recorded the apply in the future.
+  // Because of a wrong clock, the apply may have been recorded in the future.
   const skipUntil = Math.min(row.updated_at, now) + rules.skipRecentlyApplied;
   if (skipUntil > now && !isOutdated(row))
     return { due: skipUntil + Math.round(rules.interval * spread * rules.random()) };
@@ -78,11 +78,11 @@ export function decide(row: Due, connected: boolean, now: number, rules: SweepRu
   return 'check';
 }
 
-/** Returns when the next check is due for a machine that is checked at `now`, in Unix seconds. */
+/** Returns when a machine that is checked at `now` is due again, in Unix seconds. */
 export const nextDue = (now: number, { interval, random }: SweepRules): number =>
   now + Math.max(1, Math.round(interval * (1 + spread * (random() - 0.5))));
 
-/** Returns the latest plausible due time. Later ones come from another interval or a wrong clock. */
+/** Returns the latest plausible due time. A later one results from another interval or a wrong clock. */
 const latestDue = (now: number, { interval, skipRecentlyApplied }: SweepRules): number =>
   now + Math.ceil(interval * (1 + spread)) + skipRecentlyApplied + busySecs;
 

@@ -73,7 +73,7 @@ export async function submitDriftCheck(
   const operationId = context.newId();
   const check = { operation_id: operationId, node_id: agent.node_id, requested_by: actor.id, trigger };
   const statements = checkStatements(context, { ...check, snapshot_operation_id: snapshot });
-  // Other triggers are frequent, so only their findings are recorded.
+  // Records an event only for manual checks. Other triggers are frequent, so only their findings are recorded.
   if (trigger === 'operator')
     statements.push(
       audited(context, {
@@ -156,7 +156,7 @@ export async function checkDrift(
   if (found === null && signal?.aborted)
     throw new MusterError(
       'draining',
-      'the orchestrator is stopping; the check continues, and its record will be in the list of drift records',
+      'the orchestrator is stopping; the check continues, and its record will appear in the list of drift records',
     );
   if (found === null || found === 'never') {
     const operation = await context.db.get(operationById, { operation_id: driftId });
@@ -244,7 +244,7 @@ const none: JsonText<Record<string, string>> = '{}';
 
 /**
  * Returns the statements that record a finished check and its event, if any.
- * @param scope the scope of the comparison, see drift-effects.ts; null if the check no longer counts
+ * @param scope what the check compared, see drift-effects.ts; null if the check no longer counts
  */
 export async function driftStatements(
   context: Context,
@@ -264,7 +264,7 @@ export async function driftStatements(
     scope === null
       ? { accepted: null, statements: [] }
       : await checkEffects(context, { node_id, label, scope }, operation_id, verdict);
-  // The drift that was found is accepted, but the check failed to observe the other resources.
+  // The drift that the check found is accepted, but the check failed to observe the other resources.
   const status = effects.accepted !== null && !verdict.complete ? 'failed' : verdict.status;
   return [
     statement(insertDriftRecord, {

@@ -148,7 +148,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       expect((await listed()).all).toEqual([]);
     });
 
-    test('names only fields if the drift record is large, and three resources of each state', async () => {
+    test('names only fields if the drift record is large, and at most three resources of each state', async () => {
       const { context, actor, apply, check, listed } = await open('a1');
       const identities = ['/a', '/b', '/c', '/d'];
       const files = identities.map((path) => `{ resource: { file-unix: { path: ${path} } } }`).join(', ');
@@ -199,7 +199,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       ]);
     });
 
-    test('lists an apply that was never accepted, but not a cancelled one', async () => {
+    test('lists an apply that the agent never accepted, but not a cancelled one', async () => {
       const { domain, context, actor, apply, listed } = await open('a1', 'a2');
       await apply('a1', [], 'cancelled');
       expect((await listed()).all).toEqual([]);
@@ -230,7 +230,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
   });
 
   describe('accepted drift', () => {
-    test('keeps an acceptance, and records no event, while checks find the same drift or less', async () => {
+    test('keeps an acceptance and records no event while checks find the same drift or less', async () => {
       const { context, actor, apply, check, listed, events } = await open('a1');
       await apply('a1');
       const first = await check('a1', [moved('a'), other('b')]);
@@ -309,7 +309,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       expect((await listed()).all).toEqual([]);
     });
 
-    test('revokes an acceptance once, and refuses to accept or revoke drift in a superseded record', async () => {
+    test('allows each acceptance to be revoked once, and refuses to accept or revoke drift in a superseded record', async () => {
       const { context, actor, apply, check, listed, events } = await open('a1');
       await apply('a1');
       const old = await check('a1', [moved('a')]);
@@ -362,7 +362,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       await apply('a1');
       const first = await check('a1', [moved('a'), other('b')]);
       const write = context.db.write.bind(context.db);
-      /** Calls `judge` after a report's rows are read and before it is written. */
+      /** Calls `judge` after a report's rows are read but before the report is written. */
       const meanwhile = (judge: () => Promise<unknown>) => {
         context.db.write = async (unit) => {
           if (unit.name !== 'operations/report') return write(unit);
@@ -386,7 +386,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       expect(await getDrift(context, third)).toMatchObject({ accepted: null });
     });
 
-    test('keeps an accepted record of any age, and deletes other old records', async () => {
+    test('keeps an accepted record regardless of its age, and deletes other old records', async () => {
       const { domain, context, actor, apply, check, listed } = await open('a1');
       await apply('a1');
       const former = await check('a1', [moved('a')]);

@@ -23,7 +23,7 @@ import { ExampleShare, examplesOf, examplesOfKeys, shortened, withoutChanges } f
 export interface Standing {
   readonly node_id: string;
   readonly name: string | null;
-  /** Worst first. */
+  /** Reasons in order of urgency, worst first. */
   reasons: OffReason[];
   /** Whether the agent has drifted, including accepted drift. */
   drifted: boolean;

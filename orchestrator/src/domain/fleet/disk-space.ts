@@ -5,7 +5,7 @@ import { type Context, systemActor } from '../shared/context.ts';
 
 /** Decides whether the data directory's file system is low on free space, and records each change once. */
 
-/** File system sizes, in bytes. */
+/** File-system sizes, in bytes. */
 export interface DiskUsage {
   readonly size: number;
   /** Bytes available to this process. */
@@ -34,7 +34,7 @@ export function judgeDisk({ size, free }: DiskUsage, configured: number | null, 
 }
 
 /**
- * Reports that agents may send. `ample`: all. `low`: only small ones, so that operations can end. `spent`: none;
+ * Which reports agents may send. `ample`: all. `low`: only small ones, so that operations can end. `spent`: none;
  * agents keep their reports, and the remaining reserve is for pruning.
  */
 export type ReportSpace = 'ample' | 'low' | 'spent';
@@ -69,13 +69,13 @@ export async function recordDiskSpace(context: Context, { size, free, reserve, l
         ? audited(context, {
             type: 'disk.low',
             actor: systemActor,
-            summary: `the disk of the orchestrator is nearly full: ${mebibytes(free)} of ${mebibytes(size)} are free, and ${mebibytes(reserve)} are reserved; new work is refused, and reports of agents are stored without details`,
+            summary: `the orchestrator's disk is nearly full: ${mebibytes(free)} of ${mebibytes(size)} are free, and ${mebibytes(reserve)} are reserved; new work is refused, and reports of agents are stored without details`,
             metadata,
           })
         : audited(context, {
             type: 'disk.recovered',
             actor: systemActor,
-            summary: `the disk of the orchestrator has enough free space again: ${mebibytes(free)} of ${mebibytes(size)} are free`,
+            summary: `the orchestrator's disk has enough free space again: ${mebibytes(free)} of ${mebibytes(size)} are free`,
             metadata,
           }),
     ],

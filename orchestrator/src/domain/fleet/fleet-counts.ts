@@ -12,7 +12,7 @@ export interface Census {
   readonly agents: Readonly<Record<AgentStatus, number>>;
   readonly operations: Readonly<Record<'queued' | 'running', number>>;
   readonly terminals: number;
-  /** Number of messages that wait for delivery, counted up to {@link maxDeliveries}. */
+  /** Number of messages waiting for delivery, counted up to {@link maxDeliveries}. */
   readonly deliveries: number;
   readonly unplacedEvents: number;
 }

@@ -4,7 +4,7 @@ import type { SampleStore } from '../../store/samples/samples.ts';
 import { listAgentNames, requireAgent } from '../agents/agents.ts';
 import { type Context, seconds } from '../shared/context.ts';
 
-/** Stores samples of machines, lists them individually or as averages, and prunes expired ones. */
+/** Stores samples from machines, lists them individually or as averages, and prunes expired ones. */
 
 /** Maximum seconds by which a sample may be ahead of this clock. */
 const maxAheadSecs = 3600;
@@ -13,7 +13,7 @@ export interface AgentStanding {
   readonly node_id: string;
   readonly name: string;
   readonly connected: boolean;
-  /** Null when the agent has no recent sample. */
+  /** The newest sample; null if the agent has no recent one. */
   readonly sample: Sample | null;
 }
 

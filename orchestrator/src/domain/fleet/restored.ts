@@ -12,7 +12,7 @@ import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
  * Repairs a database that was restored from a backup. Operations that were in progress at the time of the backup have
- * since continued, and their outcomes are unknown. They are ended, and agents do not repeat them.
+ * continued since, so their outcomes are unknown. They are ended, and agents do not repeat them.
  */
 
 export const restoredKey = 'restored_from';
@@ -26,7 +26,7 @@ const atOnce = 500;
 const reason = 'the orchestrator was restored from a backup, so the outcome is unknown';
 
 /**
- * Ends the operations and runs that were open in the backup, and revokes all enrollment tokens. Call it before agents
+ * Ends the operations and runs that were open in the backup, and revokes all enrollment tokens. Call this before agents
  * are admitted.
  * @returns the restored backup; null if the database was not restored or is already repaired
  */
@@ -52,8 +52,8 @@ export async function endRestoredOperations(context: Context): Promise<RestoredF
   }
   for (const { run_id } of await db.all(openRuns, {}))
     await haltRun(context, run_id, 'the orchestrator was restored from a backup');
-  // Any token may have been used since the backup. This transaction is the last one, so that the others are repeated if
-  // startup is interrupted.
+  // Any token may have been used since the backup. Revokes them in the last transaction, so that an interrupted startup
+  // repeats the other transactions.
   await db.write({
     name: 'restored/settle',
     statements: [

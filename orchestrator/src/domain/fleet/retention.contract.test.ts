@@ -76,7 +76,7 @@ describeDatabases('retention', (fixture) => {
     expect(await held()).toBe(2);
     await prunePayloads(context);
     expect(await held()).toBe(2);
-    // The drift snapshot and the payload of the queued operation are not deleted at any age.
+    // The drift snapshot and the payload of the queued operation are kept regardless of age.
     domain.clock.advance(30 * dayMs);
     await prunePayloads(context);
     expect(await held()).toBe(2);
@@ -153,7 +153,7 @@ describeDatabases('retention', (fixture) => {
       expect(ends).toEqual(['committed', '40001']);
     });
 
-  test('deletes drift records by age, and the drift state of an agent with its last record', async () => {
+  test('deletes drift records by age, and an agent’s drift state with its last record', async () => {
     const { context, domain, upload, submit, execute, check } = await open();
     await upload('one');
     await execute(await submit());

@@ -28,7 +28,7 @@ export interface Crowd {
 
 export function createCrowd(): Crowd {
   const count = { agent: 0, operation: 0 };
-  /** Combined changes by content, in order of their last occurrence. */
+  /** Combined changes by content, ordered by their last occurrence. */
   const groups = { agent: new Map<string, Passing['data']>(), operation: new Map<string, Passing['data']>() };
   return {
     take(change) {
@@ -37,7 +37,7 @@ export function createCrowd(): Crowd {
       if (++count[event] <= individually) return change;
       const text = JSON.stringify(data);
       groups[event].delete(text);
-      // A further name shows that the maximum is exceeded.
+      // Keeps one name more than the maximum, to show that the maximum is exceeded.
       if (groups[event].size <= maxNamed) groups[event].set(text, data);
       return null;
     },

@@ -14,7 +14,7 @@ import { LiveTail } from './live-tail.ts';
  * that stops reading is disconnected.
  */
 
-/** Milliseconds between two rechecks of sign-in sessions. Lost hints are recovered at the same interval. */
+/** Milliseconds between rechecks of sign-in sessions. Lost hints are recovered at the same interval. */
 const tickMs = 500;
 const heartbeatMs = 15_000;
 /** Milliseconds without reading after which a follower is disconnected. */
@@ -25,8 +25,7 @@ const maxPerSession = 32;
 export interface LiveEvents {
   /**
    * Begins a stream.
-   * @param request `after`: the position of the last event that the client received; null starts after the newest
-   * event
+   * @param request `after`: position of the last event that the client received; null to start after the newest event
    * @throws MusterError rate_limited
    */
   follow(request: LiveRequest): Promise<LiveStream>;
@@ -34,7 +33,7 @@ export interface LiveEvents {
 }
 
 export interface LiveStream extends AsyncIterable<string> {
-  /** Aborted when the stream ends, because the sign-in session ended or the follower stopped reading. */
+  /** Aborted when the stream ends because the sign-in session ended or the follower stopped reading. */
   readonly ended: AbortSignal;
 }
 
@@ -72,7 +71,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
   const those = (ofOneAgent: boolean) =>
     [...followers].filter(({ request }) => (request.filter.node_id !== undefined) === ofOneAgent);
 
-  /** Forwards a change. Followers of a single agent get every change; the others get one combined change for many. */
+  /** Forwards a change. Followers of a single agent get every change; others get one combined change for many. */
   const forward = (passing: Passing) => {
     send(passing, those(true));
     const atOnce = crowd.take(passing);
@@ -153,7 +152,7 @@ function requireCapacity(followers: ReadonlySet<Follower>, { session }: LiveRequ
 
 /**
  * Determines where a stream starts.
- * @param after the position of the last event that the client received; null starts after the newest event
+ * @param after position of the last event that the client received; null to start after the newest event
  * @param chain the positions of the newest event (`head`) and of the newest pruned event (`anchor`)
  * @returns the position after which the stream begins, and its first frames
  */
@@ -170,7 +169,7 @@ const streamOf = (source: AsyncGenerator<string>, follower: Follower, end: () =>
   ended: follower.ended,
   [Symbol.asyncIterator]: () => ({
     next: () => source.next(),
-    // Stops the stream first. The source may be waiting for a frame, and `return` takes effect after that wait.
+    // Stops the stream first. The source may be waiting for a frame, and `return` takes effect only after that wait.
     return: () => {
       end();
       return source.return(undefined);

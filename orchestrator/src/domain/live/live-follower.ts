@@ -1,6 +1,6 @@
 import type { LiveFilter } from './live-frames.ts';
 
-/** Maximum frames and bytes in a follower's buffer. A follower that exceeds them has fallen behind. */
+/** Maximum number of frames and bytes in a follower's buffer. A follower that exceeds either has fallen behind. */
 const maxFrames = 5_000;
 const maxBytes = 2 * 1024 * 1024;
 /** Number of buffered frames at which a follower no longer gets hints. */
@@ -20,15 +20,15 @@ export class Follower {
   readonly #over = new AbortController();
   #frames: { place: number; text: string }[] = [];
   #bytes = 0;
-  /** Wakes the reader that waits for a frame. */
+  /** Wakes the reader if it waits for a frame. */
   #wake: (() => void) | null = null;
-  /** The position of the last event that was buffered for the follower, or that its filter skipped. */
+  /** Position of the last event that was buffered for the follower or skipped by its filter. */
   place: number;
   /** The position of the last event that the client read. */
   taken: number;
   /** Whether a hint was dropped because the follower was busy. */
   missed = false;
-  /** When the client last stopped reading, in monotonic milliseconds; null while it waits for frames. */
+  /** When the client last stopped reading, in monotonic milliseconds; null while the client waits for frames. */
   restsSince: number | null = null;
   lastSentAt: number;
 

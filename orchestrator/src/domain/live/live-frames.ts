@@ -2,7 +2,7 @@ import type { Hint } from '../../bus/bus.ts';
 import { toAuditEvent } from '../audit/audit-chain.ts';
 import type { PlacedEvent } from '../audit/placed-event.ts';
 
-/** Stream filter; undefined fields match everything. */
+/** A stream's filter. Undefined fields match everything. */
 export interface LiveFilter {
   readonly categories: ReadonlySet<string> | undefined;
   readonly node_id: string | undefined;
@@ -35,10 +35,10 @@ export interface Passing {
   readonly node_id: string | undefined;
   readonly data: Readonly<Record<string, unknown>>;
   readonly frame: string;
-  /** Restricts the change to this operator's streams. */
+  /** The operator whose streams receive the change. Default: all streams. */
   readonly operator_id?: string;
   /**
-   * Thousands of these changes may occur each second, so only followers that request the category or an agent get
+   * Thousands of these changes may occur each second, so only followers that request the category or an agent receive
    * them.
    */
   readonly onlyOnRequest?: true;

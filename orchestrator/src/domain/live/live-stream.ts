@@ -34,7 +34,7 @@ async function* catchUp(context: Context, clock: Clock, tail: LiveTail, follower
     if (follower.ended.aborted) return;
     const last = rows.at(-1);
     if (last) follower.place = last.place;
-    // The positions between the last row and the tail were pruned.
+    // The events between the last row and the tail were pruned.
     else follower.place = Math.max(follower.place, tail.place ?? follower.place);
     const text = rows
       .filter((event) => wants(follower.request.filter, event))

@@ -90,7 +90,7 @@ describe('masked fields', () => {
       url: 'https://h.example/',
     });
   });
-  test('refuses a masked field that has no stored value', () => {
+  test('refuses a masked field without a stored value', () => {
     expect(faultsOf('webhook', { url: 'https://h.example/', secret: maskedSecret })).toEqual(['/config/secret']);
     expect(faultsOf('webhook', { url: `https://${maskedSecret}@evil.example/x` }, stored)).toEqual(['/config/url']);
     expect(faultsOf('discord', { webhook_url: `https://discord.com/${maskedSecret}` })).toEqual([

@@ -27,7 +27,7 @@ function shownAddress(text: string): string {
   return `${url.protocol}//${user}${url.host}${url.pathname}${url.search === '' ? '' : `?${maskedSecret}`}`;
 }
 
-/** Masks everything after the origin, because the path of these URLs is a credential. */
+/** Masks everything after the origin, because the path of such a URL is a credential. */
 const shownOrigin = (text: string): string => `${new URL(text).origin}/${maskedSecret}`;
 
 /** Returns the origin of an ntfy server; an empty string for the public server. */
@@ -52,7 +52,7 @@ export function showConfig({ channel_type, config }: ChannelTarget): Record<stri
 
 /**
  * Parses a config.
- * @param stored the config to replace; fields that are sent masked keep their values
+ * @param stored the config to replace; fields that contain the mask keep their stored values
  * @throws MusterError invalid_input with all errors, none of which contains a value
  */
 export function readConfig(
@@ -90,8 +90,8 @@ export function readConfig(
       config[field] = text;
     }
   }
-  // Reuses a masked token only for the same server. Otherwise, an operator who may not read the token could redirect
-  // it to another server.
+  // Reuses a masked token only for the same server. Otherwise, an operator who may not read the token could redirect it
+  // to another server.
   if (config.token !== undefined && (given as Texts).token === maskedSecret)
     if (faults.length === 0 && originOf(config.url) !== originOf(storedConfig.url))
       faults.push({
@@ -104,7 +104,7 @@ export function readConfig(
 
 /**
  * Returns the error in a URL, or null. Classifies literal addresses in any notation. Host names are checked at
- * delivery, by the addresses to which they resolve.
+ * delivery, based on the addresses to which they resolve.
  */
 function addressFault(text: string, rule: { denyPrivate: boolean }): string | null {
   if (/[\s\p{Cc}]/u.test(text)) return 'must not contain spaces or control characters';

@@ -15,7 +15,7 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { readConfig, showConfig } from './channel-config.ts';
 import { isBackingOff } from './delivery-outcome.ts';
 
-/** Maximum number of channels. Limited because each notification is sent to all of them. */
+/** Maximum number of channels. Limited because each notification goes to all of them. */
 const maxChannels = 100;
 /** Timeout of a delivery attempt, in milliseconds. */
 export const attemptMs = 10_000;
@@ -160,7 +160,7 @@ export async function updateChannel(
       name: 'channels/update',
       statements: [
         statement(
-          // Writes only the requested fields, because other fields may be changed concurrently.
+          // Writes only the requested fields, because other fields may change concurrently.
           setChannel({ name: renamed, config: sealed !== null }),
           { channel_id: id, name, ...sealed },
           { expect: 'changed', else: 'channel_not_found' },

@@ -36,7 +36,7 @@ describe('afterFailure', () => {
     );
   });
 
-  test('reports a failing channel once', () => {
+  test('reports a failing channel only once', () => {
     const reports = Array.from(
       { length: 8 },
       (_, failures) => afterFailure({ ...fresh, failures }, down, 0, 0).reportFailing,

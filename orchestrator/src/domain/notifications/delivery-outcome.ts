@@ -1,17 +1,20 @@
 import type { Attempt } from './delivery.ts';
 
-/** Decides after a failed attempt when to retry, and whether to report the channel as failing. */
+/** Decides when to retry after a failed attempt, and whether to report the channel as failing. */
 
 /** Initial backoff in milliseconds. Doubles with each further failure. */
 const minBackoffMs = 2_000;
 const maxBackoffMs = 600_000;
 /** Maximum pause that a receiver can request, in milliseconds. Longer than any backoff. */
 export const longestPauseMs = 3_600_000;
-/** Reports whether a channel must not be tried yet. Ignores a pause beyond the maximum, which a wrong clock wrote. */
+/**
+ * Reports whether a channel must not be tried yet. Ignores a pause longer than the maximum, which results from a wrong
+ * clock.
+ */
 export const isBackingOff = (retryAtMs: number, nowMs: number): boolean =>
   retryAtMs > nowMs && retryAtMs - nowMs <= longestPauseMs;
 
-/** Number of consecutive failures after which the channel is reported as failing. They take about half a minute. */
+/** Number of consecutive failures after which the channel is reported as failing. This takes about half a minute. */
 const failuresToReport = 5;
 /** HTTP statuses that reject the message itself. Such a message must not delay later messages. */
 const rejecting: readonly number[] = [400, 413, 414, 422];
@@ -42,7 +45,7 @@ export interface AfterFailure {
 export function afterFailure(before: FailingBefore, attempt: Attempt, nowMs: number, random: number): AfterFailure {
   const failures = before.failures + 1;
   const backoff = Math.min(minBackoffMs * 2 ** Math.min(before.failures, 30), maxBackoffMs);
-  // Half of the backoff is random, so that channels that failed together do not retry together.
+  // Randomizes half of the backoff, so that channels that failed together do not retry together.
   const wait = backoff / 2 + (backoff / 2) * random;
   const requestedWait = attempt.status === null ? 0 : Math.min(attempt.retryAfterMs ?? 0, longestPauseMs);
   return {

@@ -2,7 +2,7 @@ import type { AuditEvent, ChannelTarget } from '@muster/protocol/http';
 
 /** A message to a channel. */
 export interface Message {
-  /** Equal for all attempts, so that receivers can detect duplicates. */
+  /** The same for all attempts, so that receivers can detect duplicates. */
   readonly delivery_id: string;
   readonly channel: { readonly id: string; readonly name: string };
   readonly event: AuditEvent;

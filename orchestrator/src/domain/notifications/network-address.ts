@@ -21,9 +21,9 @@ const refused4 = ranges(
 );
 const refused6 = ranges(
   '::/128',
-  '64:ff9b:1::/48', // local-use NAT64; the position of the IPv4 address is specific to the network
+  '64:ff9b:1::/48', // local-use NAT64; the position of the IPv4 address depends on the network
   '100::/64', // discard
-  '2001::/32', // Teredo; its tunnels can end anywhere
+  '2001::/32', // Teredo; its tunnels may end anywhere
   'fd00:42::42/128', // Scaleway metadata
   'fd00:c1::a9fe:a9fe/128', // Oracle metadata
   'fd00:ec2::/32', // Amazon metadata
@@ -81,7 +81,7 @@ function classOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
  */
 export function classOfAddress(text: string): AddressClass {
   const unscoped = text.replace(/%.*$/s, '');
-  // The library also accepts 0x7f.1 and 010.0.0.1. Parsers read these notations differently, so the receiver may
+  // The library also accepts 0x7f.1 and 010.0.0.1. Parsers differ in how they read these notations, so the receiver may
   // connect to another address.
   if (!ipaddr.IPv6.isValid(unscoped) && !ipaddr.IPv4.isValidFourPartDecimal(unscoped)) return 'refused';
   return classOf(ipaddr.parse(unscoped));

@@ -41,7 +41,7 @@ describeDatabases('notifications', (fixture) => {
     return { ...domain, domain: domain as Domain, actor, me: key.id, happen, waiting, all };
   };
 
-  test('creates notifications only for event types that notify', async () => {
+  test('creates notifications only for notifying event types', async () => {
     const { happen, all } = await open();
     await happen(
       ...[...notifyingEvents, 'agent.connected', 'auth.signed_in', 'channel.dropped'].map((event_type) => ({
@@ -108,7 +108,7 @@ describeDatabases('notifications', (fixture) => {
       ['old', true],
     ]);
     expect(unread_count).toBe(1);
-    // Chaining the event that the operator was added preserves earlier read marks.
+    // Chaining the event for the added operator preserves earlier read marks.
     await readAllNotifications(context, asActor(later));
     await happen({ event_type: 'operator.removed', target_type: 'operator', target_id: later });
     expect((await listNotifications(context, later, {})).unread_count).toBe(4);
@@ -163,7 +163,7 @@ describeDatabases('notifications', (fixture) => {
       summary: `${event_type} ${target_id === agent.id ? 'web' : 'db'} ${afterSecs}`,
       timestamp_ms: (now() + afterSecs) * 1000,
     });
-    // A window mutes the events that happened in it, even if they are chained after it.
+    // A window mutes events that happened in it, even if they are chained afterward.
     const events = [
       of(agent.id, 'agent.lost', 9),
       of(agent.id, 'agent.lost', 10),
@@ -200,7 +200,7 @@ describeDatabases('notifications', (fixture) => {
   );
 
   test.each(['agent.refused', 'agent.key_rotated'])(
-    'limits %s notifications to ten an hour for each group of senders',
+    'limits %s notifications to ten per hour for each group of senders',
     async (event_type) => {
       const { happen, context, actor, waiting, all, clock } = await open();
       const channel = await createChannel(context, actor, rule, hook('one'));

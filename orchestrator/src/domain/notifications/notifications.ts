@@ -29,7 +29,7 @@ import { covers, type OpenWindows, openWindows } from '../modules/windows.ts';
 import { inSession } from '../shared/acting.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 
-/** Notifications, and which of them each operator has read. */
+/** Notifications, and the read marks of each operator. */
 
 const notifying: ReadonlySet<string> = new Set(notifyingEvents);
 /**
@@ -94,7 +94,7 @@ function startAsRead({ event_type, target_id, place }: PlacedEvent): Statement[]
   return [statement(deleteReadsOf, operator), statement(deleteReadUpTo, operator)];
 }
 
-/** Drops the events beyond {@link limitedAnHour}. */
+/** Drops events beyond {@link limitedAnHour}. */
 async function withinLimits(context: Context, events: readonly PlacedEvent[]): Promise<readonly PlacedEvent[]> {
   const times = events.filter(({ event_type }) => limited.has(event_type)).map(({ timestamp_ms }) => timestamp_ms);
   if (times.length === 0) return events;

@@ -26,7 +26,7 @@ export interface Sending {
   readonly name: string;
   /** Null if the channel's config cannot be decrypted. */
   readonly target: ChannelTarget | null;
-  /** The encrypted config at the time of the read. An outcome counts only while the config is unchanged. */
+  /** The encrypted config at the time of reading. An outcome counts only if the config has not changed since. */
   readonly sealed: string;
   readonly failures: number;
   readonly failing_since: number | null;
@@ -82,7 +82,7 @@ export async function recordDelivered(
   await db.write({ name: 'deliveries/delivered', statements });
 }
 
-/** Records that a channel works again. Changes nothing if it has not failed. */
+/** Records that a channel works again. Does nothing if the channel has not failed. */
 export async function recordRecovered(context: Context, sending: Omit<Sending, 'target' | 'messages'>): Promise<void> {
   const { channelId, sealed, failures, failing_since } = sending;
   if (failures === 0 && failing_since === null) return;

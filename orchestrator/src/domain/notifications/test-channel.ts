@@ -9,7 +9,7 @@ import { type Deliver, delivered, describeAttempt, type Message } from './delive
 import { recordRecovered } from './outbox.ts';
 
 /**
- * Sends a test message immediately, without retries. If it arrives, waiting messages follow immediately.
+ * Sends a test message immediately, without retries. If it is delivered, waiting messages are sent immediately.
  * @throws MusterError channel_not_found; channel_failed with the receiver's response
  */
 export async function testChannel(
@@ -43,7 +43,7 @@ export async function testChannel(
   const well = delivered(attempt);
   const result = describeAttempt(attempt);
   const { name, sealed } = row;
-  // The outbox may have delivered or failed since the test began.
+  // The outbox may have delivered a message or failed since the test began.
   const { failures, failing_since } = (well ? await findRow(context, id) : undefined) ?? row;
   if (well) await recordRecovered(context, { channelId: id, name, sealed, failures, failing_since });
   await context.db.write({

@@ -16,8 +16,8 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFinished } from './operation-end.ts';
 
 /**
- * Cancels an operation. An undispatched operation ends immediately. For a dispatched one, requests cancellation from
- * the agent, whose report ends it.
+ * Cancels an operation. An undispatched operation ends immediately. A dispatched one ends when the agent, which
+ * receives a cancellation request, reports its end.
  * @throws MusterError operation_not_found, operation_finished
  */
 export async function cancelOperation(context: Context, actor: Actor, operationId: string): Promise<void> {
@@ -32,7 +32,7 @@ export async function cancelOperation(context: Context, actor: Actor, operationI
       else await askToCancel(context, actor, operation, label);
       return;
     } catch (error) {
-      // The operation's state changed after it was read.
+      // The operation's state has changed since it was read.
       if (attempt === maxAttempts) throw error;
       ignoreFinished(error);
     }
@@ -73,14 +73,14 @@ async function askToCancel(context: Context, actor: Actor, operation: EndingOper
 /**
  * Prepares to end all open operations of an agent, for the transaction that rejects or removes the agent.
  * @returns statements that fail with `agent_changed` if the open operations have changed; and a function to call with
- * the commit's result
+ *   the result of the commit
  */
 export async function cancelling(context: Context, actor: Actor, nodeId: string, label: string, reason: string) {
   const finished_at = seconds(context.now());
   const end = statement(endAllOpen, { node_id: nodeId, status: 'cancelled', finished_at, error: reason });
   const open = await context.db.all(openOperations, { node_id: nodeId });
   const ids = open.map(({ operation_id }) => operation_id);
-  // The event lists each operation, so the operations must not change between the read and the write.
+  // The event lists every operation, so the operations must not change between the read and the write.
   const isSame = { expect: 'no_row', else: 'agent_changed' } as const;
   const statements: Statement[] = [
     statement(openBeside, { node_id: nodeId, ids }, isSame),

@@ -14,7 +14,7 @@ export interface Ending {
   status: Exclude<OperationStatus, 'queued' | 'running'>;
   error: string | null;
   summary: Summary | null;
-  /** Unix seconds; null if the operation never started, or to keep the recorded time. */
+  /** Unix seconds; null if the operation never started, or if the recorded time must be kept. */
   startedAt: number | null;
 }
 
@@ -89,7 +89,7 @@ export function endStatements(
   return statements;
 }
 
-/** Notifies requests that wait for the operation. Call it after the transaction is committed. */
+/** Notifies requests that are waiting for the operation. Call this after the transaction is committed. */
 export function announceEnd(
   { bus }: Pick<Context, 'bus'>,
   { operation_id, node_id, run_id }: Pick<EndingOperation, 'operation_id' | 'node_id' | 'run_id'>,
@@ -98,7 +98,7 @@ export function announceEnd(
   bus.publish({ type: 'operation_ended', operation_id, node_id, run_id, status });
 }
 
-/** Ignores the error that the operation has already ended. Throws any other error. */
+/** Ignores the error for an operation that has already ended. Throws any other error. */
 export function ignoreFinished(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 'operation_finished')) throw error;
 }

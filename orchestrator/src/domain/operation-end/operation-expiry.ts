@@ -10,7 +10,7 @@ import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFi
 
 /** Maximum number of operations read at a time. Their transactions share commits. */
 const atOnce = 500;
-/** Seconds without a connection after which an agent is assumed to have lost its dispatched operations. */
+/** Seconds after which a disconnected agent is assumed to have lost its dispatched operations. */
 const lostAfterSecs = 86_400;
 
 /** Ends queued operations that were not dispatched before they expired. */
@@ -28,13 +28,13 @@ export async function expireQueued(context: Context): Promise<void> {
   }
 }
 
-/** Ends operations that were dispatched to lost agents. Their outcomes remain unknown. */
+/** Ends operations that were dispatched to agents that are now lost. Their outcomes remain unknown. */
 export async function endLost(context: Context): Promise<void> {
   const now = seconds(context.now());
   const seen_before = now - lostAfterSecs;
   const sent = await context.db.all(lostOperations, { now, seen_before, limit: atOnce });
   const lost = sent.filter(({ node_id }) => !context.presence.isConnected(node_id));
-  const error = 'the agent was lost before it reported the end of the operation';
+  const error = 'the agent was lost before it reported how the operation ended';
   const ending = { status: 'interrupted', error, summary: null, startedAt: null } as const;
   await endAll(context, lost, ending, false, ({ node_id }) =>
     statement(stillUnseen, { node_id, seen_before }, { expect: 'row', else: 'operation_finished' }),
@@ -63,7 +63,9 @@ async function endAll(
   );
 }
 
-/** Deletes expired sign-in sessions and codes, which are already refused, to keep the tables small. */
+/**
+ * Deletes expired sign-in sessions and codes to keep the tables small. They are refused even before they are deleted.
+ */
 export async function expireSessions(context: Context): Promise<void> {
   const now = seconds(context.now());
   const expire = [statement(deleteExpiredSessions, { now }), statement(deleteExpiredWebCodes, { now })];

@@ -1,7 +1,7 @@
 /**
- * Remembers each agent's last apply, if it changed nothing. If the next apply of the same desired state changes nothing
- * either, applied state is the same and need not be read. The caller's write verifies that no other apply has ended
- * between the two.
+ * Remembers each agent's last apply if it changed nothing. If the next apply of the same desired state changes nothing
+ * either, applied state is unchanged and need not be read. The caller's write verifies that no other apply has ended in
+ * between.
  */
 export interface AppliedMemory {
   /**
@@ -10,7 +10,7 @@ export interface AppliedMemory {
    * @returns the id of the last apply; null if applied state must be read
    */
   sameAs(nodeId: string, payloadDigest: string | null): string | null;
-  /** Call it after an apply that changed nothing is committed. */
+  /** Call this after an apply that changed nothing is committed. */
   remember(nodeId: string, payloadDigest: string, operationId: string): void;
   forget(nodeId: string): void;
 }

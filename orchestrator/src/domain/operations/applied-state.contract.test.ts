@@ -188,7 +188,7 @@ describeDatabases('applied state', (fixture) => {
 
 interface Step {
   names: string[];
-  /** Modules of audit assignments, which are kept unless they are requested. */
+  /** Modules of audit assignments. Their resources are kept unless the modules are requested. */
   audits: string[];
   /** Resource statuses, repeated as often as needed. */
   fates: Fate[];
@@ -238,8 +238,8 @@ class Model {
   /** Expected applied state by key. */
   #rows = new Map<string, { state: 'applied' | 'pending_removal' | 'unapplied'; identity: string }>();
   /**
-   * The agent lost its record, and no apply without kept modules has succeeded since. Applied state may contain
-   * additional resources.
+   * Whether the agent lost its record and no apply without kept modules has succeeded since. Applied state may then
+   * contain additional resources.
    */
   #isLost = false;
   readonly #sent = new Set<string>();

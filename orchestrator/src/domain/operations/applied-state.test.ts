@@ -61,7 +61,7 @@ describe('applied state', () => {
     expect(failed).toMatchObject([{ since: 20, state: 'unapplied', reason: 'disk full', in_place: 1 }]);
   });
 
-  test('marks a resource that is declared absent as applied after it is removed', () => {
+  test('marks a resource that is declared absent as applied once it is removed', () => {
     expect(changesOf([[0, resultOf({ action: 'remove' })]], []).put).toMatchObject([{ state: 'applied', in_place: 1 }]);
   });
 
@@ -83,13 +83,13 @@ describe('applied state', () => {
     ];
     const keysPut = ({ put }: ReturnType<typeof changesOf>) => put.map(({ key, state }) => [key, state]);
 
-    test('drops a resource that was never in place if its condition does not hold', () => {
+    test('drops a resource that was never in place if its condition is false', () => {
       expect(keysPut(changesOf(reportedOf({}), [], given))).toEqual([['path:/etc/a', 'applied']]);
       const failedBefore: Applied = { ...row, state: 'unapplied', in_place: 0 };
       expect(changesOf(reportedOf({}), [failedBefore], given).removed).toEqual([sent.key]);
     });
 
-    test('keeps a resource that is in place as applied if its condition does not hold', () => {
+    test('keeps a resource in place as applied if its condition is false', () => {
       const unchanged = changesOf(reportedOf({}), [row], given);
       expect([keysPut(unchanged), unchanged.removed]).toEqual([[['path:/etc/a', 'applied']], []]);
       const failedBefore: Applied = { ...row, state: 'unapplied', reason: 'no' };
@@ -116,7 +116,7 @@ describe('applied state', () => {
     expect(put.at(-1)?.reason).toBe('failed');
   });
 
-  test('does not depend on how results are split into pages', () => {
+  test('computes the same result regardless of how results are split into pages', () => {
     const resources = ['/a', '/b', '/c'].map((path) => ({ ...sent, key: `path:${path}`, identity: path }));
     const result = fc.constantFrom(
       resultOf({ action: 'none', status: 'unchanged' }),

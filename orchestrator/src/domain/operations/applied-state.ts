@@ -2,8 +2,8 @@ import type { ResourceResult } from '@muster/protocol';
 import { isResourceType, kinds } from '@muster/protocol/module';
 
 /**
- * Computes applied state: the resources that are in place on an agent because of its applies. The content comes from
- * the dispatched desired states; the agent's results contribute only the status of each resource.
+ * Computes applied state: the resources that an agent's applies have put in place. The content comes from the
+ * dispatched desired states; the agent's results contribute only the status of each resource.
  */
 
 export interface Applied {
@@ -34,11 +34,11 @@ export interface SentResource {
 
 export interface SentSet {
   readonly resources: readonly SentResource[];
-  /** Modules that are not in the desired state, but whose resources remain in place. */
+  /** Modules that are not in the desired state but whose resources remain in place. */
   readonly keep_modules: readonly string[];
 }
 
-/** A result with its position: desired resources come first, in their order, then removals. */
+/** A result with its position: desired resources first, in their order, then removals. */
 export type Reported = readonly [position: number, result: ResourceResult];
 
 /** Changes that an apply makes to its agent's applied state. */
@@ -48,8 +48,8 @@ export interface AppliedChanges {
   /** Keys of resources to remove from applied state. */
   removed: string[];
   /**
-   * Keys of the reported resources that remain. Other rows that were never in place are dropped. Null if the apply did
-   * not process the whole desired state.
+   * Keys of the reported resources that remain. Other rows of resources that were never in place are dropped. Null if
+   * the apply did not process the whole desired state.
    */
   stay: string[] | null;
   /** Whether the agent also reported all removals. If so, only the resources in `stay` and in kept modules remain. */
@@ -122,7 +122,7 @@ export function createAppliedChanges(
     const well = isHealthy(result);
     if (result.status === 'unchanged') unchanged++;
     if (ending !== 'cancelled' && isUnmet(sent, result, failed)) {
-      // A resource that is in place keeps its state. A resource that was never in place is not desired by this apply.
+      // A resource in place keeps its state. A resource that was never in place is not desired by this apply.
       if (earlier?.in_place === 0) removed.add(key);
       else if (earlier !== undefined && earlier.state !== 'applied')
         put.set(key, { ...earlier, operation_id: operationId, since: now, state: 'applied', reason: null });
@@ -147,7 +147,7 @@ export function createAppliedChanges(
 
   function takeRemoval(key: string, result: ResourceResult, earlier: Applied | undefined): void {
     removals++;
-    // A removal adds no row for a resource that is unknown or is declared again.
+    // A removal adds no row for a resource that is unknown or declared again.
     if (earlier === undefined || declaredKeys.has(key)) return;
     if (isHealthy(result)) {
       put.delete(key);
@@ -179,7 +179,7 @@ export function createAppliedChanges(
     },
 
     changes(): AppliedChanges {
-      // A failed apply may have stopped before its removals, or before its first resource.
+      // A failed apply may have stopped before its removals, or even before its first resource.
       const complete = ending !== 'failed' && reported === resources.length;
       const through = complete || (reported === resources.length && reported + removals > 0);
       const pending = [...put.values()].filter(({ state }) => state === 'pending_removal');
@@ -194,7 +194,7 @@ export function createAppliedChanges(
   };
 }
 
-/** Reports whether the row from before the apply already has the names and the state. */
+/** Reports whether the row from before the apply already has these names and this state. */
 const isRecorded = ({ module, id, type }: SentResource, state: Applied['state'], earlier: Applied | undefined) =>
   earlier !== undefined &&
   earlier.in_place === 1 &&

@@ -1,6 +1,6 @@
 import type { ResourceResult } from '@muster/protocol';
 
-/** Computes the sizes of stored results. Agents decide how much they report, so the stored amount is bounded. */
+/** Computes the sizes of stored results, which are bounded because agents decide how much they report. */
 
 /** Overhead per row in bytes. */
 export const rowBytes = 128;
@@ -12,7 +12,7 @@ const maxWords = 200;
 
 /**
  * Returns the result without its long fields.
- * @param because the reason to display
+ * @param because displayed reason
  */
 export function withoutDetails(result: ResourceResult, because: string): ResourceResult {
   const words = result.message === null ? '' : `${result.message.slice(0, maxWords).toWellFormed()} `;

@@ -7,8 +7,8 @@ import { createPayloads } from './payloads.ts';
 import { createOperationScrub } from './report-secrets.ts';
 
 /**
- * Keeps running programs' output in memory, for live viewers. Only the newest part of each agent's current operation is
- * kept. The output that is stored comes from the agent's final report.
+ * Keeps the output of running programs in memory, for live viewers. Keeps only the newest part for each agent's current
+ * operation. The stored output comes from the agent's final report.
  */
 
 export interface LiveOutput {
@@ -25,7 +25,7 @@ export interface Shown {
   truncated: boolean;
 }
 
-/** Maximum number of programs kept for one operation. One is running, and the others have been reported. */
+/** Maximum number of programs whose output is kept per operation. One is running, and the others have been reported. */
 const maxPrograms = 4;
 /** Maximum characters for all agents. The agents with the oldest output are evicted. */
 const maxCharacters = 32 * 1024 * 1024;

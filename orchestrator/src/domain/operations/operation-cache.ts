@@ -22,21 +22,21 @@ export interface OperationCache {
   find(operationId: string): ReportedOperation | undefined;
   /** Returns the encrypted secrets in an operation's message; undefined if this process does not know them. */
   secretsOf(operationId: string): readonly SentSecret[] | undefined;
-  /** Returns the totals of an operation's stored reports. Reports to other processes are not included. */
+  /** Returns the totals of an operation's stored reports. Does not include reports received by other processes. */
   tallyOf(operationId: string): Tally;
   tally(operationId: string, kept: Tally): void;
   close(): void;
 }
 
-/** Maximum number of queued operations. The oldest are evicted, and read from the database when they are due. */
+/** Maximum number of queued operations. The oldest are evicted, and are read from the database when they are due. */
 const maxQueued = 10_000;
-/** Maximum number of sent operations. The oldest are evicted, and looked up when needed. */
+/** Maximum number of sent operations. The oldest are evicted, and are looked up when needed. */
 const maxSent = 50_000;
-/** Maximum number of tallies: twice `maxSent`, because an earlier process may have sent some of their operations. */
+/** Maximum number of tallies: twice `maxSent`, because an earlier process may have sent some of the operations. */
 const maxTallies = 2 * maxSent;
-/** Maximum characters of encrypted secrets in the cache. Secrets beyond the maximum are looked up when needed. */
+/** Maximum characters of cached encrypted secrets. Evicted secrets are looked up when needed. */
 const maxSecretCharacters = 16 * 1024 * 1024;
-/** Maximum number of removals stored for all operations. The oldest tallies drop their removals first. */
+/** Maximum number of removals stored for all operations. The oldest tallies lose their removals first. */
 const maxRemovals = 500_000;
 
 export function createOperationCache(bus: Pick<Bus, 'subscribe'>): OperationCache {
@@ -106,7 +106,7 @@ function createQueued() {
       if (hint.type === 'operation_ended') {
         if (byNode.get(hint.node_id)?.operation_id === hint.operation_id) byNode.delete(hint.node_id);
       } else if (hint.type === 'work') {
-        // If an agent has several queued operations, their rows decide the order, so none is cached.
+        // If an agent has several queued operations, none is cached, because their rows determine the order.
         if (byNode.delete(hint.node_id) || hint.operation === undefined) return;
         if (byNode.size >= maxQueued) byNode.delete(byNode.keys().next().value as string);
         byNode.set(hint.node_id, hint.operation);

@@ -6,7 +6,7 @@ import { type PlacedText, rowsOfResults } from './operation-results.ts';
 const at = (position: number, length = 0): PlacedText => ({ position, text: toJson('x'.repeat(length)) as never });
 
 describe('rowsOfResults', () => {
-  test('puts consecutive results into one row, and begins another after a gap', () => {
+  test('puts consecutive results into one row, and begins another row after a gap', () => {
     expect(rowsOfResults([at(0), at(1, 1), at(3), at(2)], 0)).toEqual([
       { position: 0, results: '""\n"x"' },
       { position: 3, results: '""' },
@@ -15,7 +15,7 @@ describe('rowsOfResults', () => {
     expect(rowsOfResults([], 0)).toEqual([]);
   });
 
-  test('begins another row before one gets longer than 64 KiB', () => {
+  test('begins another row before a row exceeds 64 KiB', () => {
     const rows = rowsOfResults([at(0, 30_000), at(1, 30_000), at(2, 30_000), at(3, 100_000), at(4)], 0);
     expect(rows.map(({ position, results }) => [position, results.split('\n').length])).toEqual([
       [0, 2],
@@ -25,7 +25,7 @@ describe('rowsOfResults', () => {
     ]);
   });
 
-  test('stores a position at most twice, even if an agent repeats its results in other groups', () => {
+  test('stores a position at most twice, even if an agent repeats its results in different groups', () => {
     const group = fc.record({ first: fc.nat(12), count: fc.integer({ min: 1, max: 6 }) });
     fc.assert(
       fc.property(fc.array(group, { maxLength: 30 }), (groups) => {

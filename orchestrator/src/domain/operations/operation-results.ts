@@ -14,12 +14,12 @@ export interface PlacedText {
   readonly text: JsonText<ResourceResult>;
 }
 
-/** Maximum characters of a row with several results, so that a row is no larger than a small part of a page. */
+/** Maximum characters of a row with several results, so that a row takes up only a small part of a page. */
 const maxRowLength = 64 * 1024;
 
 /**
- * Combines consecutive results into rows, because a row costs more time than a result.
- * @param next results at earlier positions may be stored already, so each gets a separate row
+ * Combines consecutive results into rows, because a row takes more time than a result.
+ * @param next position after the last stored result; earlier results may be stored already, so each gets a separate row
  */
 export function rowsOfResults(results: readonly PlacedText[], next: number): { position: number; results: string }[] {
   const rows: { position: number; end: number; results: string }[] = [];
@@ -44,7 +44,7 @@ export async function* storedResults({ db }: Pick<Context, 'db'>, operationId: s
     for (const row of rows)
       for (const [index, text] of row.results.split('\n').entries()) {
         const position = row.position + index;
-        // Rows overlap only if the agent repeated a result. The first one counts.
+        // Rows overlap only if the agent repeated a result. The first result counts.
         if (position < next) continue;
         page.push({ position, text });
         next = position + 1;

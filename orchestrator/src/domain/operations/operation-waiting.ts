@@ -3,9 +3,8 @@ import type { Context } from '../shared/context.ts';
 /** Lets requests wait until an operation or a run has ended. */
 export interface Waiting {
   /**
-   * Resolves when a hint announces that it has ended, at the timeout, or when the signal aborts. The caller then reads
-   * the rows.
-   * @param id the id of an operation or a run
+   * Resolves when a hint announces the end, at the timeout, or when the signal aborts. The caller then reads the rows.
+   * @param id ID of an operation or a run
    */
   untilEnded(id: string, milliseconds: number, signal?: AbortSignal): Promise<void>;
   close(): void;
@@ -48,8 +47,8 @@ export function createWaiting({ bus }: Pick<Context, 'bus'>): Waiting {
 }
 
 /**
- * Repeats a read until it finds a result. Waits for a hint before each repetition.
- * @param look reads the result; null if it does not exist yet
+ * Repeats a read until it returns a result. Waits for a hint before each repetition.
+ * @param look reads the result; returns null if there is none yet
  * @param deadline Unix milliseconds
  * @returns null if the deadline passed or the signal aborted first
  */
@@ -64,7 +63,7 @@ export async function untilFound<T>(
   for (;;) {
     const enough = new AbortController();
     const left = deadline - context.now();
-    // The wait begins before the read, so that the operation cannot end unnoticed between the two.
+    // Begins to wait before the read, so that the operation cannot end unnoticed in between.
     const woken = waiting.untilEnded(
       id,
       Math.max(left, 0),

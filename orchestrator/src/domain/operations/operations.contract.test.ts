@@ -61,7 +61,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
   return { domain, actor, agent, submit, report, context: domain.context };
 }
 
-/** Runs one operation as the gateway and the agent do. */
+/** Runs one operation, acting as both the gateway and the agent. */
 async function execute(
   { domain, agent, report }: Awaited<ReturnType<typeof open>>,
   results = [resultOf()],
@@ -74,7 +74,7 @@ async function execute(
 }
 
 describeDatabases('operations', (fixture) => {
-  test('processes an operation from its request to its result', async () => {
+  test('processes an operation from request to result', async () => {
     const all = await open(fixture);
     const { domain, context, agent, submit } = all;
     const id = await submit();
@@ -137,7 +137,7 @@ describeDatabases('operations', (fixture) => {
     expect((await getOperation(all.context, id)).summary.total).toBe(1);
   });
 
-  test('dispatches operations in order, one at a time, and repeats each until the agent accepts it', async () => {
+  test('dispatches operations one at a time and in order, and repeats each until the agent accepts it', async () => {
     const { domain, context, agent, submit, report } = await open(fixture);
     const first = await submit();
     const second = await submit('plan');
@@ -283,7 +283,7 @@ describeDatabases('operations', (fixture) => {
     expect(resources).toEqual([a, b, c, d]);
   });
 
-  test('shows the last attempt of a plan that its agent started over', async () => {
+  test('shows the last attempt of a plan that the agent started over', async () => {
     const { domain, context, agent, submit, report } = await open(fixture);
     const id = await submit('plan');
     await domain.links.nextOperation(agent.id);
@@ -298,7 +298,7 @@ describeDatabases('operations', (fixture) => {
     expect(resources).toEqual(last);
   });
 
-  test('reads results from an earlier release, which stored each in its own row', async () => {
+  test('reads results from an earlier release, which stored each result in its own row', async () => {
     const { context, submit } = await open(fixture);
     const id = await submit();
     const results = ['/a', '/b'].map((identity) => resultOf({ identity }));
@@ -489,7 +489,7 @@ describeDatabases('drift', (fixture) => {
 });
 
 describeDatabases('modules and assignments', (fixture) => {
-  test('keeps every module revision, and refuses to remove a module in use', async () => {
+  test('keeps every module revision, and refuses to remove a module that is in use', async () => {
     const { context, actor } = await open(fixture);
     await uploadModule(context, actor, 'motd', motd('two\n'));
     expect((await listModules(context, { limit: 9, offset: 0 })).items).toMatchObject([
@@ -562,7 +562,7 @@ describeDatabases('modules and assignments', (fixture) => {
     expect(await listAssignments(context)).toEqual([]);
     await removeModule(context, actor, 'motd');
     expect(await code(removeModule(context, actor, 'motd'))).toBe('module_not_found');
-    // A module that is created again continues the former revision numbers, so that they are unambiguous.
+    // A module that is created again continues the numbering of its revisions, so that revisions remain unambiguous.
     await uploadModule(context, actor, 'motd', motd('three\n'));
     expect((await getModule(context, 'motd')).revision).toBe(3);
   });

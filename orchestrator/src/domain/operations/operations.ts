@@ -132,7 +132,7 @@ export async function submitOperation(
     payload_digest: payload.digest,
     label,
   };
-  // The hint omits an apply that is bound to a plan, because dispatch compares it with the plan again.
+  // The hint omits an apply that is bound to a plan, because dispatch compares such an apply with the plan again.
   context.bus.publish({ type: 'work', node_id, ...(plan === null ? { operation: queued } : {}) });
   return operationId;
 }
@@ -164,7 +164,7 @@ export const isStale = ({ plan_id, status, error }: OperationEntry): boolean =>
 export type OperationInPages = OperationEntry & { resources: AsyncIterable<readonly JsonText<ResourceResult>[]> };
 
 /**
- * Returns an operation. Until it ends, `total` of its summary is the number of resources in its desired state, so that
+ * Returns an operation. Until the operation ends, `total` in its summary is the number of desired resources, so that
  * clients can show the progress.
  */
 export async function readOperation(context: Context, operationId: string): Promise<OperationInPages> {
@@ -258,8 +258,8 @@ export async function readOutput(
   const agent = await requireAgent(context, idOrName);
   const row = await findRow(context, operationId);
   if (!row || row.kind === 'drift' || row.node_id !== agent.node_id) throw new MusterError('operation_not_found');
-  // Reads live output before stored output, so that output that is reported between the two reads appears in both
-  // rather than in neither.
+  // Reads live output before stored output, so that output reported between the two reads appears in both rather than
+  // in neither.
   const running = hasEnded(row.status) ? {} : await live.of(row.node_id, operationId);
   return { operation_id: operationId, output: outputTexts(context, operationId, new Map(Object.entries(running))) };
 }

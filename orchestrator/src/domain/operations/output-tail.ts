@@ -9,13 +9,13 @@ interface Piece {
 /** Maximum characters kept per stream. */
 const maxChars = 16 * 1024;
 /**
- * Maximum number of runs of text with gaps between them. A correct agent causes few. The number is limited because
- * even an empty run uses memory.
+ * Maximum number of runs of text, which have gaps between them. A correct agent causes few. Limited because even an
+ * empty run uses memory.
  */
 const maxRuns = 64;
 
 export class OutputTail {
-  /** Runs of text in order, with a gap between neighbors. */
+  /** Runs of text in order, with a gap between consecutive ones. */
   #runs: Piece[] = [];
 
   get length(): number {
@@ -30,7 +30,7 @@ export class OutputTail {
   add({ from, to, text }: Piece): void {
     if (text === '') return;
     const last = this.#runs.at(-1);
-    // The offset decreased, so the agent restarted and runs the program again.
+    // The offset decreased, so the agent has restarted and is running the program again.
     if (last !== undefined && from < last.to) this.#runs = [];
     if (last !== undefined && from === last.to) {
       last.to = to;
@@ -76,6 +76,6 @@ const missing = (bytes: number): string => `[… ${bytes} bytes not shown while 
 
 function linesOf({ from, text }: Piece): string {
   const start = from === 0 ? 0 : text.indexOf('\n') + 1;
-  // Drops the partial first and last lines of the run.
+  // Drops partial lines at the start and the end of the run.
   return from !== 0 && start === 0 ? '' : text.slice(start, text.lastIndexOf('\n') + 1);
 }

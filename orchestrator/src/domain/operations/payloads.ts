@@ -50,7 +50,7 @@ export type Loaded =
 interface CacheEntry {
   payload: Payload;
   secrets: { used: string[]; required: string[] };
-  /** The payload if it is the same for every agent; null if it contains secrets. */
+  /** The payload if it is the same for every agent; null if the payload contains secrets. */
   common: Loaded | null;
   length: number;
 }
@@ -90,7 +90,7 @@ export function createPayloads(context: Pick<Context, 'db' | 'secretKeys' | 'now
     async load(digest, nodeId) {
       if (digest === null) return nothing;
       const found = await find(digest);
-      if (!found) return { ok: false, error: 'the desired set is no longer stored; request the operation again' };
+      if (!found) return { ok: false, error: 'the desired state is no longer stored; request the operation again' };
       const { payload, secrets, common } = found;
       if (common !== null) return common;
       const agent = await db.get(agentById, { node_id: nodeId });

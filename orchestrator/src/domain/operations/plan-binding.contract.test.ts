@@ -63,7 +63,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
 }
 
 describeDatabases('plan binding', (fixture) => {
-  test('binds an apply to the planned desired state, and sends the plan digest to the agent', async () => {
+  test('binds an apply to the planned desired state, and sends the agent the plan digest', async () => {
     const { context, submit, execute, plan } = await open(fixture);
     const plan_id = await plan();
     const id = await submit('apply', { plan_id });
@@ -122,7 +122,7 @@ describeDatabases('plan binding', (fixture) => {
     expect(isStale(operation)).toBe(true);
   });
 
-  test('refuses a plan when a lookup has changed, and names it', async () => {
+  test('refuses a plan when the result of a lookup has changed, and names the lookup', async () => {
     const { domain, context, actor, agent, submit, plan, execute } = await open(fixture);
     const lookups = 'lookups: { nodes: { selector: "role=web", of: agent.name } }\n';
     const content = '${{ lookup.nodes | join(",") }}';
@@ -168,7 +168,7 @@ describeDatabases('plan binding', (fixture) => {
     const { db } = context;
     await uploadModule(context, actor, 'm', fileModule('m', '${{ secrets.x }}'));
     await createSecret(context, actor, { name: 'x', value: 'as planned' });
-    // Commits each change after the comparison and before the values are read.
+    // Commits each change after the comparison but before the values are read.
     for (const change of [
       () => changeSecret(context, actor, 'x', { value: 'another' }),
       () => changeSecret(context, actor, 'x', { restriction: { node_ids: [] } }),

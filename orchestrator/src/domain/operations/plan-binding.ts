@@ -4,7 +4,7 @@ import { payloadByDigest, planById, plansOfRun } from '../../store/queries/opera
 import type { Payload } from '../modules/desired-set.ts';
 import type { Context } from '../shared/context.ts';
 
-/** Binds an apply to a plan: the apply makes exactly the planned changes, or it fails. */
+/** Binds an apply to a plan: the apply makes exactly the planned changes, or fails. */
 
 export interface BoundPlan {
   operation_id: string;
@@ -40,7 +40,7 @@ export async function requireSamePlan(
   if (plan === null) throw stale('the planned run does not include this agent');
   if (plan.status !== 'succeeded')
     throw stale(`the plan has ${plan.status === 'queued' || plan.status === 'running' ? 'not ended' : plan.status}`);
-  if (plan.plan_digest === null) throw stale('the agent’s version does not report digests of plans; upgrade the agent');
+  if (plan.plan_digest === null) throw stale('the agent’s version does not report plan digests; upgrade the agent');
   if (plan.payload_digest !== now.digest) throw stale(await causeOf(context, plan, now));
   const planned = versionsIn(plan);
   const names = new Set([...Object.keys(planned), ...Object.keys(now.secrets)]);
@@ -48,9 +48,9 @@ export async function requireSamePlan(
     if (planned[name] !== now.secrets[name]) throw stale(`the secret ${name} has changed since the plan`);
 }
 
-/** Says why the desired state differs from the planned one: names a lookup that has changed. */
+/** Explains why the desired state differs from the planned one. Names a lookup whose result has changed. */
 async function causeOf({ db }: Pick<Context, 'db'>, { payload_digest }: BoundPlan, now: PresentSet): Promise<string> {
-  const changed = 'the desired state of the agent has changed since the plan';
+  const changed = 'the agent’s desired state has changed since the plan';
   if (now.lookups === undefined || payload_digest === null) return changed;
   const row = await db.get(payloadByDigest, { digest: payload_digest });
   const planned = row === undefined ? {} : ((fromJson(row.payload) as Payload).lookups ?? {});
@@ -59,7 +59,7 @@ async function causeOf({ db }: Pick<Context, 'db'>, { payload_digest }: BoundPla
   );
   return name === undefined
     ? changed
-    : `the lookup ${name} has changed since the plan: its agents or their values are others; plan again`;
+    : `the lookup ${name} has changed since the plan, because it now finds other agents or values; plan again`;
 }
 
 /** Returns the given agents' plans in a run, by node id. */
@@ -90,14 +90,14 @@ export function modulesOfPlan(
   const planned = plan.requested_modules === null ? [] : fromJson(plan.requested_modules);
   const same = named.length === planned.length && named.every((name, i) => name === planned[i]);
   if (named.length > 0 && !same) {
-    const message = 'must be empty or equal to the modules of the plan';
+    const message = 'must be empty or list the same modules as the plan';
     throw new MusterError('invalid_input', `modules ${message}`, [{ path: '/modules', message }]);
   }
   return planned;
 }
 
 /**
- * Calls `work`. If the desired state cannot be resolved, reports that it changed.
+ * Calls `work`. Reports a desired state that can no longer be resolved as a change.
  * @throws MusterError plan_stale
  */
 export async function orStale<T>(work: () => Promise<T>): Promise<T> {

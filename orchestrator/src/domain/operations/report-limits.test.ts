@@ -36,7 +36,7 @@ const report = (count: number): fc.Arbitrary<Report> =>
     ),
   );
 
-/** Stores the rows by key, like the database. */
+/** Stores the rows by key, as the database does. */
 function stored(reports: readonly Report[], sent: SentNames, allowed: ReportLimits) {
   let tally = newTally();
   const results = new Map<number, string>();
@@ -85,7 +85,7 @@ test('stores at most the allowed bytes, but always a row for each resource in th
   );
 });
 
-test('refuses every result and output whose name is not in the operation', () => {
+test('refuses every result and output whose name does not occur in the operation', () => {
   const sent = new SentNames([resource(0), resource(1)]);
   const allowed = reducedLimits('why');
   fc.assert(

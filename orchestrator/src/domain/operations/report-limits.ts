@@ -5,8 +5,8 @@ import { rowBytes, weightOf, withoutDetails } from './kept-results.ts';
 import { outputName, printOf, type SentNames } from './sent-names.ts';
 
 /**
- * Decides how much of an operation's reports is stored. Every operation can end, even if its agent reports too much:
- * beyond the limits, results lose their details, outputs their text, and removals their rows.
+ * Decides how much of an operation's reports to store. Every operation can end, even if its agent reports too much:
+ * beyond the limits, results lose their details, outputs lose their text, and removals lose their rows.
  */
 
 export interface ReportLimits {
@@ -17,7 +17,7 @@ export interface ReportLimits {
    * the agent can report any number of removals.
    */
   readonly removalBytes: number;
-  /** The reason for omitted details, as displayed to operators. */
+  /** Reason for omitted details that operators see. */
   readonly because: string;
 }
 
@@ -47,7 +47,10 @@ export interface Tally {
    * them. All tallies of an operation share this set, which only grows.
    */
   readonly removals: Set<number> | null;
-  /** Position after the last stored result. Agents report results in order, and a result before it may be repeated. */
+  /**
+   * Position after the last stored result. Agents report results in order, so a result at an earlier position may be a
+   * repetition.
+   */
   readonly next: number;
 }
 
@@ -63,7 +66,7 @@ export interface Fault {
   readonly fault: string;
 }
 
-/** The names in the dispatched operation; null if unknown. In that case, only sizes are checked. */
+/** The names in the dispatched operation; null if unknown, in which case only sizes are checked. */
 type Sent = SentNames | null;
 type Kind = 'apply' | 'plan' | 'drift';
 
@@ -117,8 +120,8 @@ function faultOf(position: number, kind: Kind, result: ResourceResult, sent: Sen
     return position < limits.maxResults ? null : `the result at position ${position} is beyond the maximum`;
   if (kind === 'drift') {
     if (position >= sent.count)
-      return `the result at position ${position} is out of range: only ${sent.count} resources are checked`;
-    return sent.has(result) ? null : `${named(result)} has a result, but is not checked`;
+      return `the result at position ${position} is out of range: only ${sent.count} resources are part of the check`;
+    return sent.has(result) ? null : `${named(result)} has a result, although it is not part of the check`;
   }
   return sent.isAt(position, result)
     ? null
@@ -126,8 +129,8 @@ function faultOf(position: number, kind: Kind, result: ResourceResult, sent: Sen
 }
 
 /**
- * Returns the error in a removal, or null. Removals are positioned after the sent resources. Only the agent knows them,
- * because another orchestrator may have applied their resources.
+ * Returns the error in a removal, or null. Removals come after the sent resources. Only the agent knows which resources
+ * it removed, because another orchestrator may have applied them.
  */
 function removalFault(position: number, count: number, result: ResourceResult, sent: SentNames): string | null {
   if (position >= count + limits.maxResources)
@@ -140,8 +143,8 @@ function removalFault(position: number, count: number, result: ResourceResult, s
 const named = ({ type, identity }: ResourceResult): string => JSON.stringify(boundedName(`${type} ${identity}`, 100));
 
 /**
- * Decides how much of an output report is stored.
- * @returns the output to store, cut if necessary, or null to store none; or the error
+ * Decides how much of an output report to store.
+ * @returns the output to store, truncated if necessary, or null to store none; or the error
  */
 export function keepOutput(
   report: Of<'output'>,
@@ -155,7 +158,7 @@ export function keepOutput(
     return {
       fault: `operation ${operation_id}: the output belongs to ${JSON.stringify(boundedName(resource, 100))}, which was not sent`,
     };
-  // The name is stored twice: in the row and in the index.
+  // Counts the name twice, because the row and the index both store it.
   const row = rowBytes + 2 * Buffer.byteLength(resource);
   const bytes = tally.bytes + row + Buffer.byteLength(stdout) + Buffer.byteLength(stderr);
   if (bytes <= allowed.operationBytes) return { output: report, tally: { ...tally, bytes } };

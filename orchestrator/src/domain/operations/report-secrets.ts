@@ -13,7 +13,7 @@ import type { Payloads } from './payloads.ts';
 type Looking = Pick<Context, 'db' | 'secretKeys'>;
 
 /**
- * Returns the names of the secrets that an operation's reports may contain: those in its payload, and those that the
+ * Returns the names of the secrets that an operation's reports may contain: those in the payload, and those that the
  * last successful apply left on the machine.
  */
 async function namesIn({ db }: Looking, payloads: Pick<Payloads, 'secretsOf'>, operationId: string): Promise<string[]> {
@@ -59,12 +59,11 @@ export function createOperationScrub(
   cache: Pick<OperationCache, 'secretsOf'>,
   payloads: Pick<Payloads, 'secretsOf'>,
 ): OperationScrub {
-  /** Reads all stored values, because any of them may have been sent. Used after a restart, and for drift checks. */
+  /** Reads all stored values, because any of them may have been sent. Used after a restart and for drift checks. */
   async function lookUp(operationId: string): Promise<readonly SentSecret[]> {
     const names = await namesIn(context, payloads, operationId);
     if (names.length === 0) return [];
-    // Reads previous values last, so that a value that is replaced between the reads appears in both rather than in
-    // neither.
+    // Reads previous values last, so that a value replaced between the reads appears in both rather than in neither.
     const present = await context.db.all(sealedSecrets, { names });
     return [...present, ...(await context.db.all(formerSecretsNamed, { names }))];
   }

@@ -22,8 +22,8 @@ export interface AgentSet {
   resolved: Payload;
   secrets: SecretVersions;
   /**
-   * When the maintenance window closes that the desired state depends on, in Unix seconds. It must not be applied
-   * afterward. Null if it depends on no window.
+   * When the maintenance window on which the desired state depends closes, in Unix seconds. The desired state must not
+   * be applied afterward. Null if it depends on no window.
    */
   until: number | null;
 }
@@ -63,7 +63,7 @@ export async function presentSet(
   return { desired, payload: encodePayload(resolved), resolved, secrets, until };
 }
 
-/** How long dispatch uses the values of a lookup, in milliseconds: a run dispatches to many agents at once. */
+/** How long dispatch reuses the values of a lookup, in milliseconds. A run dispatches to many agents at once. */
 const maxLookupAgeMs = 1000;
 
 type Plan = Awaited<ReturnType<typeof requirePlan>>;

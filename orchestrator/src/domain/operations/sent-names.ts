@@ -11,10 +11,7 @@ import type { Payloads } from './payloads.ts';
 
 export type Named = Pick<ResourceResult, 'module' | 'type' | 'identity'>;
 
-/**
- * Returns 48 bits of a digest. Through a collision, an agent can use only a name that the orchestrator could have
- * sent.
- */
+/** Returns 48 bits of a digest. In a collision, an agent can only use a name that the orchestrator could have sent. */
 export const printOf = (text: string): number => hash('sha256', text, 'buffer').readUIntBE(0, 6);
 
 const boundedNames = ({ module, type, identity }: Named): Named => ({
@@ -25,7 +22,7 @@ const boundedNames = ({ module, type, identity }: Named): Named => ({
 
 const resourcePrint = ({ module, type, identity }: Named): number => printOf([module, type, identity].join('\0'));
 
-/** Returns the name that agents use for a resource's output. */
+/** Returns the name that agents use for the output of a resource. */
 export const outputName = ({ module, identity }: Pick<Named, 'module' | 'identity'>): string =>
   boundedName(`${module}/${identity}`, limits.outputResourceLength);
 
@@ -52,13 +49,13 @@ export class SentNames {
     );
   }
 
-  /** Reports whether the operation has the resource at this position, by the names that agents use. */
+  /** Reports whether the operation has the resource at this position, based on the names that agents use. */
   isAt(position: number, { module, type, identity }: Named): boolean {
     const sent = this.#resources[position];
     return sent !== undefined && sent.identity === identity && sent.type === type && sent.module === module;
   }
 
-  /** Reports whether the operation has the resource at any position, by the names that agents use. */
+  /** Reports whether the operation has the resource at any position, based on the names that agents use. */
   has(resource: Named): boolean {
     return this.#known.has(resourcePrint(resource));
   }

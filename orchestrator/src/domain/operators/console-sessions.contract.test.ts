@@ -26,7 +26,10 @@ async function unusedHashOf(domain: Domain, key: Key): Promise<string> {
   return hashOfToken(consoleToken(cookie, page_key));
 }
 
-/** Opens a console session and uses it, as the console does immediately. @returns the hash of its cookie and page key */
+/**
+ * Opens a console session and uses it immediately, as the console does.
+ * @returns the hash of its cookie and page key
+ */
 async function consoleHashOf(domain: Domain, key: Key): Promise<string> {
   const hash = await unusedHashOf(domain, key);
   const writes = vi.spyOn(domain.db, 'write');
@@ -41,7 +44,7 @@ const live = async (domain: Domain, hash: string) => (await domain.signIn.find(h
 describeDatabases('console sessions', (fixture) => {
   const hour = 3_600_000;
 
-  test('replaces the token of the sign-in, and is not valid as a token', async () => {
+  test('replaces the sign-in token with a console session that is not valid as a token', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const token = await tokenHashOf(domain, key);
@@ -53,14 +56,14 @@ describeDatabases('console sessions', (fixture) => {
     expect(await live(domain, hash)).toMatchObject({ operator_id: key.id, role: 'admin' });
     for (const part of [cookie, page_key, `${cookie}${page_key}`])
       expect(await domain.signIn.find(hashOfToken(part))).toBeNull();
-    // Streams and terminals of the token continue with the console session.
+    // Streams and terminals opened with the token continue in the console session.
     expect(domain.hints.at(-1)).toEqual({ type: 'session_ended', token_hash: token, renewed_as: hash });
     expect(await code(domain.signIn.openConsole(token))).toBe('unauthenticated');
     const { events } = await listAudit(domain.context, { category: 'auth' });
     expect(events.map(({ event_type }) => event_type)).toEqual(['auth.console_opened', 'auth.signed_in']);
   });
 
-  test('refuses an exchange for a token', async () => {
+  test('refuses to exchange a console session for a token', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const hash = await consoleHashOf(domain, key);
@@ -70,7 +73,7 @@ describeDatabases('console sessions', (fixture) => {
     expect(await live(domain, hash)).not.toBeNull();
   });
 
-  test('ends after the idle time, and not while it is used', async () => {
+  test('ends a console session after the idle time, but not while it is used', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const hash = await consoleHashOf(domain, key);
@@ -80,7 +83,7 @@ describeDatabases('console sessions', (fixture) => {
       expect(await live(domain, hash)).not.toBeNull();
       await Promise.all(writes.mock.results.map(({ value }) => value));
     }
-    // Another process, such as after a restart, knows when the session was used.
+    // Another process, such as one after a restart, knows when the session was last used.
     const restarted = createSignIn(domain.context, domain.refusals, domain.signInRules, domain.clock);
     domain.clock.advance(11 * hour);
     expect(await restarted.find(hash)).not.toBeNull();
@@ -90,7 +93,7 @@ describeDatabases('console sessions', (fixture) => {
     restarted.close();
   });
 
-  test('ends a minute after the exchange if its response was lost', async () => {
+  test('ends a console session a minute after the exchange if its response was lost', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const [lost, used] = [await unusedHashOf(domain, key), await consoleHashOf(domain, key)];
@@ -100,7 +103,7 @@ describeDatabases('console sessions', (fixture) => {
     expect(listed.map(({ current }) => current)).toEqual([true]);
   });
 
-  test('ends at its maximum age, even if it is used', async () => {
+  test('ends a console session at its maximum age, even if it is used', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const hash = await consoleHashOf(domain, key);
@@ -112,7 +115,7 @@ describeDatabases('console sessions', (fixture) => {
     expect(await domain.signIn.find(hash)).toBeNull();
   });
 
-  test('limits sessions that were used while the clock was ahead', async () => {
+  test('limits the lifetime of sessions that were used while the clock was ahead', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const month = 30 * 24 * hour;
@@ -138,7 +141,7 @@ describeDatabases('console sessions', (fixture) => {
     restarted.close();
   });
 
-  test('refuses a sign-in that is older than the maximum age, and keeps its token', async () => {
+  test('refuses to exchange a sign-in older than the maximum age, and keeps its token', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const token = await tokenHashOf(domain, key);
@@ -150,7 +153,7 @@ describeDatabases('console sessions', (fixture) => {
     expect(await live(domain, token)).not.toBeNull();
   });
 
-  test('follows a change of the limits', async () => {
+  test('applies changed session limits immediately', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const [first, second] = [await consoleHashOf(domain, key), await consoleHashOf(domain, key)];
@@ -163,7 +166,7 @@ describeDatabases('console sessions', (fixture) => {
     expect(await domain.signIn.find(first)).toBeNull();
   });
 
-  test('lists an operator’s own sessions, and no secret of them', async () => {
+  test('lists an operator’s own sessions without their secrets', async () => {
     const domain = await openDomain(fixture);
     const { key, actor } = await newAdmin(domain);
     const bob = await newKey();
@@ -180,14 +183,14 @@ describeDatabases('console sessions', (fixture) => {
     expect(JSON.stringify(listed)).not.toContain(token);
     expect(JSON.stringify(listed)).not.toContain(hash);
     expect(new Set(listed.map(({ id }) => id)).size).toBe(2);
-    // A renewal keeps the id.
+    // A renewal keeps the session's ID.
     await domain.signIn.renew(token);
     expect((await domain.signIn.list(await live(domain, hash))).map(({ id }) => id).sort()).toEqual(
       listed.map(({ id }) => id).sort(),
     );
   });
 
-  test('limits the length of the user agent', async () => {
+  test('limits the length of the stored user agent', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const { nonce } = await domain.signIn.challenge(key.hex);
@@ -197,7 +200,7 @@ describeDatabases('console sessions', (fixture) => {
     expect(listed?.user_agent).toHaveLength(256);
   });
 
-  test('ends one session, and only one’s own', async () => {
+  test('ends one session of the same operator, but no session of another operator', async () => {
     const domain = await openDomain(fixture);
     const { key, actor } = await newAdmin(domain);
     const bob = await newKey();
@@ -222,11 +225,11 @@ describeDatabases('console sessions', (fixture) => {
     expect(await live(domain, bobs)).not.toBeNull();
     await domain.signIn.end(me, await idOf(mine));
     expect(await domain.signIn.find(mine)).toBeNull();
-    // An ended session ends nothing.
+    // Ending the session again has no effect.
     expect(await code(domain.signIn.endAll(me))).toBe('unauthenticated');
   });
 
-  test('ends a session that is renewed at the same time', async () => {
+  test('ends a session that is renewed concurrently', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const token = await tokenHashOf(domain, key);
@@ -245,7 +248,7 @@ describeDatabases('console sessions', (fixture) => {
     expect(domain.hints.at(-1)).toEqual({ type: 'session_ended', token_hash: renewed, renewed_as: null });
   });
 
-  test('ends all sessions, including one that is opened at the same time', async () => {
+  test('ends all sessions, including one that is opened concurrently', async () => {
     const domain = await openDomain(fixture);
     const { key, actor } = await newAdmin(domain);
     const bob = await newKey();
@@ -269,7 +272,7 @@ describeDatabases('console sessions', (fixture) => {
     expect(await live(domain, bobs)).not.toBeNull();
   });
 
-  test('ends when its operator is removed', async () => {
+  test('ends a console session when its operator is removed', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const bob = await newKey();

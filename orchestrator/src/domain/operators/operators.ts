@@ -150,7 +150,7 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
   try {
     if (operator.removed_at === null) ended = await remove(context, actor, operator);
   } catch (error) {
-    // The removal may have been committed, so the operator's streams and terminals are closed.
+    // Closes the operator's streams and terminals, because the removal may have been committed.
     if (error instanceof OutcomeUnknown) await announceRemoval();
     // A concurrent request has removed the operator.
     if (!(error instanceof MusterError && error.code === 'operator_not_found')) throw error;
@@ -166,8 +166,8 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
 }
 
 /**
- * Returns the operators whom this operator added, directly or through operators who were removed later. Otherwise, an
- * operator could hide an addition by removing the operator who made it.
+ * Returns the operators whom this operator added, directly or through operators who were removed later. Otherwise,
+ * operators could hide an addition by removing the operator who made it.
  */
 async function addedBy({ db }: Context, operatorId: string) {
   const live: Removed['operators_added'] = [];
@@ -225,7 +225,7 @@ async function remove(context: Context, actor: Actor, operator: Operator): Promi
     const unit: Unit = {
       name: 'operators/remove',
       statements: [
-        // Precedes the removal, because operators who remove themselves lose their session in this transaction.
+        // Must precede the removal, because operators who remove themselves lose their session in this transaction.
         audited(context, {
           type: 'operator.removed',
           actor,
@@ -238,9 +238,11 @@ async function remove(context: Context, actor: Actor, operator: Operator): Promi
           { operator_id, removed_at: now, removed_by: actor.id },
           { expect: 'changed', else: 'operator_not_found' },
         ),
-        // Follows the removal in the same transaction, so that two admins who remove each other cannot both succeed.
+        // Must follow the removal in the same transaction, so that two admins who remove each other cannot both
+        // succeed.
         statement(liveAdmin, {}, { expect: 'row', else: 'last_admin' }),
-        // The event counts the revoked tokens. If a token is created after the count, the removal is retried.
+        // The event states the number of revoked tokens. If a token is created after they were counted, the removal is
+        // retried.
         statement(
           newerEnrolmentTokenOf,
           { operator_id, now, newest: newest ?? '' },

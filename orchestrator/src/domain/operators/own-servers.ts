@@ -3,7 +3,7 @@ import { serverOfKey, serverOfOrigin } from '@muster/protocol/sign-in';
 
 /** Determines the server names that a sign-in may use for this orchestrator. See docs/security.md, "Sign-in". */
 
-/** The API's addresses from the configuration. Request headers such as `Host` are not trusted. */
+/** The API's addresses according to the configuration. Request headers such as `Host` are not trusted. */
 export interface Served {
   /** PEM of the API's certificate; null for plain HTTP. */
   readonly certificate: string | null;

@@ -53,27 +53,27 @@ export interface SignedIn {
   readonly operator: Pick<Session, 'operator_id' | 'username' | 'role'>;
 }
 
-/** The session of a browser: the browser sends the cookie, the page sends the page key. */
+/** A browser's session. The browser sends the cookie, and the page sends the page key. */
 export interface ConsoleSession {
   readonly cookie: string;
   readonly page_key: string;
-  /** Unix seconds of the latest end. */
+  /** When the session ends at the latest, in Unix seconds. */
   readonly expires_at: number;
-  /** Seconds until then. */
+  /** Seconds until the session ends at the latest. */
   readonly life_secs: number;
   readonly operator: SignedIn['operator'];
 }
 
 /**
- * Returns the text that a console session's `token_hash` is the hash of. No header can contain it, so it cannot be sent
- * as a bearer token.
+ * Returns the text whose hash is a console session's `token_hash`. Contains characters that no header can contain, so
+ * that it cannot be sent as a bearer token.
  */
 export const consoleToken = (cookie: string, pageKey: string): string => `console\n${cookie}\n${pageKey}`;
 
 /** The client that opens a session, for the list of sessions. */
 export interface SessionClient {
   readonly ip: string;
-  /** Untrusted. */
+  /** Untrusted text. */
   readonly userAgent?: string | undefined;
 }
 
@@ -84,16 +84,16 @@ export interface SessionRules {
   readonly tokenLifeSecs: number;
   /** Seconds without use after which a console session ends. */
   readonly consoleIdleSecs: number;
-  /** Seconds after its sign-in after which a console session ends. */
+  /** Seconds after the sign-in at which a console session ends. */
   readonly consoleLifeSecs: number;
-  /** Whether to refuse signatures that do not name the server, and sessions that such signatures opened. */
+  /** Whether to refuse signatures that do not name the server, and sessions opened with such signatures. */
   readonly requireBound: boolean;
 }
 
 /** A stored session with its operator. */
 export type StoredSession = SessionsTable & Pick<Session, 'username' | 'role'>;
 
-/** A session to open. */
+/** The data of a session to open. */
 export interface NewSession {
   readonly operator: SignedIn['operator'];
   /** When the operator signed the challenge, in Unix seconds. */
@@ -106,11 +106,10 @@ export interface NewSession {
 /** Seconds after the signature during which a session can be renewed. */
 const renewableSecs = 12 * 3600;
 /**
- * Seconds after which a console session ends if it was never used. If the response to the exchange is lost, no one has
- * its cookie.
+ * Seconds after which an unused console session ends. If the response to the exchange is lost, no one has its cookie.
  */
 const firstUseSecs = 60;
-/** Minimum time between two writes of when a session was last used, in seconds. */
+/** Minimum time between writes of a session's last use, in seconds. */
 const useSecs = 300;
 /** Maximum length of a stored user agent, in characters. */
 const maxUserAgent = 256;
@@ -121,7 +120,7 @@ export class Sessions {
   readonly #context: Context;
   readonly #rules: SessionRules;
   readonly #cache = new Map<string, StoredSession>();
-  /** Number of ended sessions. Detects that a session ended while a row was read, which is then not cached. */
+  /** Number of ended sessions. Shows that a session ended while a row was being read; that row is then not cached. */
   #removals = 0;
 
   constructor(context: Context, rules: SessionRules) {
@@ -139,7 +138,7 @@ export class Sessions {
   }
 
   /**
-   * Reads a session from the database. Repeats the read if a session ended in the meantime, because it may have been
+   * Reads a session from the database. Repeats the read if a session ended during the read, because it may have been
    * this one.
    */
   async read(tokenHash: string): Promise<StoredSession | null> {
@@ -166,7 +165,7 @@ export class Sessions {
     return Math.min((last_used_at ?? created_at) + consoleIdleSecs, signed_in_at + consoleLifeSecs);
   }
 
-  /** Records that a session is in use, which delays the end of a console session. Writes this at most every few minutes. */
+  /** Records that a session is in use, which extends a console session. Writes at most once every few minutes. */
   #used(session: StoredSession): StoredSession {
     const now = this.#now();
     const interval =
@@ -194,7 +193,7 @@ export class Sessions {
         ],
       })
       .catch((error: unknown) => {
-        // The next use tries again.
+        // The next use retries the write.
         session.last_used_at = before;
         this.#context.log.warn({ err: error }, 'failed to record use of a sign-in session');
       });
@@ -208,7 +207,7 @@ export class Sessions {
 
   /**
    * Opens a session with a token.
-   * @param more preconditions and the event
+   * @param more additional preconditions, and the event
    */
   async open(session: NewSession, more: readonly Statement[]): Promise<SignedIn> {
     return await this.#openToken(session, this.#context.newId(), more);
@@ -230,7 +229,7 @@ export class Sessions {
     await this.#context.db.write({
       name: 'auth/issue session',
       statements: [
-        // Ensures that an operator who is removed concurrently gets no session.
+        // Prevents a concurrently removed operator from getting a session.
         statement(liveOperator, { operator_id }, { expect: 'row', else: 'unauthenticated' }),
         statement(insertSession, {
           ...row,
@@ -252,9 +251,9 @@ export class Sessions {
   }
 
   /**
-   * Reads the session of a token, to be replaced.
-   * @throws MusterError unauthenticated; session_token_required for a console session, whose cookie must not become a token that
-   * scripts can read
+   * Reads the session of a token, which the caller will replace.
+   * @throws MusterError unauthenticated; session_token_required for a console session, whose cookie must not become a
+   *   token that scripts can read
    */
   async readToken(tokenHash: string): Promise<StoredSession> {
     const session = await this.read(tokenHash);
@@ -264,8 +263,9 @@ export class Sessions {
   }
 
   /**
-   * Reads the session of a token, to be exchanged for a console session.
-   * @throws MusterError unauthenticated, also if a console session of this sign-in would have ended; session_token_required
+   * Reads the session of a token, which the caller will exchange for a console session.
+   * @throws MusterError unauthenticated, also if a console session of this sign-in would already have ended;
+   *   session_token_required
    */
   async readForConsole(tokenHash: string): Promise<StoredSession> {
     const session = await this.readToken(tokenHash);
@@ -370,7 +370,7 @@ export class Sessions {
       try {
         await this.#endOne(actor, id, row.token_hash);
       } catch (error) {
-        // If the session was renewed or exchanged after the query, its successor has the same id.
+        // If the session was renewed or exchanged after the query, its successor has the same ID.
         if (error instanceof MusterError && error.code === 'session_not_found') continue;
         throw error;
       }
@@ -382,7 +382,7 @@ export class Sessions {
     await this.#context.db.write({
       name: 'auth/end session',
       statements: [
-        // Precedes the deletion, because the request may end its own session.
+        // Must precede the deletion, because the request may end its own session.
         audited(this.#context, {
           type: 'auth.sessions_ended',
           actor,
@@ -411,7 +411,8 @@ export class Sessions {
               summary: `${actor.name} ended all sign-in sessions`,
               metadata: { count: rows.length },
             }),
-            // If a session is opened or renewed after the query, its streams would stay open, so the query is repeated.
+            // Repeats the query, because the streams of a session that was opened or renewed after the query would stay
+            // open.
             statement(
               otherSessionOf,
               { operator_id: actor.id, now, token_hashes },

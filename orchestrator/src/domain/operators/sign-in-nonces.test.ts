@@ -11,18 +11,18 @@ test('accepts a bound nonce once, for its operator, within a minute', () => {
   expect(nonces.isLive('ada', nonce, now + 59_999)).toBe(true);
   expect(nonces.isLive('bob', nonce, now)).toBe(false);
   expect(nonces.isLive('ada', nonce, now + 60_000)).toBe(false);
-  // The nonce is from the future.
+  // The nonce was issued in the future.
   expect(nonces.isLive('ada', nonce, now - 1)).toBe(false);
   expect(new BoundNonces(randomBytes(32)).isLive('ada', nonce, now)).toBe(false);
   nonces.markAnswered(nonce, now);
   expect(nonces.isLive('ada', nonce, now)).toBe(false);
-  // The nonce remains used after other nonces are used.
+  // The nonce stays used after other nonces are used.
   const later = nonces.issue('ada', now + 30_000, randomBytes(32));
   nonces.markAnswered(later, now + 30_000);
   expect(nonces.isLive('ada', nonce, now + 30_000)).toBe(false);
 });
 
-test('refuses a bound nonce if any of its bits is changed', () => {
+test('refuses a bound nonce if any bit has changed', () => {
   const nonces = new BoundNonces(randomBytes(32));
   const nonce = nonces.issue('ada', now, randomBytes(32));
   for (let bit = 0; bit < 256; bit++) {
@@ -33,7 +33,7 @@ test('refuses a bound nonce if any of its bits is changed', () => {
   expect(nonces.isLive('ada', nonce.subarray(1), now)).toBe(false);
 });
 
-test('limits unbound nonces for each network separately', () => {
+test('limits unbound nonces separately for each network', () => {
   const nonces = new UnboundNonces();
   const own = randomBytes(32);
   nonces.add('ada', 'home', own, now);

@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * Nonces of sign-in challenges. Each is valid once, for a minute. Times are monotonic milliseconds: if a wall clock
- * were set back, an expired nonce that was answered could become valid again.
+ * Nonces of sign-in challenges. Each is valid once, for a minute. Uses monotonic milliseconds: if a wall clock were set
+ * back, an expired nonce could become valid again after it was answered.
  */
 
 const lifeMs = 60_000;
@@ -11,15 +11,15 @@ const randomBytes = 10;
 const tagBytes = 16;
 
 /**
- * Stateless nonces: a time, random bytes, and a MAC over both and the operator. Only answered nonces are stored, so
+ * Stateless nonces: a time, random bytes, and a MAC over both and the operator. Stores only answered nonces, so that
  * requests in the name of an operator cannot displace a nonce.
  */
 export class BoundNonces {
   readonly #secret: Buffer;
-  /** Answered nonces, with the time when they were issued. Only a valid signature by the operator adds one. */
+  /** Answered nonces, with the times at which they were issued. Only a valid signature by the operator adds one. */
   readonly #answered = new Map<string, number>();
 
-  /** @param secret 32 random bytes; nonces made with another secret are invalid */
+  /** @param secret 32 random bytes; nonces created with another secret are invalid */
   constructor(secret: Buffer) {
     this.#secret = secret;
   }
@@ -44,7 +44,7 @@ export class BoundNonces {
     return age >= 0 && age < lifeMs && !this.#answered.has(nonce.toString('hex'));
   }
 
-  /** Marks a live nonce as answered. Call it after its signature was verified. */
+  /** Marks a live nonce as answered. Call this after the signature was verified. */
   markAnswered(nonce: Buffer, now: number): void {
     for (const [text, issued] of this.#answered) if (now - issued >= lifeMs) this.#answered.delete(text);
     this.#answered.set(nonce.toString('hex'), nonce.readUIntBE(0, timeBytes));
@@ -57,7 +57,7 @@ export class BoundNonces {
 
 /** Maximum live unbound nonces per key and network. */
 const perNetwork = 8;
-/** Maximum live unbound nonces per key. Bounds memory, and the number of signature checks per answer. */
+/** Maximum live unbound nonces per key. Bounds memory, and the number of signature checks for each answer. */
 const perOperator = 64;
 
 interface Entry {
@@ -68,7 +68,7 @@ interface Entry {
 
 /**
  * Unbound nonces. An answer does not name its nonce, so all nonces are stored. Each network has its own limit, so that
- * requests by a stranger in the name of an operator do not displace the operator's nonces.
+ * strangers who send requests in the name of an operator do not displace the operator's nonces.
  */
 export class UnboundNonces {
   /** Nonces by operator id, oldest first. */
@@ -82,7 +82,7 @@ export class UnboundNonces {
     this.#live.set(operatorId, [...live, { nonce, until: now + lifeMs, network }]);
   }
 
-  /** Returns an operator's live nonces, with those from the network first. */
+  /** Returns an operator's live nonces. Nonces requested from this network come first. */
   candidates(operatorId: string, network: string, now: number): Buffer[] {
     const live = this.#of(operatorId, now);
     const [own, others] = [true, false].map((is) => live.filter((entry) => (entry.network === network) === is));

@@ -76,7 +76,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await answer(ownServer, { nonce: 'cd'.repeat(32) })).toBe('signature_invalid');
     const unbound = key.sign(Buffer.from(nonce, 'hex'));
     expect(await code(domain.signIn.verify(key.hex, unbound))).toBe('signature_invalid');
-    // A refused answer does not use up the nonce.
+    // A refused answer does not consume the nonce.
     expect(await answer(ownServer)).toBe('done');
     expect(await answer(ownServer)).toBe('signature_invalid');
     const { events } = await listAudit(domain.context, { event_type: 'auth.signed_in' });
@@ -99,7 +99,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(domain.signIn.verify(key.hex, signature, { server: ownServer, nonce }))).toBe('done');
   });
 
-  test('records whether a sign-in signature names no server', async () => {
+  test('records whether the signature of a sign-in names no server', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const { nonce } = await domain.signIn.challenge(key.hex);
@@ -127,7 +127,7 @@ describeDatabases('sign-in', (fixture) => {
     for (const token of tokens) expect(await signIn.find(hashOfToken(token))).not.toBeNull();
 
     signInRules.requireBound = true;
-    // The sessions are refused immediately, even before they are terminated.
+    // The sessions are refused immediately, even before they are ended.
     for (const token of tokens) {
       expect(await signIn.find(hashOfToken(token))).toBeNull();
       expect(await code(signIn.renew(hashOfToken(token)))).toBe('unauthenticated');
@@ -152,7 +152,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(signIn.renew(hashOfToken(bound)))).toBe('done');
   });
 
-  test('refuses an answered nonce after the clock is set forward and back', async () => {
+  test('refuses an answered nonce after the clock was set forward and back', async () => {
     const domain = await openDomain(fixture);
     const { key, actor } = await newAdmin(domain);
     const other = await newKey();
@@ -174,7 +174,7 @@ describeDatabases('sign-in', (fixture) => {
     signIn.close();
   });
 
-  test('keeps an operator’s challenge when others request challenges in its name', async () => {
+  test('keeps an operator’s challenge when others request challenges in the operator’s name', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const home = { ip: '192.0.2.1', loopback: false };
@@ -192,7 +192,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(domain.signIn.verify(key.hex, key.sign(Buffer.from(unbound, 'hex')), null, home))).toBe('done');
   });
 
-  test('keeps eight nonces per key valid, and accepts an answer to any of them', async () => {
+  test('keeps eight nonces per key valid, and accepts an answer to each of them', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const nonces: string[] = [];
@@ -227,7 +227,7 @@ describeDatabases('sign-in', (fixture) => {
     for (let at = 0; at < 1000; at++)
       expect(await code(domain.signIn.challenge(stranger.hex))).toBe('operator_unknown');
     expect(await refused()).toMatchObject([{ of: '', key_id: stranger.id }]);
-    // A known operator's refusals have a separate entry.
+    // Refusals of a known operator have a separate entry.
     expect(await code(domain.signIn.verify(key.hex, '5f'.repeat(64)))).toBe('signature_invalid');
     expect((await refused())[0]).toMatchObject({ of: key.id });
     domain.clock.advance(3_600_000);
@@ -312,7 +312,7 @@ describeDatabases('sign-in', (fixture) => {
   const advertised = { agents: 'o:4747', publicKey: 'ab'.repeat(32) };
   const enrolled = async (domain: Domain, key: Key, token: string) => (await connect(domain, key, { token })).admitted;
 
-  test('revokes and returns all of a removed operator’s credentials', async () => {
+  test('revokes and returns all credentials of a removed operator', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -339,12 +339,13 @@ describeDatabases('sign-in', (fixture) => {
     expect((await removeOperator(context, actor, bob.id)).ended.enrolment_tokens).toEqual([]);
   });
 
-  test('returns operators that were added through removed ones, and their remaining objects', async () => {
+  test('returns operators that were added by removed ones, and the objects that these operators leave behind', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
     const { bob, own } = await leaver(domain, actor);
-    // Bob adds eve, eve adds mallory and a channel, and bob removes eve. Only the removed eve connects bob to mallory.
+    // Bob adds eve, eve adds mallory and a channel, and bob removes eve. Only the removed eve connects bob with
+    // mallory.
     const add = async (by: Actor, username: string) => {
       const { hex: public_key, id } = await newKey();
       await addOperator(context, by, { public_key, username, role: 'admin' });
@@ -401,7 +402,7 @@ describeDatabases('sign-in', (fixture) => {
     expect((await listTokens(context, false, all)).items).toEqual([]);
   });
 
-  test('revokes all of an operator’s tokens, even if there are too many to list', async () => {
+  test('revokes all tokens of an operator, even if there are too many to list', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);

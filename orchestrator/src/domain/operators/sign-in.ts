@@ -23,14 +23,14 @@ import { BoundNonces, UnboundNonces } from './sign-in-nonces.ts';
 import { recordSignInRefusal } from './sign-in-refusals.ts';
 import { issueWebCode, redeemWebCode } from './web-codes.ts';
 
-/** Where a request comes from. */
+/** The origin of a request. */
 export interface From extends SessionClient {
   /** Whether the client is on this machine. */
   readonly loopback: boolean;
 }
 const nowhere: From = { ip: '', loopback: false };
 
-/** The data that a bound signature covers in addition to the key. */
+/** The data that a bound signature covers besides the key. */
 export interface Bound {
   readonly server: string;
   /** 64 lower-case hexadecimal characters. */
@@ -88,7 +88,7 @@ export interface SignIn {
    */
   redeem(code: string, client?: SessionClient): Promise<SignedIn>;
   /**
-   * Terminates the sessions whose signatures named no server. Call it if `requireBound` is set.
+   * Terminates the sessions whose signatures named no server. Call this if `requireBound` is set.
    * @returns the number of terminated sessions
    */
   endUnbound(): Promise<number>;
@@ -138,7 +138,7 @@ export function createSignIn(
 
 interface Proved {
   readonly operator: SignedIn['operator'];
-  /** Last part of the event's summary, after `NAME signed in`. */
+  /** The end of the event's summary, after `NAME signed in`. */
   readonly how: string;
   readonly metadata: { readonly bound: boolean; readonly server?: string };
 }
@@ -174,7 +174,7 @@ class Signatures {
     const operatorId = await idOfKey(operatorKey(publicKey));
     const operator = await this.#context.db.get(operatorById, { operator_id: operatorId });
     if (!operator || operator.removed_at !== null) {
-      // The response is the same for a removed operator and an unknown key. Only the audit log distinguishes them.
+      // Returns the same response for a removed operator as for an unknown key. Only the audit log distinguishes them.
       const why = operator ? 'the operator was removed' : 'the key is unknown';
       const refusal = { operator, code: 'operator_unknown', why, ip: from.ip, keyId: operatorId } as const;
       await recordSignInRefusal(this.#refusals, refusal);
@@ -209,14 +209,14 @@ class Signatures {
 
   async #requireBound(bound: boolean, { ip }: From): Promise<void> {
     if (bound || !this.#rules.requireBound) return;
-    // Precedes the key lookup, so that known and unknown keys get the same response.
+    // Must precede the key lookup, so that known and unknown keys get the same response.
     const why = 'the request is for a signature that does not name this server';
     await recordSignInRefusal(this.#refusals, { operator: undefined, code: 'sign_in_unbound', why, ip });
     throw new MusterError('sign_in_unbound');
   }
 
   /**
-   * Verifies a bound signature and uses up its nonce.
+   * Verifies a bound signature and consumes its nonce.
    * @returns the details of the sign-in event; null if the signature is invalid
    */
   async #judgeBound(operatorId: string, key: Buffer, signature: Buffer, bound: Bound, from: From) {

@@ -66,7 +66,7 @@ export async function redeemWebCode(
     const session = { operator, signedInAt: row.signed_in_at, bound: requester.bound, client };
     return await sessions.open(session, [
       statement(consumeWebCode, { code_hash, now }, { expect: 'changed', else: 'login_code_invalid' }),
-      // The code is revoked when its operator signs out.
+      // Revokes the code when its operator signs out.
       statement(liveSession, { session: row.session_hash, now }, { expect: 'row', else: 'login_code_invalid' }),
       audited(context, {
         type: 'auth.signed_in',
@@ -78,7 +78,7 @@ export async function redeemWebCode(
   } catch (error) {
     if (!(error instanceof MusterError) || error.kind.status !== 401) throw error;
     // The error does not reveal the reason to clients without a valid code.
-    const why = 'the code of a web login is invalid, used, or expired';
+    const why = 'the web login code is invalid, used, or expired';
     await recordSignInRefusal(refusals, { operator, code: 'login_code_invalid', why, ip: client.ip });
     throw invalid();
   }

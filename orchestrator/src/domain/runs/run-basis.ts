@@ -6,7 +6,10 @@ import { defaultTtlSecs } from '../operations/operations.ts';
 import type { Revisions } from '../shared/module-documents.ts';
 import type { WaveRules } from './run-waves.ts';
 
-/** Defines a run's terms. They are fixed when the run is requested, so that all its agents get the same modules. */
+/**
+ * Defines the terms of a run. They are fixed at the time of the request, so that all agents of the run get the same
+ * modules.
+ */
 
 export interface RunRequest {
   kind: 'apply' | 'plan';
@@ -33,7 +36,7 @@ export interface RunOptions {
   plan_run_id: string | null;
 }
 
-/** The terms that take up a lot of space, stored in a separate table. */
+/** The terms that take up much space, stored in a separate table. */
 export interface RunBasis {
   /** Null for a run on named agents, to which `modules` applies. */
   assignment: Assignment | null;
@@ -41,9 +44,9 @@ export interface RunBasis {
   modules?: readonly string[];
   /** All assignments at the time of the request, by name. */
   assignments: Assignment[];
-  /** Revision of each module that an assignment names, or that such a module requires. */
+  /** Revision of each module that an assignment names or that such a module requires. */
   revisions: Record<string, number>;
-  /** The modules that these require; absent in runs from earlier releases. */
+  /** The modules that each module requires; absent in runs from earlier releases. */
   requires?: Record<string, readonly string[]>;
 }
 
@@ -91,8 +94,8 @@ export function rulesOf(options: RunOptions, maxConcurrent: number): WaveRules {
     limit: Math.min(options.batch ?? maxConcurrent, maxConcurrent),
     canary: options.canary,
     maxFailures: options.max_failures,
-    // A paced run holds absent agents until they connect. Otherwise, all of their queued operations would begin when
-    // the agents reconnect.
+    // A paced run holds absent agents until they connect. Otherwise, all their queued operations would start as soon as
+    // they reconnect.
     absent: options.offline === 'report' ? 'report' : paced ? 'hold' : 'queue',
   };
 }

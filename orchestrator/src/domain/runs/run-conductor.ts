@@ -11,7 +11,7 @@ import { expireTurns, giveTurns } from './run-turns.ts';
 import { nextWave } from './run-waves.ts';
 
 /**
- * Drives runs: whenever operations end, starts the next agents, until all outcomes are known. The state in memory only
+ * Drives runs: whenever operations end, starts the next agents until all outcomes are known. The state in memory only
  * saves queries. After a restart, a run continues from its rows.
  */
 export interface RunConductor {
@@ -25,7 +25,9 @@ export interface RunConductor {
 }
 
 export interface ConductorOptions {
-  /** Maximum number of agents in a run that have an operation at the same time, unless the run sets a lower number. */
+  /**
+   * Maximum number of agents in a run that may have an operation at the same time, unless the run sets a lower number.
+   */
   maxConcurrent: number;
 }
 
@@ -34,7 +36,7 @@ export interface ConductorOptions {
  * the run requests that.
  */
 const absentSecs = 60;
-/** Milliseconds that a small wave waits for more free slots. Each wave is a transaction with fixed costs. */
+/** Milliseconds for which a small wave waits for more free slots. Each wave is a transaction with fixed costs. */
 const gatherMs = 50;
 
 export function createRunConductor(context: Context, { maxConcurrent }: ConductorOptions): RunConductor {
@@ -118,7 +120,7 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
     async sweep() {
       for (const { run_id } of await db.all(openRuns, {})) {
         if (queue.stopped) return;
-        // If the run was stopped concurrently, the next pass detects that.
+        // If the run was stopped concurrently, the next pass detects it.
         await queue.exclusively(run_id, () => lookAfter(run_id).catch(ignoreFinished));
       }
     },
@@ -129,7 +131,10 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
   };
 }
 
-/** Reports whether a small wave still waits. The first call starts the wait, after which `advance` continues the run. */
+/**
+ * Reports whether a small wave must still wait. The first call starts the wait; when it ends, `advance` continues the
+ * run.
+ */
 function isGathering(state: RunState, advance: () => Promise<void>): boolean {
   if (state.gathering === null) {
     const gathering = { over: false };

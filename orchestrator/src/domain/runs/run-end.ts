@@ -25,7 +25,7 @@ export async function endFinishedRun(context: Context, runId: string): Promise<v
   if (await db.get(anyRunResultOpen, { run_id: runId })) return;
   const run = await db.get(runById, { run_id: runId });
   if (!run || run.finished_at !== null) return;
-  // No outcome changes anymore, because none is open.
+  // No outcome can change anymore, because no operation is open.
   const { succeeded, failed, cancelled, skipped } = (await countOutcomes(context, [runId])).get(runId) ?? noOutcomes;
   const end = { run_id: runId, now: seconds(context.now()), succeeded, failed, cancelled, skipped };
   try {
@@ -85,7 +85,7 @@ export async function cancelRun(context: Context, actor: Actor, runId: string): 
   const requests = statement(requestCancels, { run_id: runId, now: seconds(context.now()) });
   const result = await stop(context, runId, `cancelled by ${actor.name}`, [
     statement(openRun, { run_id: runId }, { expect: 'row', else: 'run_finished' }),
-    // A halted run remains halted.
+    // A halted run stays halted.
     statement(stopRun, { run_id: runId, status: 'cancelled' }),
     requests,
     audited(context, {

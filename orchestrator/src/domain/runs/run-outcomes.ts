@@ -4,7 +4,7 @@ import type { Context } from '../shared/context.ts';
 
 export const noOutcomes: RunOutcomes = { succeeded: 0, failed: 0, cancelled: 0, skipped: 0, running: 0, waiting: 0 };
 
-/** Returns the name under which an agent's outcome is counted. */
+/** Returns the name under which to count an agent's outcome. */
 function outcomeOf(status: string, hasOperation: boolean): keyof RunOutcomes {
   switch (status) {
     case 'waiting':

@@ -1,6 +1,6 @@
 import type { Context } from '../shared/context.ts';
 
-/** Serializes work on each run, because concurrent passes would act on outdated reads. */
+/** Serializes the work on each run, because concurrent passes would act on outdated reads. */
 export class RunQueue {
   readonly #advance: (runId: string) => Promise<void>;
   readonly #log: Context['log'];
@@ -27,7 +27,7 @@ export class RunQueue {
     return running ?? Promise.resolve();
   }
 
-  /** Continues the run once for all outcomes in one event-loop turn, because a thousand may be committed together. */
+  /** Continues the run once for all outcomes in an event-loop turn, because a thousand may be committed together. */
   advanceLater(runId: string): void {
     if (this.#due.size === 0)
       setImmediate(() => {
@@ -50,7 +50,7 @@ export class RunQueue {
     await Promise.all(this.#busy.values());
   }
 
-  /** Calls `first`, then advances the run as often as requested. Never rejects. */
+  /** Calls `first`, then advances the run for each request. Never rejects. */
   #start(runId: string, first: () => Promise<void>): Promise<void> {
     const work = (async () => {
       await first();

@@ -4,7 +4,7 @@ import { optionsIn, type RunTerms, rulesOf, termsOf } from './run-basis.ts';
 import { RunTrack } from './run-track.ts';
 import type { WaveRules } from './run-waves.ts';
 
-/** Grace period after startup, in seconds. Agents are reconnecting during this time, so none counts as absent. */
+/** Grace period after startup, in seconds. Agents reconnect during this time, so none counts as absent. */
 const returnSecs = 60;
 
 /** The in-memory state of an unfinished run. */
@@ -22,7 +22,7 @@ export interface RunState {
   readonly inGracePeriod: boolean;
   /** Whether the run changed after the last sweep. */
   moved: boolean;
-  /** The timer of a small wave that waits for more free slots; null if none waits. */
+  /** The timer of a small wave that waits for more free slots; null if none is waiting. */
   gathering: { over: boolean } | null;
 }
 
@@ -115,7 +115,7 @@ export class RunStates {
     const rows = await db.all(trackedResults, { run_id: runId }).finally(unsubscribe);
     const track = new RunTrack(runId, rules, rows, (nodeId) => presence.isConnected(nodeId));
     if (known) track.inherit(known);
-    // Operations that ended while the rows were read may be missing from them.
+    // The rows may lack operations that ended while they were being read.
     for (const end of ends) track.ended(...end);
     return track;
   }

@@ -10,7 +10,7 @@ export type TrackedRows = readonly {
   readonly node_id: string;
   readonly status: string;
   readonly operation_id: string | null;
-  /** Null in runs from earlier releases, in which no agent waited for a turn. */
+  /** Agents that wait for their turn; null in runs from earlier releases, in which no agent waited. */
   readonly position: number | null;
 }[];
 
@@ -31,7 +31,7 @@ export class RunTrack {
   readonly #waiting = new Map<string, number>();
   /** Agents with an operation, and whether the operation takes a slot. */
   readonly #inFlight = new Map<string, { operation_id: string; taking: boolean }>();
-  /** When agents with an operation disconnected, Unix seconds. */
+  /** When agents with an operation disconnected, in Unix seconds. */
   readonly #outOfSight = new Map<string, number>();
   readonly #canaries: ReadonlySet<string>;
   /** Outcomes that were reported before {@link turned} recorded the agents' turns. */
@@ -137,7 +137,7 @@ export class RunTrack {
     return absent;
   }
 
-  /** Copies the times at which agents disconnected from the former track, because the rows do not contain them. */
+  /** Copies the times at which agents disconnected from the previous track, because the rows do not contain them. */
   inherit(from: RunTrack): void {
     for (const [nodeId, since] of from.#outOfSight) if (this.#inFlight.has(nodeId)) this.#outOfSight.set(nodeId, since);
   }

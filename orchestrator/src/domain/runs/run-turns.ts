@@ -29,7 +29,7 @@ const offline = 'the agent is offline';
 
 type Payloads = Map<string, EncodedPayload>;
 
-/** The resolutions of runs in progress, each of which uses fixed module revisions. */
+/** Cached resolutions of runs in progress, each with fixed module revisions. */
 const resolutions = new WeakMap<RunTerms, ReturnType<typeof createSharedResolution>>();
 
 function resolutionOf(terms: RunTerms): ReturnType<typeof createSharedResolution> {
@@ -38,7 +38,10 @@ function resolutionOf(terms: RunTerms): ReturnType<typeof createSharedResolution
   return resolve;
 }
 
-/** How long a run uses the values of a lookup, in milliseconds: a run with small batches would read all agents for each. */
+/**
+ * How long a run reuses the values of a lookup, in milliseconds. Otherwise, a run with small batches would read all
+ * agents for each batch.
+ */
 const maxLookupAgeMs = 60_000;
 
 interface TurnOperation {
@@ -55,8 +58,8 @@ interface TurnOperation {
  * Starts agents. The rows are authoritative: an agent that has had its turn keeps its result, and a halted or
  * cancelled run starts no agents.
  * @param wave agents to queue an operation for, and agents to report as offline
- * @returns the results, of only some agents if payloads are large; and whether the rows differ from the state in
- * memory, so that the run must be reloaded
+ * @returns the results, which cover only some agents if payloads are large; and whether the rows differ from the state
+ *   in memory, so that the run must be reloaded
  * @throws MusterError operation_finished if the run does not continue; storage_unavailable if the database fails, in
  * which case no agent has started
  */
@@ -141,7 +144,7 @@ export async function expireTurns(context: Context, terms: RunTerms, nodeIds: re
   return turns;
 }
 
-/** Returns `audit` for a plan of an audit assignment, whose findings are recorded as drift; otherwise, null. */
+/** Returns `audit` if this is a plan of an audit assignment, whose findings are recorded as drift; otherwise, null. */
 const triggerOf = ({ assignment, kind }: Pick<RunTerms, 'assignment' | 'kind'>): 'audit' | null =>
   kind === 'plan' && assignment?.mode === 'audit' ? 'audit' : null;
 

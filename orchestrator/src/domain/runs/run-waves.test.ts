@@ -101,7 +101,7 @@ describe('nextWave', () => {
     expect(wave()).toMatchObject({ queue: ['n17'], isSmall: false });
   });
 
-  test('starts with the canaries, and halts if one does not succeed', () => {
+  test('starts with the canaries, and halts if a canary does not succeed', () => {
     const well = simulate(4, { ...defaults, canary: 2 });
     well.step();
     expect([...well.open.keys()]).toEqual(['n0', 'n1']);
@@ -131,7 +131,7 @@ describe('nextWave', () => {
     expect(run.open.size).toBe(1);
   });
 
-  test('handles absent agents by the rules: reports them last, queues them without a slot, or holds them', () => {
+  test('reports absent agents last, queues them without a slot, or holds them, depending on the rules', () => {
     const away = (nodeId: string) => nodeId !== 'n0' && nodeId !== 'n3';
     const report = simulate(4, { ...defaults, limit: 1 }, away);
     report.step();
@@ -203,7 +203,7 @@ describe('nextWave', () => {
     );
   });
 
-  test('tracks the same state as the rows after any sequence of events', () => {
+  test('derives the same state as the rows after any sequence of events', () => {
     const run = simulate(6, { ...defaults, limit: 3, canary: 1, maxFailures: 3 });
     run.step();
     run.end('n0', 'succeeded');
@@ -237,7 +237,7 @@ describe('RunTrack', () => {
     expect(at(402, track)).toMatchObject({ taken: 0, failures: 0 });
   });
 
-  test('accepts that an operation ends before its turn is recorded, and a duplicate end', () => {
+  test('accepts an operation that ends before its turn is recorded, and a duplicate end', () => {
     const track = new RunTrack('r', defaults, everyone(1), () => true);
     track.ended('n0', 'o', 'failed');
     track.turned([{ node_id: 'n0', operation_id: 'o', status: 'queued', error: null }], () => true);

@@ -51,7 +51,7 @@ export type Wave =
 
 /** Maximum number of agents that get their turn in one transaction. */
 const turnsAtOnce = 500;
-/** Share of the limit below which a wave is small. Most of the slots stay in use while a wave waits. */
+/** Share of the limit below which a wave counts as small. Most slots stay in use while such a wave waits. */
 const smallShare = 1 / 4;
 
 const agents = (count: number) => (count === 1 ? '1 agent' : `${count} agents`);
@@ -82,7 +82,7 @@ export function nextWave(rules: WaveRules, picture: RunPicture): Wave {
     if (connected || rules.absent === 'queue') queue.push(node_id);
     else if (rules.absent === 'report') absent.push(node_id);
   }
-  // While a connected agent waits, absent agents are not reported, because they may still reconnect.
+  // Does not report absent agents while a connected agent waits, because they may still reconnect.
   const report = noneLeft ? absent.slice(0, turnsAtOnce - queue.length) : [];
   return { verdict: 'go', queue, report, isSmall: isFull && queue.length < rules.limit * smallShare };
 }

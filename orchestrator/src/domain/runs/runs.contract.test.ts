@@ -68,7 +68,7 @@ async function open(
     agents.push(await newAgent(domain, actor, `web-${i}`));
     await putOneTag(context, actor, `web-${i}`, 'role', 'web');
   }
-  // Sorts the agents by turn.
+  // Sorts the agents by their turn.
   agents.sort((a, b) => (a.id < b.id ? -1 : 1));
   await uploadModule(context, actor, 'motd', fileModule('motd'));
   await createAssignment(context, actor, { name: 'base', modules: ['motd'], selector: 'role=web', ...assignment });
@@ -125,7 +125,7 @@ describeDatabases('runs on named agents', (fixture) => {
 
   test('applies modules to named agents in order, with canaries and batches', async () => {
     const { context, agents, node_ids, begin, execute, untilWork, outcomes } = await openNamed(3);
-    // The request names an agent twice, but the agent has only one turn.
+    // The request names an agent twice, but the agent gets only one turn.
     const id = await begin({ canary: 1, batch: 1 }, { node_ids: [node_ids[2]!, node_ids[0]!, node_ids[2]!] });
     await untilWork(2);
     expect(await execute(agents[2]!)).toMatchObject({ modules: ['extra'] });
@@ -209,7 +209,7 @@ describeDatabases('runs in waves', (fixture) => {
     await untilWork(1, 2, 3, 4, 5, 6, 7, 8);
   });
 
-  test('starts with the canaries, and halts if one fails', async () => {
+  test('starts with the canaries, and halts if a canary fails', async () => {
     const { domain, context, agents, start, execute, untilWork, outcomes, events } = await open(fixture, 4);
     const id = await start({ canary: 2 });
     await untilWork(0, 1);
@@ -237,7 +237,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect(await execute(agents[1]!)).toMatchObject({ resources: [{ body: { content: 'hi\n' } }] });
   });
 
-  test('applies the required modules of its start to all agents, even if they are no longer required', async () => {
+  test('applies the modules required at the start of the run to all agents, even if they are no longer required', async () => {
     const { context, actor, agents, start, execute, untilWork } = await open(fixture, 3);
     await uploadModule(context, actor, 'base', fileModule('base', 'base\n'));
     await uploadModule(context, actor, 'motd', `${fileModule('motd', 'hi\n')}requires: [{ module: base }]\n`);
@@ -347,7 +347,7 @@ describeDatabases('runs in waves', (fixture) => {
     await untilWork(0);
     domain.connected.add(agents[1]!.id);
     await next.sweep();
-    // The first agent may be running its operation, although its link is not restored.
+    // The first agent may still be running its operation, although it is not connected.
     await untilWork(0);
     await execute(agents[0]!);
     await untilWork(1);
@@ -459,7 +459,7 @@ describeDatabases('runs in waves', (fixture) => {
     await upkeep.stop();
   });
 
-  test('holds offline agents in a paced run until they connect or the time to wait expires', async () => {
+  test('holds offline agents in a paced run until they connect or their wait expires', async () => {
     const { domain, context, agents, start, execute, untilWork, outcomes } = await open(fixture, 3);
     for (const { id } of agents.slice(1)) domain.connected.delete(id);
     const id = await start({ batch: 2, offline: 'queue', ttl: 600 });
@@ -497,7 +497,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect(await events('run')).toEqual(['run.started', 'run.cancelled', 'run.ended']);
   });
 
-  test('lists the number of agents with each outcome, while the run runs and after', async () => {
+  test('lists the number of agents with each outcome during and after the run', async () => {
     const { context, actor, agents, start, execute, domain } = await open(fixture, 4);
     const listed = async () => (await listRuns(context, { limit: 1, offset: 0 })).items[0]?.outcomes;
     const none = { succeeded: 0, failed: 0, cancelled: 0, skipped: 0, running: 0, waiting: 0 };
@@ -536,7 +536,7 @@ describeDatabases('runs in waves', (fixture) => {
 });
 
 describeDatabases('window-only and audit assignments', (fixture) => {
-  test('sets declared parameters, and sends their values to the machine', async () => {
+  test('sets declared parameters and sends their values to the machine', async () => {
     const { context, actor, agents, execute } = await open(fixture);
     const templated = `name: t
 supports: [{ platform: linux }]
@@ -645,7 +645,7 @@ resources:
       resources: [],
     });
     expect(await events('drift')).toEqual(['drift.detected', 'drift.resolved']);
-    // Findings from another audit assignment neither cause nor clear events for this one.
+    // Findings from another audit assignment neither cause nor clear events for this assignment.
     await plan([own]);
     await createAssignment(context, actor, {
       name: 'audited',

@@ -84,8 +84,8 @@ export async function startRun(
       }),
       statement(insertRunBasis, { run_id: runId, basis: toJson(basis) }),
       ...inParts(rows).map((part) => statement(insertRunResults, { run_id: runId, rows: jsonRows(part) })),
-      // Deletes drift for agents that no longer match the assignment, because no later check of the assignment would
-      // clear the drift.
+      // Deletes the drift of agents that no longer match the assignment, because no later check of the assignment would
+      // clear it.
       ...(assignment?.mode === 'audit'
         ? [statement(deleteDriftBeside, { scope: auditScope(assignment.name), run_id: runId })]
         : []),
@@ -121,7 +121,7 @@ async function requireAgents(context: Context, nodeIds: readonly string[]): Prom
 
 /**
  * Returns the plan to which an apply is bound.
- * @param of subject of the apply: an assignment, or modules on named agents
+ * @param of what to apply: an assignment, or modules on named agents
  * @throws MusterError run_not_found; invalid_input unless the run is a finished plan for the same subject
  */
 async function requirePlanRun(
@@ -146,7 +146,7 @@ const inParts = <T>(rows: readonly T[]): T[][] =>
     rows.slice(i * rowsAtOnce, (i + 1) * rowsAtOnce),
   );
 
-/** Waits for a run to end. A halted or cancelled run ends when none of its operations is open. */
+/** Waits for a run to end. A halted or cancelled run ends once none of its operations is open. */
 export async function awaitRun(
   context: Context,
   waiting: Waiting,
@@ -213,7 +213,7 @@ export interface RunFilter {
   assignment?: string | undefined;
 }
 
-/** Lists runs, newest first. Counts the outcomes of runs that have not ended; the others have their counts. */
+/** Lists runs, newest first. Counts the outcomes of runs that have not ended; ended runs have stored counts. */
 export async function listRuns(context: Context, filter: RunFilter & PageRequest): Promise<Page<RunEntry>> {
   const { db } = context;
   const { status, assignment } = filter;

@@ -15,8 +15,8 @@ export interface Sealed {
 type Keeping = Pick<Context, 'secretKeys' | 'randomBytes'>;
 
 /**
- * Returns the name and version for which a channel's config is sealed. No secret can have such a name, so neither a
- * config nor a secret can be opened as the other.
+ * Returns the name and version under which a channel's config is sealed. No secret can have such a name, so a config
+ * cannot be opened as a secret, or a secret as a config.
  */
 const sealedFor = (channelId: string) => ({ name: `channel/${channelId}`, version: 1 });
 
@@ -50,7 +50,7 @@ export function opened({ secretKeys }: Keeping, row: Sealed & { channel_id: stri
 }
 
 /**
- * Encrypts all readable configs with one key, as part of a key rotation.
+ * Encrypts all readable configs with a single key, as part of a key rotation.
  * @returns the number of configs that were sealed with another key, and the names of channels with unreadable configs
  */
 export async function resealChannels(

@@ -12,12 +12,12 @@ import { type Context, seconds } from '../shared/context.ts';
 import { openValue, sealValue } from './secret-seal.ts';
 
 /**
- * Stores former secret values, encrypted. Machines that have these values may include them in reports on open
+ * Stores former secret values, encrypted. Machines that still have these values may include them in reports on open
  * operations, from which they must be removed.
  */
 
 /**
- * Returns the statement that stores the previous value. It precedes the change in the transaction that changes or
+ * Returns the statement that stores the previous value. Must precede the change in the transaction that changes or
  * removes a secret.
  */
 export const keepFormer = ({ now }: Pick<Context, 'now'>, name: string): Statement =>
@@ -25,7 +25,7 @@ export const keepFormer = ({ now }: Pick<Context, 'now'>, name: string): Stateme
 
 /** Deletes previous values that were replaced before the oldest open operation was dispatched. */
 export async function dropFormerSecrets({ db, now }: Context): Promise<void> {
-  // The time precedes the query, so operations dispatched after the query have a later time.
+  // Takes the time before the query, so that operations dispatched after the query have a later time.
   const present = seconds(now());
   if (!(await db.get(formerSecretOlder, { before: present }))) return;
   const before = Math.min(present, (await db.get(oldestSent, {}))?.dispatched_at ?? present);
@@ -36,8 +36,8 @@ export async function dropFormerSecrets({ db, now }: Context): Promise<void> {
 const atOnce = 200;
 
 /**
- * Encrypts all readable previous values with one key, as part of a key rotation. Skips unreadable values, which cannot
- * be removed from reports anyway.
+ * Encrypts all readable previous values with a single key, as part of a key rotation. Skips unreadable values, which
+ * cannot be removed from reports anyway.
  */
 export async function resealFormerSecrets(
   { db, secretKeys, randomBytes }: Pick<Context, 'db' | 'secretKeys' | 'randomBytes'>,

@@ -27,9 +27,9 @@ export interface Rotation {
 const running = new WeakMap<object, Promise<unknown>>();
 
 /**
- * Encrypts all secrets and channel configs with one key: a new key if the orchestrator manages the key file, otherwise
- * the first configured key. A key is written to disk before it is used, and retired only after its last value was
- * re-encrypted. If the process is killed, all values remain readable, and the next call finishes the rotation.
+ * Encrypts all secrets and channel configs with a single key: a new key if the orchestrator manages the key file,
+ * otherwise the first configured key. A key is written to disk before it is used, and retired only after its last value
+ * was re-encrypted. If the process is killed, all values remain readable, and the next call finishes the rotation.
  * Rotations run one at a time.
  * @throws MusterError secrets_locked if there is no key
  */
@@ -46,9 +46,9 @@ export async function rotateSecretsKey(context: Context, actor: Actor): Promise<
 async function rotate(context: Context, actor: Actor): Promise<Rotation> {
   const { db, secretKeys } = context;
   if (secretKeys.active === null) throw new MusterError('secrets_locked');
-  // More than one key in `secrets.keys` means that a rotation was interrupted. This call then completes it.
+  // If `secrets.keys` contains more than one key, a rotation was interrupted, and this call completes it.
   if (secretKeys.canAdd && !secretKeys.rotationCutOff) await secretKeys.add();
-  // Waits for writes with the previous key, so that the loop below finds the values that they write.
+  // Waits for writes with the previous key, so that the following loop finds their values.
   await secretKeys.settled();
   const { active } = secretKeys;
   const unreadable: string[] = [];
@@ -75,7 +75,7 @@ async function rotate(context: Context, actor: Actor): Promise<Rotation> {
   const channels = await resealChannels(context, active);
   reencrypted += channels.resealed;
   unreadable.push(...channels.unreadable.map((name) => `channel ${name}`));
-  // Previous values come last, because values that were replaced during the rotation are stored under the previous key.
+  // Previous values come last, because values replaced during the rotation are stored under the previous key.
   await resealFormerSecrets(context, active);
   const inUse = async (key_id: string) =>
     (await db.get(secretUnderKey, { key_id })) ??

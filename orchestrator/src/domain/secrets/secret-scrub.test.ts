@@ -6,7 +6,7 @@ import { createScrub, scrubReport } from './secret-scrub.ts';
 
 const folded = (text: string, width: number): string => text.replace(new RegExp(`.{${width}}`, 'g'), '$&\n');
 
-/** Programs that print a value, each in its own encoding, after the text `before`. */
+/** Programs that print a value after the text `before`, each in its own encoding. */
 const writers: Record<string, (value: string, before: string) => string> = {
   'as it is': (value) => value,
   JSON: (value, before) => JSON.stringify({ text: before + value }),
@@ -31,8 +31,8 @@ const writers: Record<string, (value: string, before: string) => string> = {
 };
 
 /**
- * Reports whether a text contains a value, encoded at any alignment. Decodes the text, whereas the code under test
- * searches for encoded forms.
+ * Reports whether a text contains a value, encoded at any alignment. Decodes the text, whereas the tested code searches
+ * for encoded forms.
  */
 function contains(text: string, value: string): boolean {
   if (text.includes(value)) return true;
@@ -101,7 +101,7 @@ describe('scrub', () => {
     expect(scrub('@@ -0,0 +1 @@\n+AAAABBBBCCCC\n+}\n')).toBe('@@ -0,0 +1 @@\n+(sensitive)\n+}\n');
   });
 
-  test('hides the parts of a value that are cut off at the beginning or end of a text', () => {
+  test('hides the part of a value that is cut off at the beginning or end of a text', () => {
     const value = Array.from({ length: 12 }, (_, i) => `k${i}-${(i * 7919) % 997}`).join('\n');
     const encoded = ['base64', 'hex'] as const;
     const said = [value, ...encoded.map((encoding) => folded(Buffer.from(`x${value}`).toString(encoding), 20))];
@@ -110,7 +110,7 @@ describe('scrub', () => {
       const lines = text.split('\n').filter((line) => line !== '');
       for (let from = 0; from < lines.length; from++)
         for (let to = from + 1; to <= lines.length; to++) {
-          // The text around the value remains only where the value is complete.
+          // The surrounding text remains only where the value is complete.
           const part = [
             ...(from === 0 ? ['before'] : []),
             ...lines.slice(from, to),

@@ -1,13 +1,13 @@
 import type { Report } from '@muster/protocol/wire';
 
 /**
- * Removes secret values from agent reports. Agents already hide the values. Scrubbing also covers faulty agents, and
+ * Removes secret values from agent reports. Agents already hide these values. Scrubbing also covers faulty agents, and
  * programs that print a value.
  */
 
 /** Replaces a secret value. */
 const hidden = '(sensitive)';
-/** Minimum length of a value. Shorter values often occur in text by chance. */
+/** Minimum length of a value. Shorter values are likely to occur in text by chance. */
 const minValueLength = 4;
 /** Minimum length of a single line in a multi-line value. Shorter lines may be `}` or `-----`. */
 const minLineLength = 8;
@@ -98,7 +98,7 @@ export function createScrub(values: Iterable<string>): Scrub {
     const found: Range[] = [];
     for (const form of exactForms) {
       for (const start of offsetsOf(form, text)) found.push([start, start + form.length]);
-      // A part consists of whole lines, so a single-line form is never cut off.
+      // A part consists of whole lines, so a form without line breaks is never cut off.
       if (isPart && form.includes('\n')) found.push(...cutOff(form, text, minValueLength));
     }
     const { joined, offsets } = withoutSpace(text);

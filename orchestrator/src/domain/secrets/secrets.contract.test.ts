@@ -197,7 +197,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await sent(domain, agent.id, id)).toMatchObject({ content: 'hunter3' });
   });
 
-  test('refuses a request with a missing, expired, or restricted secret, and includes its name in the error', async () => {
+  test('refuses a request with a missing, expired, or restricted secret, and names the secret in the error', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     await uploadModule(context, actor, 't', using('secrets.y', 't', '/t'));
     const faults = await submit(['s', 't']).catch((error: MusterError) => error.errors);
@@ -217,7 +217,7 @@ describeDatabases('secrets', (fixture) => {
     await submit(['d']);
   });
 
-  test('checks the secret that the parameter of an assignment names, and hides it', async () => {
+  test('checks the secret that an assignment’s parameter names, and hides its value', async () => {
     const { domain, context, actor, agent } = await open(fixture);
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     const module = using('secret(param.key)', 'p').replace(
@@ -240,7 +240,7 @@ describeDatabases('secrets', (fixture) => {
     });
   });
 
-  test('requires every part of a restriction, and matches no agent with an empty part', async () => {
+  test('requires every part of a restriction to match, and matches no agent with an empty part', async () => {
     const { context, actor, agent, submit } = await open(fixture);
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await createSecret(context, actor, { name: 'x', value: 'v' });
@@ -408,7 +408,7 @@ describeDatabases('secrets', (fixture) => {
           ).toBeNull();
           const { resources } = await getOperation(context, id);
           expect(resources[0]?.message).toBe('it was (sensitive)');
-          // No open operation can report the value, so it is deleted.
+          // No open operation can report the value anymore, so the value is deleted.
           await dropFormerSecrets(context);
           expect(await context.db.all(everyFormer, {})).toEqual([]);
         });
@@ -501,7 +501,7 @@ describeDatabases('secrets', (fixture) => {
     const moved = await context.db.get(channelById, { channel_id: channel.id });
     expect(moved?.key_id).toBe(rotation.key_id);
     expect(moved && targetOf(context, moved)?.config).toEqual(config);
-    // The values are equal, so plans that use them remain valid.
+    // The values are equal, so plans that use them stay valid.
     expect([await version('s0'), await version('s1')]).toEqual([1, 2]);
     const { events } = await listAudit(context, { event_type: 'secret.key_rotated' });
     expect(events).toMatchObject([{ metadata: { key_id: rotation.key_id, retired: [former], unreadable: 0 } }]);

@@ -218,8 +218,7 @@ async function withNewValue(
 }
 
 /**
- * Checks an expiry time. A time in the past is refused, because an operator who wants a secret to expire now can remove
- * it.
+ * Checks an expiry time. Refuses a time in the past, because an operator can remove a secret to end it now.
  * @throws MusterError invalid_input
  */
 function futureTime(context: Context, time: number | undefined): number | undefined {

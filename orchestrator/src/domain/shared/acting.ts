@@ -2,7 +2,10 @@ import { liveSession } from '../../store/queries/sessions.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { type Actor, type Context, seconds } from './context.ts';
 
-/** Returns statements that fail if the actor's sign-in session has ended. `audited` already includes them. */
+/**
+ * Returns statements that fail if the actor's sign-in session has ended. The statements of `audited` already include
+ * them.
+ */
 export function inSession({ now }: Pick<Context, 'now'>, { session }: Actor): Statement[] {
   if (session === undefined) return [];
   const live = { session, now: seconds(now()) };
@@ -10,8 +13,8 @@ export function inSession({ now }: Pick<Context, 'now'>, { session }: Actor): St
 }
 
 /**
- * Checks that the actor's sign-in session has not ended. Call it just before an effect outside the database, or before
- * long work that must continue even if the session ends.
+ * Checks that the actor's sign-in session has not ended. Call this just before an effect outside the database, or
+ * before long work that must continue even if the session ends.
  * @returns the actor without its session, so that the work can be recorded after the session has ended
  * @throws MusterError unauthenticated
  */

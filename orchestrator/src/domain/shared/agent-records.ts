@@ -5,7 +5,7 @@ import type { AnyQuery } from '../../store/query.ts';
 import type { Unit } from '../../store/transaction.ts';
 
 /**
- * An agent as JSON in UTF-8. Whether it is connected and when it was last seen change without a write, so both are
+ * An agent as JSON in UTF-8. The connection state and the last-seen time change without a write, so both are
  * parameters.
  */
 export class AgentRecord {
@@ -34,13 +34,13 @@ export class AgentRecord {
     this.#storedLastSeenAt = last_seen_at;
     this.#lastSeenAt = last_seen_at;
     const start = JSON.stringify({ node_id, name, status, agent_version }).slice(0, -1);
-    // Attributes and tags are stored as JSON, so they need not be parsed and serialized again.
+    // Copies attributes and tags as JSON, as they are stored, without parsing and serializing them.
     const before = `${start},"attributes":${attributes},"tags":${tags},"connected":`;
     this.#connectedOffset = Buffer.byteLength(before);
     this.#between = `,${JSON.stringify({ connected_at, updated_at }).slice(1, -1)},"last_seen_at":`;
     const after = JSON.stringify({ initial_hostname, initial_ip, pin_source }).slice(1);
     const text = `${before}${this.#parameters()},${after}`;
-    // Copied to separate memory, because a slice of the shared pool would keep the pool alive.
+    // Copies the bytes to separate memory, because a slice of the shared pool would keep the pool alive.
     this.#json = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
     this.#json.write(text);
   }
@@ -71,7 +71,7 @@ export class AgentRecord {
     return json;
   }
 
-  /** The text from the value of `connected` to that of `last_seen_at`. */
+  /** The text from the value of `connected` up to the value of `last_seen_at`. */
   #parameters(): string {
     return `${this.#connected}${this.#between}${this.#lastSeenAt}`;
   }
@@ -85,7 +85,7 @@ const maxTotalBytes = 64 * 1024 * 1024;
 /** Maximum number of pages whose ids are kept. */
 const maxPages = 256;
 
-/** Which records a statement affects: the one named by its parameter `node_id`, or any. */
+/** The records that a statement affects: the one that its parameter `node_id` names, or any. */
 interface Effect {
   readonly of: 'one' | 'any';
   /** Whether agents may be added or removed. */
@@ -97,7 +97,7 @@ interface Effect {
  * another process may have written to the database.
  */
 export class AgentRecords {
-  /** The database, whose writes drop the records that they change. */
+  /** The database. Writes through it drop the records that they change. */
   readonly db: Database;
   readonly #records = new Map<string, AgentRecord>();
   readonly #idsByName = new Map<string, string>();
@@ -105,10 +105,10 @@ export class AgentRecords {
   readonly #maxBytes: number;
   #bytes = 0;
   readonly #pages = new Map<string, readonly string[]>();
-  /** Records of pages in which nothing was dropped since they were read. */
+  /** Records of pages from which nothing was dropped since they were read. */
   readonly #recordsOfPages = new Map<string, readonly AgentRecord[]>();
   #outsideChanges = Number.NaN;
-  /** Number of drops. Rows that were read before a drop are not cached after it. */
+  /** Number of drops. Rows read before a drop are not cached after it. */
   #drops = 0;
 
   constructor(db: Database, maxBytes = maxTotalBytes) {
@@ -143,8 +143,8 @@ export class AgentRecords {
   }
 
   /**
-   * Returns a page of all agents by id, and keeps its records and ids.
-   * @param key   differs for each page
+   * Returns a page of all agents by ID, and keeps its records and IDs.
+   * @param key unique key of the page
    * @param query reads the page
    */
   async page(key: string, query: () => Promise<readonly ShownAgent[]>): Promise<readonly AgentRecord[]> {
@@ -163,7 +163,7 @@ export class AgentRecords {
         key,
         records.map(({ nodeId }) => nodeId),
       );
-      // A page larger than the cache has records that were dropped already.
+      // If a page is larger than the cache, some of its records have already been dropped.
       if (records.every((record) => this.#records.get(record.nodeId) === record))
         this.#recordsOfPages.set(key, records);
     }

@@ -23,14 +23,14 @@ export interface Context {
   readonly log: Log;
 }
 
-/** The agents that are connected now, according to the gateway. */
+/** The connected agents, according to the gateway. */
 export interface Presence {
   isConnected(nodeId: string): boolean;
   /** Number of connected agents. */
   readonly count: number;
   /** Returns the Unix seconds of the last message or ping; null if not connected. */
   lastContactAt(nodeId: string): number | null;
-  /** Returns the seconds by which a connected agent's clock is ahead; 0 if unknown. */
+  /** Returns how many seconds a connected agent's clock is ahead; 0 if unknown. */
   clockAheadSecs(nodeId: string): number;
 }
 
@@ -38,7 +38,7 @@ export interface Actor {
   readonly type: 'operator' | 'agent' | 'system';
   readonly id: string;
   readonly name: string;
-  /** SHA-256 (hex) of the request's token. Changes fail once its sign-in session has ended. */
+  /** SHA-256 (hex) of the request's token. The actor's changes fail once this sign-in session has ended. */
   readonly session?: string;
 }
 

@@ -42,10 +42,10 @@ export function createLease({ db, now }: Context, name: string, holder: string):
 
   return {
     async hold() {
-      // Renews after half of the lifetime. The other half remains for the work, and to detect that another process has
-      // acquired the lease.
+      // Renews after half of the lifetime. The other half leaves time for the work, and to detect that another process
+      // has acquired the lease.
       const left = held === null ? 0 : held.until - now();
-      // If more than a full lifetime remains, the clock was set back.
+      // More than a full lifetime remains only if the clock was set back.
       if (held !== null && (left < lifeMs / 2 || left > lifeMs)) held = await keep(held.token);
       held ??= await take();
       if (held === null) return null;

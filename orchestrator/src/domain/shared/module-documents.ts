@@ -16,7 +16,7 @@ export interface ModuleDocuments {
    * @throws MusterError module_not_found, naming the missing modules
    */
   load(names: readonly string[], at?: Revisions): Promise<ModuleDocument[]>;
-  /** Returns the newest revisions of the given modules, and of those that they require. Omits missing modules. */
+  /** Returns the newest revisions of the given modules and of the modules that they require. Omits missing modules. */
   newest(names: readonly string[]): Promise<NewestModules>;
 }
 

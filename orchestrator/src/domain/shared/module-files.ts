@@ -13,7 +13,7 @@ import { contentPiece, moduleFiles, writtenPiece } from '../../store/queries/con
 
 type Store = { readonly db: Pick<Database, 'all' | 'get'> };
 
-/** Bytes of a piece, of which one is read into memory at a time. */
+/** Size of a piece in bytes. One piece at a time is read into memory. */
 export const pieceBytes = 256 * 1024;
 export interface WrittenContent {
   readonly sha256: string;
@@ -22,7 +22,7 @@ export interface WrittenContent {
 }
 
 /**
- * Returns bytes of a content from an offset, up to the end of its piece.
+ * Returns bytes of a content starting at an offset, up to the end of the piece.
  * @returns null if the content is not stored, or the offset is at or after its end
  */
 export async function readContent({ db }: Store, sha256: string, from: number): Promise<Uint8Array | null> {
@@ -31,7 +31,7 @@ export async function readContent({ db }: Store, sha256: string, from: number): 
   return bytes === undefined || bytes.length === 0 ? null : bytes;
 }
 
-/** Returns the first piece of a written content, which may not be visible yet; null if it has none. */
+/** Returns the first piece of a content that was written but may not be visible yet; null if there is none. */
 async function firstPiece({ db }: Store, { content_id }: WrittenContent) {
   return (await db.get(writtenPiece, { content_id, position: 0 }))?.bytes ?? null;
 }
@@ -52,7 +52,7 @@ export const moduleFile = (path: string, sha256: string, size: number, executabl
 });
 
 /**
- * Returns the folder of a module with the texts of its templates, for `parseModule`.
+ * Returns a module's folder with the texts of its templates, for `parseModule`.
  * @param written contents that are not visible yet
  */
 export async function folderOf(
@@ -66,7 +66,7 @@ export async function folderOf(
   for (const path of templateFilesOf(content, files)) {
     const found = files.get(path);
     if (found === undefined || found.size > folderLimits.templateBytes) continue;
-    // The module is refused for the size of its templates, so their texts need no memory.
+    // Skips the texts of a module that is refused for the size of its templates.
     left -= found.size;
     if (left < 0) break;
     // A template has at most one piece.

@@ -6,7 +6,7 @@ import type { EndedSession, TerminalEnds } from './terminal-ends.ts';
 
 type Leftover = Omit<EndedSession, 'agent'> & { readonly node_id: string };
 
-/** Repairs the transcripts of sessions that an earlier process left open, then records that the sessions ended. */
+/** Repairs the transcripts of sessions that a previous process left open, then records that these sessions ended. */
 export async function interruptLeftovers(
   context: Context,
   transcripts: Transcripts,
@@ -17,7 +17,7 @@ export async function interruptLeftovers(
   const end = interrupted('the orchestrator restarted');
   for (const leftover of leftovers) {
     const { session_id, node_id } = leftover;
-    // An unreadable file must not keep other sessions open.
+    // Continues after an unreadable file, which must not keep other sessions open.
     await transcripts
       .repair(session_id)
       .catch((error: unknown) =>

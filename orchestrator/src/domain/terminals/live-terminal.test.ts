@@ -60,7 +60,7 @@ function open(given: Partial<TerminalRules> = {}) {
   };
   return {
     clock,
-    /** The rules can change during a test, as when the configuration is reloaded. */
+    /** Rules that can change during a test, as they do when the configuration is reloaded. */
     rules,
     recording,
     live,
@@ -105,7 +105,7 @@ test('records output, then shows it to all clients, then releases the window', (
   screen('');
 });
 
-test('sends the first controller all earlier output unchanged, so that its terminal responds to queries', async () => {
+test('sends the first controller all earlier output unchanged, so that the controller’s terminal responds to queries', async () => {
   const { shell, join, live, ends, screen } = startTerminal();
   shell.says('\x1b[c$ ');
   const eve = join('view', 'e');
@@ -115,7 +115,7 @@ test('sends the first controller all earlier output unchanged, so that its termi
   screen('<screen>');
   await nextTurn();
   expect(shell.given).toBe(5);
-  // Later connections get a rebuilt screen without that output.
+  // Later connections get a rebuilt screen instead of that output.
   ada.connection.left();
   expect(live.attached).toEqual([{ operator_id: 'e', username: 'name-e', mode: 'view', since: 5 }]);
   shell.says('more');
@@ -124,7 +124,7 @@ test('sends the first controller all earlier output unchanged, so that its termi
   expect(ends).toEqual([]);
 });
 
-test('shows the output and exit of a shell that exited before anyone connected', async () => {
+test('shows the output and exit of a shell that exited before any client connected', async () => {
   const { shell, join, ends, live, sweep } = startTerminal();
   shell.says('This account is not available.\r\n');
   shell.events.exited({ code: 1, signal: null });
@@ -145,7 +145,7 @@ test('shows the output and exit of a shell that exited before anyone connected',
   expect(ends).toHaveLength(1);
 });
 
-test('shows a reconnected client the screen, then all later output in order, once', async () => {
+test('shows a reconnected client the screen, then all later output once and in order', async () => {
   const { recording, shell, join, sources, screen, live } = startTerminal();
   const first = join('control');
   shell.says('before');
@@ -158,7 +158,7 @@ test('shows a reconnected client the screen, then all later output in order, onc
   back.connection.resized(100, 30);
   shell.says('after');
   expect(back.seen).toHaveLength(1);
-  // The output has not been shown, so its window credit is not returned.
+  // The output has not been shown, so its credit is not returned to the window.
   expect(shell.given).toBe(6);
   screen('<screen>');
   await nextTurn();
@@ -213,7 +213,7 @@ test('disconnects a viewer that types, resizes, or falls too far behind', () => 
   expect(live.attached).toHaveLength(1);
 });
 
-test('does not disconnect a viewer for output that precedes its first screen', async () => {
+test('does not disconnect a viewer because of output that precedes its first screen', async () => {
   const { shell, join, screen, live } = startTerminal();
   join('control');
   shell.says('before');
@@ -269,7 +269,7 @@ test('pauses input while recorded input waits for the disk', () => {
   expect([ada.paused, shell.typed.length]).toEqual([false, 64 * 1024 + 2]);
 });
 
-test('records input according to the setting when the session was opened', () => {
+test('records input according to the setting at the time when the session was opened', () => {
   const recordedAfter = (first: boolean) => {
     const { join, recording, rules, shell } = startTerminal({ recordInput: first });
     rules.recordInput = !first;
@@ -281,7 +281,7 @@ test('records input according to the setting when the session was opened', () =>
   expect(recordedAfter(true)).toEqual([['i', 'secret']]);
 });
 
-test('applies only the last of several quick size changes', () => {
+test('applies only the last of several rapid size changes', () => {
   const { shell, join, recording, clock } = startTerminal();
   const ada = join('control');
   for (let cols = 81; cols <= 90; cols++) ada.connection.resized(cols, 24);
@@ -295,7 +295,7 @@ test('applies only the last of several quick size changes', () => {
   ]);
 });
 
-test('joins split characters and shows an incomplete one after a short wait', () => {
+test('joins split characters, and shows an incomplete one after a short wait', () => {
   const { shell, join, recording, clock } = startTerminal();
   const ada = join('control');
   shell.says(Uint8Array.of(0x61, 0xe2, 0x82));
@@ -374,7 +374,7 @@ test('ends the session before the transcript exceeds its maximum size', async ()
   expect(recording.events.map(([, data]) => data).join('')).toBe(ada.shown);
 });
 
-test('ends the session if output cannot be recorded, and does not show that output', async () => {
+test('ends the session if output cannot be recorded, without showing that output', async () => {
   const { shell, join, recording, live, ends } = startTerminal();
   const ada = join('control');
   recording.slow = true;
@@ -428,7 +428,7 @@ test('closes the shell if the session ended while it was being opened', async ()
   expect(lost.ends).toMatchObject([{ end: { status: 'interrupted', reason: 'the link ended' } }]);
 });
 
-test('builds a screen from the last part of a recording, with the size and modes from before that part', () => {
+test('builds a screen from the last part of a recording, with the size and modes set before that part', () => {
   const { shell, join, recording, sources, clock } = startTerminal();
   const ada = join('control');
   ada.connection.resized(132, 50);
@@ -444,7 +444,7 @@ test('builds a screen from the last part of a recording, with the size and modes
   expect(recording.text[source.from - 1]).toBe('\n');
 });
 
-test('makes the program redraw the alternate screen without showing clients the temporary size', async () => {
+test('makes the program redraw the alternate screen, without showing clients the temporary size', async () => {
   const { shell, join, recording, screen, clock } = startTerminal();
   const much = () => {
     for (let n = 0; n < 100; n++) shell.says('x'.repeat(16 * 1024));
@@ -477,7 +477,7 @@ test('makes the program redraw the alternate screen without showing clients the 
   expect(second.client.seen).toEqual([{ type: 'resize', cols: 80, rows: 24 }, '<screen>']);
   expect(recording.events.filter(([kind]) => kind === 'r')).toEqual([]);
 
-  // A size that a client requests during the redraw is applied after it. Several new connections cause a single
+  // A size that a client requests during the redraw is applied afterward. Several new connections cause a single
   // redraw.
   join('view');
   join('view');
@@ -510,7 +510,7 @@ test('builds a screen from shown output while the recording waits for the disk',
   expect(recording.text.slice(sources[0]?.from)).toContain('shown');
 });
 
-test('neither loses nor repeats a byte, and returns all window credit', async () => {
+test('neither loses nor repeats any byte, and returns all window credit', async () => {
   const step = fc.oneof(
     fc.constantFrom('a', 'żó', '€', '🐢 and more', '\x1b[?1049h').map((text) => ({ kind: 'says' as const, text })),
     fc.constantFrom('write', 'control', 'view', 'leave', 'take', 'stick', 'screen').map((kind) => ({ kind, text: '' })),

@@ -40,7 +40,7 @@ export interface ScreenSource {
   readonly opening: string;
 }
 
-/** Builds the screen as it is after a part of a recording. Never rejects. */
+/** Builds the screen as it looks after a part of a recording. Never rejects. */
 export type RecentScreen = (source: ScreenSource) => Promise<Uint8Array>;
 
 export interface TerminalEnd {
@@ -87,16 +87,17 @@ const holdMs = 20;
 const resizeMs = 40;
 /** Milliseconds for which a redraw sets a temporary size, so that the program notices the change. */
 const redrawMs = 100;
-/** Maximum number of typed bytes that wait to be recorded. Reading of input pauses beyond it. */
+/** Maximum number of typed bytes waiting to be recorded. Above it, no more input is read. */
 const maxUnrecorded = 64 * 1024;
 /**
- * Milliseconds for which a shell that exited before any client connected is kept, so that a client can read its output.
+ * Milliseconds for which a shell is kept if it exited before any client connected, so that a client can read its
+ * output.
  */
 const unseenMs = 10_000;
 
 /**
  * An open terminal. The shell's output is recorded, then shown to the connected clients, then released from the shell's
- * flow-control window, which bounds the memory used. There is no permanent timer: {@link sweep} is called about once a
+ * flow-control window, which bounds the memory used. Has no timer of its own; {@link sweep} must be called about once a
  * second.
  */
 export class LiveTerminal implements ShellEvents {
@@ -104,7 +105,7 @@ export class LiveTerminal implements ShellEvents {
   readonly operator_id: string;
   readonly #parts: LiveTerminalParts;
   readonly #openedAt: number;
-  /** Fixed when the session opens, so that recording of input never begins within a session. */
+  /** Fixed when the session opens, so that input recording never begins in the middle of a session. */
   readonly #recordsInput: boolean;
   readonly #connections = new Set<TerminalConnection>();
   #shell: Shell | null = null;
@@ -118,12 +119,12 @@ export class LiveTerminal implements ShellEvents {
   #acceptsInput = true;
   /** Number of typed bytes that are not yet recorded. */
   #unrecorded = 0;
-  /** Output from before the first controlling connection. That connection's terminal responds to the queries in it. */
+  /** Output from before the first controlling connection, whose terminal responds to queries in this output. */
   #unseen: Uint8Array[] | null = [];
   #unseenExit: { end: TerminalEnd; at: number } | null = null;
   #held: Uint8Array = new Uint8Array(0);
   #holding: (() => void) | null = null;
-  /** The recorded size; `#shownSize` is the size that clients received. */
+  /** The recorded size. `#shownSize` is the size that clients received. */
   #size: { cols: number; rows: number };
   #shownSize: { cols: number; rows: number };
   #requestedSize: { cols: number; rows: number } | null = null;
@@ -313,7 +314,7 @@ export class LiveTerminal implements ShellEvents {
 
   /**
    * Records lines, then calls `shown`.
-   * @returns false if the transcript is full, which ends the session
+   * @returns false if the transcript is full, in which case the session ends
    */
   #append(lines: string, shown?: () => void): boolean {
     const { recording, rules } = this.#parts;
@@ -351,8 +352,8 @@ export class LiveTerminal implements ShellEvents {
   }
 
   /**
-   * Returns credit to the window when no connection waits for its first screen. Otherwise, a busy shell would leave
-   * new connections too far behind to see any output.
+   * Returns credit to the window when no connection waits for its first screen. Otherwise, a busy shell would leave new
+   * connections too far behind to see any output.
    */
   #taken(bytes: number): void {
     this.#owed += bytes;
@@ -474,7 +475,7 @@ export class LiveTerminal implements ShellEvents {
   #finish(end: TerminalEnd): void {
     if (this.#end) return;
     this.#release();
-    // Recording the last bytes may have ended the session, because it failed or the transcript was full.
+    // Recording the last bytes may have ended the session because it failed or because the transcript was full.
     if (this.#end) return;
     this.#end = end;
     this.#sizing?.();
@@ -498,7 +499,7 @@ export class LiveTerminal implements ShellEvents {
   }
 }
 
-/** Returns an ending with a reason, which is sent to the clients. */
+/** Returns an ending with a reason that is sent to the clients. */
 export function ended(code: ErrorCode, reason: string, actor = systemActor): TerminalEnd {
   return { status: 'closed', reason, actor, notice: { type: 'error', code, message: reason } };
 }

@@ -35,7 +35,7 @@ interface Opening extends TerminalParts {
 interface ShellChoice {
   readonly cols: number;
   readonly rows: number;
-  /** Null for the shell in the agent's configuration. */
+  /** The shell to run; null for the shell in the agent's configuration. */
   readonly shell: string | null;
 }
 
@@ -83,7 +83,8 @@ interface Recorded {
   readonly live: LiveTerminal;
   /**
    * Must be called exactly once.
-   * @param hasRow whether the session has, or may have, a row; if not, its transcript is removed when the session ends
+   * @param hasRow whether the session has, or may have, a row. Without a row, the transcript is removed when the
+   *   session ends
    */
   readonly onRecord: (hasRow: boolean) => void;
   /** Resolves once the session's end is recorded, or recording it has failed. */
@@ -146,7 +147,7 @@ async function record(context: Context, session: EndedSession, actor: Actor, she
   await context.db.write({
     name: 'terminals/open',
     statements: [
-      // Ensures that an operator who is removed concurrently gets no terminal.
+      // Prevents a concurrently removed operator from getting a terminal.
       statement(liveOperator, { operator_id }, { expect: 'row', else: 'unauthenticated' }),
       statement(approvedAgent, { node_id }, { expect: 'row', else: 'agent_not_approved' }),
       statement(insertTerminal, { session_id, node_id, operator_id, opened_at }),

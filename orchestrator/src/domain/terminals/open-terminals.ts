@@ -3,9 +3,9 @@ import { interrupted, type LiveTerminal, type TerminalEnd } from './live-termina
 import type { TerminalEnds } from './terminal-ends.ts';
 
 const sweepMs = 1000;
-/** Maximum milliseconds that a read waits for a terminal's end to be recorded. */
+/** Maximum milliseconds that a read waits until the end of a terminal is recorded. */
 const maxWaitMs = 2000;
-/** Maximum milliseconds to wait on shutdown. The next startup records the ends that are missing. */
+/** Maximum milliseconds to wait on shutdown. The next startup records any missing ends. */
 const stopMs = 5_000;
 
 export interface OpenTerminal {
@@ -23,8 +23,8 @@ export interface OpenTerminalsParts {
 }
 
 /**
- * This process's sessions that are open, or whose end is being recorded. They share one timer, which runs only while
- * there are any.
+ * This process's sessions that are open or whose end is being recorded. They share a timer, which runs only while there
+ * are any.
  */
 export class OpenTerminals {
   readonly #parts: OpenTerminalsParts;
@@ -57,13 +57,13 @@ export class OpenTerminals {
     this.#open.delete(sessionId);
   }
 
-  /** Terminates the sessions that `which` accepts. */
+  /** Ends the sessions that `which` accepts. */
   close(which: (one: OpenTerminal) => boolean, end: TerminalEnd): void {
     for (const one of this.#open.values()) if (which(one)) one.live.close(end);
   }
 
   /**
-   * Waits briefly for ends that are being recorded, so that a client that was notified that a session ended can read
+   * Waits briefly for ends that are being recorded, so that a client that was notified of the end of a session can read
    * how it ended.
    */
   async waitForEnds(sessionIds: Iterable<string> = this.#open.keys()): Promise<void> {
@@ -74,7 +74,7 @@ export class OpenTerminals {
     if (endRecorded.length > 0) await this.#atMost(maxWaitMs, Promise.all(endRecorded));
   }
 
-  /** Starts the timer. Call it when a session opens, or when its end must be recorded. */
+  /** Starts the timer. Call this when a session opens, or when the end of a session must be recorded. */
   watch(): void {
     if (!this.#stopping) this.#cancelTimer ??= this.#parts.clock.after(sweepMs, () => this.#sweep());
   }

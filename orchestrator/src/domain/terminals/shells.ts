@@ -1,6 +1,6 @@
 /**
- * The domain's interface for shells on agents, implemented by the gateway. Output is flow-controlled: the agent sends
- * at most `limits.terminalOutputWindowBytes` that `taken` has not released, then stops reading from the shell.
+ * The domain's interface to shells on agents, implemented by the gateway. Output is flow-controlled: the agent sends at
+ * most `limits.terminalOutputWindowBytes` that `taken` has not released, then stops reading from the shell.
  */
 export interface Shells {
   /**
@@ -16,7 +16,7 @@ export interface ShellOptions {
   readonly node_id: string;
   readonly cols: number;
   readonly rows: number;
-  /** Null for the shell in the agent's configuration. */
+  /** The shell to run; null for the shell in the agent's configuration. */
   readonly shell: string | null;
   /** Username of the operator who opens the shell. */
   readonly operator: string;
@@ -49,7 +49,7 @@ export interface Shell {
   readonly user: string;
   /**
    * Sends input. Input beyond the window is buffered.
-   * @returns false if the caller should wait for `writable` before it writes more
+   * @returns false if the caller must wait for `writable` before writing more
    */
   write(bytes: Uint8Array): boolean;
   resize(cols: number, rows: number): void;

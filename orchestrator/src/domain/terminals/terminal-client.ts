@@ -7,10 +7,10 @@ export type TerminalNotice =
   | { readonly type: 'resize'; readonly cols: number; readonly rows: number }
   /** The shell exited. `code` is null if it is unknown, or if a signal terminated the shell. */
   | { readonly type: 'exit'; readonly code: number | null; readonly signal: string | null }
-  /** Why this connection closes or the session ends, with an API error code. */
+  /** The reason why this connection closes or the session ends, with an API error code. */
   | { readonly type: 'error'; readonly code: ErrorCode; readonly message: string };
 
-/** An operator's connection to a terminal, as the domain uses it. The HTTP layer owns the socket. */
+/** An operator's connection to a terminal, as seen by the domain. The HTTP layer owns the socket. */
 export interface TerminalClient {
   /**
    * Sends output.
@@ -18,7 +18,7 @@ export interface TerminalClient {
    */
   show(bytes: Uint8Array, sent: () => void): void;
   notify(notice: TerminalNotice): void;
-  /** Stops reading input until `resume`. Typed bytes then wait in network buffers. */
+  /** Stops reading input until `resume`. Typed bytes wait in network buffers. */
   pause(): void;
   resume(): void;
   /** Closes the connection after all pending data is sent. */

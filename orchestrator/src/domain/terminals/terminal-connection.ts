@@ -9,12 +9,13 @@ export interface Attached {
   readonly since: number;
 }
 
-/** Maximum bytes that a viewer may be behind. Viewers that exceed it are disconnected. */
+/** Maximum bytes that a viewer may lag behind. A viewer beyond it is disconnected. */
 const maxBehind = 1024 * 1024;
 
 /**
- * A connection to a terminal. It first receives the screen as it was when it connected, then all later output in order.
- * The controlling connection drives flow control: output that it has not received counts against the shell's window.
+ * A connection to a terminal. It first receives the screen as of the time when it connected, then all later output in
+ * order. The controlling connection drives flow control: output that it has not received counts against the shell's
+ * window.
  */
 export class TerminalConnection {
   readonly who: Attached;
@@ -82,7 +83,7 @@ export class TerminalConnection {
 
   /**
    * Shows a screen, before all later output.
-   * @param started called after the screen was shown
+   * @param started called once the screen was shown
    */
   begin(screen: Promise<Uint8Array>, started: () => void): void {
     const queue: (() => void)[] = [];

@@ -20,7 +20,7 @@ interface Pending {
   readonly closedAt: number;
 }
 
-/** Records that sessions ended. Retries if the database fails, so that no session remains open forever. */
+/** Records that sessions ended. Retries if the database fails, so that no session stays open forever. */
 export class TerminalEnds {
   readonly #context: Context;
   readonly #pending = new Map<string, Pending>();
@@ -36,7 +36,7 @@ export class TerminalEnds {
 
   /** Records that a session ended. @returns whether the end was recorded; otherwise, {@link retry} records it later */
   async record(session: EndedSession, end: Pending['end'], digest: TranscriptDigest | null): Promise<boolean> {
-    // A session never ends before it started, even if the clock was set back.
+    // Ensures that a session does not end before it started, even if the clock was set back.
     const closedAt = Math.max(session.opened_at, seconds(this.#context.now()));
     const pending = { session, end, digest, closedAt };
     this.#pending.set(session.session_id, pending);
@@ -88,7 +88,7 @@ export class TerminalEnds {
         ],
       });
     } catch (error) {
-      // The error `terminal_ended` means that an earlier attempt with an unknown outcome succeeded.
+      // The error `terminal_ended` means that an earlier attempt with an unknown outcome was successful.
       if (!(error instanceof MusterError && error.code === 'terminal_ended')) {
         this.#context.log.warn(
           { err: error, session_id },

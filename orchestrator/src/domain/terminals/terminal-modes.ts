@@ -1,6 +1,6 @@
 /**
- * Tracks a terminal's modes from its output, because a screen that is rebuilt from the middle of a recording lacks
- * them. To save time, scans only for escape characters.
+ * Tracks a terminal's modes from its output, because a screen rebuilt from the middle of a recording lacks them. Scans
+ * only for escape characters, to save time.
  */
 
 const escapeByte = 0x1b;
@@ -25,7 +25,7 @@ export class TerminalModes {
   #cursorStyle = '';
   /** Scroll margins of the main screen and the alternate screen. */
   #margins = ['', ''];
-  /** Bytes from an unfinished escape sequence; null outside one. */
+  /** Bytes of an incomplete escape sequence; null outside a sequence. */
   #sequence: string | null = null;
 
   follow(bytes: Uint8Array): void {
@@ -43,14 +43,14 @@ export class TerminalModes {
     this.#margins = ['', ''];
   }
 
-  /** Whether the alternate screen is shown. Programs draw it once as a whole, and then update parts. */
+  /** Whether the alternate screen is shown. Programs draw it completely once, and then update parts of it. */
   get alternate(): boolean {
     return this.#alternate;
   }
 
   /** Returns the sequences that set a new terminal to this state. */
   opening(): string {
-    // If a sequence is unfinished, the next bytes of the recording complete it.
+    // If a sequence is incomplete, the next bytes of the recording complete it.
     const unfinished = this.#sequence === null ? '' : `\x1b${this.#sequence}`;
     return `${this.#alternate ? '\x1b[?1049h' : ''}${this.#switches(() => true)}${this.#rest()}${unfinished}`;
   }

@@ -10,7 +10,7 @@ import type { TerminalTickets } from './terminal-tickets.ts';
 const recheckMs = 5_000;
 
 /**
- * Terminates terminal sessions and revokes tickets when their operator is removed or signs out, or their agent is no
+ * Ends terminal sessions and revokes tickets when their operator is removed or signs out, or when their agent is no
  * longer approved.
  */
 export class TerminalPermissions {
@@ -79,9 +79,7 @@ export class TerminalPermissions {
     for (const { live } of this.#open.all) live.signInEnded(tokenHash, renewedAs);
   }
 
-  /**
-   * Terminates the terminal sessions on agents that are not approved, without waiting for the agents' links to close.
-   */
+  /** Ends the terminal sessions on agents that are not approved, without waiting for the agents' links to close. */
   async #endOfRejected(nodeIds: readonly string[]): Promise<void> {
     const rows = await this.#context.db.all(approvedAgents, { ids: nodeIds });
     const approved = new Set(rows.map(({ node_id }) => node_id));

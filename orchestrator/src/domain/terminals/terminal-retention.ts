@@ -40,7 +40,7 @@ export async function pruneTerminals(
 
 /**
  * Removes session files.
- * @returns the sessions whose files were removed. The other sessions keep their rows, so that it is retried
+ * @returns the sessions whose files were removed. The other sessions keep their rows, so that the removal is retried
  */
 async function removeFiles(
   { log }: Pick<Context, 'log'>,
@@ -59,8 +59,8 @@ async function removeFiles(
 }
 
 /**
- * Deletes transcripts without a row. They remain if the process crashes while it opens a session, or starts with
- * another database.
+ * Deletes transcripts without a row. Such transcripts remain if the process crashes while opening a session, or starts
+ * with another database.
  */
 async function pruneOrphans(
   context: Pick<Context, 'db' | 'log'>,

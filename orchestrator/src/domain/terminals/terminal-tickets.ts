@@ -18,8 +18,8 @@ const maxOfSession = 32;
 const digest = (ticket: string): string => createHash('sha256').update(ticket).digest('base64');
 
 /**
- * Issues tickets for connections to terminals. A browser cannot send a session token with a WebSocket, and logs would
- * contain a token in the URL. A ticket is valid once and for a short time, and only its hash is stored.
+ * Issues tickets for connections to terminals. A browser cannot send a session token when it opens a WebSocket, and a
+ * token in the URL would appear in logs. A ticket is valid once and for a short time, and only its hash is stored.
  */
 export class TerminalTickets {
   readonly #now: () => number;
@@ -54,7 +54,7 @@ export class TerminalTickets {
     return ticket;
   }
 
-  /** Revokes tickets, for example when a terminal session ended, or when an operator was removed or signed out. */
+  /** Revokes tickets, for example when a terminal session ends, or when an operator is removed or signs out. */
   revoke(which: (ticket: TerminalTicket) => boolean): void {
     for (const [key, ticket] of this.#live) if (which(ticket)) this.#live.delete(key);
   }

@@ -42,7 +42,7 @@ describeDatabases('terminals', (fixture) => {
     const admin: TerminalAsker = { actor, role: 'admin' };
     const audit = async () => (await listAudit(domain.context, { category: 'terminal' })).events.reverse();
     const events = async () => (await audit()).map((event) => event.event_type);
-    /** Connects with the ticket from a response. */
+    /** Connects with the ticket in a response. */
     const join_ = (given: { session_id: string; ws_url: string }) => {
       const client = new MemoryClient();
       const connection = terminals.connect(ticketOf(given), given.session_id, client);
@@ -155,7 +155,7 @@ describeDatabases('terminals', (fixture) => {
       expect(await text(await terminals.transcript(asker, session_id, 'raw'))).toBe('secret');
       expect((await terminals.attach(asker, session_id, 'view')).ws_url).toContain(session_id);
     }
-    // Simulates a request that was admitted just before its operator was removed.
+    // Simulates a request that was admitted just before the operator was removed.
     const removed = { ...(await operator('gone')), role: 'admin' } as const;
     await removeOperator(domain.context, admin.actor, removed.actor.id);
     await expect(terminals.attach(removed, session_id, 'control')).rejects.toMatchObject({ code: 'unauthenticated' });
@@ -183,7 +183,7 @@ describeDatabases('terminals', (fixture) => {
   test('deletes sessions and transcripts past their retention', async () => {
     const { terminals, admin, domain, directory, transcripts, join } = await open(fixture, { idleLimitSecs: 0 });
     const { context } = domain;
-    // While a terminal is open, a timer runs every second, and advancing this clock runs it each time.
+    // While a terminal is open, a timer runs every second, so each advance of this clock fires it.
     const days = 2;
     const day = 86_400_000;
     const begin = async () => {
@@ -191,7 +191,7 @@ describeDatabases('terminals', (fixture) => {
       join(opened);
       return opened.session_id;
     };
-    /** Creates the state left by a process that was killed while it opened a session. */
+    /** Creates the state that a process leaves if it is killed while opening a session. */
     const createOrphan = async () => {
       const id = context.newId();
       await (await transcripts.create(id, () => {})).finish();
@@ -401,7 +401,7 @@ describeDatabases('terminals', (fixture) => {
     expect(await events()).toEqual([]);
   });
 
-  test('interrupts sessions that an earlier process left open, and records their digest', async () => {
+  test('interrupts sessions that a previous process left open, and records their digest', async () => {
     const { terminals, admin, domain, events, audit, start, directory } = await open(fixture);
     const ended = await terminals.open(admin, 'web-1', {});
     await terminals.close(admin, ended.session_id);
@@ -505,7 +505,7 @@ describeDatabases('terminals', (fixture) => {
     expect([...(await buffer(await terminals.transcript(admin, session_id, 'raw')))]).toEqual([0x68, 0x69, 0xff]);
   });
 
-  test('limits the number of connections, and lets only one control the terminal', async () => {
+  test('limits the number of connections, and allows only one to control the terminal', async () => {
     const { terminals, admin, start, join } = await open(fixture);
     const opened = await start(admin);
     const { session_id } = opened;
@@ -534,7 +534,7 @@ describeDatabases('terminals', (fixture) => {
     expect((await terminals.list({ limit: 10, offset: 0 })).items).toEqual([]);
   });
 
-  test('leaves no session, file, or shell if the agent refuses or the shell is lost', async () => {
+  test('leaves no session, file, or shell behind if the agent refuses or the shell is lost', async () => {
     const { terminals, admin, shells, directory, events } = await open(fixture);
     shells.starting = async () => {
       throw new MusterError('terminal_failed', 'no more pseudo terminals');

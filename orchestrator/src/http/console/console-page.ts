@@ -5,14 +5,14 @@ import { chooseEncoding } from '../server/content-encoding.ts';
 import type { ConsoleFile, ConsoleFiles } from './console-files.ts';
 
 /**
- * Serves the console: one page for all of its paths, and its files. Both are public, because the page reads data only
- * through the API, with the operator's sign-in session.
+ * Serves the console: one page for all console paths, and the files of the console. Both are public, because the page
+ * reads data only through the API, with the operator's sign-in session.
  */
 
-/** First path segments that are never pages of the console, even without a route. */
+/** First path segments that never belong to a console page, even if no route exists. */
 const others = ['api', 'docs', 'openapi.json', 'schemas', 'install', 'healthz', 'readyz', 'metrics', 'assets'];
 
-/** Browser features that browsers allow by default, but the console does not need. */
+/** Browser features that are allowed by default but that the console does not need. */
 const permissions = [
   ...['accelerometer', 'autoplay', 'camera', 'display-capture', 'encrypted-media', 'geolocation'],
   ...['gyroscope', 'hid', 'idle-detection', 'magnetometer', 'microphone', 'midi', 'payment', 'picture-in-picture'],
@@ -48,7 +48,7 @@ const policyWith = (nonce: string | null): string =>
           "connect-src 'self'",
           "img-src 'self' data:",
           "font-src 'self'",
-          // Disallows strings that the browser would parse as HTML or a script, such as in `innerHTML`.
+          // Disallows strings that the browser would parse as HTML or script, as in `innerHTML`.
           "require-trusted-types-for 'script'",
           "trusted-types 'none'",
         ]),
@@ -69,7 +69,10 @@ const howToBuild = `<!doctype html>
 </html>
 `;
 
-/** Responds to a request for a path without a route. @returns false if the request is not for a page of the console */
+/**
+ * Responds to a request for a path without a route.
+ * @returns false if the request is not for a console page
+ */
 export type AnswerUnknown = (request: FastifyRequest, reply: FastifyReply) => boolean;
 
 /** Registers the page and its files. @param files null to serve build instructions instead */
@@ -129,7 +132,7 @@ async function sendFile(
   return reply.send(Readable.from(piecesOf(content)));
 }
 
-/** Bytes per chunk. TLS copies the data for each client, which may never read it, so files are sent in chunks. */
+/** Chunk size in bytes. TLS copies the data for each client, which may never read it, so files are sent in chunks. */
 const pieceBytes = 64 * 1024;
 
 function* piecesOf(content: Buffer): Generator<Buffer> {

@@ -4,7 +4,7 @@ import { lstat, open, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /**
- * The agent's installation files, listed once at startup. Requests look up names in this table, and never use names as
+ * The agent's installation files, listed once at startup. Requests look up names in this table; names are never used as
  * paths.
  */
 export interface InstallFile {
@@ -38,7 +38,7 @@ const defaultFolders = (program: string): readonly string[] => [
  * @param folder the configured folder; null for a default folder
  * @param program path of the running program
  * @returns the table; empty if the folder or its script does not exist
- * @throws Error if the configured folder has no checksums, or a line of them is invalid
+ * @throws Error if the configured folder has no checksum file, or a line of that file is invalid
  */
 export async function readInstallFiles(folder: string | null, program: string): Promise<InstallFiles> {
   for (const directory of folder === null ? defaultFolders(program) : [folder]) {
@@ -59,7 +59,7 @@ async function tableOf(folder: string, sums: string, program: string): Promise<I
       throw new Error(
         `${join(folder, 'SHA256SUMS')}: ${JSON.stringify(line)} is not a checksum followed by a plain file name`,
       );
-    // Without a copy of the running program in the folder, serves the program's own file.
+    // If the folder has no copy of the running program, serves the program's own file.
     const paths = [join(folder, name), ...(name === 'muster' && basename(program) === 'muster' ? [program] : [])];
     for (const path of paths) {
       const size = await sizeOf(path);

@@ -62,7 +62,7 @@ describe('installation files', () => {
     ['bytes=8388600-', large.length - 8, large.length],
     ['bytes=-6', large.length - 6, large.length],
     ['bytes=8388600-99999999', large.length - 8, large.length],
-  ])('serves a range: %s', async (range, from, to) => {
+  ])('serves the range %s', async (range, from, to) => {
     const app = await openApp();
     const part = await app.inject({ url: `/install/${deb}`, headers: { range } });
     expect(part.statusCode).toBe(206);
@@ -71,7 +71,7 @@ describe('installation files', () => {
   });
 
   test.each(['bytes=99999999-', 'bytes=5-4', 'bytes=0-1,3-4', 'bytes=-', 'lines=1-2', 'bytes=-0'])(
-    'serves the whole file for an invalid range: %s',
+    'serves the whole file for the invalid range %s',
     async (range) => {
       const app = await openApp();
       const { statusCode, headers } = await app.inject({ method: 'HEAD', url: `/install/${deb}`, headers: { range } });
@@ -79,7 +79,7 @@ describe('installation files', () => {
     },
   );
 
-  test('sends the whole file if the file has changed since the client read its first part', async () => {
+  test('sends the whole file if the file has changed since the client downloaded its first part', async () => {
     const app = await openApp();
     const headers = { range: 'bytes=1-2', 'if-range': '"another"' };
     expect((await app.inject({ method: 'HEAD', url: `/install/${deb}`, headers })).statusCode).toBe(200);
@@ -99,7 +99,7 @@ describe('installation files', () => {
       '%2fetc%2fpasswd',
     ],
     ...['/etc/passwd', 'agent.sh/', 'agent.sh%00', 'AGENT.SH', '%61gent.sh/../secret', '..\\secret'],
-  ])('serves no file that is not listed: %j', async (name) => {
+  ])('refuses to serve the file %j, which is not listed', async (name) => {
     const app = await openApp();
     const answer = await app.inject({ url: `/install/${name}`, headers: bearer('admin') });
     expect(answer.statusCode, answer.body).toBe(404);
@@ -160,7 +160,7 @@ describe('a package folder', () => {
 });
 
 describe('many machines at once', () => {
-  /** Opens connections from different addresses, and reads only the first bytes of each. */
+  /** Opens connections from different addresses, and reads only the first bytes from each. */
   async function slowClients(count: number, clock: Clock = systemClock) {
     const app = await openApp(clock);
     await app.listen({ host: '127.0.0.1', port: 0 });
@@ -193,13 +193,13 @@ describe('many machines at once', () => {
     return { app, ask, clients };
   }
 
-  test('limits simultaneous transfers, asks further clients to retry, and reuses free slots', async () => {
+  test('limits simultaneous transfers, tells other clients to retry, and reuses free slots', async () => {
     const { app, ask, clients } = await slowClients(40);
     const statuses = clients.map(({ status }) => status).sort();
     expect(statuses.filter((status) => status === 200)).toHaveLength(24);
     expect(statuses.filter((status) => status === 429)).toHaveLength(16);
     expect(clients.find(({ status }) => status === 429)?.retryAfter).toBe('5');
-    // Neither the script nor the API is limited.
+    // Neither the script nor the API counts toward the limit.
     expect((await app.inject('/install/agent.sh')).statusCode).toBe(200);
     expect((await app.inject('/api/v1/status')).statusCode).toBe(200);
     for (const { drop } of clients) drop();

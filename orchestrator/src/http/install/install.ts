@@ -8,8 +8,8 @@ import { type InstallFile, type InstallFiles, openInstallFile } from './install-
 
 /**
  * Serves the installation script and packages. All are public, because they contain no secrets, and a new machine has
- * no credentials. The number of simultaneous transfers is limited, and further clients must retry, so that transfers to
- * a thousand machines complete one after the other. Slow transfers are aborted.
+ * no credentials. The number of simultaneous transfers is limited and other clients must retry, so that a thousand
+ * machines are served in sequence. Slow transfers are aborted.
  */
 interface TransferLimits {
   /** Maximum number of simultaneous transfers. */
@@ -63,7 +63,7 @@ export function registerInstall(
     const length = end - start + 1;
     if (range !== null) reply.code(206).header('content-range', `bytes ${start}-${end}/${file.size}`);
     reply.header('content-length', String(length));
-    // Unless the body is a stream, the framework overwrites the length.
+    // The framework overwrites the length unless the body is a stream.
     if (request.method === 'HEAD') return reply.send(Readable.from([]));
 
     const leave = length <= smallBytes ? () => {} : slots.take(networkOf(request.ip));
@@ -140,7 +140,7 @@ const names = (given: string | undefined, etag: string): boolean =>
   (given ?? '').split(',').some((one) => [etag, `W/${etag}`, '*'].includes(one.trim()));
 
 /**
- * Returns the requested byte range; null for the whole file if the request does not have exactly one satisfiable range.
+ * Returns the requested byte range; null for the whole file unless the request contains exactly one satisfiable range.
  */
 function rangeOf(
   headers: FastifyRequest['headers'],

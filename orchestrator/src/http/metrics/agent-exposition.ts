@@ -4,8 +4,8 @@ import { agentSeries } from '../../domain/fleet/agent-series.ts';
 import type { AgentStanding } from '../../domain/fleet/metrics.ts';
 
 /**
- * Writes the metrics of agents' machines in the Prometheus text format. prom-client would store every series
- * permanently, and write all series in one event-loop turn.
+ * Writes the metrics of agents' machines in the Prometheus text format. Does not use prom-client, which would store
+ * every series permanently and write all series in one event-loop turn.
  */
 
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8';

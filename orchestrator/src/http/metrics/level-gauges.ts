@@ -1,11 +1,11 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Census } from '../../domain/fleet/fleet-counts.ts';
 
-/** Metrics that are read on each scrape: levels, and totals that other modules count. */
+/** Metrics that are read on each scrape: levels, and totals that other modules keep. */
 
 export interface Levels {
   readonly connectedAgents: number;
-  /** Agents with queued work that is not read and sent yet. */
+  /** Agents with queued work that has not been read and sent yet. */
   readonly dispatchQueue: number;
   /** Bytes of operations not yet written to the network. */
   readonly dispatchBytes: number;
@@ -31,7 +31,7 @@ export interface Levels {
     readonly failed: number;
     readonly passedOver: number;
   };
-  /** Open connections to the API port, and connections to each port that were dropped since startup. */
+  /** Open connections to the API port, and connections dropped since startup for each port. */
   readonly connections: {
     readonly api: { readonly open: number; readonly dropped: { readonly share: number; readonly full: number } };
     readonly agentsDropped: number;
@@ -54,7 +54,7 @@ type Registers = [Registry];
 const gauge = <L extends string>(registers: Registers, name: string, help: string, labelNames: L[] = []) =>
   new Gauge<L>({ name, help, labelNames, registers });
 
-/** Creates a counter whose total another module counts. */
+/** Creates a counter whose total is kept by another module. */
 function total<L extends string>(registers: Registers, name: string, help: string, labelNames: L[] = []) {
   const counter = new Counter<L>({ name, help, labelNames, registers });
   return {

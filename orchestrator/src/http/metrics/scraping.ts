@@ -11,7 +11,7 @@ import type { ParsedQuery } from '../server/query.ts';
 import type { StreamingResponses } from '../server/streaming-responses.ts';
 import { exposeAgents, expositionType } from './agent-exposition.ts';
 
-/** Metrics that Prometheus reads with the configured token or a sign-in session. */
+/** Metrics that Prometheus reads with the configured token or with a sign-in session. */
 export interface Scraped {
   /** Returns the process metrics. The number of series does not depend on the number of agents. */
   scrape(): Promise<{ type: string; body: string }>;
@@ -35,7 +35,7 @@ const agentsQuery = z.strictObject({ filter: z.string().max(2048).optional() });
 
 export function registerScraping(app: FastifyInstance, scraped: Scraped, context: ScrapingContext): void {
   const onRequest = async (request: FastifyRequest): Promise<void> => {
-    // Read for each request, because a reload may change it.
+    // Read for each request, because a reload may change the token.
     const token = typeof scraped.token === 'function' ? scraped.token() : scraped.token;
     const expected = token === null ? null : digest(token);
     const sent = bearerToken(request.headers.authorization);
@@ -61,7 +61,7 @@ export function registerScraping(app: FastifyInstance, scraped: Scraped, context
     };
     text.on('error', fail);
     if (!takesGzip(request.headers['accept-encoding'])) return reply.send(text);
-    // Compressed in a separate thread, because the text is long: it repeats the names of all agents for each metric.
+    // Compresses in a separate thread, because the text is long: it repeats the names of all agents for each metric.
     const compressed = createGzip({ level: 1 }).on('error', fail);
     text.on('error', (error) => compressed.destroy(error));
     // Stops the writer when the client disconnects.

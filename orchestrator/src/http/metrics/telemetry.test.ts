@@ -147,7 +147,7 @@ describe('metrics', () => {
     });
   });
 
-  test('reports that the process is not ready, and omits counts, while the database does not respond', async () => {
+  test('reports that the process is not ready, and omits counts, while the database is not responding', async () => {
     const sources = { census: async () => null, ready: () => false, levels: () => levels };
     const lines = linesOf((await createTelemetry().scrape(sources)).body);
     expect(lines.get('muster_ready')).toBe(0);
@@ -156,7 +156,7 @@ describe('metrics', () => {
 });
 
 describe('request ids', () => {
-  test('keeps a valid request id, and replaces an invalid one', async () => {
+  test('keeps a valid request ID and replaces an invalid one', async () => {
     const { app } = scraped();
     const idOf = async (sent: string | undefined) => {
       const answer = await app.inject({
@@ -171,7 +171,7 @@ describe('request ids', () => {
       expect(await idOf(bad), bad).toMatch(/^[0-9a-f]{12}-[0-9a-z]+$/);
   });
 
-  test('logs the request id for requests with a body and after asynchronous calls', async () => {
+  test('logs the request ID for requests with a body and after asynchronous calls', async () => {
     const lines: Record<string, unknown>[] = [];
     const log = pino({ mixin: requestFields }, { write: (line: string) => void lines.push(JSON.parse(line)) });
     const app = testApp({

@@ -3,8 +3,8 @@ import type { Census } from '../../domain/fleet/fleet-counts.ts';
 import { censusGauges, type Levels, levelGauges } from './level-gauges.ts';
 
 /**
- * This process's metrics for Prometheus. Every label has a fixed set of values and no text from clients, because each
- * new value adds a series.
+ * Prometheus metrics of this process. Every label has a fixed set of values without text from clients, because each new
+ * value adds a series.
  */
 export interface Telemetry {
   /** Counts a request that received a response. @param route the route's id; null for a path outside the route table */
@@ -91,7 +91,7 @@ function requestHistogram(registers: [Registry]): Telemetry['answered'] {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10, 60],
     registers,
   });
-  /** Cache of series by labels. A lookup in prom-client costs more than the increment. */
+  /** Caches series by labels, because a lookup in prom-client costs more than the increment. */
   const series = new Map<string, ReturnType<typeof requests.labels>>();
   return (route, status, seconds) => {
     const routeName = route ?? 'other';

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 describe('API reference', () => {
-  test('serves a page that refers only to local files, with a policy that forbids other hosts', async () => {
+  test('serves a page that references only local files, with a policy that forbids other hosts', async () => {
     const [one, other] = [await app.inject('/docs'), await app.inject('/docs')];
     expect(one.statusCode).toBe(200);
     expect(one.headers['content-type']).toBe('text/html; charset=utf-8');
@@ -85,7 +85,7 @@ describe.runIf(existsSync(executablePath) || process.env.CI === 'true')('in a br
   });
 });
 
-test('serves the configuration file schemas at their ids', async () => {
+test('serves the schemas of the configuration files at their IDs', async () => {
   const app = testApp({}, { configSchemas: { '/schemas/agent.json': () => ({ $id: '/schemas/agent.json' }) } });
   const answer = await app.inject({ url: '/schemas/agent.json' });
   expect([answer.statusCode, answer.headers['content-type'], answer.json()]).toEqual([

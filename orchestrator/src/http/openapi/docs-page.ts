@@ -6,7 +6,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 /** Serves the page that shows `/openapi.json`, and its files. The page's policy forbids requests to other hosts. */
 
 const page = '/docs';
-/** Adds to each style element the nonce that the policy requires, because some are created without one. */
+/** Adds the nonce that the policy requires to style elements, because some are created without one. */
 const before = `const { content } = document.querySelector('meta[property=csp-nonce]');
 const create = document.createElement.bind(document);
 document.createElement = (name, options) => {
@@ -17,8 +17,8 @@ document.createElement = (name, options) => {
 `;
 
 /**
- * Starts the reference. The policy forbids inline scripts, so this is a file. Disables fonts, proxies, clients, and
- * third-party analytics.
+ * Starts the reference. Served as a file, because the policy forbids inline scripts. Disables fonts, proxies, clients,
+ * and third-party analytics.
  */
 const start = `Scalar.createApiReference('#reference', {
   url: '/openapi.json',
@@ -68,7 +68,7 @@ const policyWith = (nonce: string) =>
   ].join('; ');
 
 interface Script {
-  /** Hash of the script, which is part of its URL, so that browsers can cache it until an upgrade. */
+  /** Hash of the script. Part of the script's URL, so that browsers can cache the script until an upgrade. */
   readonly hash: string;
   readonly plain: Buffer;
   readonly zipped: Buffer;
@@ -120,7 +120,7 @@ export function registerDocsPage(app: FastifyInstance): void {
   app.get(`${page}/reference.js`, async (request, reply) => {
     const { hash, plain, zipped } = await script();
     reply.headers({ 'content-type': 'text/javascript; charset=utf-8', vary: 'accept-encoding' });
-    // The current script's content must not be cached under an outdated hash.
+    // The current script must not be cached under an outdated hash.
     if (request.url.endsWith(`?v=${hash}`)) reply.header('cache-control', 'public, max-age=31536000, immutable');
     if (!/\bgzip\b/.test(String(request.headers['accept-encoding']))) return reply.send(plain);
     return reply.header('content-encoding', 'gzip').send(zipped);

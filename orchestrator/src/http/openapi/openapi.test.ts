@@ -36,7 +36,7 @@ describe('the OpenAPI document', () => {
     expect(await new Validator().validate(structuredClone(document))).toMatchObject({ valid: true });
   });
 
-  test('documents exactly the routes in the table', () => {
+  test('documents exactly the routes in the route table', () => {
     const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
     expect(operations.map(({ operationId }) => operationId).sort()).toEqual(routes.map(({ id }) => id).sort());
     for (const path of Object.keys(document.paths)) expect(path).toMatch(/^\/api\/v1\//);
@@ -83,7 +83,7 @@ describe('the OpenAPI document', () => {
     const schema = route.answers[defaultStatus];
     if (schema) {
       expect(route.example.answer).toBeDefined();
-      // Converts the example to JSON and back, because responses are sent as JSON.
+      // Serializes and parses the example, because responses are sent as JSON.
       schema.parse(JSON.parse(JSON.stringify(route.example.answer)));
     } else expect(route.example.answer).toBeUndefined();
     if (route.body) expect(route.example.body).toBeDefined();

@@ -76,7 +76,7 @@ export function printOpenApi(version: string): ReturnType<typeof createDocument>
     }),
     paths,
     components: {
-      // Streams and exports contain ChainedAuditEvent, but no response refers to its schema.
+      // Adds ChainedAuditEvent, which streams and exports contain although no response refers to its schema.
       schemas: { Problem: problemSchema, ChainedAuditEvent: chainedEventSchema },
       responses: errors,
       securitySchemes: {
@@ -181,7 +181,7 @@ function errorResponse(status: number, codes: ErrorCode[]) {
   };
 }
 
-/** Moves a parameter's example next to its schema, because zod-openapi does not support examples inside the schema. */
+/** Moves a parameter's example out of its schema, because zod-openapi does not support examples inside the schema. */
 function giveParametersExamples(document: ReturnType<typeof createDocument>): void {
   for (const route of routes) {
     const operation = document.paths?.[apiPrefix + route.path]?.[route.method.toLowerCase() as 'get'];
@@ -192,7 +192,7 @@ function giveParametersExamples(document: ReturnType<typeof createDocument>): vo
   }
 }
 
-/** Converts an example from its URL text to its type in the description. */
+/** Converts an example from URL text to its described type. */
 const typedExample = (example: string, type: unknown): unknown =>
   type === 'integer' || type === 'number' ? Number(example) : type === 'boolean' ? example === 'true' : example;
 

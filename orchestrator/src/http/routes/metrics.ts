@@ -7,7 +7,7 @@ export function metricsHandlers(metrics: Metrics) {
   return {
     listSamples: async ({ params, query }) => {
       const found = await metrics.list(params.node_id, query);
-      // With a limit of 0, an empty list does not show whether the agent has samples.
+      // With a limit of 0, the empty list does not show whether the agent has samples.
       if (found.samples.length === 0 && query.limit !== 0) return new Reply(204, undefined);
       const { node_id, samples } = found;
       return jsonInTurns<typeof found, Sample>(
@@ -30,7 +30,9 @@ export function metricsHandlers(metrics: Metrics) {
   } satisfies Partial<Handlers>;
 }
 
-/** Maximum number of samples written per event-loop turn. 100,000 samples would block it for 0.2 s. */
+/**
+ * Maximum number of samples written per event-loop turn. Writing 100,000 samples would block the event loop for 0.2 s.
+ */
 const itemsPerTurn = 2000;
 
 async function jsonInTurns<T, I>(

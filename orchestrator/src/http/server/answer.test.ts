@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const app of apps.splice(0)) await app.close();
 });
 
-/** Creates an app that responds with the list of agents in these chunks. */
+/** Creates an app that returns the list of agents in the given chunks. */
 function listing(
   chunks: () => AsyncIterable<Agent[]> | Iterable<Agent[]>,
   options: Parameters<typeof testApp>[1] = {},
@@ -119,7 +119,7 @@ describe('responses in chunks', () => {
     ['one piece', [agents(2)]],
     ['one piece after an empty one', [[], agents(1), []]],
     ['many', [agents(3), [], agents(1), agents(2)]],
-  ])('writes an array of %s', async (_name, chunks) => {
+  ])('serializes an array of %s', async (_name, chunks) => {
     for (const app of [listing(() => chunks), listing(() => asynchronously(chunks))]) {
       const answer = await get(app);
       expect(answer.statusCode).toBe(200);
@@ -140,7 +140,7 @@ describe('responses in chunks', () => {
     expect(turns).toBeGreaterThan(40);
   });
 
-  test('returns an error if the source fails before the second chunk', async () => {
+  test('returns an error if the source fails before its second chunk', async () => {
     const answer = await get(
       listing(async function* () {
         yield agents(1);
@@ -150,7 +150,7 @@ describe('responses in chunks', () => {
     expect(answer.statusCode).toBe(500);
   });
 
-  test('disconnects the client if the source fails after the second chunk, and logs the failure', async () => {
+  test('disconnects the client if the source fails after its second chunk, and logs the failure', async () => {
     const { log, lines } = keepingLog();
     const app = listing(
       async function* () {

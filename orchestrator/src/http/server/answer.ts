@@ -6,7 +6,7 @@ import { compressJson, compressStream, isCompressed } from './compression.ts';
 import { Chunked, JsonBody, JsonPieces, Paged, Reply, Stream } from './handlers.ts';
 import { nextLink } from './page.ts';
 
-/** Response properties of one route, computed once. */
+/** Properties of a route's responses, computed once. */
 export interface AnswerForm {
   readonly route: Route;
   /** Status for handlers that return only a body: the lowest status of the route. */
@@ -60,11 +60,14 @@ type Json = string | Buffer;
 function sendJson(reply: FastifyReply, body: Json): FastifyReply | Promise<FastifyReply> {
   reply.header('content-type', json);
   if (isCompressed(reply, body.length)) return compressJson(body).then((bytes) => reply.send(bytes));
-  // A short body is written with the headers, which is only possible for text.
+  // Writes a short body together with the headers, which is only possible for text.
   return reply.send(body.length > maxJoinedBytes ? body : String(body));
 }
 
-/** Maximum length of a body that is converted to text to be written with the headers. Converting a longer one costs more. */
+/**
+ * Maximum length of a body that is converted to text to be written with the headers. Converting a longer body costs
+ * more than it saves.
+ */
 const maxJoinedBytes = 8 * 1024;
 
 const jsonOf = (body: unknown): Json => (body instanceof JsonBody ? body.json : JSON.stringify(body));
@@ -112,12 +115,12 @@ async function* validatedPieces(
   yield whole;
 }
 
-/** Maximum length of a body that is sent as a whole, in characters. */
+/** Maximum length of a body that is sent in one piece, in characters. */
 const maxSmallBody = 64 * 1024;
 
 /**
  * Sends a long body in chunks. Collects the first chunks before sending, so that early errors produce a normal error
- * response, and short bodies are sent as a whole.
+ * response, and short bodies are sent in one piece.
  */
 async function sendPieces(
   reply: FastifyReply,
@@ -174,7 +177,7 @@ async function sendStream(
   const source = stream.source[Symbol.asyncIterator]();
   if (reply.request.method === 'HEAD') {
     await source.return?.();
-    // Without a stream, the framework would send a content length of 0, which differs from GET.
+    // Without a stream, the framework would send a content length of 0, which would differ from GET.
     return reply.header('content-type', type).send(Readable.from([]));
   }
   const first = await source.next();
@@ -198,7 +201,7 @@ function readableOf(
   const release = () => {
     ended = true;
     until?.removeEventListener('abort', end);
-    // If the source is computing a chunk, `return` takes effect afterward.
+    // If the source is computing a chunk, `return` takes effect only afterward.
     void Promise.resolve(source.return?.()).catch(() => {});
   };
   const pull = async (): Promise<void> => {
@@ -235,7 +238,7 @@ function readableOf(
   const end = () => {
     if (ended) return;
     release();
-    // A client that has read all chunks receives the complete response. Other clients are disconnected.
+    // A client that has read all chunks receives the complete response. All other clients are disconnected.
     if (readable.readableLength > 0 || reply.raw.writableNeedDrain) readable.destroy();
     else readable.push(null);
   };

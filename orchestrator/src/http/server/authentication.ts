@@ -5,10 +5,10 @@ import { pageKeyHeader, type Route } from '@muster/protocol/http';
 import { consoleToken } from '../../domain/operators/sessions.ts';
 import type { Session, Sessions } from './handlers.ts';
 
-/** Returns a sign-in session's key: the SHA-256 of the token's text, in lower-case hex. */
+/** Returns the key of a sign-in session: the SHA-256 of the token's text, in lower-case hex. */
 export const hashToken = (token: string): string => hash('sha256', token, 'hex');
 
-/** The characters that RFC 6750 allows. The length limit bounds the cost of hashing. */
+/** The characters that RFC 6750 allows. The maximum length bounds the cost of hashing. */
 const bearer = /^Bearer +([A-Za-z0-9._~+/-]{1,512}=*) *$/i;
 
 /** Returns the token in an `Authorization` header, or null if the header is missing or malformed. */
@@ -30,19 +30,19 @@ export function requireToken(authorization: string): string {
   throw new MusterError('unauthenticated', 'The Authorization header is not `Bearer <token>`.');
 }
 
-/** A secret of 256 bits in base64url. */
+/** A 256-bit secret in base64url. */
 const secret = /^[A-Za-z0-9_-]{43}$/;
 
 /**
  * The cookie of console sessions. The prefix makes browsers refuse the cookie unless it is `Secure`, has no `Domain`,
- * and was set over TLS (or, in most browsers, on a loopback address).
+ * and was set over TLS (in most browsers also on a loopback address).
  */
 export class SessionCookie {
   readonly #name: string;
 
   /**
-   * @param server distinguishes orchestrators on the same host, because browsers send a cookie to every port of a host:
-   * letters and digits
+   * @param server letters and digits that distinguish orchestrators on the same host, because browsers send a cookie to
+   *   every port of a host
    */
   constructor(server: string) {
     this.#name = `__Host-muster-${server}`;
@@ -60,7 +60,7 @@ export class SessionCookie {
 
   /**
    * Returns the text of a console session's token; null if the cookie or the page key is missing or malformed. The
-   * cookie alone is not enough: other servers on the host receive it, too.
+   * cookie alone is not enough, because other servers on the host receive it too.
    */
   tokenOf(headers: IncomingHttpHeaders): string | null {
     const pageKey = headers[pageKeyHeader];
@@ -88,8 +88,8 @@ export function requireCookie(request: Pick<IncomingMessage, 'method' | 'headers
 }
 
 /**
- * Reports whether the browser confirms that a request comes from one of the console's own pages. Requests from other
- * origins were refused before (`origin.ts`); this also excludes requests that say nothing about their origin.
+ * Reports whether the browser confirms that a request comes from one of the console's own pages. `origin.ts` has
+ * already refused requests from other origins; this also excludes requests without information about their origin.
  * @param site value of `Sec-Fetch-Site`
  */
 export function isFromConsole(method: string | undefined, site: unknown, origin: string | undefined): boolean {

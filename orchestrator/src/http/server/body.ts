@@ -4,7 +4,7 @@ import { parse as parseSlowly } from 'jsonc-parser';
 import { endOfString } from '../../json-strings.ts';
 import { findFaults } from './json-faults.ts';
 
-/** Maximum nesting of arrays and objects, where the outermost is level 1. */
+/** Maximum nesting of arrays and objects. The outermost one is level 1. */
 const maxDepth = 32;
 /**
  * Maximum number of commas and colons outside strings. No route needs more than 10,000 names. Parsing a MiB of short
@@ -70,8 +70,8 @@ interface Survey {
   keys: number;
   sound: boolean;
   /**
-   * Whether the body contains Unicode escapes. Without them, valid UTF-8 contains no lone surrogate, and JSON no
-   * U+0000.
+   * Whether the body contains Unicode escapes. Without them, valid UTF-8 contains no lone surrogates, and JSON contains
+   * no U+0000.
    */
   readonly checkText: boolean;
 }
@@ -104,7 +104,7 @@ const reachesPrototype = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype');
 
 /**
- * Counts the keys in a JSON text, as the number of colons outside strings. If the parsed value has fewer keys, a key is
+ * Counts the keys in a JSON text, by counting colons outside strings. If the parsed value has fewer keys, a key is
  * repeated.
  * @returns `separators`: colons and commas, counted up to the maximum; `escaped`: whether a key contains a backslash
  */

@@ -6,14 +6,17 @@ import { chooseEncoding } from './content-encoding.ts';
 
 /**
  * Compresses long responses in the thread pool if the client accepts it. The compressed length reveals no secrets
- * (BREACH), because no response contains both a secret and an attacker's text, and pages from other origins cannot send
- * a token.
+ * (BREACH attack), because no response contains both a secret and text from an attacker, and pages from other origins
+ * cannot send a token.
  */
 
 /** Minimum length of responses to compress, in bytes. Compressing a shorter response costs more than sending it. */
 export const minCompressedBytes = 8 * 1024;
 
-/** Low levels compress lists to a tenth of their size. Higher levels need several times as much CPU for little gain. */
+/**
+ * Low levels compress lists to a tenth of their size. Higher levels need several times as much CPU time for little
+ * gain.
+ */
 const options = { level: 3 };
 
 /**
@@ -32,7 +35,7 @@ export function isCompressed(reply: FastifyReply, length: number): boolean {
 const compressed = promisify<string | Buffer, { level: number }, Buffer>(gzip);
 const results = new WeakMap<Buffer, Promise<Buffer>>();
 
-/** Compresses JSON. A `Buffer`, such as a page of agents that several requests read, is compressed once. */
+/** Compresses JSON. A `Buffer`, such as a page of agents that several requests read, is compressed only once. */
 export function compressJson(json: string | Buffer): Promise<Buffer> {
   if (typeof json === 'string') return compressed(json, options);
   let result = results.get(json);
@@ -45,7 +48,8 @@ export function compressJson(json: string | Buffer): Promise<Buffer> {
 }
 
 /**
- * Returns a stream that compresses the source at its reader's pace. Both streams end, fail, and are destroyed together.
+ * Returns a stream that compresses the source at its reader's pace. The two streams end, fail, and are destroyed
+ * together.
  */
 export function compressStream(source: Readable): Readable {
   const packed = createGzip(options);

@@ -30,7 +30,7 @@ export interface EndpointContext {
   readonly validateAnswers: boolean;
   /** Throws if the disk has no room for the route's writes. */
   readonly requireDiskSpace?: (route: Route) => void;
-  /** Whether to accept secrets over plain HTTP, because a proxy terminates TLS. */
+  /** Whether to accept secrets over plain HTTP because a proxy terminates TLS. */
   readonly trustProxyTls?: boolean;
   readonly draining: AbortSignal;
   /** Checks a request's rate limits and session, before its body is read. Throws to refuse it. */
@@ -60,7 +60,7 @@ const defaultBodyLimit = 1024 * 1024;
 
 /**
  * Registers a route.
- * @throws Error if its schema restricts path parameters: malformed ids must be reported as unknown
+ * @throws Error if its schema restricts path parameters, because malformed IDs must be reported as unknown
  */
 export function registerEndpoint(
   app: FastifyInstance,
@@ -100,9 +100,9 @@ export function registerEndpoint(
     if (!secure && !loopback && !context.trustProxyTls) throw new MusterError('plaintext_refused');
   };
 
-  /** Whether the session may end after the request is admitted and before its handler runs. */
+  /** Whether the session may end after the request is admitted but before its handler runs. */
   const mayTakeLong = route.method !== 'GET' || route.media !== undefined;
-  /** From now on, the response is aborted when the session ends. */
+  /** From here on, the response is aborted when the session ends. */
   const track = (session: Session, reply: FastifyReply): void =>
     context.responses.add(session, reply.raw, onSessionEnd[route.id] ?? 'abort');
   const answer = (request: FastifyRequest, reply: FastifyReply): FastifyReply | Promise<FastifyReply> => {
@@ -119,8 +119,8 @@ export function registerEndpoint(
     };
     // GET handlers log nothing, and are so frequent that an async context would cost too much.
     const given = route.method === 'GET' ? handler(call) : withinRequest(request.id, () => handler(call));
-    // A handler's synchronous part does not end sessions. A complete short body is sent immediately. A longer one may be
-    // compressed first, in the thread pool.
+    // The synchronous part of a handler does not end sessions. A complete short body is sent immediately. A longer one
+    // may be compressed in the thread pool first.
     const isSent = given instanceof JsonBody && given.json.length < minCompressedBytes;
     if (!mayTakeLong && request.session !== null && !isSent) track(request.session, reply);
     const send = (body: unknown): FastifyReply | Promise<FastifyReply> => {
@@ -137,7 +137,7 @@ export function registerEndpoint(
     config: { routeId: route.id, archive: route.archive === true },
     onRequest: (request, reply, done) => {
       const enter = (session: Session | null) => {
-        // Set before the checks, so that recorded refusals can include the operator.
+        // Set before the checks, so that recorded refusals can name the operator.
         request.session = session;
         authorize(route.access, session);
         context.requireDiskSpace?.(route);

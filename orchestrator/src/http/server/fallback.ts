@@ -36,7 +36,7 @@ const clientCodes: Readonly<Record<string, ErrorCode>> = {
 
 /** Sends an error for data that is not HTTP or a request that timed out, and closes the connection. */
 export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
-  // The client has disconnected, or has received part of another response.
+  // The client has disconnected or has received part of another response.
   if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
     socket.destroy();
     return;

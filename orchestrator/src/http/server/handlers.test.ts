@@ -7,7 +7,7 @@ declare const operation: Operation;
 declare const agents: Agent[];
 
 describe('handlers', () => {
-  test('exports every route under its id', () => {
+  test('exports every route under its ID', () => {
     const exported = Object.entries(table).filter(([, value]) => table.routes.includes(value as table.Route));
     expect(exported).toHaveLength(table.routes.length);
     for (const [name, route] of exported) expect((route as table.Route).id).toBe(name);

@@ -24,7 +24,7 @@ export interface Session {
 }
 
 /**
- * Finds live sign-in sessions. Called for every request, so it reads from memory and avoids a promise if possible.
+ * Finds live sign-in sessions. Called for every request, so it reads from memory and avoids promises where possible.
  */
 export interface Sessions {
   /**
@@ -36,11 +36,11 @@ export interface Sessions {
 
 /** Properties of a request that handlers may use. */
 export interface RequestFacts {
-  /** Request id, which is in every log line for the request and in the `instance` of errors. */
+  /** Request ID. Appears in every log line for the request and in the `instance` field of errors. */
   readonly id: string;
   /** The client's address: the socket's peer or, behind trusted proxies, the address that they forward. */
   readonly ip: string;
-  /** Untrusted. */
+  /** Untrusted `User-Agent` header. */
   readonly userAgent: string | undefined;
   /** Origin of the URL that the client used, such as `https://host:port`; null if it sent no valid host. */
   readonly origin: string | null;
@@ -60,9 +60,9 @@ export interface Call<R extends Route> {
   readonly params: Read<R['params']>;
   readonly query: Read<R['query']>;
   readonly body: Read<R['body']>;
-  /** The body, if it is an archive instead of JSON; always null on routes that accept none. */
+  /** The body if it is an archive instead of JSON; always null on routes that accept no archive. */
   readonly archive: AsyncIterable<Uint8Array> | null;
-  /** Throws if the disk has no room for more, for handlers that write for a long time. */
+  /** For handlers that write for a long time: throws if the disk has no room for more. */
   readonly requireDiskSpace: () => void;
   /** Null on public routes. */
   readonly session: R['access'] extends 'anyone' ? null : Session;
@@ -77,7 +77,7 @@ export type WorkRequest = Pick<Call<Route>, 'respondAsync' | 'request'> & { read
 type BodyOf<S> = S extends z.ZodType ? z.output<S> : undefined;
 type StatusOf<R extends Route> = keyof R['answers'] & number;
 
-/** JSON text of a value of type `T`. */
+/** JSON text of a value with type `T`. */
 export type JsonText<T> = string & { readonly jsonOf?: T };
 
 /** A body that is already encoded, as text or as UTF-8, for large and frequent responses. */
@@ -88,7 +88,7 @@ export class JsonBody<T> {
   }
 }
 
-/** A long array in chunks. Other work can run between the chunks. */
+/** A long array in chunks. Other work can run between chunks. */
 export class Chunked<T> {
   readonly chunks: AsyncIterable<Piece<T>> | Iterable<Piece<T>>;
   constructor(chunks: AsyncIterable<Piece<T>> | Iterable<Piece<T>>) {
@@ -98,20 +98,20 @@ export class Chunked<T> {
 
 type Piece<T> = readonly T[] | JsonBody<readonly T[]>;
 
-/** A long body in chunks of JSON text. Other work can run between the chunks. */
+/** A long body in chunks of JSON text. Other work can run between chunks. */
 export class JsonPieces<T> {
   readonly pieces: AsyncIterable<string>;
-  /** Never set. Only carries the type. */
+  /** Never set; only carries the type. */
   readonly piecesOf?: T;
   constructor(pieces: AsyncIterable<string>) {
     this.pieces = pieces;
   }
 }
 
-/** A page of a list, with a `Link` header to the next page. Used by routes that are `paged`. */
+/** A page of a list, with a `Link` header to the next page. Used by `paged` routes. */
 export class Paged<T> {
   readonly items: readonly T[] | JsonBody<readonly T[]> | Chunked<T>;
-  /** Query parameters that the next page changes; null on the last page. */
+  /** Query parameters that differ for the next page; null on the last page. */
   readonly next: Readonly<Record<string, string>> | null;
   constructor(items: Paged<T>['items'], next: Readonly<Record<string, string>> | null) {
     this.items = items;

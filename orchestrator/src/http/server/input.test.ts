@@ -76,7 +76,7 @@ describe('readInput', () => {
     }
   });
 
-  test('refuses a value that is not an object, and reports which part of the request', () => {
+  test('refuses a value that is not an object, and names the part of the request that contains it', () => {
     for (const value of [null, [], 'x', 1]) expect(refusal(value).errors?.[0]?.path).toBe('');
   });
 

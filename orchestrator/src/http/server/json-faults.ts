@@ -3,11 +3,11 @@ import { quoted } from '@muster/protocol/nearest';
 import { createScanner, type SyntaxKind } from 'jsonc-parser';
 import { pointer } from './pointer.ts';
 
-/** Maximum number of reported errors. A hostile body could contain a hundred thousand. */
+/** Maximum number of reported errors, because a hostile body could contain a hundred thousand. */
 const maxFaults = 100;
 
 interface Frame {
-  /** Keys that were read; null in an array. */
+  /** Keys read so far; null in an array. */
   keys: Set<string> | null;
   /** Current key or index. */
   segment: string | number;
@@ -39,9 +39,8 @@ const scanFaults: Readonly<Record<number, string>> = {
 };
 
 /**
- * Locates and explains the errors in invalid JSON. Does not use recursion, so that nesting cannot exhaust the
- * stack.
- * @returns duplicate and forbidden keys before the first syntax error, and that error; empty if there are none
+ * Locates and explains the errors in invalid JSON. Does not use recursion, so that nesting cannot exhaust the stack.
+ * @returns duplicate and forbidden keys before the first syntax error, followed by that error; empty if there are none
  */
 export function findFaults(text: string, maxDepth: number): Fault[] {
   const faults: Fault[] = [];

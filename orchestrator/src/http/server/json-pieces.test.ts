@@ -11,7 +11,7 @@ const parsed = async ({ pieces }: { pieces: AsyncIterable<string> }): Promise<un
   return JSON.parse(text);
 };
 
-test('writes an object with lists like JSON.stringify, regardless of how the lists are split', async () => {
+test('writes an object with lists like JSON.stringify, however the lists are split', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(fc.jsonValue())), fc.string(), async (parts, text) => {
       const list = inParts(parts.map((part) => part.map((item) => JSON.stringify(item))));

@@ -1,15 +1,15 @@
 import { JsonPieces, type JsonText } from './handlers.ts';
 
-/** Bodies whose long lists are written in chunks of JSON text while they are read. */
+/** Bodies whose long lists are written in chunks of JSON text while they are being read. */
 
 type Lists = AsyncIterable<readonly JsonText<unknown>[]>;
 type Entries = AsyncIterable<readonly (readonly [name: string, value: JsonText<unknown>])[]>;
 
-/** Returns the body of an object. Async iterables in its fields become lists, with items in JSON text. */
+/** Returns the body of an object. Async iterables in its fields become lists whose items are JSON text. */
 export const withLists = <T>(fields: Readonly<Record<string, unknown>>): JsonPieces<T> =>
   new JsonPieces(objectPieces(Object.entries(fields), '[', ']', (part) => (part as readonly string[]).join()));
 
-/** Returns the body of an object. Async iterables in its fields become objects, with values in JSON text. */
+/** Returns the body of an object. Async iterables in its fields become objects whose values are JSON text. */
 export const withEntries = <T>(fields: Readonly<Record<string, unknown>>): JsonPieces<T> =>
   new JsonPieces(
     objectPieces(Object.entries(fields), '{', '}', (part) =>

@@ -5,12 +5,12 @@ import { allowed, growsNothing, refuseGrowth } from './low-disk.ts';
 
 const refused = routes.filter((route) => !growsNothing(route));
 
-test('refuses a route that is not known to add no data', () => {
+test('refuses routes that may add data', () => {
   expect(growsNothing({ id: 'newRoute', method: 'POST' })).toBe(false);
   expect(refused.map(({ id }) => id)).toEqual(expect.arrayContaining(['createSecret', 'applyAgent', 'putTags']));
 });
 
-test('allows only routes that exist and that the method alone does not allow', () => {
+test('lists only existing routes whose method alone does not allow them', () => {
   const changing = routes.filter(({ method }) => method !== 'GET' && method !== 'DELETE').map(({ id }) => id);
   expect(changing).toEqual(expect.arrayContaining([...allowed]));
 });

@@ -2,11 +2,11 @@ import { MusterError } from '@muster/protocol';
 import type { Route } from '@muster/protocol/http';
 
 /**
- * Decides which routes work while the disk is nearly full: routes that read, free space, stop something, or sign in.
+ * Decides which routes work while the disk is nearly full: those that read, free space, stop something, or sign in.
  * `reportSpace` limits agents' reports.
  */
 
-/** Routes that are allowed in addition to GET and DELETE. All others are refused. */
+/** Routes that are allowed in addition to all GET and DELETE routes. All others are refused. */
 export const allowed: ReadonlySet<string> = new Set([
   'challenge',
   'verify',
@@ -36,13 +36,13 @@ export const growsNothing = ({ id, method }: Pick<Route, 'id' | 'method'>): bool
   method === 'GET' || method === 'DELETE' || allowed.has(id);
 
 /**
- * @param rowsElsewhere whether the database is on another machine; then only routes that write to this machine are
- * refused
+ * @param rowsElsewhere whether the database is on another machine, in which case only routes that write to this machine
+ *   are refused
  */
 export function refuseGrowth(route: Pick<Route, 'id' | 'method'>, rowsElsewhere: boolean): void {
   if (growsNothing(route) || (rowsElsewhere && route.id !== 'openTerminal')) return;
   throw new MusterError(
     'storage_full',
-    'The disk of the orchestrator is nearly full, and its free space is reserved for reports of agents; nothing was changed',
+    'The orchestrator’s disk is nearly full, and its free space is reserved for agent reports; nothing was changed',
   );
 }

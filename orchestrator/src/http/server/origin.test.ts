@@ -9,11 +9,11 @@ const own = ['https://muster.example'];
 const page = { method: 'GET', origin: undefined, site: undefined, mode: undefined };
 
 describe('ownOrigins', () => {
-  test('returns origins with the scheme, host, and port that the client uses', () => {
+  test('returns origins with the scheme, host, and port that the client used', () => {
     expect(ownOrigins('https', 'muster.example', null)).toEqual(['https://muster.example']);
     expect(ownOrigins('https', 'Muster.Example:443', null)).toEqual(['https://muster.example']);
     expect(ownOrigins('https', '[::1]:4748', null)).toEqual(['https://[::1]:4748']);
-    // An undeclared proxy may terminate TLS. The reverse is not accepted.
+    // Accepts HTTPS in place of HTTP, because an undeclared proxy may terminate TLS, but not the reverse.
     expect(ownOrigins('http', 'muster.example', null)).toEqual(['http://muster.example', 'https://muster.example']);
     expect(ownOrigins('https', '127.0.0.1:4748', 'https://muster.example/below')).toEqual([
       'https://127.0.0.1:4748',
@@ -111,7 +111,7 @@ describe('request from a foreign page', () => {
       expect((await app.inject({ url, headers: foreign })).json(), url).toMatchObject({ code: 'origin_refused' });
   });
 
-  test('refuses links from foreign pages to the API, in any spelling of the path', async () => {
+  test('refuses links from foreign pages to the API in any spelling of the path', async () => {
     const led = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', ...bearer('admin') };
     for (const path of [
       '/api/v1/agents',
@@ -128,7 +128,7 @@ describe('request from a foreign page', () => {
     expect(await text(socket)).toContain('origin_refused');
   });
 
-  test('reveals no routes to clients without a session, in any spelling of the path', async () => {
+  test('reveals no routes to clients without a session in any spelling of the path', async () => {
     for (const path of ['/api/v1/nothing', '/%61pi/v1/nothing', '/api%2Fv1/nothing'])
       expect((await app.inject(path)).statusCode, path).toBe(401);
   });
@@ -142,7 +142,7 @@ describe('request from a foreign page', () => {
     await app.close();
   });
 
-  test('does not approve a preflight request', async () => {
+  test('does not approve preflight requests', async () => {
     const asks = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' };
     for (const [headers, status] of [
       [foreign, 403],

@@ -4,8 +4,8 @@ import { isApi } from './request-path.ts';
 
 /**
  * Refuses pages from other origins before all other checks, so that they cannot use public routes, or the cookie of a
- * console session. The orchestrator sends no CORS headers, which would let these pages read responses. Programs other
- * than browsers send no `Origin` header.
+ * console session. The orchestrator sends no CORS headers, which would allow such pages to read responses. Programs
+ * other than browsers send no `Origin` header.
  */
 
 /** Headers in which a browser identifies the page that sends the request. */

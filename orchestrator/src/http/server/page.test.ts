@@ -35,7 +35,7 @@ describe('pages as JSON arrays', () => {
   const [first, second, third] = items as [Buffer, Buffer, Buffer];
   const request = { limit: 3, offset: 0 };
 
-  test('keeps an array until an item changes', () => {
+  test('reuses a joined page until one of its items changes', () => {
     const pages = new JoinedPages<{ n: number }>();
     const body = pages.join(request, items);
     expect(String(body.json)).toBe('[{"n":1},{"n":2},{"n":3}]');
@@ -43,13 +43,13 @@ describe('pages as JSON arrays', () => {
     expect(String(pages.join(request, [first, Buffer.from('{"n":4}'), third]).json)).toBe('[{"n":1},{"n":4},{"n":3}]');
     expect(String(pages.join(request, [first, second]).json)).toBe('[{"n":1},{"n":2}]');
     expect(String(pages.join(request, []).json)).toBe('[]');
-    // A page with another offset does not replace the first one.
+    // A page with a different offset does not replace the first page.
     const shown = pages.join(request, items);
     expect(String(pages.join({ ...request, offset: 1 }, [second, third]).json)).toBe('[{"n":2},{"n":3}]');
     expect(pages.join(request, items)).toBe(shown);
   });
 
-  test('keeps a limited number of bytes, from the pages that were read last', () => {
+  test('limits its size in bytes, and keeps the most recently read pages', () => {
     const pages = new JoinedPages<{ n: number }>(2 * (500 + 2 * '[{"n":1},{"n":2},{"n":3}]'.length));
     const at = (offset: number) => pages.join({ limit: 3, offset }, items);
     const [one, two] = [at(1), at(2)];

@@ -42,10 +42,10 @@ interface JoinedPage<T> {
 
 /**
  * Keeps pages as JSON arrays, because many large allocations cost more garbage collection than the responses
- * themselves. An array is replaced when an item is another `Buffer`, so callers must not modify items.
+ * themselves. Replaces an array when an item becomes a different `Buffer`, so callers must not modify items.
  */
 export class JoinedPages<T> {
-  /** By limit and offset, least recently read first. */
+  /** Keyed by limit and offset, least recently read first. */
   readonly #pages = new Map<string, JoinedPage<T>>();
   readonly #maxBytes: number;
   #bytes = 0;
@@ -77,9 +77,9 @@ export class JoinedPages<T> {
   }
 }
 
-/** Bytes of a page besides its JSON, so that empty pages count too. */
+/** Bytes per page besides the JSON, so that empty pages count too. */
 const pageOverhead = 500;
-/** Doubled, because a page also keeps its items, which are about as large as the JSON. */
+/** Doubles the size, because a page also keeps its items, which are about as large as the JSON. */
 const sizeOf = ({ body }: JoinedPage<unknown>): number => 2 * body.json.length + pageOverhead;
 
 /** Returns a complete list of items as JSON, which is written while the list is read. */

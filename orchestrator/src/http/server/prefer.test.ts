@@ -12,7 +12,7 @@ describe('prefersAsync', () => {
     'respond-async=""',
     'respond-async=',
     ', respond-async',
-  ])('detects respond-async in: %s', (header) => {
+  ])('detects respond-async in %s', (header) => {
     expect(prefersAsync(header)).toBe(true);
   });
 
@@ -25,11 +25,11 @@ describe('prefersAsync', () => {
     'foo="x, respond-async, y"',
     'foo; respond-async',
     'foo="open, respond-async',
-  ])('detects no respond-async in: %s', (header) => {
+  ])('detects no respond-async in %s', (header) => {
     expect(prefersAsync(header)).toBe(false);
   });
 
-  test('reads absent and repeated headers, and parses a hostile header in bounded time', () => {
+  test('reads missing and repeated headers, and parses a hostile header in bounded time', () => {
     expect(prefersAsync(undefined)).toBe(false);
     expect(prefersAsync(['wait=1', 'respond-async'])).toBe(true);
     const before = process.threadCpuUsage();

@@ -20,15 +20,15 @@ const frameworkCodes: Readonly<Record<string, ErrorCode>> = {
 };
 
 /**
- * Converts a thrown value to a MusterError. A value other than a MusterError or a framework error is a bug, and becomes
- * `internal` without details.
+ * Converts a thrown value to a MusterError. Any value other than a MusterError or a framework error is a bug, and
+ * becomes `internal` without details.
  */
 export function musterErrorOf(thrown: unknown): MusterError {
   if (thrown instanceof MusterError) return thrown;
   const { code, statusCode } = (thrown ?? {}) as { code?: unknown; statusCode?: unknown };
   const known = typeof code === 'string' ? frameworkCodes[code] : undefined;
   if (known !== undefined) return new MusterError(known);
-  // The client disconnected while sending its body, or the body is incomplete. Neither is a bug.
+  // The client disconnected while sending its body, or sent an incomplete body. Neither is a bug.
   if (statusCode === 400) return new MusterError('malformed_request', 'The request is incomplete or malformed.');
   return new MusterError('internal');
 }
@@ -40,7 +40,7 @@ export function problemOf(error: MusterError, requestId: string): Problem {
     type: `urn:muster:error:${error.code}`,
     title: kind.title,
     status: kind.status,
-    // The default message repeats the title, so the remedy is more useful.
+    // Uses the remedy instead of the default message, which only repeats the title.
     detail: error.message === kind.title ? kind.remedy : error.message,
     instance: requestId,
     code: error.code,

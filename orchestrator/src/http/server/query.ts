@@ -14,8 +14,8 @@ export const nothing: ParsedQuery = {
 const maxFaults = 100;
 
 /**
- * Parses a URL's query as form data, where `+` is a space. Returns errors without throwing, because they must be
- * reported after the session check.
+ * Parses the query of a URL as form data, where `+` is a space. Returns errors instead of throwing, because they must
+ * be reported after the session check.
  */
 export function parseQuery(text: string): ParsedQuery {
   if (text === '') return nothing;

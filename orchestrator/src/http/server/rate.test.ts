@@ -7,7 +7,10 @@ import { createDiscoveryRate, createRates, defaultRates } from './rate.ts';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** Sends `count` requests. @returns the number of admitted requests, and the last refusal */
+/**
+ * Sends `count` requests.
+ * @returns the number of admitted requests and the last refusal
+ */
 async function letIn(
   request: () => Promise<void>,
   times: number,
@@ -60,7 +63,7 @@ describe('rates', () => {
     expect((await letIn(() => admit('ada'), 1)).refused?.headers['retry-after']).toBe('1');
   });
 
-  test('limits the requests per session and second', async () => {
+  test('limits the requests per second in each session', async () => {
     const rates = createRates({ ...defaultRates, sessionPerSecond: 5 });
     const one = await letIn(async () => rates.session('one'), 6);
     expect(one.admitted).toBe(5);

@@ -4,7 +4,7 @@ import { networkOf } from '../../client-network.ts';
 import { RefusedRequest } from './problem.ts';
 
 export interface Rates {
-  /** Rate and burst of sign-in requests from one address. */
+  /** Rate and burst of sign-in requests from a single address. */
   readonly signIn: { readonly perMinute: number; readonly burst: number };
   /** Maximum number of requests per second in one sign-in session. */
   readonly sessionPerSecond: number;
@@ -20,7 +20,7 @@ export interface TicketRate {
 
 export const defaultRates: Rates = { signIn: { perMinute: 60, burst: 30 }, sessionPerSecond: 1000 };
 
-/** Number of counters. Addresses share them, so that memory does not depend on the number of addresses. */
+/** Number of counters. Addresses share counters, so that memory does not grow with the number of addresses. */
 const addressSlots = 65_536;
 
 /**
@@ -28,7 +28,7 @@ const addressSlots = 65_536;
  * @returns functions that count a request, and throw or reject with `rate_limited` if it exceeds a limit
  */
 export function createRates(rates: Rates) {
-  // Without a salt, a client could choose addresses that share another client's counter.
+  // Uses a salt, because a client could otherwise choose addresses that share another client's counter.
   const salt = randomBytes(16).toString('hex');
   return {
     /** @param address the client's IP address */
@@ -41,12 +41,12 @@ export function createRates(rates: Rates) {
 
 function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: string) {
   const minute = new RateLimiterMemory({ points: perMinute, duration: 60 });
-  // Seconds in which the rate refills the burst.
+  // Seconds after which the rate has refilled the burst.
   const atOnce = new RateLimiterMemory({ points: burst, duration: Math.max(1, Math.ceil((burst * 60) / perMinute)) });
   return {
     async consume(address: string): Promise<void> {
       const slot = slotOf(address, salt);
-      // Checked before the rate per minute, so that a request above the burst does not count toward it.
+      // Checked before the per-minute rate, so that a request above the burst does not count toward that rate.
       await admit(atOnce, slot, `Too many ${what} from this address at once.`);
       await admit(minute, slot, `Too many ${what} from this address.`);
     },
@@ -58,8 +58,8 @@ function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: 
 }
 
 /**
- * Returns a function that limits a session's requests. The function is synchronous, because it runs for every request.
- * All sessions share one-second windows, so that all counts are discarded together.
+ * Returns a function that limits the requests of a session. Synchronous, because it runs for every request. All
+ * sessions share one-second windows, so that all counts are discarded together.
  */
 function countEachSecond(max: number): (tokenHash: string) => void {
   const counts = new Map<string, number>();

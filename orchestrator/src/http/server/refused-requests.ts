@@ -11,7 +11,9 @@ export interface RefusedCall {
   readonly ip: string;
 }
 
-/** Returns a function that records in the audit log that a request was refused for a missing role or a rate limit. */
+/**
+ * Returns a function that records refused requests in the audit log, if the reason is a missing role or a rate limit.
+ */
 export const recordRefused =
   (refusals: Refusals) =>
   async ({ error: { code, kind, message }, route, session, ip }: RefusedCall): Promise<void> => {

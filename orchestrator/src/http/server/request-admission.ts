@@ -22,7 +22,7 @@ export interface RequestAdmissionParts {
   readonly onSignedIn: (request: FastifyRequest) => void;
 }
 
-/** Maximum number of tokens whose hashes are kept for a connection, such as one from a proxy. */
+/** Maximum number of tokens whose hashes are kept for one connection. A connection from a proxy may carry many. */
 const maxTokens = 16;
 
 /** Admits requests: finds their sessions, and enforces the rate limits. */
@@ -30,9 +30,9 @@ export class RequestAdmission {
   readonly #parts: RequestAdmissionParts;
   #rates: ReturnType<typeof createRates>;
   /**
-   * A connection's token hashes by `Authorization` header or console token, because hashing costs more than the rest of
-   * an admission. A `Map` compares hashes first, so the time of a lookup reveals nothing about its keys. Only tokens of
-   * live sessions are added, so that clients without a session use no memory.
+   * Token hashes of a connection by `Authorization` header or console token, because hashing costs more than the rest
+   * of an admission. A `Map` compares hashes first, so the time of a lookup reveals nothing about its keys. Only tokens
+   * of live sessions are added, so that clients without a session use no memory.
    */
   readonly #tokenHashes = new WeakMap<Socket, Map<string, string>>();
   /** Limits connections with invalid terminal tickets, at the current rates. */
@@ -99,7 +99,7 @@ export class RequestAdmission {
   }
 }
 
-/** Finds a session. Adds a challenge to the error if there is none. */
+/** Finds a session. Adds a challenge to the error if it has none. */
 function challenging({ headers }: FastifyRequest, find: () => Session | Promise<Session>): Session | Promise<Session> {
   const refuse = (error: unknown): never => {
     if (!(error instanceof MusterError) || error.code !== 'unauthenticated') throw error;

@@ -29,7 +29,7 @@ export class Facts implements RequestFacts {
   }
 
   get origin(): string | null {
-    // The Host header is untrusted, so only a plain host and port are accepted.
+    // Accepts only a plain host and port, because the Host header is untrusted.
     const { host } = this.#request;
     return /^([\w.-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?$/.test(host) ? `${this.#request.protocol}://${host}` : null;
   }
@@ -57,7 +57,7 @@ export class Facts implements RequestFacts {
     const { raw } = this.#reply;
     if (this.#draining.aborted || raw.destroyed) abort();
     this.#draining.addEventListener('abort', abort);
-    // `close` follows every response. If the response is not complete, the client has disconnected.
+    // `close` follows every response. If the response is incomplete, the client has disconnected.
     raw.once('close', () => {
       this.#draining.removeEventListener('abort', abort);
       if (!raw.writableFinished) abort();

@@ -7,7 +7,7 @@ export const pathOf = ({ url }: FastifyRequest): string => {
   return query === -1 ? url : url.slice(0, query);
 };
 
-/** Reports whether a request is for the API. Accepts absolute URLs and escaped letters, because the router does. */
+/** Reports whether a request is for the API. Accepts absolute URLs and escaped letters, as the router does. */
 export const isApi = (request: FastifyRequest): boolean => {
   const path = pathOf(request);
   if (path === apiPrefix || path.startsWith(`${apiPrefix}/`)) return true;

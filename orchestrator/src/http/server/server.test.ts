@@ -24,7 +24,10 @@ async function listening(...options: Parameters<typeof testApp>): Promise<{ app:
   return { app, port: (app.server.address() as AddressInfo).port };
 }
 
-/** Sends raw bytes. @returns all data that is received until the server closes the connection */
+/**
+ * Sends raw bytes.
+ * @returns all data received until the server closes the connection
+ */
 async function exchange(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   socket.write(bytes);
@@ -92,7 +95,7 @@ describe('connections', () => {
     expect(body).toMatch(/^HTTP\/1.1 408 /);
   });
 
-  test('returns 401 for an oversized body without a session, and does not read the body', async () => {
+  test('returns 401 for an oversized body without a session, without reading the body', async () => {
     const { port } = await listening();
     const answer = await exchange(
       port,
@@ -101,7 +104,7 @@ describe('connections', () => {
     expect(answer).toMatch(/^HTTP\/1.1 401 /);
   });
 
-  test('drops the oldest connection without a request when the maximum is reached', async () => {
+  test('drops the oldest connection without a request when the maximum number of connections is reached', async () => {
     const { app, port } = await listening({}, { limits: { ...limits, connections: 1 } });
     const first = connect(port, '127.0.0.1');
     await once(first, 'connect');
@@ -145,7 +148,7 @@ describe('connections', () => {
       return { closed, end: () => sockets.forEach((socket) => void socket.destroy()) };
     };
 
-    test('serves one address while another opens the maximum number of silent connections', async () => {
+    test('serves one address while another holds the maximum number of silent connections', async () => {
       const { app, port, lines } = await start({ connections: 40, connectionsOfNetwork: 10 });
       const hostile = await silent(port, 60, '127.0.0.2');
       expect(await ask(port, '127.0.0.1')).toBe(200);
@@ -157,7 +160,7 @@ describe('connections', () => {
       hostile.end();
     });
 
-    test('serves a new address although many addresses hold all connections', async () => {
+    test('serves a new address even if many addresses hold all connections', async () => {
       const { app, port } = await start({ connections: 40, connectionsOfNetwork: 10 });
       const hostile = await Promise.all([2, 3, 4, 5, 6].map((at) => silent(port, 10, `127.0.0.${at}`)));
       expect(await ask(port, '127.0.0.1')).toBe(200);
@@ -214,7 +217,7 @@ describe('connections', () => {
       client.destroy();
     });
 
-    test('applies no per-network limit to a trusted proxy', async () => {
+    test('exempts a trusted proxy from the per-network limit', async () => {
       const { app, port } = await start({ connections: 40, connectionsOfNetwork: 3 }, ['127.0.0.8/30']);
       const proxy = await silent(port, 30, '127.0.0.9');
       expect(await ask(port, '127.0.0.10')).toBe(200);
@@ -331,7 +334,7 @@ describe('disconnects and shutdown', () => {
     await closed;
   });
 
-  test('completes a response in progress on shutdown without waiting for its idle connection', async () => {
+  test('completes a response in progress on shutdown without waiting for its connection to become idle', async () => {
     const proceed = Promise.withResolvers<void>();
     // Large enough to be sent in chunks.
     const started = Array.from({ length: 1_000 }, () => agentExample);

@@ -37,11 +37,11 @@ export interface ServerOptions {
   readonly upgrades: (request: IncomingMessage) => boolean;
   /** Returns a request's id. @param given the id in the request's header, if any */
   readonly requestId: (given?: string | string[] | undefined) => string;
-  /** Responds to a request whose URL cannot be parsed. No hooks run for such a request. */
+  /** Responds to a request whose URL cannot be parsed. Hooks do not run for such a request. */
   readonly badAddress: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 }
 
-/** Creates the server with the limits for all routes. The server logs only dropped connections. */
+/** Creates the server with the limits for all routes. The server itself logs only dropped connections. */
 export function createServer({
   tls,
   trustedProxies,
@@ -64,7 +64,7 @@ export function createServer({
     genReqId: (request) => requestId(request.headers['x-request-id']),
     requestTimeout: limits.requestTimeout,
     keepAliveTimeout: limits.keepAliveTimeout,
-    // The app responds with 503 and a problem document while draining.
+    // While draining, the app responds with 503 and a problem document.
     return503OnClosing: false,
     frameworkErrors: badAddress,
     clientErrorHandler: (error, socket) => {
@@ -73,7 +73,7 @@ export function createServer({
     },
     routerOptions: {
       querystringParser: (text) => parseQuery(text) as unknown as Record<string, unknown>,
-      // Handlers report ids of any length as unknown. The maximum header size limits their length.
+      // Accepts IDs of any length, which handlers report as unknown. The maximum header size limits their length.
       maxParamLength: limits.headerBytes,
     },
     ...(trustedProxies.length > 0 ? { trustProxy: [...trustedProxies] } : {}),
@@ -104,7 +104,7 @@ export function createServer({
 /** Interval, in milliseconds, at which slots of slow handshakes are freed for other connections. */
 const handshakeTickMs = 100;
 
-/** Queues TLS handshakes, and starts them from each network in turn, so that many handshakes do not delay responses. */
+/** Queues TLS handshakes and starts them from each network in turn, so that many handshakes do not delay responses. */
 function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], clock: Clock, log: Log): void {
   const queue = new HandshakeQueue(app.server as unknown as TlsServer, {
     clock: new AttendedClock(clock, 2 * handshakeTickMs),
@@ -114,7 +114,7 @@ function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], 
       handshakesInFlight: 32,
       handshakesPerTurn: 8,
       handshakeSlotMs: 250,
-      // No limit, because a proxy carries many clients, and FairConnections limits connections per network.
+      // No limit, because a proxy carries many clients and FairConnections already limits connections per network.
       unfinishedOfNetwork: limits.connections,
       waitingSockets: limits.connections,
       waitingSocketsPerAddress: limits.connections,
@@ -134,7 +134,7 @@ function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], 
   });
 }
 
-/** Accepts only uncompressed JSON bodies in UTF-8. Routes decide whether the body may be empty. */
+/** Accepts only uncompressed JSON bodies in UTF-8. Each route decides whether its body may be empty. */
 function readJsonOnly(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {

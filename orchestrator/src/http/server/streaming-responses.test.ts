@@ -13,7 +13,7 @@ function answer() {
 }
 const ada = { operator_id: 'ada', token_hash: 'first' };
 
-test('closes all other responses to a removed operator before it acknowledges the removal', () => {
+test('closes all other responses to a removed operator before confirming the removal', () => {
   const responses = new StreamingResponses();
   const [download, eventStream, others] = [answer(), answer(), answer()];
   responses.add(ada, download, 'abort');
@@ -35,7 +35,7 @@ test('closes the responses of an ended session, and keeps the responses of a ren
   expect([mine.destroyed, other.destroyed]).toEqual([true, false]);
 });
 
-test('completes the response that acknowledges a removal, no matter how long it takes', async () => {
+test('completes the response that confirms a removal, no matter how long it takes', async () => {
   const responses = new StreamingResponses();
   const [acknowledgement, eventStream] = [answer(), answer()];
   responses.add(ada, acknowledgement, 'complete');

@@ -4,14 +4,14 @@ const graceMs = 200;
 
 /**
  * What happens to an open response when its session ends: it is aborted immediately; it is aborted after the grace
- * period; or it is completed, because it acknowledges that the session ended.
+ * period; or it is completed, because it confirms that the session ended.
  */
 export type OnSessionEnd = 'abort' | 'abort-after-grace' | 'complete';
 
 interface OpenResponse {
   readonly answer: ServerResponse;
   readonly operatorId: string;
-  /** Token hash of the session that sent the request, or of the session that renewed it. */
+  /** Token hash of the session that sent the request, or of the session that replaced it. */
   tokenHash: string;
   readonly onSessionEnd: OnSessionEnd;
 }
@@ -40,15 +40,17 @@ export class StreamingResponses {
     });
   }
 
-  /** Closes a removed operator's connections. If only the responses ended, partial responses would look complete. */
+  /**
+   * Closes the connections of a removed operator. If only the responses ended, partial responses would look complete.
+   */
   cutOff(operatorId: string): void {
     this.#cut(() => this.#byOperator.get(operatorId) ?? []);
   }
 
   /**
-   * Closes an ended session's connections.
-   * @param renewedAs token hash of the session that renewed the ended one, to which the responses are assigned; null if
-   * none
+   * Closes the connections of an ended session.
+   * @param renewedAs token hash of the session that replaces the ended one and takes over its responses; null if there
+   *   is none
    */
   sessionEnded(tokenHash: string, renewedAs: string | null): void {
     const those = [...this.#byOperator.values()].flatMap((answers) =>

@@ -1,4 +1,4 @@
-/** A rate limit with a burst. Excess cost causes a delay, not a refusal. */
+/** A rate limit with a burst. Excess cost is delayed, not refused. */
 export class FrameAllowance {
   private readonly burstMs: number;
   private readonly msEach: number;

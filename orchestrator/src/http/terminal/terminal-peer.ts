@@ -18,19 +18,19 @@ export const terminalSocketLimits = {
   missedPings: 2,
   /** Time after which a closing socket that accepts no data is destroyed. */
   closeTimeoutMs: 5_000,
-  /** Time after which a socket is destroyed if its client has lost access. */
+  /** Time after which a socket is destroyed once its client has lost access. */
   cutMs: 500,
-  /** Frames from a client: maximum per second, and burst. Above these limits, reading pauses. */
+  /** Frame limits of a client: maximum per second, and burst. Reading pauses above these limits. */
   framesPerSecond: 1_000,
   frameBurst: 4_000,
   /**
-   * Maximum number of frames queued for a client. Above it, the client is disconnected. No other limit applies to size
+   * Maximum number of frames queued for a client. A client above it is disconnected. This is the only limit on size
    * notices.
    */
   waitingFrames: 8_192,
 };
 
-/** Cost of a resize in frames, because it is sent to all viewers. */
+/** Cost of a resize in frames. A resize costs more, because it is sent to all viewers. */
 const resizeCost = 10;
 
 const terminalLength = z.number().int().min(1).max(1000);
@@ -126,7 +126,7 @@ export class TerminalPeer implements TerminalClient {
   leave(events = this.events): void {
     if (this.closed) return;
     this.closed = true;
-    // Callers must not wait forever for frames that cannot be sent.
+    // Completes frames that cannot be sent, so that callers do not wait for them forever.
     for (const action of this.waiting.splice(0)) action(closedSocket);
     this.onClosed(this);
     this.safely(() => events?.left());
@@ -168,7 +168,7 @@ export class TerminalPeer implements TerminalClient {
     const action = (ws: WebSocket): void =>
       ws.send(data, () => {
         this.unsent--;
-        // Accepted data counts as a response, because a slow connection queues the ping behind this data.
+        // Treats accepted data as a response, because a slow connection queues the ping behind this data.
         this.received = true;
         this.movedAt = this.clock.monotonic();
         if (sent !== null) this.safely(sent);
@@ -183,7 +183,7 @@ export class TerminalPeer implements TerminalClient {
     if (this.closing !== null || this.closed) return;
     this.closing = code;
     this.movedAt = this.clock.monotonic();
-    // Resumes reading to receive the close frame sent in reply.
+    // Resumes reading, to receive the close frame that the client sends in reply.
     this.readOrNot();
     this.closeWhenSent();
   }

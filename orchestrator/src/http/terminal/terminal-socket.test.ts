@@ -198,7 +198,7 @@ describe('opening a terminal socket', () => {
     expect(await refused(`wss://127.0.0.1:${port}${path('bad')}`)).toMatchObject({ status: 401 });
   });
 
-  test('first sends messages that were queued before the socket opened, in order', async () => {
+  test('first sends the messages that were queued before the socket opened, in order', async () => {
     await start();
     const sent: string[] = [];
     terminals.onJoin = (client) => {
@@ -284,7 +284,7 @@ describe('opening a terminal socket', () => {
     await join('good', origin('https://muster.example', '127.0.0.1', { 'x-forwarded-host': 'muster.example' }));
   });
 
-  test('refuses upgrades to terminal sockets during shutdown', async () => {
+  test('refuses terminal sockets during shutdown', async () => {
     await start();
     app.drain();
     const { status, problem, headers } = await refused(`ws://127.0.0.1:${port}${path()}`);
@@ -307,7 +307,7 @@ describe('opening a terminal socket', () => {
     expect(challenge.status).not.toBe(429);
   });
 
-  test('limits the number of terminal sockets to reserve connections for requests', async () => {
+  test('limits the number of terminal sockets, to reserve connections for requests', async () => {
     await start({ limits: { rates, connections: 4 } });
     const first = await join();
     await join();
@@ -348,7 +348,7 @@ describe('opening a terminal socket', () => {
     await until(() => terminals.joined.slice(0, -1).every(({ events }) => events.includes('left')));
   });
 
-  test('reports that the client has left if its connection breaks while the socket opens, and completes its pending sends', async () => {
+  test('reports that the client has left if its connection breaks while the socket opens, and completes pending sends', async () => {
     await start();
     const over: string[] = [];
     app.server.once('upgrade', (_request, socket) => {
@@ -396,7 +396,7 @@ describe('client frames', () => {
     const { operator, joined } = await join();
     joined.client.pause();
     for (let at = 0; at < 64; at++) operator.ws.send(Buffer.alloc(64 * 1024));
-    // Frames that arrived together with the first one are delivered; further frames remain in network buffers.
+    // Frames that arrived together with the first one are delivered. Further frames stay in network buffers.
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(joined.frames).toBeLessThan(8);
     joined.client.resume();
@@ -406,7 +406,7 @@ describe('client frames', () => {
   test('pauses reading above the maximum frame rate without losing frames', async () => {
     await start();
     const { operator, joined } = await join();
-    // One-byte frames, with a masking key of zeros.
+    // Frames of one byte, with a masking key of zeros.
     operator.socket.write(
       Buffer.concat(Array.from({ length: 40_000 }, (_, at) => Buffer.of(0x82, 0x81, 0, 0, 0, 0, at % 251))),
     );
@@ -479,7 +479,7 @@ describe('liveness', () => {
     expect(joined.events).toEqual([]);
   });
 
-  test('counts accepted output as a response, and sends no pings while reading is paused', async () => {
+  test('treats accepted output as a response, and sends no pings while reading is paused', async () => {
     await start();
     const reader = await join('good', { autoPong: false });
     const paused = await join();
@@ -511,7 +511,7 @@ describe('a connection that closes', () => {
     expect(joined.events).toEqual(['left']);
   });
 
-  test('closes the connection only after all output and messages were sent', async () => {
+  test('closes the connection only after sending all output and messages', async () => {
     await start();
     const { operator, joined } = await join();
     const large = Buffer.alloc(8 * 1024 * 1024, 'l');
@@ -555,7 +555,7 @@ describe('a connection that closes', () => {
     expect(joined.events).toEqual(['left']);
   });
 
-  test('disconnects a client that has lost access within half a second, even with queued frames', async () => {
+  test('disconnects a client that has lost access within half a second, even if frames are queued', async () => {
     await start();
     const polite = await join();
     const { operator, joined } = await join();

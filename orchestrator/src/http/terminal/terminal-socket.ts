@@ -18,7 +18,7 @@ export interface TerminalSocketOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly rate: TicketRate;
-  /** Maximum number of open terminal sockets, so that connections remain for requests. */
+  /** Maximum number of open terminal sockets, so that some connections remain for requests. */
   readonly maxOpen: number;
   /** Called after a socket has opened. */
   readonly opened: (request: FastifyRequest, mode: string, ms: number) => void;
@@ -26,10 +26,7 @@ export interface TerminalSocketOptions {
 
 const address = new RegExp(`^${apiPrefix}/terminal/session/[^/?]+/ws(\\?|$)`);
 
-/**
- * Reports whether to upgrade a request to a WebSocket. All other upgrade requests are handled like requests without an
- * upgrade.
- */
+/** Reports whether to upgrade a request to a WebSocket. All other upgrade requests are handled as normal requests. */
 export const isTerminalUpgrade = ({ url, headers }: IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === 'websocket' && address.test(url ?? '');
 
@@ -65,7 +62,7 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
     const ticket = faults.length === 0 ? values.ticket : undefined;
     const { session_id } = request.params as { session_id: string };
     const { socket, head } = upgraded;
-    // A disconnected client must not consume its ticket.
+    // A client that has already disconnected must not consume its ticket.
     if (socket.destroyed) return reply.hijack();
     const peer = peers.create();
     const events = typeof ticket === 'string' ? connections.connect(ticket, session_id, peer) : null;
@@ -93,8 +90,8 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
 }
 
 /**
- * Refuses an invalid handshake with a problem document. `ws` would refuse it without a document, and after the ticket
- * was consumed.
+ * Refuses an invalid handshake with a problem document. `ws` would refuse it without one, and only after the ticket was
+ * consumed.
  */
 function requireHandshake({ headers }: IncomingMessage): void {
   const key = headers['sec-websocket-key'];

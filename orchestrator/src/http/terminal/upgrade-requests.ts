@@ -10,8 +10,8 @@ export interface UpgradeConnection {
 }
 
 /**
- * Routes upgrade requests like normal requests, so that they pass the same hooks. An upgrade request waits until the
- * responses to all preceding requests on its connection are complete.
+ * Routes upgrade requests like normal requests, so that the same hooks apply to them. An upgrade request waits until
+ * the responses to all preceding requests on its connection are complete.
  * @returns a function that returns the connection of an upgrade request, or undefined for other requests. The caller
  * removes {@link ignoreError} from the socket before it upgrades.
  */
@@ -45,7 +45,7 @@ function route(app: FastifyInstance, request: IncomingMessage, socket: Socket): 
   const response = new ServerResponse(request);
   response.assignSocket(socket);
   response.shouldKeepAlive = false;
-  // The upgrade was refused, and no request can follow on this connection.
+  // The upgrade was refused, and no other request can follow on this connection.
   response.once('finish', () => socket.destroySoon());
   app.routing(request, response);
 }

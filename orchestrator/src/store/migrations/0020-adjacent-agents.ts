@@ -19,7 +19,7 @@ const shapes: Readonly<Record<string, TableShape>> = {
   },
 };
 
-/** Copies a table into one without a rowid. The indices of the table are lost. */
+/** Copies a table into one without a rowid. The table's indices are lost. */
 function withoutRowid(build: MigrationBuild, name: string, shape: TableShape) {
   const { db } = build;
   const former = `${name}_with_rowid`;
@@ -33,8 +33,8 @@ function withoutRowid(build: MigrationBuild, name: string, shape: TableShape) {
 }
 
 /**
- * Stores the rows of agents in the order of their ids. A run serves agents in this order, so its transactions then change
- * few pages. Rows with a rowid are in the order in which agents enrolled. Changes nothing on PostgreSQL, which has no such
+ * Stores agent rows in the order of agent IDs. Runs serve agents in this order, so their transactions change few pages.
+ * Rows with a rowid would be in the order in which agents enrolled. Changes nothing on PostgreSQL, which has no such
  * tables.
  */
 export const adjacentAgents: Migration = {

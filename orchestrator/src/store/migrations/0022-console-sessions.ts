@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import type { Migration } from './migration.ts';
 
 /**
- * Adds what the list of an operator's sign-in sessions shows, and the sessions of browsers, which have a cookie. Gives
- * existing sessions an id.
+ * Adds columns for the list of an operator's sign-in sessions, and for browser sessions, which have a cookie. Gives
+ * existing sessions an ID.
  */
 export const consoleSessions: Migration = {
   version: 22,

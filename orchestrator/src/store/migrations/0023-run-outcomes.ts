@@ -1,10 +1,10 @@
 import type { Migration } from './migration.ts';
 
-/** The statuses of an outcome, by the column of `runs` that counts them. */
+/** The outcome statuses that each column of `runs` counts. */
 const ended = { succeeded: ['succeeded'], failed: ['failed', 'interrupted', 'expired'] } as const;
 
 /**
- * Adds to each run the number of agents with each outcome, so that a list of runs reads no outcomes. Null until the run
+ * Adds to each run the number of agents with each outcome, so that listing runs reads no outcomes. Null until the run
  * has ended.
  */
 export const runOutcomes: Migration = {

@@ -1,7 +1,7 @@
 import { createIndex, createTable } from '../create-table.ts';
 import type { Migration } from './migration.ts';
 
-/** Adds the files next to modules: their contents in pieces, each once, and the files of each revision. */
+/** Adds the files next to modules: their contents in pieces, each stored once, and the files of each revision. */
 export const moduleFiles: Migration = {
   version: 26,
   name: 'module files',
@@ -11,7 +11,7 @@ export const moduleFiles: Migration = {
       primaryKey: ['sha256'],
       unique: ['content_id'],
     }),
-    // A content is written before its hash is known, so its pieces have an id of their own.
+    // A content is written before its hash is known, so its pieces have a separate ID.
     createTable(build, 'content_pieces', {
       columns: { content_id: 'text', position: 'integer', bytes: 'bytes' },
       primaryKey: ['content_id', 'position'],

@@ -28,8 +28,8 @@ export async function migratePostgres(
     try {
       await client.query('select pg_advisory_xact_lock($1)', [lockKey]);
       const current = await versionOf(client);
-      // Another process, perhaps from a newer release, may have migrated the database while this process waited for the
-      // lock.
+      // Reads the version again, because another process, perhaps from a newer release, may have migrated the database
+      // while this process waited for the lock.
       pendingMigrations(current, options.migrations, where);
       if (current < migration.version) {
         await applyMigration(client, migration, current === 0, options);
@@ -37,7 +37,7 @@ export async function migratePostgres(
       await client.query('commit');
       to = Math.max(current, migration.version);
     } catch (error) {
-      // Without a connection, the rollback fails, too. The caller needs the first error.
+      // Without a connection, the rollback fails too. The caller needs the first error.
       await client.query('rollback').catch(() => undefined);
       throw error;
     }

@@ -2,8 +2,8 @@ import type { ConstraintViolation } from '../database.ts';
 import { LockNotHeld } from './postgres-lock.ts';
 
 /**
- * Effect of a PostgreSQL error on its transaction. `again` is a serialization conflict, after which the transaction can
- * be retried. `gone` is a lost connection or server, perhaps after a commit whose result was lost.
+ * Effect of a PostgreSQL error on its transaction. `again`: a serialization conflict; the transaction can be retried.
+ * `gone`: the connection or server was lost, possibly after a commit.
  */
 export type PostgresFailure =
   | { readonly kind: 'constraint'; readonly constraint: ConstraintViolation['constraint'] }

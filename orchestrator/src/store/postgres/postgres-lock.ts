@@ -8,7 +8,7 @@ import { connect, connectionSettings, lockPrefix, workPrefix } from './postgres-
  * Only one orchestrator may use a database, because two would dispatch the same work twice. The orchestrator holds an
  * advisory lock on a separate connection while it runs.
  *
- * The server releases the lock when this connection closes, and another process may take it before the former holder
+ * The server releases the lock when this connection closes, so another process may take it before the former holder
  * notices. Therefore, a new holder terminates the connections of other processes, and a process uses a new connection
  * only after the server has confirmed the lock. After that, no write by the former holder can be committed.
  */
@@ -20,7 +20,7 @@ export class DatabaseInUse extends Error {
   }
 }
 
-/** A new connection is refused, because the server does not confirm that this process holds the lock. */
+/** A new connection is refused because the server does not confirm that this process holds the lock. */
 export class LockNotHeld extends Error {
   constructor() {
     super('this process does not hold the database lock');
@@ -29,7 +29,7 @@ export class LockNotHeld extends Error {
 }
 
 /**
- * A connection as the server sees it. The start time distinguishes connections whose server processes had the same id.
+ * A connection as the server sees it. The start time distinguishes connections whose server processes had the same PID.
  */
 interface Holder {
   readonly pid: number;
@@ -51,7 +51,7 @@ export interface PostgresLock {
   readonly held: boolean;
   /** Number of times that the lock was taken. */
   readonly acquisitions: number;
-  /** Must be set on each of this process's connections, so that other processes can identify them. */
+  /** Must be set on every connection of this process, so that other processes can identify its connections. */
   readonly applicationName: string;
   /** Admits a new connection. @throws LockNotHeld unless the server confirms that this process holds the lock */
   admit(client: ClientBase): Promise<void>;
@@ -60,7 +60,7 @@ export interface PostgresLock {
 
 /** Interval, in milliseconds, between queries that check the connection that holds the lock. */
 const heartbeatMs = 5_000;
-/** Milliseconds to wait for a former holder that may be about to exit. */
+/** Milliseconds to wait for a former holder that may be exiting. */
 const handoverMs = 3_000;
 const maxPauseMs = 2_000;
 

@@ -4,7 +4,7 @@ import { Client, type ClientConfig } from 'pg';
 
 export const connectTimeoutMs = 10_000;
 
-/** Prefixes of `application_name`; each process appends a random part. */
+/** Prefixes of `application_name`. Each process appends a random part. */
 export const workPrefix = 'muster-orchestrator:';
 export const lockPrefix = 'muster-lock:';
 
@@ -12,7 +12,7 @@ export interface ConnectionWishes {
   readonly url: string;
   /** Seconds after which the server cancels a statement; null if never. */
   readonly statementTimeout?: number | null | undefined;
-  /** Server settings for this kind of connection. */
+  /** Server settings for each kind of connection. */
   readonly server?: Readonly<Record<string, string>>;
   readonly applicationName?: string | undefined;
 }

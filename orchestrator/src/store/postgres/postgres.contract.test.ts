@@ -92,7 +92,7 @@ describe('an orchestrator on PostgreSQL', () => {
   }
   const theLock = `select pid from pg_locks where locktype = 'advisory' and objid = 1 and granted
     and database = (select oid from pg_database where datname = current_database())`;
-  /** Terminates the holder's connection and takes the lock. Retries if the holder takes the lock first. */
+  /** Terminates the holder's connection and takes the lock. Retries if the holder reacquires the lock first. */
   async function takeTheLock(query: (text: string) => Promise<{ rows: Record<string, unknown>[] }>): Promise<void> {
     for (let got = false; !got; ) {
       await query(`select pg_terminate_backend(pid) from (${theLock}) as held`);
@@ -137,7 +137,7 @@ describe('an orchestrator on PostgreSQL', () => {
   test('refuses to write after another process has taken the database', async () => {
     const { db, events } = await openAlone();
     await put(db, 'mine');
-    // Simulates a lost lock connection: another process takes the lock before the holder notices.
+    // Simulates a lost lock connection. Another process takes the lock before the holder notices.
     await beside(async (query) => {
       await takeTheLock(query);
       const failures = await Promise.all(
@@ -148,7 +148,7 @@ describe('an orchestrator on PostgreSQL', () => {
           ),
         ),
       );
-      // Writes on existing connections may succeed, because only another orchestrator would terminate these
+      // Writes on existing connections may succeed, because only another orchestrator would terminate those
       // connections.
       expect(failures.filter((failure) => failure !== null).length).toBeGreaterThan(0);
       await until('it is notified', () => events.taken.length === 1);
@@ -203,7 +203,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await expect(samples.since('a', 0, 9)).rejects.toMatchObject({ code: 'storage_unavailable' });
       await server!.start();
       await until('it is back', () => events.regained === round);
-      // An agent resends samples without an acknowledgment.
+      // An agent resends samples that were not acknowledged.
       await samples.add('a', [sampleAt(round)]);
     }
     expect(await samples.since('a', 0, 9)).toEqual([sampleAt(1), sampleAt(2)]);

@@ -32,7 +32,7 @@ export interface PostgresOptions {
   /** Seconds after which the server cancels a statement; never by default. */
   readonly statementTimeout?: number;
   /**
-   * Prevents other processes from using the database. Tests omit it to use a database from several processes.
+   * Prevents other processes from using the database. Tests leave it unset to use a database from several processes.
    * @throws DatabaseInUse from {@link openPostgres}
    */
   readonly exclusive?: LockEvents;
@@ -47,8 +47,8 @@ export interface PostgresOptions {
 }
 
 /**
- * Default of `cacheMs`. The lock keeps other Muster processes from writing, but
- * not an operator's shell, and not the server that completes a commit after the connection was lost.
+ * Default of `cacheMs`. The lock keeps out other Muster processes, but neither an operator's shell nor a server that
+ * completes a commit after the connection was lost.
  */
 const defaultCacheMs = 1_000;
 
@@ -141,7 +141,7 @@ class PostgresDatabase implements Database {
       }),
       ...(lock ? { onConnect: (client) => lock.admit(client) } : {}),
     });
-    // A write through `get` or `all` is a bug and fails, as on SQLite.
+    // A write through `get` or `all` is a bug and fails, as it does on SQLite.
     this.#readers = new Pool(settings({ default_transaction_read_only: 'on' }));
     for (const pool of [this.#writers, this.#readers]) pool.on('error', (error) => options.onConnectionError?.(error));
   }
@@ -158,7 +158,7 @@ class PostgresDatabase implements Database {
       return rows as Row[];
     } catch (error) {
       const { kind } = postgresFailure(error);
-      // 25006 results from a write that runs as a read.
+      // 25006 is the result of a write that runs as a read.
       if (kind === 'bug' || kind === 'constraint' || (error as { code?: unknown }).code === '25006')
         throw new Error(`Query ${query.name} failed: ${messageOf(error)}`, { cause: error });
       throw new MusterError('storage_unavailable', `The database could not be read: ${messageOf(error)}`);
@@ -207,7 +207,7 @@ class PostgresDatabase implements Database {
     } catch (error) {
       throw errorOf(unit, error);
     }
-    // A connection that is lost between two queries emits an error. The next query rejects with the same error.
+    // A connection that is lost between two queries emits an error. The next query then rejects with the same error.
     const ignore = () => undefined;
     client.on('error', ignore);
     const startedAt = performance.now();

@@ -23,7 +23,7 @@ export const assignmentAuditing = defineQuery('assignments/auditing', (db, p: { 
     .where('selector', '=', p.selector),
 );
 
-/** The assignments that assign the module, or give values to it. */
+/** Assignments that assign the module or give values to it. */
 export const assignmentsNaming = defineQuery('assignments/naming module', (db, p: { module: string }, d) =>
   db
     .selectFrom('assignments')
@@ -36,8 +36,8 @@ export const assignmentsNaming = defineQuery('assignments/naming module', (db, p
 type AssignmentField = 'modules' | 'selector' | 'description' | 'mode' | 'window_only' | 'parameters' | 'precedence';
 
 /**
- * Sets only the fields of the variant, so that concurrent changes to different fields do not undo each other. Changes
- * nothing if the modules or their parameters, which must match, have changed since they were read.
+ * Sets only the fields of the variant, so that concurrent changes to different fields do not overwrite each other.
+ * Changes nothing if the modules or their parameters, which must match, have changed since they were read.
  */
 export const updateAssignmentFields = defineVariants(
   'assignments/update',

@@ -65,8 +65,8 @@ export const insertAuditEventInSession = defineQuery(
 );
 
 /**
- * Keys and sizes of events, newest first by time and sequence number. `below_ms` and `below_seq` are the keys of the
- * previous page's last event.
+ * Keys and sizes of events, newest first, by time and sequence number. `below_ms` and `below_seq` are the keys of the
+ * last event on the previous page.
  */
 export const auditKeys = defineVariants(
   'audit/list',
@@ -110,8 +110,8 @@ export const auditKeys = defineVariants(
       return query.orderBy('timestamp_ms', 'desc').orderBy('seq', 'desc').limit(p.limit);
     };
     if (!v.agent) return page(null);
-    // Merges a page of events that target the agent with a page of events that it caused. Each page is read by a
-    // separate index.
+    // Merges a page of events that target the agent with a page of events that the agent caused. A separate index
+    // serves each page.
     return db
       .selectFrom(page('target').as('about'))
       .selectAll()
@@ -129,7 +129,7 @@ export const auditEvents = defineQuery('audit/events', (db, p: { seqs: readonly 
     .where(d.isIn('seq', p.seqs, 'integer')),
 );
 
-// Positions in the chain are 1, 2, 3 … in the order in which the sequencer found the events committed.
+// Positions in the chain are 1, 2, 3, …, in the order in which the sequencer found the committed events.
 
 /** Events that are not in the chain yet, by sequence number. */
 export const unplacedEvents = defineQuery('audit/unplaced', (db, p: { limit: number }) =>
@@ -192,7 +192,7 @@ export const firstPlaced = defineQuery('audit/first placed', (db) =>
 
 /**
  * Chain markers. `head` is the position of the newest event, `anchor` the position of the newest removed event, and
- * `cut` the position up to which events are to be removed. `history` is a sequence number; events up to it cause no
+ * `cut` the position up to which events are to be removed. `history` is a sequence number up to which events cause no
  * notifications.
  */
 export type ChainEnd = 'head' | 'anchor' | 'cut' | 'history';

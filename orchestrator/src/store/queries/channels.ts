@@ -77,7 +77,8 @@ export const channelsToReseal = defineQuery('channels/to reseal', (db, p: { key_
 );
 
 /**
- * Replaces the configuration with the same one under another key. Changes nothing if it has changed since it was read.
+ * Replaces the configuration with the same one encrypted with another key. Changes nothing if the configuration has
+ * changed since it was read.
  */
 export const resealChannel = defineQuery(
   'channels/reseal',

@@ -32,7 +32,7 @@ export const writtenPiece = defineQuery('contents/written piece', (db, p: { cont
 );
 
 /**
- * Stores contents whose pieces are written. Keeps a content that is stored already.
+ * Stores contents whose pieces are already written. Keeps existing contents.
  * @param p.rows `{sha256, content_id, size}`, made by `jsonRows`
  */
 export const insertContents = defineQuery('contents/insert', (db, p: { rows: string }, d) =>
@@ -101,7 +101,7 @@ export const deleteFilesOfRemoved = defineQuery('contents/delete files of remove
     .where((w) => w.not(w.exists(w.selectFrom('modules').select('modules.name').where('modules.name', '=', p.name)))),
 );
 
-/** An open operation whose modules contain a text, which is a name in quotes. */
+/** An open operation whose modules contain the given text, which is a quoted name. */
 export const openOperationWith = defineQuery('contents/open operation with', (db, p: { pattern: string }) =>
   db
     .selectFrom('operations')
@@ -142,7 +142,7 @@ export const unneededContents = defineQuery('contents/unneeded', (db, p: { limit
   db.selectFrom('contents').select('sha256').where(isUnneeded).limit(p.limit),
 );
 
-/** Deletes contents, except those that are needed again. */
+/** Deletes contents, except those that have become needed again. */
 export const deleteContents = defineQuery('contents/delete', (db, p: { hashes: readonly string[] }, d) =>
   db.deleteFrom('contents').where(d.isIn('sha256', p.hashes)).where(isUnneeded),
 );
@@ -157,7 +157,7 @@ const isOrphan = (w: ExpressionBuilder<Schema, 'content_pieces'>) =>
     ),
   );
 
-/** Pieces of no content that were begun before `below`, in any order. */
+/** Pieces that belong to no content and were begun before `below`, in any order. */
 export const orphanPieces = defineQuery('contents/orphan pieces', (db, p: { below: string; limit: number }) =>
   db
     .selectFrom('content_pieces')
@@ -167,7 +167,7 @@ export const orphanPieces = defineQuery('contents/orphan pieces', (db, p: { belo
     .limit(p.limit),
 );
 
-/** Deletes the pieces of a content that is not stored, from a position to another. */
+/** Deletes a range of pieces of a content that is not stored. */
 export const deletePieces = defineQuery(
   'contents/delete pieces',
   (db, p: { content_id: string; from: number; below: number }) =>

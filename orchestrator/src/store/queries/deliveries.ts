@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import { defineQuery } from '../query.ts';
 
 /**
- * Channels with deliveries that may be tried now. Includes channels whose retry time is after `beyond_ms`, because only a
- * wrong clock can have set such a time. Unlimited, because there are few channels.
+ * Channels with deliveries that may be tried now. Includes channels whose retry time is after `beyond_ms`, because only
+ * a wrong clock can have set such a retry time. Unlimited, because there are few channels.
  */
 export const dueChannels = defineQuery('deliveries/due channels', (db, p: { now_ms: number; beyond_ms: number }) =>
   db

@@ -4,7 +4,7 @@ import { defineQuery } from '../query.ts';
 
 /**
  * Agents that are due for a check, longest overdue first, with the columns that determine whether they are checked. The
- * caller must set their next due time. Otherwise, the query returns them again.
+ * caller must set their next due time, because the query would otherwise return them again.
  */
 export const dueForDrift = defineQuery('drift/due', (db, p: { now: number; limit: number }) =>
   db
@@ -48,8 +48,7 @@ export const scheduledChecks = defineQuery('drift/scheduled', (db) =>
 );
 
 /**
- * Sets the due time; null until the agent connects again. Changes nothing if the due time has changed since it was
- * read.
+ * Sets the due time; null until the agent reconnects. Changes nothing if the due time has changed since it was read.
  */
 export const setDriftDue = defineQuery(
   'drift/set due',
@@ -61,7 +60,7 @@ export const setDriftDue = defineQuery(
       .where('drift_due_at', '=', p.seen),
 );
 
-/** Makes an agent's missed check due when the agent connects again. */
+/** Makes an agent's missed check due when the agent reconnects. */
 export const missedDriftDue = defineQuery('drift/missed due', (db, p: { node_id: string; now: number }) =>
   db
     .updateTable('agent_state')
@@ -80,7 +79,7 @@ export const driftDueAgain = defineQuery('drift/due again', (db, p: { node_id: s
     .where('snapshot_operation_id', 'is not', null),
 );
 
-/** Makes agents due now whose due time is after `latest`, because of a former longer interval or a wrong clock. */
+/** Makes agents due now whose due time is after `latest`, as a result of a longer former interval or a wrong clock. */
 export const pullInDriftDue = defineQuery('drift/pull in due', (db, p: { now: number; latest: number }) =>
   db.updateTable('agent_state').set({ drift_due_at: p.now }).where('drift_due_at', '>', p.latest),
 );

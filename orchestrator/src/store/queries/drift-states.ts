@@ -64,7 +64,7 @@ export const driftStateOfRecord = defineQuery('drift state/of record', (db, p: {
 
 /**
  * Accepts the drift. Changes nothing if the drift state has changed since the record `drift_id`.
- * @param p.fingerprints used only for a drift state from an earlier release, which has none
+ * @param p.fingerprints used only for a drift state from an earlier release, which has no fingerprints
  */
 export const setAccepted = defineQuery(
   'drift state/set accepted',
@@ -100,7 +100,7 @@ export const deleteDriftScope = defineQuery('drift state/delete scope', (db, p: 
   db.deleteFrom('drift_states').where('scope', '=', p.scope),
 );
 
-/** Deletes the drift states in a scope whose agents are not in a run. */
+/** Deletes drift states of a scope, except those of agents in a run. */
 export const deleteDriftBeside = defineQuery(
   'drift state/delete except run',
   (db, p: { scope: string; run_id: string }) =>

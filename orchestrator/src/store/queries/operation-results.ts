@@ -13,7 +13,7 @@ export const putResourceResults = defineQuery(
       .onConflict((c) => c.columns(['operation_id', 'position']).doNothing()),
 );
 
-/** For a plan that its agent starts over. */
+/** Used for a plan that its agent starts over. */
 export const deleteResourceResults = defineQuery('operations/delete results', (db, p: { operation_id: string }) =>
   db.deleteFrom('operation_resources').where('operation_id', '=', p.operation_id),
 );

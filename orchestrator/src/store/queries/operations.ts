@@ -57,7 +57,7 @@ export const plansOfRun = defineQuery(
       .where('kind', '=', 'plan'),
 );
 
-/** An operation for which its agent sent a report. */
+/** An operation that its agent has reported on. */
 export interface ReportedOperation {
   operation_id: string;
   node_id: string;
@@ -68,8 +68,8 @@ export interface ReportedOperation {
   trigger: 'operator' | 'schedule' | 'watch' | 'audit' | null;
   snapshot_operation_id: string | null;
   /**
-   * Digest of the dispatched desired state, or for a drift check, of the apply that it compares with. Null if that
-   * operation is no longer stored.
+   * Digest of the dispatched desired state or, for a drift check, of the apply that the check compares with. Null if
+   * that operation is no longer stored.
    */
   payload_digest: string | null;
   /** When the operation was dispatched, Unix seconds; null if the operation was not dispatched. */
@@ -250,8 +250,8 @@ export const markDispatched = defineQuery(
 );
 
 /**
- * Marks those of the given operations that are queued and are their agent's only open operation, under the conditions
- * of {@link markDispatched}. Returns the ids of the marked operations.
+ * Marks the given operations that are queued and are their agent's only open operation, under the conditions of {@link
+ * markDispatched}. Returns the IDs of the marked operations.
  */
 export const markOnlyDispatched = defineQuery(
   'operations/only ones dispatched',
@@ -303,7 +303,9 @@ export const appliedBefore = defineQuery(
       .where(d.isIn('operations.operation_id', p.operation_ids)),
 );
 
-/** Marks an operation that never reached its agent as queued again. Changes nothing if its cancellation was requested. */
+/**
+ * Marks an operation that never reached its agent as queued again. Changes nothing if its cancellation was requested.
+ */
 export const markUndispatched = defineQuery('operations/undispatched', (db, p: { operation_id: string }) =>
   db
     .updateTable('operations')
@@ -320,7 +322,7 @@ export const setPlanDigest = defineQuery(
     db.updateTable('operations').set({ plan_digest: p.plan_digest }).where('operation_id', '=', p.operation_id),
 );
 
-/** Sets the apply with which a drift check compares, the last one when it was dispatched. */
+/** Sets the apply that a drift check compares with: the last one at the time of dispatch. */
 export const setSnapshot = defineQuery(
   'operations/set snapshot',
   (db, p: { operation_id: string; snapshot_operation_id: string | null }) =>
@@ -385,7 +387,7 @@ export const oldestSent = defineQuery('operations/oldest sent', (db) =>
     .where('status', 'in', ['queued', 'running']),
 );
 
-/** Deletes the open operation for a drift check that has ended, because its result is stored as a drift record. */
+/** Deletes the open operation of a finished drift check, whose result is stored as a drift record. */
 export const deleteOpenOperation = defineQuery('operations/delete open', (db, p: { operation_id: string }) =>
   db.deleteFrom('operations').where('operation_id', '=', p.operation_id).where('status', 'in', ['queued', 'running']),
 );

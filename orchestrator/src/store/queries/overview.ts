@@ -24,7 +24,7 @@ export const waitingDeliveries = defineQuery('census/deliveries', (db, p: { max:
     .select((e) => e.fn.countAll<number>().as('count')),
 );
 
-/** Pending agents. The caller counts the rows, whose number is limited. */
+/** Pending agents. Their number is limited, so the caller counts the rows. */
 export const pendingAgents = defineQuery('census/pending agents', (db) =>
   db.selectFrom('agents').select('node_id').where('status', '=', 'pending'),
 );

@@ -4,8 +4,8 @@ import { defineQuery } from '../query.ts';
 const pageRows = 1000;
 
 /**
- * Approved agents that need attention. The queries read no other agents. SQLite has no statistics, and would scan all
- * agents first without the cross joins.
+ * Approved agents that need attention. The queries read no other agents. Cross joins keep SQLite, which has no
+ * statistics here, from scanning all agents first.
  */
 
 /** Returns a row for each of an agent's drift states: one for the applied state, and one for each audit assignment. */
@@ -78,12 +78,15 @@ export const agentsOff = defineQuery('reconcile/agents', (db, p: { node_ids: rea
     .where(d.isIn('agents.node_id', p.node_ids)),
 );
 
-/** Maximum size in bytes of a drift record whose resources {@link driftOfAgents} returns. Larger ones are not read. */
+/**
+ * Maximum size in bytes of a drift record whose resources {@link driftOfAgents} returns. Larger records are not read.
+ */
 const maxRecordBytes = 8 * 1024;
 
 /**
- * Drift states of the given agents, starting after a given drift state. For each agent, first that of the applied state,
- * then those of audit assignments by name. Limited to about `bytes` in total, but returns at least one drift state.
+ * Drift states of the given agents, starting after a given drift state. For each agent, the drift state of the applied
+ * state comes first, followed by those of audit assignments by name. Limited to about `bytes` in total, but returns at
+ * least one drift state.
  */
 export const driftOfAgents = defineQuery(
   'reconcile/drift',
@@ -167,7 +170,7 @@ export const unfinishedOfAgents = defineQuery(
       .select(['node_id', 'state', 'type', 'identity', 'reason'])
       .where('position', '<=', p.count)
       .orderBy('node_id')
-      // Sorts unapplied resources first, which are worse.
+      // Sorts unapplied resources first, because they are worse.
       .orderBy('state', 'desc')
       .orderBy('position'),
 );

@@ -3,7 +3,7 @@ import type { JsonText } from '../json-text.ts';
 import { bytesBefore, bytesOf } from '../page-bytes.ts';
 import { defineQuery, defineVariants } from '../query.ts';
 
-/** Runs, and each agent's outcome in a run. */
+/** Runs, and the outcome of each agent in a run. */
 
 type RunStatus = 'running' | 'succeeded' | 'failed' | 'halted' | 'cancelled';
 
@@ -98,7 +98,7 @@ export const insertRunOperations = defineQuery(
       requested_by: string;
       created_at: number;
       trigger: 'audit' | null;
-      /** JSON list of the modules that were requested in addition to those of assignments. */
+      /** JSON list of the modules requested in addition to those of assignments. */
       requested_modules: string;
       rows: string;
     },
@@ -177,7 +177,7 @@ export const insertRunOperations = defineQuery(
       ),
 );
 
-/** Fails outcomes with one of the operations if it was not created because its agent was rejected concurrently. */
+/** Fails outcomes whose operation was not created because its agent was rejected concurrently. */
 export const failStranded = defineQuery(
   'runs/fail stranded',
   (db, p: { operation_ids: readonly string[]; error: string }, d) =>
@@ -232,7 +232,7 @@ export const runIsRunning = defineQuery('runs/goes on', (db, p: { run_id: string
   db.selectFrom('runs').select('run_id').where('run_id', '=', p.run_id).where('status', '=', 'running'),
 );
 
-/** All outcomes of a run, in order. A single statement reads them, so that none is counted twice. */
+/** All outcomes of a run, in order. Read with a single statement, so that none is counted twice. */
 export const trackedResults = defineQuery('runs/tracked results', (db, p: { run_id: string }) =>
   db
     .selectFrom('run_results')

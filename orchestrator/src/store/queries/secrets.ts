@@ -44,7 +44,7 @@ export const secretVersion = defineQuery('secrets/last version', (db, p: { name:
   db.selectFrom('secret_versions').select('version').where('name', '=', p.name),
 );
 
-/** Reserves the next version of a name. Changes nothing if another write has reserved this version. */
+/** Reserves the next version of a name. Changes nothing if another write has already reserved this version. */
 export const takeSecretVersion = defineQuery('secrets/take version', (db, p: { name: string; version: number }) =>
   db
     .insertInto('secret_versions')
@@ -89,7 +89,7 @@ export const insertSecret = defineQuery(
     }),
 );
 
-/** Sets only the fields of the variant, so that concurrent changes to different fields do not undo each other. */
+/** Sets only the fields of the variant, so that concurrent changes to different fields do not overwrite each other. */
 export const updateSecret = defineVariants(
   'secrets/update',
   (
@@ -146,7 +146,8 @@ export const secretsToReencrypt = defineQuery(
 );
 
 /**
- * Replaces the value with the same one under another key. Changes nothing if the secret has changed since it was read.
+ * Replaces the value with the same one encrypted with another key. Changes nothing if the secret has changed since it
+ * was read.
  */
 export const reencryptSecret = defineQuery(
   'secrets/reencrypt',

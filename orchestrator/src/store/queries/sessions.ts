@@ -66,8 +66,8 @@ export const otherSessionOf = defineQuery(
 );
 
 /**
- * Records that a session is in use. Changes nothing if the session has ended, or if a later use is recorded, because
- * writes may be committed in any order.
+ * Records that a session is in use. Changes nothing if the session has ended, or if a later use is already recorded,
+ * because writes may be committed in any order.
  */
 export const useSession = defineQuery(
   'sessions/use',
@@ -103,8 +103,8 @@ export const deleteExpiredSessions = defineQuery('sessions/delete expired', (db,
 
 /**
  * Selects the row of a live sign-in session. On PostgreSQL, locks the row until the transaction ends. Otherwise, a
- * write that began before its operator was removed could commit afterward, because the serial order of transactions may
- * differ from their chronological order.
+ * write that began before its operator was removed could commit afterward, because PostgreSQL may order transactions
+ * differently from real time.
  */
 export const liveSessionRow = (db: Kysely<Schema>, p: { session: string; now: number }, d: Dialect) => {
   const row = db.selectFrom('sessions').where('token_hash', '=', p.session).where('expires_at', '>', p.now);

@@ -177,9 +177,7 @@ export const deleteEveryApplied = defineQuery('state/delete every', (db, p: { no
   db.deleteFrom('applied_resources').where('node_id', '=', p.node_id),
 );
 
-/**
- * Returns a row unless the newest drift check found the agent in sync. Without this result, an apply makes a check due.
- */
+/** Returns a row unless the newest drift check found the agent in sync. In that case, an apply makes a check due. */
 const notInSync = (db: Kysely<Schema>, nodeId: string) =>
   db
     .selectFrom('latest_drift')
@@ -260,7 +258,7 @@ export const putAgentState = defineQuery(
         c.column('node_id').doUpdateSet((e) => ({
           snapshot_operation_id: e.fn.coalesce('excluded.snapshot_operation_id', 'agent_state.snapshot_operation_id'),
           updated_at: e.ref('excluded.updated_at'),
-          // Only a successful apply has a snapshot, so it clears a former failure.
+          // Only a successful apply has a snapshot, so it clears an earlier failure.
           failed_apply_id: e
             .case()
             .when('excluded.snapshot_operation_id', 'is', null)

@@ -8,7 +8,8 @@ import { openPostgresSamples } from './samples-postgres.ts';
 import { openSqliteSamples } from './samples-sqlite.ts';
 
 /**
- * Opens the sample store: a file next to the SQLite file, or tables in the PostgreSQL database, which must be migrated.
+ * Opens the sample store: a file next to the SQLite file, or tables in the PostgreSQL database, whose schema must be
+ * migrated.
  */
 export function openSamples(
   location: DatabaseLocation,

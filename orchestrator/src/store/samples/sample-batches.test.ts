@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { sampleAt } from '../../../test/samples.ts';
 import { type SampleBatch, SampleBatches } from './sample-batches.ts';
 
-/** Creates batches whose commits the test completes. */
+/** Creates batches whose commits complete when the test says so. */
 function createBatches(gatherMs = 20) {
   const commits: { batch: SampleBatch; done: () => void; fail: (error: Error) => void }[] = [];
   const batches = new SampleBatches(
@@ -15,7 +15,7 @@ function createBatches(gatherMs = 20) {
 }
 
 describe('sample batches', () => {
-  test('runs one commit at a time, and gathers samples during a commit', async () => {
+  test('runs one commit at a time, and collects samples during a commit', async () => {
     const { commits, batches } = createBatches();
     const first = batches.add('a', [sampleAt(1), sampleAt(2)]);
     await sleep(40);

@@ -19,14 +19,14 @@ interface Waiting {
  * cost, and agents already delay samples by up to a minute.
  */
 const defaultGatherMs = 200;
-/** Number of samples that are committed without waiting. */
+/** Number of samples above which a batch is committed without waiting. */
 const fullBatch = 1_000;
 const maxBatch = 20_000;
 /** Maximum number of queued samples. Further samples are refused, and agents keep refused samples. */
 const maxQueued = 200_000;
 
 /**
- * Gathers samples into batches, and commits one batch at a time. Samples that arrive during a commit form the next
+ * Collects samples into batches, and commits one batch at a time. Samples that arrive during a commit form the next
  * batch.
  */
 export class SampleBatches {
@@ -42,7 +42,7 @@ export class SampleBatches {
   #failed = 0;
   #trouble: string | null = null;
 
-  /** @param commit stores the batch completely, or rejects */
+  /** @param commit stores the whole batch, or rejects */
   constructor(commit: (batch: SampleBatch) => Promise<void>, gatherMs = defaultGatherMs) {
     this.#commit = commit;
     this.#gatherMs = gatherMs;

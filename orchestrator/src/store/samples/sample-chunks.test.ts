@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Chunk, chunkAt, chunkLength, chunksBefore, chunksOf, tableOf, withChunk } from './sample-chunks.ts';
 
-test('creates chunks that contain the given time and never overlap, for any length', () => {
+test('creates chunks that contain the given time and never overlap, for any chunk length', () => {
   const length = fc.integer({ min: 600, max: 1_000_000 });
   const time = fc.integer({ min: 0, max: 4_000_000_000 });
   const near = fc.integer({ min: 1_800_000_000, max: 1_800_100_000 });
@@ -29,7 +29,7 @@ test('derives a chunk’s length from the retention period', () => {
   expect(chunkLength(30 * 86_400)).toBe(30 * 3600);
 });
 
-test('finds only chunks that end before a time, and ignores other tables', () => {
+test('finds only chunks that end before a given time, and ignores other tables', () => {
   const chunks = [
     { start: 0, end: 10 },
     { start: 10, end: 20 },

@@ -1,9 +1,9 @@
 /**
- * Samples are stored in chunks, one table per time range, so that dropping a table removes old samples. This file
- * computes the ranges. The sample stores create and drop the tables.
+ * Samples are stored in chunks, one table per time range, so that old samples are removed by dropping a table. This
+ * file computes the ranges; the sample stores create and drop the tables.
  */
 
-/** A time range from `start` to just before `end`, Unix seconds. */
+/** A time range from `start` to just before `end`, in Unix seconds. */
 export interface Chunk {
   readonly start: number;
   readonly end: number;

@@ -51,7 +51,7 @@ test('refuses samples with a reason until a file that is not a sample file is mo
     await expect(read).rejects.toMatchObject(refusal);
   expect(await store.dropBefore(t0)).toBe(0);
   expect(store.stats()).toMatchObject({ stored: 0, failed: 1, trouble: expect.stringContaining('not a database') });
-  // The store checks the file repeatedly, but logs the reason for a refusal once.
+  // The store checks the file repeatedly, but logs the reason for a refusal only once.
   await expect
     .poll(() => {
       clock.advance(2_000);
@@ -91,7 +91,7 @@ test('creates a new file after the sample file was removed, and writes nothing t
   expect(await again.since('a', 0, 9)).toEqual([sampleAt(t0 + 1)]);
 });
 
-test('keeps all stored samples in a sample file that is moved away without its log', async () => {
+test('keeps all stored samples in a sample file that is moved away without its write-ahead log', async () => {
   const { directory, file, clock, said, open } = await createFile();
   const store = await open();
   await store.add('a', [sampleAt(t0)]);

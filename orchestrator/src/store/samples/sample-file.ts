@@ -45,7 +45,7 @@ class SampleFile implements SampleStore {
   #identity: string | null | undefined = null;
   /** The reason why the store is not open; null if it is open. */
   #trouble: string | null = null;
-  /** Total statistics of closed stores. */
+  /** Combined statistics of closed stores. */
   #before = none;
   #refused = 0;
   #closing = false;
@@ -100,7 +100,7 @@ class SampleFile implements SampleStore {
     this.#before = { ...none, stored: s + stored, commits: c + commits, failed: f + failed };
   }
 
-  /** Logs a reason, unless it was logged last. */
+  /** Logs a reason unless it was the last one logged. */
   #complain(reason: string): void {
     if (reason === this.#trouble) return;
     this.#trouble = reason;

@@ -119,8 +119,8 @@ class PostgresSamples implements SampleStore {
       fresh.push(chunk);
       chunks = withChunk(chunks, chunk);
     }
-    // Creates partitions in a separate transaction, so that they are locked only briefly. If the insert fails, an empty
-    // partition does no harm.
+    // Creates partitions in a separate transaction, to lock them only briefly. If the insert fails, an empty partition
+    // does no harm.
     for (const chunk of fresh)
       await this.#pool.query(
         `create table if not exists ${tableOf(chunk)} partition of samples
@@ -160,7 +160,7 @@ class PostgresSamples implements SampleStore {
   async latest(nodeIds: readonly string[], since: number): Promise<Map<string, Sample>> {
     const rows = await this.#read<Row & { node_id: string }>(
       'samples_latest',
-      // Partitions are read in chronological order, so each lookup stops at its first row.
+      // Reads partitions in chronological order, so that each lookup stops at its first row.
       `select newest.* from unnest($1::text[]) as wanted(node_id) cross join lateral (
          select * from samples where samples.node_id = wanted.node_id and samples.collected_at >= $2
          order by samples.collected_at desc limit 1) as newest`,

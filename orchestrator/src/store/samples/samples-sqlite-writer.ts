@@ -5,20 +5,20 @@ import { openSqliteFile } from '../sqlite/sqlite-connection.ts';
 import { type Chunk, chunkAt, chunksBefore, chunksOf, tableOf, withChunk } from './sample-chunks.ts';
 
 /**
- * The thread with the writing connection to the sample file. It writes each batch in one transaction. A power failure
- * may lose the last batches, but does not damage the file.
+ * The thread with the writing connection to the sample file. Writes each batch in one transaction. A power failure may
+ * lose the last batches but does not damage the file.
  */
 
 export interface SampleWriterOptions {
   readonly file: string;
   /** Length of a new chunk in seconds. */
   readonly chunkLength: number;
-  /** The measures in schema order. Importing them would load all schemas into this thread. */
+  /** The measures in schema order. Listed here, because importing them would load all schemas into this thread. */
   readonly measures: readonly MeasureName[];
 }
 
 export type ToSampleWriter =
-  /** `values` has the time and the measures in schema order, row by row. NaN represents null. */
+  /** The time and the measures in schema order, row by row. NaN represents null. */
   | { readonly id: number; readonly kind: 'insert'; readonly nodes: readonly string[]; readonly values: Float64Array }
   | { readonly id: number; readonly kind: 'drop'; readonly before: number }
   | { readonly id: number; readonly kind: 'close' };
@@ -29,7 +29,7 @@ export type FromSampleWriter = { readonly id: number; readonly chunks: readonly 
   | { readonly code: string | undefined; readonly message: string }
 );
 
-/** Version of the file layout. Increased by releases that change the layout. */
+/** Version of the file layout. Releases that change the layout increase it. */
 const layout = 1;
 
 const port = parentPort;
@@ -45,7 +45,7 @@ function opened(): Connection {
   let connection: Connection;
   try {
     connection = openSqliteFile(file);
-    // Applies only to a new file, before the first write.
+    // Has an effect only in a new file, before the first write.
     connection.pragma('auto_vacuum = incremental');
     connection.pragma('journal_mode = wal');
     connection.pragma('synchronous = normal');
@@ -55,7 +55,7 @@ function opened(): Connection {
     found = connection.pragma('user_version', { simple: true }) as number;
   } catch (error) {
     const { code, message } = error as { code?: string; message: string };
-    // A file that is busy, inaccessible, or too large for the disk is intact, and must not be moved.
+    // A file that is busy, inaccessible, or too large for the disk is intact and must not be moved.
     const remedy = /^SQLITE_(CORRUPT|NOTADB)/.test(code ?? '')
       ? '. It contains only samples: move the file, its -wal, and its -shm away, and Muster creates a new one.'
       : '';
@@ -80,7 +80,7 @@ const columns = options.measures
 const marks = Array.from({ length: width + 1 }, () => '?').join(', ');
 
 function create(chunk: Chunk): void {
-  // Without a rowid, the rows of an agent are adjacent. Queries read them together.
+  // Without a rowid, the rows of an agent are adjacent, and queries read them together.
   db.exec(`create table ${tableOf(chunk)} (node_id text not null, collected_at integer not null, ${columns},
     primary key (node_id, collected_at)) strict, without rowid`);
   chunks = withChunk(chunks, chunk);
@@ -131,7 +131,9 @@ const maxFreeShare = 0.25;
 const minFreedPages = 1_000;
 let vacuuming = false;
 
-/** Shrinks the file if many pages are free, such as after the retention was shortened or agents were removed. */
+/**
+ * Shrinks the file if many pages are free, for example after the retention period was shortened or agents were removed.
+ */
 function vacuum(): void {
   if (!db.open) return;
   try {
@@ -140,12 +142,12 @@ function vacuum(): void {
     vacuuming = free > minFreedPages && (free > pages * maxFreeShare || vacuuming);
     if (!vacuuming) return;
     db.pragma(`incremental_vacuum(${pagesPerTurn})`);
-    // Files of earlier releases lack the page map for incremental vacuuming, and keep their size.
+    // Files from earlier releases lack the page map for incremental vacuuming and keep their size.
     vacuuming = (db.pragma('freelist_count', { simple: true }) as number) < free;
     // Only a checkpoint shrinks the file.
     if (vacuuming) db.pragma('wal_checkpoint(passive)');
   } catch {
-    // For example, the disk is full or the file is damaged. The next drop retries.
+    // The disk may be full or the file damaged. The next drop retries.
     vacuuming = false;
   }
   if (vacuuming) setImmediate(vacuum);
@@ -160,7 +162,7 @@ function run(message: Exclude<ToSampleWriter, { kind: 'close' }>): FromSampleWri
     commit.run();
   } catch (error) {
     if (db.inTransaction) rollback.run();
-    // The rollback has dropped and restored tables, so their statements are no longer valid.
+    // The rollback has dropped and restored tables, so their prepared statements are no longer valid.
     chunks = before;
     inserts.clear();
     return { id: message.id, chunks, code: (error as { code?: string }).code, message: (error as Error).message };
@@ -176,10 +178,11 @@ port.on('message', (message: ToSampleWriter) => {
   }
   vacuuming = false;
   try {
-    // If the file was moved away, closing does not checkpoint it, and the content of the log would be lost.
+    // If the file was moved away, closing it does not checkpoint the write-ahead log, and the content of the log would
+    // be lost.
     db.pragma('wal_checkpoint(truncate)');
   } catch {
-    // For example, the disk is full. The log remains and is read when the file is opened again.
+    // The disk may be full. The log remains and is read when the file is reopened.
   }
   db.close();
   port.postMessage({ id: message.id, chunks } satisfies FromSampleWriter);

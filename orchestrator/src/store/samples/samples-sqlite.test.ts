@@ -25,7 +25,7 @@ test('leaves a file that is not a sample file unchanged, and suggests moving it'
   expect(await readFile(file, 'utf8')).toBe('my diary\n'.repeat(1000));
 });
 
-test('suggests moving a sample file that cannot be opened only if it is damaged', async () => {
+test('suggests moving a sample file that cannot be opened only if the file is damaged', async () => {
   const { file } = await fileOf(() => {});
   const nowhere = join(file, '..', 'gone', 'metrics.db');
   const opening = openSqliteSamples({ file: nowhere, retentionSecs: 3600, onFatal: () => {} });
@@ -57,7 +57,7 @@ test('shrinks the sample file after chunks are dropped, keeps space for the next
         ),
       ),
     );
-  // Creates six chunks, five of which are dropped below.
+  // Creates six chunks. Five of them are dropped below.
   for (let slice = 0; slice < 5; slice++) await load(t0 + slice * 600, 100);
   await load(t0 + 3000, 20);
   await store.dropBefore(t0 - 1);

@@ -31,10 +31,10 @@ type LatestRow = Row & { node_id: string };
 const agentsPerTurn = 500;
 /** Maximum number of rows to read per event-loop turn. */
 const rowsPerTurn = 2000;
-/** Maximum length of the range to average per event-loop turn, in seconds. */
+/** Maximum time range to average per event-loop turn, in seconds. */
 const secsPerTurn = 2 * 86_400;
 
-/** Bucket columns. A counter's latest value is the maximum of the values prefixed with a zero-padded time. */
+/** Columns of a bucket. The latest value of a counter is the maximum of the values prefixed with a zero-padded time. */
 const columns = bucketColumns(
   (column) => `cast(substr(max(printf('%015d', collected_at) || ${column}), 16) as integer)`,
 );
@@ -156,12 +156,12 @@ class SqliteSamples implements SampleStore {
     const buckets = new Set<number>();
     for (const chunk of this.#newestFirst(since))
       for (let before = chunk.end; before > Math.max(chunk.start, since); before -= secsPerTurn) {
-        // The oldest bucket may be incomplete, because its first part may be in the preceding chunk.
+        // The oldest bucket may be incomplete, because the preceding chunk may contain its first part.
         if (buckets.size > limit || !this.#has(chunk)) break;
         const rows = this.#read(
           chunk,
           'averages',
-          // The driver binds numbers as floating point, so the query casts the integer.
+          // The driver binds numbers as floating point, so the query casts this number to an integer.
           (table) => `select collected_at - collected_at % cast(? as integer) as bucket, ${columns}
           from ${table} where node_id = ? and collected_at >= ? and collected_at < ? group by bucket order by bucket`,
           [step, nodeId, Math.max(since, before - secsPerTurn), before],
@@ -199,7 +199,7 @@ class SqliteSamples implements SampleStore {
   async dropBefore(time: number): Promise<number> {
     const old = chunksBefore(this.#chunks, time);
     if (old.length === 0) return 0;
-    // Prevents further reads from the old chunks before they are dropped.
+    // Prevents reads from the old chunks before they are dropped.
     this.#chunks = this.#chunks.filter((chunk) => !old.includes(chunk));
     for (const key of this.#prepared.keys())
       if (old.some((chunk) => key.startsWith(`${tableOf(chunk)} `))) this.#prepared.delete(key);

@@ -3,7 +3,7 @@ import { describeDatabases } from '../../../test/databases/databases.ts';
 import { sampleAt, samplesFixture } from '../../../test/samples.ts';
 
 const hour = 3600;
-/** A full hour, at which chunks for a retention of one day start. */
+/** A full hour. With a retention period of one day, chunks start on the hour. */
 const t0 = 1_800_000_000 - (1_800_000_000 % hour);
 const node = (n: number) => n.toString(16).padStart(32, '0');
 const all = Number.MAX_SAFE_INTEGER;
@@ -39,7 +39,7 @@ describeDatabases('samples', (fixture) => {
     expect(await again.since(node(1), 0, all)).toHaveLength(3);
   });
 
-  test('keeps the first of two samples from an agent with the same time', async () => {
+  test('keeps the first of two samples that an agent took at the same time', async () => {
     const store = await stores.open();
     await store.add(node(1), [sampleAt(t0, { uptime: 1 }), sampleAt(t0, { uptime: 2 })]);
     await Promise.all([
@@ -66,9 +66,9 @@ describeDatabases('samples', (fixture) => {
     expect(await seen(0, 0)).toEqual([]);
   });
 
-  test('averages the non-null values in a bucket, and returns null without such values', async () => {
+  test('averages the non-null values in a bucket, and returns null if there are none', async () => {
     const store = await stores.open();
-    // A bucket of 1,000 s that starts 500 s before a full hour spans two chunks.
+    // A bucket of 1,000 s that starts 500 s before a full hour and therefore spans two chunks.
     const edge = Math.ceil(t0 / 1000) * 1000;
     const step = 1000;
     const inTwo = Math.floor((edge + 7200 - (edge % hour)) / step) * step;
@@ -99,7 +99,7 @@ describeDatabases('samples', (fixture) => {
 
   test('returns the last value for counters in a bucket, even if the machine restarted within the bucket', async () => {
     const store = await stores.open();
-    // The samples are in two chunks, and one bucket spans both.
+    // The samples are in two chunks, both of which one bucket covers.
     const step = 7200;
     const first = Math.floor((t0 + 7200) / step) * step;
     await store.add(node(1), [
@@ -116,7 +116,7 @@ describeDatabases('samples', (fixture) => {
     expect(await store.averages(node(1), 0, step, 1)).toEqual([sampleAt(first + step, { uptime: 100 })]);
   });
 
-  test('returns every bucket even when a chunk holds many samples', async () => {
+  test('returns every bucket even if a chunk holds many samples', async () => {
     const store = await stores.open({ retentionSecs: 300 * 86_400 });
     const samples = Array.from({ length: 9000 }, (_, n) => sampleAt(t0 + n * 60, { load1: n, uptime: n }));
     await store.add(node(1), samples);
@@ -184,7 +184,7 @@ describeDatabases('samples', (fixture) => {
     expect(await again.since(node(1), 0, all)).toHaveLength(2);
   });
 
-  test('keeps samples when the retention changes', async () => {
+  test('keeps samples when the retention period changes', async () => {
     const at = await stores.place();
     for (const retentionSecs of [86_400, 40 * 86_400, 600, 7 * 86_400]) {
       const store = await stores.open({ at, retentionSecs });
@@ -205,7 +205,7 @@ describeDatabases('samples', (fixture) => {
     expect(commits).toBeLessThan(5);
   });
 
-  test('stores accepted samples on close, and refuses new samples', async () => {
+  test('stores accepted samples on close and refuses new samples', async () => {
     const at = await stores.place();
     const store = await stores.open({ at });
     const adding = store.add(node(1), [sampleAt(t0)]);

@@ -9,7 +9,7 @@ export interface SampleStore {
    * Stores one agent's samples, and resolves once they are committed. Samples from many agents share a commit. An
    * existing sample with the same time is not overwritten, so resending is safe.
    *
-   * If it rejects, with `storage_full` or `storage_unavailable`, none of the samples are stored.
+   * If this rejects with `storage_full` or `storage_unavailable`, none of the samples is stored.
    */
   add(nodeId: string, samples: readonly Sample[]): Promise<void>;
   /** Returns the newest samples at or after a time, oldest first. */
@@ -33,11 +33,11 @@ export interface SampleStats {
   readonly stored: number;
   readonly commits: number;
   readonly failed: number;
-  /** Why samples cannot be stored or the last commit failed; null if neither is the case. */
+  /** Why samples cannot be stored, or why the last commit failed; null if there is no such failure. */
   readonly trouble: string | null;
 }
 
-/** Each measure's values in a bucket. A value is null if it is null in all samples. */
+/** The values of each measure in a bucket. A value is null if it is null in all samples. */
 export type BucketRow = { readonly bucket: number } & {
   readonly [M in MeasureName as `${M}_value`]: number | null;
 } & { readonly [M in MeasureName as `${M}_count`]: number };
@@ -74,7 +74,7 @@ function averageOf(bucket: number, rows: readonly BucketRow[]): Sample {
     let count = 0;
     for (const row of rows) {
       if (countingMeasures.has(name)) {
-        // The rows are ordered by time, so the last value wins.
+        // The rows are ordered by time, so the last value is kept.
         if (row[`${name}_count`] > 0) sum = row[`${name}_value`] ?? 0;
         count ||= Math.min(1, row[`${name}_count`]);
         continue;

@@ -53,7 +53,8 @@ function versionOf(db: Database, file: string): number {
 function apply(db: Database, migration: Migration, file: string, options: MigrationOptions): number {
   const statements = migrationSql(migration, 'sqlite');
   const run = db.transaction(() => {
-    // Another process may have migrated the database while this process waited for the lock.
+    // Reads the version again, because another process may have migrated the database while this process waited for the
+    // lock.
     const current = versionOf(db, file);
     if (current >= migration.version) return current;
     if (current === 0) db.exec(versionTableSql('sqlite'));
@@ -93,7 +94,7 @@ function backUp(db: Database, file: string, version: number, now: number): strin
     if (name.startsWith(`${basename(file)}.v`) && name.endsWith('.partial')) rmSync(join(directory, name));
   const target = join(directory, `${prefix}${stamp}.backup`);
   const partial = `${target}.partial`;
-  // SQLite fills an existing empty file. Creates the file with its final mode, so that no other user can ever read it.
+  // SQLite fills an existing empty file. Creates the file with its final mode, so that other users can never read it.
   closeSync(openSync(partial, 'wx', 0o600));
   try {
     db.prepare('vacuum into ?').run(partial);

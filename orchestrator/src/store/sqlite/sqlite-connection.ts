@@ -6,7 +6,7 @@ import Sqlite, { type Database } from 'better-sqlite3';
 /** Milliseconds to wait for a lock that another process holds, such as a backup or an operator's SQLite shell. */
 const busyTimeoutMs = 5_000;
 
-/** The standalone executable contains SQLite's native addon, and extracts it next to the database. */
+/** The native addon of SQLite, which the standalone executable contains and extracts next to the database. */
 function native(file: string): { nativeBinding?: string } {
   const addon = executable()?.addon('sqlite', dirname(file));
   // The declared type is a path, but better-sqlite3 also accepts a loaded addon.
@@ -14,7 +14,8 @@ function native(file: string): { nativeBinding?: string } {
 }
 
 /**
- * Opens the file for writing. Only the owner can read a new file. SQLite creates its log and index with the same mode.
+ * Opens the file for writing. Only the owner can read a new file. SQLite creates its write-ahead log and index with the
+ * same mode.
  */
 export function openSqliteFile(file: string): Database {
   closeSync(openSync(file, 'a', 0o600));
@@ -28,11 +29,11 @@ export function configureSqlite(db: Database): void {
   db.pragma('foreign_keys = on');
   db.pragma('cache_size = -16000');
   db.pragma('temp_store = memory');
-  // A checkpoint truncates a log that grew beyond this size during a long read.
+  // Truncates a write-ahead log that grew beyond this size during a long read.
   db.pragma(`journal_size_limit = ${64 * 1024 * 1024}`);
 }
 
-/** Opens the file for reading. Requires that a writing connection has opened it before. */
+/** Opens the file for reading. A writing connection must have opened the file before. */
 export function openSqliteReader(file: string): Database {
   const db = new Sqlite(file, { readonly: true, fileMustExist: true, timeout: busyTimeoutMs, ...native(file) });
   db.pragma('query_only = on');

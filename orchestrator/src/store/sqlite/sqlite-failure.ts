@@ -3,8 +3,9 @@ import type { ConstraintViolation } from '../database.ts';
 /**
  * Effect of an SQLite error on its transaction.
  *
- * After `lost_sync`, it is unknown which part of the commit is on the disk, so the process must exit and read the
- * database again. `bug` is an error in Muster, such as SQL that does not match the tables or a value of the wrong type.
+ * `lost_sync`: it is unknown which part of the commit is on the disk, so the process must exit and read the database
+ * again after a restart. `bug`: an error in Muster, such as SQL that does not match the tables or a value of the wrong
+ * type.
  */
 export type SqliteFailure =
   | { readonly kind: 'constraint'; readonly constraint: ConstraintViolation['constraint'] }

@@ -8,7 +8,7 @@ import type { WireUnit } from './sqlite-message.ts';
 
 let directory = '';
 let db: Database;
-/** Results of the following commits: an SQLite error code, or null for success. */
+/** Results of the next commits: an SQLite error code, or null for success. */
 let disk: (string | null)[] = [];
 let groups: UnitGroups;
 
@@ -73,7 +73,7 @@ describe('UnitGroups', () => {
     expect(rows()).toBe('ad');
   });
 
-  test('undoes only the failed writes in a group, and runs subsequent writes in the same transaction', () => {
+  test('undoes only the failed writes in a group, and runs later writes in the same transaction', () => {
     const taken: number[] = [];
     const given = from([inserting(1, 'a'), inserting(2, 'b', 'a'), inserting(3, 'c'), inserting(4, 'd', 'c')]);
     const outcome = groups.run(() => {
@@ -129,7 +129,7 @@ describe('UnitGroups', () => {
 
   test('retries a refused write after the write that caused the refusal was rolled back', () => {
     disk = ['SQLITE_IOERR_WRITE', 'SQLITE_IOERR_WRITE', null];
-    // The second write is refused because of the first one, which is then rolled back.
+    // The first write causes the refusal of the second one, and is then rolled back.
     const outcome = groups.run(
       from([
         inserting(1, 'a'),
@@ -167,7 +167,7 @@ describe('UnitGroups', () => {
     expect(() => groups.run(from([inserting(1, 'a'), inserting(2, 'b')]))).toThrow(LostSync);
   });
 
-  test('reports a statement that does not match the tables as a bug, and fails only its write', () => {
+  test('reports a statement that does not match the tables as a bug that fails only its own write', () => {
     groups.define(3, 'select * from nowhere');
     const outcome = groups.run(
       from([

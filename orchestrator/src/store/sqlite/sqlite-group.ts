@@ -18,7 +18,7 @@ interface Prepared {
   readonly writes: boolean;
 }
 
-/** The whole transaction failed, not one write. */
+/** The whole transaction failed, rather than one write. */
 class GroupFailure extends Error {
   readonly failure: unknown;
   constructor(failure: unknown) {
@@ -31,13 +31,13 @@ class GroupFailure extends Error {
 class MissingSavepoint extends Error {}
 
 /**
- * Runs writes on one connection. Many writes share a transaction, but each is atomic. A group runs without savepoints
- * at first, because writes rarely have to be undone, and a savepoint for each would copy every page that the write
- * changes. If a write has to be undone, the whole transaction is rolled back, and the group runs again with a savepoint
- * before each write.
+ * Runs writes on one connection. Many writes share a transaction, but each is atomic. A group first runs without
+ * savepoints, because writes rarely have to be undone, and a savepoint for each write would copy every page that the
+ * write changes. If a write has to be undone, the whole transaction is rolled back, and the group runs again with a
+ * savepoint before each write.
  *
- * Even refusals are returned after the commit, because the write that caused a refusal may be in the same group, and
- * its commit may fail. If the transaction fails, each write is retried in a separate transaction, so that on a full
+ * Even refusals are returned only after the commit, because the write that caused a refusal may be in the same group,
+ * and its commit may fail. If the transaction fails, each write is retried in a separate transaction, so that on a full
  * disk one large write does not fail the others.
  */
 export class UnitGroups {
@@ -55,7 +55,7 @@ export class UnitGroups {
   /** Changes when another connection writes. */
   #version: number | undefined;
 
-  /** @param beforeCommit runs before each commit; tests and benchmarks use it for delays */
+  /** @param beforeCommit runs before each commit; tests and benchmarks use it to add delays */
   constructor(db: Database, beforeCommit: () => void = () => {}) {
     this.#db = db;
     this.#beforeCommit = beforeCommit;
@@ -79,7 +79,7 @@ export class UnitGroups {
     try {
       this.#version = this.#dataVersion.get();
     } catch {
-      // The database cannot be read, so nothing is known about it.
+      // The database cannot be read, so it is unknown whether it has changed.
       return true;
     }
     return this.#version !== version;
@@ -98,7 +98,7 @@ export class UnitGroups {
       return { answers, commits: 1, outside: this.#version !== version };
     } catch (error) {
       if (error instanceof LostSync) throw error;
-      // If the transaction could not begin, it has not read a write from the caller.
+      // If the transaction could not begin, it has not taken a write from the caller.
       if (units.length === 0) for (let unit = next(); unit !== undefined; unit = next()) units.push(unit);
       return { ...this.#oneByOne(units, error), outside: this.#version !== version };
     }
@@ -125,7 +125,7 @@ export class UnitGroups {
   #oneByOne(units: readonly WireUnit[], groupError: unknown): Omit<GroupOutcome, 'outside'> {
     const answers: Answer[] = [];
     let commits = 0;
-    // While another process holds the lock, each retry would also wait and fail.
+    // Does not retry while another process holds the lock, because each retry would also wait and fail.
     const hopeless = units.length === 1 || (groupError as { code?: unknown }).code === 'SQLITE_BUSY';
     for (const unit of units) {
       if (hopeless) {

@@ -4,7 +4,7 @@ import type { StatementResult } from '../transaction.ts';
 
 /**
  * Messages between the main thread and the writer thread. Writes and their results are sent as flat lists, because
- * cloning a flat list takes about half as long as cloning objects.
+ * cloning a flat list takes about half the time of cloning objects.
  */
 
 /** 0 none, 1 changed, 2 row, 3 no_row. */
@@ -30,7 +30,7 @@ export type ToWriter =
       readonly queries: readonly (readonly [id: number, sql: string])[];
       readonly units: FlatUnits;
     }
-  /** Asks whether another process has written since the last group. */
+  /** Requests whether another process has written since the last group. */
   | { readonly kind: 'look' }
   | { readonly kind: 'close' };
 
@@ -94,7 +94,7 @@ export function unitsIn(flat: FlatUnits): WireUnit[] {
   return units;
 }
 
-/** The result of a committed write without rows is sent as its id, the number of statements, and their changes. */
+/** Sends the result of a committed write without rows as its ID, the number of statements, and their changes. */
 export function flatAnswers(answers: readonly Answer[]): FlatAnswers {
   const flat: (number | Answer)[] = [];
   for (const answer of answers)

@@ -4,20 +4,20 @@ import { LostSync, UnitGroups } from './sqlite-group.ts';
 import { type FromWriter, flatAnswers, type ToWriter, unitsIn, type WireUnit } from './sqlite-message.ts';
 
 /**
- * The thread with the only writing connection. It commits all queued writes together, and returns their results after
- * the commit. Writes that arrive during a commit form the next group, so a slow disk leads to larger groups.
+ * The thread with the only writing connection. Commits all queued writes together, and returns their results after the
+ * commit. Writes that arrive during a commit form the next group, so a slow disk leads to larger groups.
  */
 
 export interface WriterOptions {
   readonly file: string;
-  /** Maximum writes per commit, and maximum milliseconds to gather them. */
+  /** Maximum writes per commit, and maximum milliseconds to collect them. */
   readonly maxGroupUnits: number;
   readonly maxGroupMs: number;
   /** For tests and benchmarks: minimum duration of a commit in milliseconds. */
   readonly commitDelayMs: number;
 }
 
-/** Minimum number of log pages for a checkpoint while the writer is idle, and while it is busy. */
+/** Minimum number of pages in the write-ahead log for a checkpoint: while the writer is idle, and while it is busy. */
 const checkpointIdlePages = 1_000;
 const checkpointBusyPages = 8_000;
 
@@ -29,7 +29,7 @@ const say = (message: FromWriter) => port.postMessage(message);
 
 const db = openSqliteFile(options.file);
 configureSqlite(db);
-// Checkpoints run after a group's results are sent, not within a commit.
+// Runs checkpoints after a group's results are sent, not within a commit.
 db.pragma('wal_autocheckpoint = 0');
 const logSize = db.prepare<[], { log: number; checkpointed: number }>('pragma wal_checkpoint(noop)');
 const checkpoint = db.prepare('pragma wal_checkpoint(passive)');
@@ -92,7 +92,7 @@ function work(): void {
       try {
         checkpointIfWorthIt(head === queue.length);
       } catch {
-        // The log contains all data, the next checkpoint retries, and writes report a full disk.
+        // The write-ahead log contains all data. The next checkpoint retries, and writes report a full disk.
       }
     }
     if (closing) {

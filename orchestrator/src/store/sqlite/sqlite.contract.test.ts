@@ -49,7 +49,7 @@ const write = (to: Database, key: string, value = '') =>
   to.write({ name: 'settings/put', statements: [statement(put, { key, value })] });
 
 describe('changes by other processes', () => {
-  test('counts a write between a commit by this process and its result', async () => {
+  test('includes a write between a commit by this process and the delivery of its result in the version', async () => {
     const db = await open();
     const shell = new Connection(join(directory, 'muster.db'));
     const committed = shell.prepare("select 1 from settings where key = 'second'");
@@ -68,7 +68,7 @@ describe('changes by other processes', () => {
 
 describe('the writer', () => {
   test('commits queued writes together, up to the maximum number', async () => {
-    // A group may take longer than the default of 20 ms on a busy machine.
+    // Raises the default of 20 ms, because a group may take longer on a busy machine.
     const db = await open({ maxGroupMs: 600_000 });
     await Promise.all(Array.from({ length: 200 }, (_, n) => write(db, `k${n}`)));
     expect(db.stats()).toMatchObject({ unitsCommitted: 200, commits: 1 });
@@ -119,7 +119,7 @@ describe('the writer', () => {
     const value = 'x'.repeat(20_000);
     for (let round = 0; round < 10; round++)
       await Promise.all(Array.from({ length: 500 }, (_, n) => write(db, `${round}-${n}`, value)));
-    // The log receives 100 MB of writes.
+    // Writes 100 MB to the log.
     expect(statSync(join(directory, 'muster.db-wal')).size).toBeLessThan(64 * 1024 * 1024);
     await db.close();
     expect(readdirSync(directory)).toEqual(['muster.db']);
@@ -131,7 +131,7 @@ describe('the writer', () => {
     const broken = join(directory, 'broken-writer.mjs');
     await write(await open(), 'fine');
     await database?.close();
-    // Wraps the real writer so that it throws when the first write arrives.
+    // Wraps the real writer to make it throw when the first write arrives.
     writeFileSync(
       broken,
       `import { parentPort } from 'node:worker_threads';
@@ -176,7 +176,7 @@ describe('a full disk', () => {
       writeFileSync(join(small, 'ballast'), Buffer.alloc(1_200_000));
       const codes: string[] = [];
       const stored = ['first'];
-      // A group contains large and small writes. Small ones succeed, although large ones fail.
+      // A group contains large and small writes. The small ones succeed even though the large ones fail.
       await Promise.all(
         Array.from({ length: 40 }, async (_, n) => {
           const key = `k${String(n).padStart(2, '0')}`;
@@ -206,7 +206,7 @@ describe('a full disk', () => {
       expect((await again.all(everything, {})).map((row) => row.key)).toEqual([...stored, 'later'].sort());
       await again.close();
     } finally {
-      // An open file would block the unmount.
+      // An open file would prevent the unmount.
       await database?.close();
       execFileSync('umount', [small]);
     }

@@ -40,7 +40,7 @@ export interface SqliteOptions {
   readonly limits?: WriteQueueLimits;
   /** Maximum writes per commit. */
   readonly maxGroupUnits?: number;
-  /** Maximum milliseconds to gather writes for one commit. */
+  /** Maximum milliseconds to collect writes for one commit. */
   readonly maxGroupMs?: number;
   /** Minimum duration of a commit in milliseconds. For tests and benchmarks. */
   readonly commitDelayMs?: number;
@@ -64,7 +64,7 @@ interface Waiting {
  */
 const answersPerTurn = 100;
 
-/** Maximum milliseconds for which reads share a snapshot, and do not see writes by other processes. */
+/** Maximum milliseconds for which reads share a snapshot and do not see writes by other processes. */
 const snapshotMs = 10;
 
 const wireExpectations: Readonly<Record<Expectation, WireExpectation>> = { changed: 1, row: 2, no_row: 3 };
@@ -114,13 +114,13 @@ class SqliteDatabase implements Database {
   readonly #begin: Prepared<unknown[]>;
   readonly #commit: Prepared<unknown[]>;
   readonly #dataVersion: Prepared<unknown[], number>;
-  /** The reader's `data_version` after the last known write. It changes with every write by another connection. */
+  /** The reader's `data_version` after the last known write. Every write by another connection changes it. */
   #version: number | undefined;
   #versionReadAt = 0;
   #outsideChanges = 0;
   /**
-   * Whether `#version` may include a write by another process. Only the writer can distinguish it from writes by this
-   * process.
+   * Whether `#version` may include a write by another process. Only the writer can distinguish such a write from those
+   * by this process.
    */
   #isVersionMixed = false;
   /**
@@ -136,7 +136,7 @@ class SqliteDatabase implements Database {
   readonly #waiting = new Map<number, Waiting>();
   #newQueries: [id: number, sql: string][] = [];
   #outbox: WireUnit[] = [];
-  /** Received results. Results before `#nextAnswer` are already delivered. */
+  /** Received results. Those before `#nextAnswer` are already delivered. */
   #answers: Answer[] = [];
   #nextAnswer = 0;
   #lastId = 0;
@@ -190,7 +190,7 @@ class SqliteDatabase implements Database {
       return run(prepared, values);
     } catch (error) {
       const { kind } = sqliteFailure(error);
-      // SQLITE_READONLY results from a write that runs as a read.
+      // SQLITE_READONLY is the result of a write that runs as a read.
       if (kind === 'bug' || (error as { code?: unknown }).code === 'SQLITE_READONLY')
         throw new Error(`Query ${query.name} failed: ${(error as Error).message}`, { cause: error });
       throw new MusterError('storage_unavailable', `The database could not be read: ${(error as Error).message}`);
@@ -205,7 +205,7 @@ class SqliteDatabase implements Database {
   }
 
   outsideChanges(): number {
-    // The version also changes with writes by this process, whose group the writer thread checks.
+    // Writes by this process also change the version. The writer thread checks their groups.
     if (this.#waiting.size > 0 || performance.now() - this.#versionReadAt < snapshotMs) return this.#outsideChanges;
     if (this.#isVersionMixed) {
       this.#isVersionMixed = false;
@@ -229,7 +229,7 @@ class SqliteDatabase implements Database {
     try {
       this.#version = this.#dataVersion.get();
     } catch {
-      // The database is closed or cannot be read, so nothing is known about it.
+      // The database is closed or cannot be read, so it is unknown whether it has changed.
       this.#version = undefined;
       this.#outsideChanges++;
     }

@@ -6,7 +6,7 @@ import { isUlid } from '@muster/protocol';
 const ending = '.cast';
 
 /**
- * The transcript files of a directory, named `ID.cast`. Every id must be a ULID, because arbitrary text could refer to
+ * The transcript files in a directory, named `ID.cast`. Every ID must be a ULID, because arbitrary text could refer to
  * a file outside the directory.
  */
 export class TranscriptFiles {
@@ -51,7 +51,7 @@ export class TranscriptFiles {
     }
   }
 
-  /** Iterates over the first bytes. The file is opened on the first read, so an unread iterator need not be closed. */
+  /** Iterates over the first bytes. Opens the file on the first read, so an unread iterator need not be closed. */
   async *beginning(sessionId: string, length: number): AsyncGenerator<Uint8Array> {
     if (length > 0) yield* createReadStream(this.#pathOf(sessionId), { end: length - 1 }) as AsyncIterable<Buffer>;
   }
@@ -94,7 +94,7 @@ export class TranscriptFiles {
   }
 }
 
-/** Makes a new file in the directory survive a power failure. */
+/** Syncs the directory, so that a new file in it survives a power failure. */
 async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
   try {

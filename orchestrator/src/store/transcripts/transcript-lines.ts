@@ -15,7 +15,7 @@ export async function* shownBytes(pieces: AsyncIterable<Uint8Array>): AsyncGener
 
 /**
  * @returns the length of the complete events in the last part of a transcript. If the incomplete last line begins a `b`
- * event, excludes the output before this line as well.
+ *   event, this excludes the output before it.
  */
 export function completeLines(bytes: Uint8Array): number {
   const end = bytes.lastIndexOf(0x0a) + 1;

@@ -9,7 +9,7 @@ export interface TranscriptDigest {
   readonly bytes: number;
 }
 
-/** A transcript that is being written. A line is recorded when it has been written to the file. */
+/** A transcript that is being written. A line is recorded once it has been written to the file. */
 export interface Recording {
   /** Bytes in the file; only complete lines. */
   readonly written: number;
@@ -17,7 +17,7 @@ export interface Recording {
   readonly size: number;
   /**
    * Appends complete lines. Does nothing after a failure.
-   * @param done called when the lines have been written; in the order of the calls
+   * @param done called when the lines have been written, in the order of the calls to `append`
    */
   append(lines: string, done?: () => void): void;
   /**
@@ -27,10 +27,13 @@ export interface Recording {
   finish(): Promise<TranscriptDigest>;
 }
 
-/** Interval in milliseconds. A power failure loses the output of the interval and of the sync, less than a second. */
+/**
+ * Sync interval in milliseconds. A power failure loses at most the output of one interval and one sync, which is less
+ * than a second.
+ */
 const syncMs = 500;
 
-/** Syncs changed recordings every `syncMs`, one file after the other, so that syncs never block all I/O threads. */
+/** Syncs changed recordings every `syncMs`, one file after another, so that syncs never block all I/O threads. */
 export class TranscriptSync {
   readonly #clock: Clock;
   readonly #dirty = new Set<{ sync(): Promise<void> }>();
@@ -118,7 +121,7 @@ export class FileRecording implements Recording {
     const written = this.#written;
     await handle.datasync();
     sync.count++;
-    // Writes to a deleted or replaced file would succeed, but their data would be lost.
+    // Detects a deleted or replaced file, because writes to it would succeed but be lost.
     const opened = await handle.stat();
     const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;
@@ -134,7 +137,7 @@ export class FileRecording implements Recording {
     await this.sync();
     this.#closed = true;
     this.#parts.sync.forget(this);
-    // Removes a partial line, which no viewer has received and the hash does not cover.
+    // Removes a partial line, which was shown to no viewer and is not covered by the hash.
     if (this.#failed) await this.#cutOff().catch(() => undefined);
     await this.#parts.handle.close().catch(() => undefined);
     return { sha256: this.#hash.digest('hex'), bytes: this.#written };
@@ -155,8 +158,8 @@ export class FileRecording implements Recording {
       } catch (error) {
         failure = error as Error;
       }
-      // A full disk may store part of a batch. Completely stored appends are recorded, because a batch may contain a
-      // session's whole output.
+      // A full disk may store part of a batch. Appends that were stored completely are recorded, because a batch may
+      // contain all output of a session.
       let complete = 0;
       let end = 0;
       for (const one of batch) {

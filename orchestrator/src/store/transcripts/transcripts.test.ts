@@ -56,7 +56,7 @@ test('writes a transcript in order, readable only by its owner, and returns its 
   expect(existsSync(file)).toBe(false);
 });
 
-test('refuses ids that refer to a path outside the directory', async () => {
+test('refuses IDs that refer to a path outside the directory', async () => {
   const directory = join(root, 'inner');
   const transcripts = await openTranscripts(directory, new ManualClock());
   writeFileSync(join(root, `${id}.cast`), 'not theirs');
@@ -70,7 +70,7 @@ test('refuses ids that refer to a path outside the directory', async () => {
   expect(existsSync(join(root, `${id}.cast`))).toBe(true);
 });
 
-test('finds the length of an incomplete UTF-8 character at the end of a chunk', () => {
+test('returns the length of an incomplete UTF-8 character at the end of a chunk', () => {
   for (const [bytes, count] of [
     ['', 0],
     ['61', 0],
@@ -90,7 +90,7 @@ test('finds the length of an incomplete UTF-8 character at the end of a chunk', 
     expect(unfinishedBytes(Buffer.from(bytes, 'hex')), bytes).toBe(count);
 });
 
-/** Incomplete characters wait for the next chunk, as in a recording. */
+/** Incomplete characters wait for the next chunk, as they do in a recording. */
 function recorded(pieces: readonly Uint8Array[]): string[] {
   let held: Uint8Array = new Uint8Array(0);
   const lines = pieces.map((piece, at) => {
@@ -186,7 +186,7 @@ test('repairs a file that a killed process left incomplete, without changing its
       expect(await buffer(shownBytes(each(repaired)))).toEqual(await buffer(shownBytes(each(left))));
     }),
   );
-  // Muster never writes a line of this length.
+  // Muster never writes a line this long.
   const malformed = `{}\n${'x'.repeat(2_000_000)}`;
   writeFileSync(file, malformed);
   await transcripts.repair(id);

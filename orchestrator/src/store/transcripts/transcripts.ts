@@ -5,7 +5,7 @@ import { TranscriptFiles } from './transcript-files.ts';
 import { completeLines, shownBytes } from './transcript-lines.ts';
 import { FileRecording, type Recording, type TranscriptDigest, TranscriptSync } from './transcript-writer.ts';
 
-/** Terminal session transcripts. Each is a file `ID.cast` in the format defined in `cast.ts`. */
+/** Transcripts of terminal sessions. Each is a file `ID.cast` in the format that `cast.ts` defines. */
 export interface Transcripts {
   /**
    * Starts the transcript of a session, which must not have one.
@@ -14,15 +14,15 @@ export interface Transcripts {
    */
   create(sessionId: string, onFailure: (reason: Error) => void): Promise<Recording>;
   has(sessionId: string): Promise<boolean>;
-  /** Returns the output bytes as they were shown; null without a transcript. */
+  /** Returns the output bytes as they were shown; null if there is no transcript. */
   raw(sessionId: string): Promise<AsyncIterable<Uint8Array> | null>;
-  /** Returns the content of the file as far as it was written; null without a transcript. */
+  /** Returns the content written to the file so far; null if there is no transcript. */
   cast(sessionId: string): Promise<AsyncIterable<Uint8Array> | null>;
   /** Returns bytes `from` to `to` of the file, or fewer at its end. @throws a file system error */
   part(sessionId: string, from: number, to: number): Promise<Uint8Array>;
   /** Removes an incomplete last line, which a killed process wrote but never showed. */
   repair(sessionId: string): Promise<void>;
-  /** Returns the digest of the file; null without a transcript. */
+  /** Returns the digest of the file; null if there is no transcript. */
   digest(sessionId: string): Promise<TranscriptDigest | null>;
   remove(sessionId: string): Promise<void>;
   ids(): Promise<string[]>;
@@ -41,8 +41,7 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
   const recordings = new Map<string, Recording>();
   let recorded = 0;
   /**
-   * Returns the number of bytes that may be read, without a line that is still being written; null without a
-   * transcript.
+   * Returns the number of readable bytes, excluding a line that is still being written; null if there is no transcript.
    */
   const lengthOf = async (sessionId: string): Promise<number | null> =>
     recordings.get(sessionId)?.written ?? (await files.size(sessionId));
@@ -81,7 +80,7 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
       if (length === null || recordings.has(sessionId)) return;
       const from = Math.max(0, length - 2 * maxLineBytes);
       const end = from + completeLines(await files.part(sessionId, from, length));
-      // Muster never writes a line of this length, so another program changed the file.
+      // Muster never writes a line this long, so another program changed the file.
       if (end === length || (end === from && from > 0)) return;
       await files.truncate(sessionId, end);
     },

@@ -40,7 +40,7 @@ export type Line = Header | TableStart | TableEnd | Trailer | TransferRow;
 
 const lineOf = (value: Line): string => `${JSON.stringify(value)}\n`;
 
-/** Maximum bytes per line. A row may contain a module's whole text or an operation's payload. */
+/** Maximum bytes per line. A row may contain the whole text of a module or the payload of an operation. */
 const maxLineBytes = 256 * 1024 * 1024;
 const newline = 0x0a;
 
@@ -145,6 +145,6 @@ async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer
     if (length > maxLineBytes) throw new TransferRefused(`a line exceeds ${maxLineBytes} bytes: the export is damaged`);
     pieces.push(rest);
   }
-  // Without its newline, the last line is truncated, even if it is valid JSON.
+  // A last line without a newline is truncated, even if it is valid JSON.
   if (pieces.length > 0) throw new TransferRefused('the last line has no line break: the export is truncated');
 }

@@ -17,12 +17,12 @@ import {
 
 /**
  * Exports and imports PostgreSQL databases. Except for a snapshot, the caller must hold the database lock, so that no
- * other process uses it.
+ * other process uses the database.
  */
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const batchRows = 500;
-/** Number of rows in the first batch. The size of each later batch is estimated from the rows before it. */
+/** Number of rows in the first batch. The sizes of later batches are estimated from the preceding rows. */
 const firstRows = 8;
 const batchCharacters = 4 * 1024 * 1024;
 /** Approximate maximum characters per insert. */
@@ -67,7 +67,7 @@ class PostgresDatabase implements TransferTarget {
     return newest?.version ?? 0;
   }
 
-  /** Omits samples, the only partitioned table, because they expire, and are in a separate file on SQLite. */
+  /** Omits samples, the only partitioned table. They expire, and SQLite stores them in a separate file. */
   async tables(): Promise<readonly TransferTable[]> {
     const found = await this.#all<{
       name: string;
@@ -131,7 +131,7 @@ class PostgresDatabase implements TransferTarget {
   }
 
   async begin(version: number): Promise<void> {
-    // The schema and its rows are created in one transaction, so that a failed import changes nothing.
+    // Creates the schema and its rows in one transaction, so that a failed import changes nothing.
     await this.#client.query('begin isolation level repeatable read');
     if (this.#aside !== null) await moveSchemaAside(this.#client, this.#aside);
     const [table] = await this.tables();
@@ -139,7 +139,7 @@ class PostgresDatabase implements TransferTarget {
       throw new TransferRefused(`${this.location} has tables already: import into a database that is new and empty`);
     for (const migration of migrations.slice(0, version))
       await applyMigration(this.#client, migration, migration.version === 1, { now: this.#now });
-    // The export contains the current values of rows that migrations insert.
+    // Empties the tables first, because the export contains the current values of rows that migrations insert.
     for (const { name } of [...(await this.tables())].reverse())
       await this.#client.query(`delete from ${quoted(name)}`);
   }

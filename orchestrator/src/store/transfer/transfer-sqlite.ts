@@ -126,7 +126,7 @@ class SqliteSnapshot extends SqliteSource implements Snapshot {
   constructor(file: string, samplesFile: string | null) {
     super(file, file, openSqliteReader);
     this.#samples = samplesFile !== null && existsSync(samplesFile) ? openSqliteReader(samplesFile) : null;
-    // The snapshot of a transaction begins with its first read.
+    // The first read of a transaction begins its snapshot.
     for (const db of [this.db, this.#samples])
       if (db) {
         db.exec('begin');
@@ -162,7 +162,7 @@ class SqliteSnapshot extends SqliteSource implements Snapshot {
   }
 }
 
-/** Fills a temporary file, which gets its final name when it is complete and synced. */
+/** Fills a temporary file, which gets its final name once it is complete and synced. */
 class SqliteTarget extends SqliteSource implements TransferTarget {
   readonly #file: string;
   readonly #now: () => number;
@@ -180,12 +180,12 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
     if (existsSync(this.#file) && statSync(this.#file).size > 0)
       throw new TransferRefused(`a database already exists at ${this.#file}: import into a data directory without one`);
     migrateSqlite(`${this.#file}.importing`, { migrations: migrations.slice(0, version), now: this.#now });
-    // No write-ahead log is necessary: no other process uses the file, and a failure deletes it.
+    // Needs no write-ahead log: no other process uses the file, and it is deleted after a failure.
     this.db.pragma('journal_mode = delete');
     this.db.pragma('synchronous = off');
     this.db.pragma('foreign_keys = off');
     this.db.exec('begin immediate');
-    // The export contains the current values of rows that migrations insert.
+    // Empties the tables first, because the export contains the current values of rows that migrations insert.
     for (const { name } of await this.tables()) this.db.exec(`delete from ${quoted(name)}`);
   }
 
@@ -216,7 +216,7 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
     this.db.exec('commit');
     this.db.close();
     const filling = `${this.#file}.importing`;
-    // The file is new, so a migration needs no backup.
+    // Makes no backup before the migration, because the file is new.
     migrateSqlite(filling, { migrations, now: this.#now, backup: false });
     sync(filling);
     removeDatabase(this.#file);
@@ -254,7 +254,7 @@ export function sqliteSource(file: string): TransferSource {
 export const sqliteTarget = (file: string, now: () => number): TransferTarget => new SqliteTarget(file, now);
 
 /**
- * Opens a snapshot of both files, to which an orchestrator may write.
+ * Opens a snapshot of both files while an orchestrator may be writing to them.
  * @param samplesFile null for a snapshot without samples
  * @throws TransferRefused if the database does not exist
  */

@@ -1,4 +1,4 @@
-/** Interfaces that move the rows of all tables from one database to another. */
+/** Interfaces for moving the rows of all tables from one database to another. */
 
 export type TransferType = 'text' | 'integer' | 'number' | 'bytes';
 
@@ -23,7 +23,7 @@ export interface TransferTable {
 /** The values of a row in the order of the columns. Bytes are in base64. */
 export type TransferRow = readonly (string | number | null)[];
 
-/** A database that no other process uses, opened to read all of its rows. */
+/** A database that no other process uses, opened to read all its rows. */
 export interface TransferSource {
   /** Location of the database for messages, without a password. */
   readonly location: string;
@@ -35,11 +35,11 @@ export interface TransferSource {
   rows(table: TransferTable): AsyncIterable<readonly TransferRow[]>;
   /** Returns the last number that the table's counter generated; null without a counter, or before its first number. */
   counted(table: TransferTable): Promise<number | null>;
-  /** Closes the database. A target discards data that is not committed. */
+  /** Closes the database. An import target discards uncommitted data. */
   close(): Promise<void>;
 }
 
-/** The state of a database at one point in time, although other processes may write to the database. */
+/** The state of a database at one point in time, even if other processes write to it. */
 export interface Snapshot extends TransferSource {
   /**
    * Iterates over samples in no particular order. Each row has the node id, the time, and the measures in schema order.

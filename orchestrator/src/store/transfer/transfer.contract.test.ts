@@ -42,7 +42,7 @@ const edgeCases = [
 ];
 
 /**
- * Creates valid rows for a table. Keys are unique, and a child row's reference has the column name of its parent's key.
+ * Creates valid rows for a table. Keys are unique. In a child row, a reference has the column name of the parent's key.
  */
 function rowsFor(table: TransferTable, count: number, all: readonly TransferTable[]): TransferRow[] {
   const shared = (name: string) =>
@@ -64,7 +64,7 @@ async function fill(target: TransferTarget, count = 40): Promise<void> {
   const tables = await target.tables();
   for (const table of tables) {
     await target.insert(table, rowsFor(table, count, tables));
-    // Simulates deleted rows whose numbers must not be reused.
+    // Simulates deleted rows, whose numbers must not be reused.
     if (table.counter !== null) await target.setCounted(table, count + 7);
   }
   await target.commit();
@@ -164,7 +164,7 @@ describe('a transfer between databases', () => {
         const two = await exported(await databases[to].source(second));
         expect(two.text).toBe(one.text);
 
-        // Covers every table except samples, including tables from later migrations.
+        // Covers every table except samples, including tables that later migrations add.
         const tables = (await databases[from].tables(first))
           .filter((name) => name !== 'schema_version' && !/^samples/.test(name))
           .sort();
@@ -233,7 +233,7 @@ describe('a transfer between databases', () => {
       await expect(imported(make(), await databases[to].target(address))).rejects.toThrow(reason);
       if (to === 'sqlite')
         expect(readdirSync(directory).filter((name) => join(directory, name).startsWith(address))).toEqual([]);
-      // After a refusal, a complete export can be imported into the same database.
+      // A complete export can still be imported into the same database after a refusal.
       expect((await imported(text, await databases[to].target(address))).rows).toBeGreaterThan(30);
     });
 
@@ -322,7 +322,7 @@ describe('a transfer between databases', () => {
     expect(await importDatabase(input, into)).toEqual(report);
     await into.close();
     expect(calls).toBeGreaterThan(500);
-    // Only a few batches of the 32 MB are in memory.
+    // Only a few batches of the 32 MB are in memory at a time.
     expect(maxBytes).toBeLessThan(16 * 1024 * 1024);
   });
 });

@@ -84,7 +84,7 @@ export async function importDatabase(
   return report;
 }
 
-/** Does the same as {@link importDatabase}, except for the commit. */
+/** Works like {@link importDatabase}, but does not commit. */
 export async function fillDatabase(
   bytes: AsyncIterable<Uint8Array>,
   target: TransferTarget,
@@ -168,8 +168,7 @@ const isValue = (value: unknown): boolean =>
 const sum = (tables: readonly TableReport[]): number => tables.reduce((total, { rows }) => total + rows, 0);
 
 function versionOf({ schema_version: version }: Header): number {
-  if (!Number.isInteger(version) || version < 1)
-    throw new TransferRefused('the export does not state its schema version');
+  if (!Number.isInteger(version) || version < 1) throw new TransferRefused('the export has no schema version');
   refuseNewer(version, 'the export');
   return version;
 }

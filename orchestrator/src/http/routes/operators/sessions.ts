@@ -7,7 +7,10 @@ import { type Handlers, Reply, type RequestFacts } from '../../server/handlers.t
 import { paged } from '../../server/page.ts';
 
 export function sessionHandlers(signIn: SignIn, cookie: SessionCookie) {
-  /** Returns the headers that delete the cookie, unless the request had a token, which is of another session. */
+  /**
+   * Returns the headers that delete the cookie. Returns none if the request had a token, because a token belongs to
+   * another session.
+   */
   const clearing = (request: RequestFacts): Record<string, string> =>
     request.header('authorization') === undefined ? { 'set-cookie': cookie.cleared } : {};
   return {

@@ -19,7 +19,7 @@ const tables: Record<string, TableShape> = {
     },
     primaryKey: ['name'],
   },
-  // Rows remain after a secret is removed, so that a name's version is never reused for another value.
+  // Rows remain after a secret is removed, so that a version of a name is never reused for another value.
   secret_versions: { columns: { name: 'text', version: 'integer' }, primaryKey: ['name'] },
 };
 

@@ -33,7 +33,7 @@ export const windows: Migration = {
       primaryKey: ['code_hash'],
     }),
     createIndex(build, 'web_login_codes_expiry', 'web_login_codes', ['expires_at']),
-    // Index for checking whether an open or recently ended operation still needs a payload.
+    // Index for checking whether a payload is still needed by an open or recently ended operation.
     createIndex(build, 'operations_payload', 'operations', ['payload_digest', 'finished_at']).where(
       'payload_digest',
       'is not',

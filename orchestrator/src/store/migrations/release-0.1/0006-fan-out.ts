@@ -5,14 +5,14 @@ import type { Migration, MigrationBuild } from '../migration.ts';
 const addText = ({ db, dialect }: MigrationBuild, table: string, column: string) =>
   db.schema.alterTable(table).addColumn(column, dialect.columns.text);
 
-/** Adds columns for runs that halt, that wait, or that are bound to plans. */
+/** Adds columns for runs that can be halted, that wait, or that are bound to plans. */
 export const fanOut: Migration = {
   version: 6,
   name: 'fan-out',
   statements: (build) => {
     const { db, dialect } = build;
     return [
-      // The assignments and revisions when a run starts. The run uses them until it ends.
+      // The assignments and revisions at the start of a run, which the run uses until it ends.
       createTable(build, 'run_bases', {
         columns: { run_id: 'text', basis: 'text' },
         primaryKey: ['run_id'],
@@ -24,7 +24,7 @@ export const fanOut: Migration = {
       // A halted or cancelled run is open until its last operation ends.
       createIndex(build, 'runs_open', 'runs', ['run_id']).where('finished_at', 'is', null),
       createIndex(build, 'runs_assignment', 'runs', ['assignment', 'run_id']),
-      // The desired state does not show which modules were requested.
+      // Needed because the desired state does not show which modules were requested.
       addText(build, 'operations', 'requested_modules'),
       // For a plan, the digest of its changes and the versions of the secrets that it uses.
       addText(build, 'operations', 'plan_digest'),

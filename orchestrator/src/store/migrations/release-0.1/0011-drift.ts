@@ -1,7 +1,7 @@
 import { createIndex, createTable } from '../../create-table.ts';
 import type { Migration } from '../migration.ts';
 
-/** Adds the time at which each machine is due for a drift check, and the machines that have drifted. */
+/** Adds the time at which the next drift check of each machine is due, and the machines that have drifted. */
 export const drift: Migration = {
   version: 11,
   name: 'drift',
@@ -14,7 +14,7 @@ export const drift: Migration = {
       .where('trigger', '!=', 'audit')
       .groupBy('node_id');
     return [
-      // Null until the first apply, and from a missed check until the agent connects.
+      // Null until the first apply, and between a missed check and the agent's next connection.
       db.schema.alterTable('agent_state').addColumn('drift_due_at', dialect.columns.integer),
       createIndex(build, 'agent_state_drift_due', 'agent_state', ['drift_due_at', 'node_id']).where(
         'drift_due_at',
@@ -29,7 +29,7 @@ export const drift: Migration = {
         columns: { node_id: 'text', scope: 'text', drifted: 'text?', since: 'integer' },
         primaryKey: ['node_id', 'scope'],
       }),
-      // Adds the machines that have drifted before the migration, without details.
+      // Adds the machines that had drifted before the migration, without details.
       db
         .insertInto('drift_states')
         .columns(['node_id', 'scope', 'drifted', 'since'])

@@ -1,7 +1,7 @@
 import { createIndex } from '../../create-table.ts';
 import type { Migration } from '../migration.ts';
 
-/** Adds accepted drift, and columns and indices for finding agents that need attention without reading the others. */
+/** Adds accepted drift, and columns and indices for finding agents that need attention without reading all agents. */
 export const standing: Migration = {
   version: 13,
   name: 'standing',
@@ -15,8 +15,8 @@ export const standing: Migration = {
       drift().addColumn('fingerprints', text),
       drift().addColumn('accepted', text),
       db.schema.alterTable('drift_records').addColumn('accepted', text),
-      // Sets the record that found the drift from the applied state. The record for an audit is unknown, because
-      // earlier releases did not store it separately.
+      // Sets the record that found the drift from the applied state. For audits, the record is unknown, because earlier
+      // releases did not store it separately.
       db
         .updateTable('drift_states')
         .set((e) => ({

@@ -44,7 +44,7 @@ export const insertAgentKey = defineQuery('agent keys/insert', (db, p: { public_
   db.insertInto('agent_keys').values({ public_key: p.public_key, node_id: p.node_id, valid_until: null }),
 );
 
-/** Records a previous key that was replaced before it was recorded. Changes nothing if the key exists. */
+/** Records a previous key that was replaced before it could be recorded. Changes nothing if the key exists. */
 export const insertFormerAgentKey = defineQuery(
   'agent keys/insert former',
   (db, p: { public_key: string; node_id: string; valid_until: number }) =>

@@ -1,14 +1,14 @@
 import { type RawBuilder, sql } from 'kysely';
 import { defineQuery } from '../../query.ts';
 
-/** Amount of data that each agent caused to be stored on a day. */
+/** How much data each agent caused to be stored on a day. */
 
 export const usageOf = defineQuery('usage/of agent', (db, p: { node_id: string }) =>
   db.selectFrom('agent_usage').select(['day', 'bytes', 'events', 'hints', 'limited']).where('node_id', '=', p.node_id),
 );
 
 /**
- * Stores a day's usage. Counts for the same day only increase and bits are only added, so that one agent's transactions
+ * Stores a day's usage. For the same day, counts only increase and bits are only added, so transactions of one agent
  * may commit in any order.
  */
 export const putUsage = defineQuery(

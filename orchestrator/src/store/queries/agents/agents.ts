@@ -76,7 +76,8 @@ interface Listed {
 }
 
 /**
- * Agents, by id. `q` searches attributes as text and may match too many agents, so the caller must filter the result.
+ * Agents, by ID. `q` searches attributes as text, which may match too many agents, so the caller must filter the
+ * result.
  */
 export const agents = defineVariants(
   'agents/list',
@@ -95,7 +96,7 @@ export const agents = defineVariants(
 );
 const searched = ['name', 'initial_hostname', 'attributes'] as const;
 
-/** Agents' sort keys, read without the large columns. */
+/** Sort keys of agents, read without the large columns. */
 export const agentSortKeys = defineVariants(
   'agents/sort keys',
   (db, p: { status: Status; q: string }, d, v: Listed) => {
@@ -205,7 +206,7 @@ export const setAttributes = defineQuery(
       .where('node_id', '=', p.node_id),
 );
 
-/** Never decreases the time, because a late write must not overwrite a newer link's time. */
+/** Never decreases the time, because a late write must not overwrite the time of a newer link. */
 export const markLastSeen = defineQuery('agents/last seen', (db, p: { node_id: string; at: number }) =>
   db
     .updateTable('agents')
@@ -215,8 +216,8 @@ export const markLastSeen = defineQuery('agents/last seen', (db, p: { node_id: s
 );
 
 /**
- * Approved agents that are not marked as lost and were last seen in a time range, least recently seen first. Skips
- * agents in the range's first second up to `after_id`, for paging.
+ * Approved agents that are not marked as lost and were last seen in a time range, least recently seen first. For
+ * paging, skips agents in the first second of the range up to `after_id`.
  */
 export const unseenAgents = defineQuery(
   'agents/unseen',

@@ -61,7 +61,7 @@ export const enrolmentTokenNaming = defineQuery('enrolment/naming', (db, p: { na
     .limit(1),
 );
 
-/** Records that the token was used once more. Changes nothing if the token is used up, revoked, or expired. */
+/** Records another use of the token. Changes nothing if the token is used up, revoked, or expired. */
 export const useEnrolmentToken = defineQuery('enrolment/use', (db, p: { id: string; now: number }) =>
   db
     .updateTable('enrolment_tokens')
