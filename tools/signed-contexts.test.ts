@@ -5,13 +5,13 @@ import { signedContexts } from '@muster/protocol/signed-contexts';
 import { expect, test } from 'vitest';
 import { root } from './suite/cli.ts';
 
-/** Checks the list of signed messages in docs/security.md against the code. */
+/** Compares the list of signed messages in docs/security.md with the code. */
 
 const page = readFileSync(join(root, 'docs/security.md'), 'utf8');
 const table = page.split('\n### What keys sign\n')[1]?.split('\n## ')[0] ?? '';
 const written = (context: string) => `\`"${context.replaceAll('\0', '\\0').replaceAll('\n', '\\n')}"\``;
 
-test("lists exactly the code's context strings in docs/security.md", () => {
+test('lists exactly the context strings of the code in docs/security.md', () => {
   const listed = [...table.matchAll(/^\| [^|]+ \| (`"muster [^`|]+"`) \|/gm)].map(([, context]) => context);
   expect(listed.sort()).toEqual(Object.values(signedContexts).map(written).sort());
 });
@@ -22,7 +22,7 @@ test('uses no context string that is a prefix of another', () => {
 });
 
 /**
- * Files that create or verify signatures. Before you add a file, give its signature a context string, and add the
+ * Files that create or verify signatures. Before you add a file, give its signature a context string, and add that
  * string to the table.
  */
 const signing = [
@@ -44,7 +44,7 @@ const signing = [
   'orchestrator/src/gateway/hello-check.ts',
 ];
 
-test('signs and verifies only in the reviewed files', () => {
+test('creates and verifies signatures only in the reviewed files', () => {
   const call =
     /(?:\b(?:sign|verify|signEd25519|verifySignature|createSign|createVerify)\((?:null|seed|bytes|encoded|message|handshake)|\.(?:sign|subtle\.sign|subtle\.verify)\()/;
   const files = execFileSync(

@@ -14,12 +14,12 @@ import {
 } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** A folder with one build for each version of its inputs, and the file `current` with the latest build's name. */
+/** A folder with one build per version of its inputs, and a file `current` with the name of the latest build. */
 export class BuildCache {
   readonly #folder: string;
   readonly #maxOlder: number;
 
-  /** @param maxOlder maximum number of other versions' builds to keep, in addition to the latest */
+  /** @param maxOlder maximum number of builds of other versions to keep besides the latest one */
   constructor(folder: string, maxOlder: number) {
     this.#folder = folder;
     this.#maxOlder = maxOlder;
@@ -78,9 +78,9 @@ export class BuildCache {
 }
 
 /**
- * Returns a build's name.
+ * Returns the name of a build.
  * @param files absolute paths of all files that affect the build
- * @param version anything else that affects the build
+ * @param version everything else that affects the build
  */
 export function buildName(root: string, files: readonly string[], version = ''): string {
   const hash = createHash('sha256').update(version);

@@ -18,11 +18,11 @@ const cache = new BuildCache(join(root, '.cache', 'console'), 2);
  * File name of the list of served files, in the same folder. orchestrator/src/http/console/console-files.ts reads it.
  */
 const listing = 'console.json';
-/** File name of the list of packages whose code is in the console. Used to include their licenses. */
+/** File name of the list of packages whose code is in the console. Their licenses must be included. */
 export const packagesFile = 'packages.json';
 const pageName = 'index.html';
 
-/** Content types of the served files, by extension; other files are not served. */
+/** Content types of the served files, by extension. Files with other extensions are not served. */
 const types: Readonly<Record<string, { type: string; packed: boolean }>> = {
   '.js': { type: 'text/javascript; charset=utf-8', packed: true },
   '.css': { type: 'text/css; charset=utf-8', packed: true },
@@ -58,8 +58,8 @@ function inputs(): string[] {
 }
 
 /**
- * Returns the first path segments of all pages of the console.
- * @param routes text of the module with all routes
+ * Returns the first path segments of all console pages.
+ * @param routes text of the module that defines all routes
  * @throws Error if the text has no routes
  */
 export function segmentsOf(routes: string): string[] {
@@ -97,7 +97,7 @@ async function list(folder: string, name: string): Promise<ListedFile> {
   return { ...file, encodings: ['br', 'gzip'] };
 }
 
-/** The bundler function that this file calls. */
+/** The bundler function that this file uses. */
 interface Bundler {
   build(config: object): Promise<unknown>;
 }
@@ -109,7 +109,7 @@ interface Chunk {
 
 async function make(folder: string): Promise<void> {
   const { build } = (await import(createRequire(join(sources, 'package.json')).resolve('vite'))) as Bundler;
-  // Tailwind generates its code, so the bundle does not list it as a module.
+  // Listed explicitly, because Tailwind generates its code and the bundle does not list it as a module.
   const packages = new Set(['node_modules/tailwindcss']);
   const take = (file: string): void => {
     const found = /^.*node_modules\/(@[^/]+\/)?[^/]+/.exec(file.replace(/^\0/, ''))?.[0];
@@ -183,7 +183,7 @@ export async function builtConsole(begin: () => void = () => {}): Promise<string
   return folder;
 }
 
-/** Returns the folders of the packages whose code is in the console, relative to the repository. */
+/** Returns the folders of all packages whose code is in the console, relative to the repository. */
 export async function consolePackages(): Promise<string[]> {
   return JSON.parse(readFileSync(join(await builtConsole(), packagesFile), 'utf8'));
 }

@@ -1,6 +1,6 @@
 // Bundles each of Muster's programs into one file if the sources have changed since the last build, and prints the file
-// to run. Without a bundle, a process strips types and looks up hundreds of files. This costs half a second of CPU time
-// at startup and 20 MB of memory.
+// to run. Without a bundle, a process strips types and looks up hundreds of files, which costs half a second of CPU
+// time at startup and 20 MB of memory.
 //
 //   node tools/build/bundle.ts agent|orchestrator|cli
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { BuildCache, buildName } from './build-cache.ts';
 const root = join(import.meta.dirname, '../..');
 const cache = new BuildCache(join(root, '.cache', 'bundles'), 3);
 
-/** Programs by name: main programs, worker threads, and code that few processes need. */
+/** Programs by name: main programs, worker threads, and rarely needed code. */
 export const programs = {
   agent: 'agent/src/main.ts',
   orchestrator: 'orchestrator/src/main.ts',
@@ -24,7 +24,7 @@ export const programs = {
 } as const;
 export type ProgramName = keyof typeof programs;
 
-/** Returns a native addon's path. */
+/** Returns the path of a native addon. */
 export function addonFile(name: 'sqlite' | 'pty', platform: string = process.platform, arch: string = process.arch) {
   const path =
     name === 'sqlite'
@@ -35,7 +35,7 @@ export function addonFile(name: 'sqlite' | 'pty', platform: string = process.pla
 
 const workspaces = ['agent', 'cli', 'client', 'lib', 'orchestrator', 'protocol'];
 
-/** Lists the files that affect the bundles. cli/bin/muster checks the same files for changes; keep both lists equal. */
+/** Lists the files that affect the bundles. Must match the files that cli/bin/muster checks for changes. */
 function inputs(): string[] {
   const sources = workspaces.flatMap((workspace) =>
     readdirSync(join(root, workspace, 'src'), { recursive: true, encoding: 'utf8' })
@@ -56,16 +56,16 @@ const englishOnly: Plugin = {
   },
 };
 
-/** Protocol modules that contain no schemas, by the entry point that exports them. */
+/** Protocol modules without schemas, by the entry point that exports them. */
 const schemaless: Readonly<Record<string, readonly string[]>> = {
   '@muster/protocol': ['errors', 'identity', 'operation-status', 'public-key', 'visible'],
   '@muster/protocol/http': ['http/definition/route'],
   '@muster/protocol/wire': [],
 };
-/** Parts of the CLI that need schemas: the descriptions of the `--json` output, and the check of an event. */
+/** Parts of the CLI that need schemas: the descriptions of the `--json` output, and event validation. */
 const needSchemas = /\/cli\/src\/(shapes\/|verbs\/fleet\/events\.ts$)/;
 
-/** Bundles the CLI without the protocol's schemas. Creating them takes a quarter of a request's CPU time. */
+/** Bundles the CLI without the protocol's schemas, whose creation takes a quarter of the CPU time of a request. */
 const schemas: Plugin = {
   name: 'schemas',
   setup(build) {
@@ -100,7 +100,7 @@ const threads: Plugin = {
   },
 };
 
-/** Loads native addons with `musterAddon` from the banner, and code that few processes need from a separate file. */
+/** Loads native addons with `musterAddon` from the banner, and rarely needed code from a separate file. */
 const apart: Plugin = {
   name: 'apart',
   setup(build) {
@@ -145,19 +145,19 @@ const plainAscii: Plugin = {
   },
 };
 
-// The executable defines `globalThis.muster`, because it contains all parts. Other installations load files.
+// The executable defines `globalThis.muster`, because it contains all parts. Other installations load files instead.
 const banner = `const musterThread = globalThis.muster?.thread ?? ((name) => new URL(name + '.cjs', require('node:url').pathToFileURL(__filename)));
 const musterAddon = (name) => require(require('node:path').join(__dirname, '../../../node_modules', {
   sqlite: \`better-sqlite3/prebuilds/\${process.platform}-\${process.arch}.node\`,
   pty: \`@lydell/node-pty-\${process.platform}-\${process.arch}/pty.node\`,
 }[name]));`;
 
-/** The file that the launcher starts instead of a main program. It stores V8's code cache in the same folder. */
+/** The file that the launcher starts instead of a main program. Stores V8's code cache in the same folder. */
 const cachedFile = (name: string) => `${name}-cached.cjs`;
 const mainPrograms: readonly ProgramName[] = ['agent', 'orchestrator', 'cli'];
 const starter = join(import.meta.dirname, 'start-cached.cjs');
 
-/** File name of the list of packages whose code is in the programs. It is in their folder. */
+/** File name of the list of packages whose code is in the programs. The file is in the folder of the programs. */
 const packagesFile = 'packages.json';
 
 function packagesIn(outputs: Metafile['outputs']): string[] {
@@ -168,7 +168,7 @@ function packagesIn(outputs: Metafile['outputs']): string[] {
   return [...new Set(folders)].filter((folder) => folder !== undefined).sort();
 }
 
-/** Returns the folders of the packages whose code is in the programs, relative to the repository. */
+/** Returns the folders of all packages whose code is in the programs, relative to the repository. */
 export async function bundledPackages(): Promise<string[]> {
   return JSON.parse(readFileSync(join(await bundles(), packagesFile), 'utf8'));
 }
@@ -176,7 +176,7 @@ export async function bundledPackages(): Promise<string[]> {
 const syntax = {
   platform: 'node',
   target: 'node24',
-  // Preserve names, so that stack traces are readable.
+  // Preserves names, so that stack traces are readable.
   minifySyntax: true,
   minifyWhitespace: true,
   legalComments: 'none',
@@ -195,7 +195,7 @@ const options = {
     'process.env.WS_NO_UTF_8_VALIDATE': '"1"',
     'import.meta.main': 'false',
   },
-  // Optional native addons: their packages work without them.
+  // Optional native addons, without which their packages work.
   external: ['bufferutil', 'utf-8-validate', 'pg-native', 'cpu-features', '*.node'],
   plugins: [englishOnly, schemas, threads, apart, startsNothing, plainAscii],
 } satisfies BuildOptions;
@@ -225,7 +225,7 @@ async function bundle(outdir: string): Promise<void> {
 
 /**
  * Bundles a program into one file in which each part is a function. V8 compiles only the parts that are loaded at
- * startup, and its code cache contains nothing of the other parts.
+ * startup, and its code cache does not contain the other parts.
  */
 async function bundleParts(entryPoint: string, outfile: string): Promise<Metafile> {
   const { build, transform } = await import('esbuild');
@@ -265,7 +265,8 @@ load('./entry.js');
  * @throws Error if they cannot be stored, as in a read-only clone or on a full disk
  */
 export async function bundles(): Promise<string> {
-  // 100 ms before the sources are read, so that a file that changes in the same clock tick counts as newer.
+  // Subtracts 100 ms from the time before the sources are read, so that a file that changes in the same clock tick
+  // counts as newer.
   const asOf = new Date(Date.now() - 100);
   const name = buildName(root, inputs(), process.version);
   const { folder, created } = await cache.build(name, bundle);
@@ -273,13 +274,16 @@ export async function bundles(): Promise<string> {
     // A source file that changes after `asOf` is newer than the record.
     cache.setCurrent(name, asOf);
   } catch (error) {
-    // A read-only clone may contain all files already.
+    // A read-only clone may already contain all files.
     if (created) throw error;
   }
   return folder;
 }
 
-/** Returns the bundle, or the source file if bundles cannot be stored: the program must start even on a full disk. */
+/**
+ * Returns the bundle, or the source file if bundles cannot be stored, because the program must start even on a full
+ * disk.
+ */
 async function programFile(name: ProgramName): Promise<string> {
   try {
     return join(await bundles(), mainPrograms.includes(name) ? cachedFile(name) : `${name}.cjs`);

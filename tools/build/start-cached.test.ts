@@ -22,7 +22,7 @@ const run = (...args: string[]) =>
   spawnSync(process.execPath, [join(folder, 'it-cached.cjs'), ...args], { encoding: 'utf8' });
 const caches = () => readdirSync(folder).filter((name) => !name.endsWith('.cjs'));
 
-test('stores one code cache for each first argument, and reuses it', () => {
+test('stores one code cache per first argument, and reuses it', () => {
   expect(run('status', '--all')).toMatchObject({ status: 0, stdout: 'it.cjs status --all\n', stderr: '' });
   expect(run('/a/path').stdout).toBe('it.cjs /a/path\n');
   expect(run().stdout).toBe('it.cjs \n');
@@ -51,7 +51,7 @@ test('preserves the line and column numbers of stack traces', () => {
   expect(run().stdout).toContain(`${join(folder, 'it.cjs')}:1:13`);
 });
 
-test('bundles the threads that write to databases without schemas', () => {
+test('bundles the database writer threads without schemas', () => {
   for (const thread of ['sqlite-writer', 'samples-sqlite-writer'])
     expect(readFileSync(join(inject('bundles'), `${thread}.cjs`), 'utf8')).not.toContain('ZodType');
 });

@@ -7,7 +7,7 @@ import { fieldsOf, type JsonSchema } from '../docs/api-schema.ts';
 import { root } from '../suite/cli.ts';
 import { type ContractOperation, fixedOperations, furtherOperations } from './api-contract.ts';
 
-/** Contract operations that are not fully implemented. Remove an operation when it is complete. */
+/** Contract operations that are not fully implemented. Remove an operation from this list when it is complete. */
 const missing = new Set<string>([]);
 
 const titleOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
@@ -46,13 +46,13 @@ const contentOf = (content: Record<string, { schema: JsonSchema }> | undefined) 
   Object.values(content ?? {})[0]?.schema;
 
 describe('the API contract', () => {
-  test('lists every operation once, including the 67 of the first release', () => {
+  test('lists every operation once, including the 67 operations of the first release', () => {
     expect(fixedOperations).toHaveLength(67);
     expect(new Set(all.map(titleOf)).size).toBe(all.length);
   });
 
   test.each(present.map((operation) => [titleOf(operation), operation] as const))(
-    'implements %s as the contract states',
+    'implements %s as the contract specifies',
     (_, operation) => {
       const route = routeOf(operation) as Route;
       expect(route.access).toBe(operation.access);
@@ -127,7 +127,7 @@ describe('docs/api.md', () => {
         const name = response.$ref?.split('/').at(-1);
         if (name === undefined) continue;
         const problem = document.components.responses[name]?.content['application/problem+json'] as Problem;
-        // An error code is documented with the operation, or in the rules if many operations share it.
+        // An error code is documented with the operation or, if many operations share it, in the rules.
         for (const code of problem.schema.allOf[1].properties.code.enum)
           expect(
             section.includes(`\`${code}\` (${status})`) || rules.includes(`| \`${code}\` (${status}) |`),

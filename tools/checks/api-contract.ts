@@ -1,22 +1,23 @@
 /**
  * The API contract as data: every operation with its permission, input, and responses. The route table may add
- * operations and fields, but must not remove or change any that are listed here. tools/checks/api-contract.test.ts
- * compares the route table, the OpenAPI document, and docs/api.md with the contract.
+ * operations and fields, but must not remove or change those listed here. tools/checks/api-contract.test.ts compares
+ * the route table, the OpenAPI document, and docs/api.md with the contract.
  */
 
 export interface ContractOperation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Relative to `/api/v1`. */
+  /** Path relative to `/api/v1`. */
   readonly path: string;
   readonly access: 'anyone' | 'operator' | 'admin';
   /** Query parameter names. */
   readonly query: readonly string[];
-  /** Request body fields, optional ones with `?`; null without a body. */
+  /** Request body fields, with `?` after optional ones; null if there is no body. */
   readonly body: readonly string[] | null;
   /** The success status comes first. */
   readonly statuses: readonly number[];
   /**
-   * Fields of the object in the success response, or of each item in its list. Empty without a body or fixed fields.
+   * Fields of the object in the success response, or of each item in its list. Empty if there is no body, or if the
+   * fields vary.
    */
   readonly answer: readonly string[];
   readonly errors: readonly number[];

@@ -4,8 +4,8 @@ import { isNetwork } from './browser-calls.ts';
 /**
  * Import rules by path. Every workspace may import the protocol. The apps never import each other; code that several
  * apps need belongs to a library: `lib` for code that runs on Node, `client` for code that also runs in browsers.
- * Within an app, a layer may import only the layers that are listed here after its name. `compose` and `main.ts` wire
- * the parts: they may import every layer, and no layer imports them.
+ * Within an app, a layer may import only the layers listed here after its name. `compose` and `main.ts` wire the parts:
+ * they may import every layer, and no layer may import them.
  */
 const layers: Record<string, Record<string, readonly string[]>> = {
   orchestrator: {
@@ -14,7 +14,7 @@ const layers: Record<string, Record<string, readonly string[]>> = {
     // Decides which connections a port accepts before the client sends data.
     admission: [],
     schedule: ['domain', 'bus'],
-    // Commands that work on a stopped orchestrator's database, where no domain runs.
+    // Commands that work on the database of a stopped orchestrator. No domain runs there.
     offline: ['domain', 'store', 'identity'],
     deliver: ['domain'],
     screen: ['domain', 'store'],
@@ -59,7 +59,7 @@ const layers: Record<string, Record<string, readonly string[]>> = {
     // Pages read data from the API and display it with parts.
     pages: ['api', 'parts', 'terminal', 'editor', 'charts'],
     api: [],
-    // Large components, loaded on demand. They receive data as properties.
+    // Large components that are loaded on demand and receive data as properties.
     terminal: ['parts'],
     editor: ['parts'],
     charts: ['parts'],
@@ -77,7 +77,7 @@ const entryFiles = ['main.ts', 'main.tsx'];
 const entryFolder = 'compose';
 const protocolPackages = [
   ...['zod', 'yaml', 'fastest-levenshtein'],
-  // Expressions of modules.
+  // Expressions in modules.
   ...['@marcbachmann/cel-js', '@noble/hashes', 'ipaddr.js', 're2js'],
 ];
 
@@ -88,7 +88,7 @@ const libraries: Record<string, { usedBy: readonly string[]; packages: readonly 
 };
 
 /**
- * Packages and modules that only some layers in an app may import. If a function is missing, add it to the first of
+ * Packages and modules that only some layers of an app may import. If a function is missing, add it to the first of
  * these layers.
  */
 const confined: { app: string; layers: readonly string[]; modules: readonly string[]; why: string }[] = [
@@ -131,7 +131,7 @@ export function judge(from: string, specifier: string): string | null {
 }
 
 /**
- * Checks a browser call in the console: only one layer makes requests, and text never becomes HTML.
+ * Checks a browser call in the console. Only one layer may send requests, and text must never become HTML.
  * @param name function or property name, such as `fetch` or `innerHTML`
  * @returns null for an allowed call, otherwise the rule and the remedy
  */
@@ -148,7 +148,7 @@ export function judgeBrowserCall(from: string, name: string): string | null {
 const ownershipFile = 'agent/src/host/files/ownership.ts';
 
 /**
- * Checks a call that sets an owner or permissions: only one file in the agent may contain one.
+ * Checks a call that sets an owner or permissions, which only one file in the agent may contain.
  * @param name function name, such as `fchmodSync`
  * @returns null for an allowed call, otherwise the rule and the remedy
  */

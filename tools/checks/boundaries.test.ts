@@ -91,7 +91,7 @@ describe('allows the import', () => {
     ['console/src/api/live.ts', '../../../client/src/event-frames.ts'],
     ['client/src/event-frames.ts', 'eventsource-parser'],
     ['client/src/event-frames.ts', '@muster/protocol/http'],
-  ])('accepts, in %s, the import of %s', (from, specifier) => {
+  ])('allows %s to import %s', (from, specifier) => {
     expect(faultsOf(from, specifier)).toEqual([]);
   });
 });
@@ -151,14 +151,14 @@ describe('refuses the import', () => {
     ['lib/src/clock.ts', 'pino', 'lib → pino'],
     ['client/src/x.ts', 'node:fs', 'client → node:fs'],
     ['client/src/x.ts', 'react', 'client → react'],
-  ])('refuses, in %s, the import of %s', (from, specifier, says) => {
+  ])('forbids %s to import %s', (from, specifier, says) => {
     const faults = faultsOf(from, specifier);
     expect(faults).toHaveLength(1);
     expect(faults[0]).toContain(`${from}:1  `);
     expect(faults[0]).toContain(says);
   });
 
-  test('reports each wrong import with its line', () => {
+  test('reports each forbidden import with its line', () => {
     expect(faultsOf('agent/src/converge/plan.ts', '../host/clock.ts', 'node:fs', '../connection/link.ts')).toEqual([
       expect.stringMatching(/^agent\/src\/converge\/plan\.ts:2 {2}agent\/converge → node:fs/),
       expect.stringMatching(/^agent\/src\/converge\/plan\.ts:3 {2}agent\/converge → agent\/connection/),

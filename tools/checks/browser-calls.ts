@@ -10,7 +10,7 @@ export const isNetwork = (name: string): boolean => network.includes(name);
 
 /**
  * Finds every use of a browser function or property that only some layers in the console may use, such as `fetch` and
- * `innerHTML`. Ignores the same names in types, and functions with these names that the file declares.
+ * `innerHTML`. Ignores these names in types, and functions with these names that the file itself declares.
  */
 export function browserCallsOf(file: string, text: string): NamedLine[] {
   const { program } = parseSync(file, text);

@@ -6,7 +6,7 @@ import { root } from '../suite/cli.ts';
 const since = '9e56236';
 
 const run = (command: string, args: string[]) => spawnSync(command, args, { cwd: root, encoding: 'utf8' });
-// False for a source archive without history, or a shallow clone without this commit.
+// False in a source archive without history, and in a shallow clone that lacks this commit.
 const hasHistory = run('git', ['merge-base', '--is-ancestor', since, 'HEAD']).status === 0;
 if (hasHistory) {
   const commitlint = join(root, 'node_modules/.bin/commitlint');

@@ -66,7 +66,7 @@ function helpOf(words: readonly string[]): Help {
   if (known) return known;
   const text = helpText(words);
   const help = {
-    // Commands are listed in groups with headings. Entries under `Arguments:` are not commands.
+    // Help output lists commands in groups with headings. Entries under `Arguments:` are not commands.
     verbs: text
       .split(/^(?=\S.*:$)/m)
       .filter((section) => !/^(Usage|Arguments|Examples?):/.test(section))
@@ -83,7 +83,7 @@ function helpText(words: readonly string[]): string {
   try {
     return execFileSync(muster, [...words, '--help'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   } catch (error) {
-    // The program's message is sufficient, without the stack of this process.
+    // Prints only the message of the program, because the stack of this process does not help.
     console.error(`muster ${words.join(' ')} --help failed:\n${(error as { stderr: string }).stderr}`);
     process.exit(1);
   }
@@ -95,7 +95,7 @@ const flagsOf = (words: readonly string[]): string[] =>
 function musterFault(words: readonly string[]): string | null {
   const verb: string[] = [];
   let help = helpOf([]);
-  // `orchestrator init` is a separate program without subcommands. `muster --help` does not list its flags.
+  // `orchestrator init` is a separate program without subcommands, and `muster --help` does not list its flags.
   if (words[0] === 'orchestrator' && words[1] === 'init') {
     const { flags } = helpOf(['orchestrator', 'init']);
     const unknown = flagsOf(words).filter((flag) => !flags.has(flag));

@@ -1,7 +1,7 @@
 import { parseSync, Visitor } from 'oxc-parser';
 import { lineAt, lineStarts, type NamedLine } from './lines.ts';
 
-/** `name` is the declared or assigned name; `anonymous` without one. */
+/** The declared or assigned name; `anonymous` if there is none. */
 export interface MeasuredFunction extends NamedLine {
   /** Number of lines, including the first and the last. */
   lines: number;
@@ -9,7 +9,7 @@ export interface MeasuredFunction extends NamedLine {
 
 /**
  * Finds functions of more than `maxLines` lines, outer functions first.
- * @param file file name; its extension tells whether the text is TypeScript or JSX
+ * @param file file name; its extension determines whether the text is TypeScript or JSX
  */
 export function functionsOver(maxLines: number, file: string, text: string): MeasuredFunction[] {
   const starts = lineStarts(text);

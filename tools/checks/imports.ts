@@ -10,10 +10,10 @@ export interface Import {
 }
 
 /**
- * Finds every module that a source file refers to. Includes type imports, because a type must not be imported from a
+ * Finds every module that a source file references. Includes type imports, because types must not be imported from a
  * higher layer either. Includes `new URL('./x.ts', import.meta.url)`, because workers and child processes are started
  * from such URLs.
- * @param file file name; its extension tells whether the text is TypeScript
+ * @param file file name; its extension determines whether the text is TypeScript
  * @throws Error if the text does not parse
  */
 export function importsOf(file: string, text: string): Import[] {

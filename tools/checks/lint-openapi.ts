@@ -11,7 +11,7 @@ const { status, stdout, stderr, error } = spawnSync(
   {
     cwd: root,
     encoding: 'utf8',
-    // Disable network requests.
+    // Disables network requests.
     env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
   },
 );

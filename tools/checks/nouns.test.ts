@@ -3,7 +3,7 @@ import { layers, nounFaults } from './nouns.ts';
 
 const routes = 'orchestrator/src/http/routes';
 const pages = 'console/src/pages';
-/** Returns layers that contain the noun. Layers in `names` contain the listed names instead. */
+/** Returns layers that contain the noun. The layers in `names` contain the listed names instead. */
 const layersWith = (names: Record<string, string[]> = {}) =>
   (({ folder, others = [] }) => new Set(names[folder] ?? ['agents', ...others])) as Parameters<typeof nounFaults>[0];
 
@@ -12,7 +12,7 @@ test('accepts a noun with a file in every layer', () => {
   expect(nounFaults(layersWith(), {})).toEqual([]);
 });
 
-test('refuses a noun that has another name in a layer', () => {
+test('refuses a noun that has a different name in a layer', () => {
   const faults = nounFaults(layersWith({ 'cli/src/verbs': ['agent'] }), {});
   expect(faults).toEqual([
     'cli/src/verbs  has no file agents; rename the file, or give the reason in tools/checks/nouns.ts',

@@ -10,7 +10,7 @@ interface Layer {
 }
 
 const protocol = 'protocol/src/http';
-/** Its files define the nouns: every other layer has a file for each of them. */
+/** The layer whose files define the nouns. Every other layer has a file for each of them. */
 const routes = 'orchestrator/src/http/routes';
 const domain = 'orchestrator/src/domain';
 const queries = 'orchestrator/src/store/queries';
@@ -48,24 +48,24 @@ export const exceptions: Readonly<Record<string, Readonly<Record<string, string>
   kinds: { [queries]: 'has no table' },
   metrics: {
     [queries]: 'samples have their own store',
-    [pages]: 'shown on the page of an agent',
+    [pages]: 'shown on the agent page',
   },
-  state: { [pages]: 'shown on the page of an agent' },
+  state: { [pages]: 'shown on the agent page' },
   status: {
-    [domain]: 'has no rules: it only reports the state of the process',
+    [domain]: 'has no rules, because it only reports the state of the process',
     [queries]: 'has no table',
-    [pages]: 'shown on the page of settings',
+    [pages]: 'shown on the settings page',
   },
-  tags: { [pages]: 'shown on the page of an agent' },
+  tags: { [pages]: 'shown on the agent page' },
   values: {
     [queries]: 'has no table',
-    [pages]: 'shown on the page of an agent',
+    [pages]: 'shown on the agent page',
   },
 };
 
 /**
- * Lists every noun of the routes without a file in a layer, every other file in a layer that may contain only nouns, and
- * every unused exception.
+ * Lists three kinds of errors: nouns of the routes that lack a file in a layer, other files in a layer that may contain
+ * only nouns, and unused exceptions.
  * @param namesIn returns the names of the files and folders in a layer, without extensions
  */
 export function nounFaults(

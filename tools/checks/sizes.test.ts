@@ -17,7 +17,7 @@ const write = (path: string, text: string) => {
 const functionOf = (lines: number, name = 'work') => `function ${name}() {\n${'  step();\n'.repeat(lines - 2)}}\n`;
 const faults = () => sizeFaults(root);
 
-test('accepts a function of 100 lines and refuses one of 101, with name and line', () => {
+test('accepts a function of 100 lines, and reports one of 101 lines with its name and line', () => {
   write('agent/src/a.ts', functionOf(100));
   expect(faults()).toEqual([]);
   write('agent/src/a.ts', `\nconst small = 1;\n${functionOf(101)}`);
@@ -33,13 +33,13 @@ test('reports the names of arrow functions, methods, and properties', () => {
   expect(faults().map((fault) => fault.split(/ +/)[1])).toEqual(['arrow', 'method', 'property']);
 });
 
-test('does not limit test files', () => {
+test('ignores the size of test files', () => {
   write('agent/src/a.test.ts', functionOf(200));
   for (let index = 0; index < 30; index++) write(`agent/src/x/${index}.test.ts`, '');
   expect(faults()).toEqual([]);
 });
 
-test('refuses a folder of more than 25 source files', () => {
+test('reports a folder with more than 25 source files', () => {
   for (let index = 0; index < 25; index++) write(`agent/src/x/${index}.ts`, '');
   expect(faults()).toEqual([]);
   write('agent/src/x/more.ts', '');

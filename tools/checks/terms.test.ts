@@ -11,7 +11,7 @@ test('reads every spelling of a term', () => {
   expect({ repeated, misplaced }).toEqual({ repeated: [], misplaced: [] });
 });
 
-test('reports a term with two definitions, and one out of order', () => {
+test('reports a term with two definitions, and a term out of order', () => {
   const { repeated, misplaced } = termsOf(page('| run | a plan |', '| agent | a process |', '| run | a resource |'));
   expect(repeated).toEqual(['run']);
   expect(misplaced).toEqual(['agent']);

@@ -6,7 +6,7 @@ import { eventTypes, tagDescriptions } from '@muster/protocol/http';
 import { root } from '../suite/cli.ts';
 import { namesIn, nounFaults } from './nouns.ts';
 
-/** Folders with child folders that are named after nouns. */
+/** Folders whose child folders are named after nouns. */
 const nounFolders = ['orchestrator/src/domain', 'console/src/pages', 'cli/src/verbs'];
 /** Child folders that are not nouns. */
 const notNouns = new Set(['operation-end', 'shared']);
@@ -27,7 +27,7 @@ export function termsOf(markdown: string): { terms: Set<string>; repeated: strin
 
 const normalized = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, ' ');
 
-/** Reports whether a name is a term or a term's plural, such as `enrolment-tokens`. */
+/** Reports whether a name is a term or the plural of a term, such as `enrolment-tokens`. */
 export function isTerm(name: string, terms: ReadonlySet<string>): boolean {
   const words = normalized(name);
   return terms.has(words) || (words.endsWith('s') && terms.has(words.slice(0, -1)));
@@ -57,7 +57,7 @@ if (import.meta.main) {
     ...names().flatMap(([path, list]) =>
       list
         .filter((name) => !isTerm(name, terms))
-        .map((name) => `${path}: ${name} is not a term of ${page}; use one that is, or define it there`),
+        .map((name) => `${path}: ${name} is not a term in ${page}; use one that is, or define it there`),
     ),
   ];
   for (const fault of faults) console.error(fault);

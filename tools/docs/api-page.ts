@@ -41,8 +41,8 @@ const ordered = [...routes].sort((one, other) =>
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 
 /**
- * Returns the errors specific to a route. The rules on the page describe the errors common to all routes with the same
- * access or kind.
+ * Returns the errors specific to a route. The page's rules describe the errors that are common to all routes with the
+ * same access or kind.
  */
 function ownErrors(route: Route): string[] {
   const { errors: _, ...plain } = route;
@@ -99,7 +99,7 @@ function inputs(operation: Operation): string[] {
   return lines;
 }
 
-/** Removes an integer query parameter's pattern: the type implies it. */
+/** Removes the pattern of an integer query parameter, because its type implies the pattern. */
 const withoutPattern = ({ pattern, ...schema }: JsonSchema): JsonSchema =>
   schema.type === 'integer' || pattern === undefined ? schema : { ...schema, pattern };
 

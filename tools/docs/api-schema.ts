@@ -34,7 +34,7 @@ export interface FieldRow {
 
 const componentPrefix = '#/components/schemas/';
 
-/** Returns the name of the schema that a schema refers to; null for an inline schema and for arbitrary JSON. */
+/** Returns the name of the schema that a schema references; null for an inline schema and for arbitrary JSON. */
 export function shapeOf({ $ref }: JsonSchema): string | null {
   const name = $ref?.replace(componentPrefix, '');
   return name === undefined || name.startsWith('__') ? null : name;

@@ -116,9 +116,9 @@ export function cliPage({ program, exits }: CliDescription, apiPage: string): st
     '',
   ]);
   return [
-    '# Reference of the command line',
+    '# Command line reference',
     '',
-    'Every verb of `muster` with its arguments, its options, examples, and what it prints for scripts. [The command line](cli.md)',
+    'Every verb of `muster` with its arguments, options, examples, and its output for scripts. [The command line](cli.md)',
     'explains what they have in common. `node tools/checks/docs.ts --write` generates this page.',
     '',
     '## Verbs',

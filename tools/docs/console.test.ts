@@ -24,7 +24,7 @@ ada@control:~$ exit
 `;
 
 describe('terminal sessions of a page', () => {
-  test('reads commands, users, and output of a terminal session', () => {
+  test('reads the commands, users, and output of a terminal session', () => {
     expect(sessionsOf(page)).toEqual([
       {
         line: 6,
@@ -69,7 +69,7 @@ describe('comparison of the output with the page', () => {
       ['a', 'b', '', 'c'],
     ],
     [['BY 3 of PLANNED'], ['BY 3 of PLANNED']],
-  ])('matches the page lines %j with the output %j', (expected, shown) => {
+  ])('matches the lines %j on a page with the output %j', (expected, shown) => {
     expect(faultOf(expected, shown)).toBeNull();
   });
 
@@ -82,11 +82,11 @@ describe('comparison of the output with the page', () => {
     [['a'], ['a', 'b'], 'more lines than the page: "b"'],
     [['run 01KAGZ4D3E5F6G7H8J9K0M1N2P'], ['run it'], 'but the output has "run it"'],
     [['KG4V7EM1 KG4V7EM1'], ['AAAA0000 AAAA0001'], 'but the output has "AAAA0000 AAAA0001"'],
-  ])('does not match the page lines %j with the output %j', (expected, shown, fault) => {
+  ])('does not match the lines %j on a page with the output %j', (expected, shown, fault) => {
     expect(faultOf(expected, shown)).toContain(fault);
   });
 
-  test('maps the sample ids on a page to the same real ids throughout', () => {
+  test('maps the sample IDs on a page to the same real IDs throughout', () => {
     const first = compareOutput(['SESSION', '… KG4V7EM1 web-1'], ['SESSION', 'x ABCD2345  web-1'], none);
     expect(first).toEqual({ fault: null, samples: new Map([['KG4V7EM1', 'ABCD2345']]) });
     const { samples } = first as { samples: Samples };
@@ -98,7 +98,7 @@ describe('comparison of the output with the page', () => {
 
 describe('commands with text copied from the terminal', () => {
   const shown = ['curl -k https://a/x | sh -s -- old', 'see curl -k', '  curl -k https://b/x | sh -s -- 7'];
-  test('fills each line of a command with the newest matching output line', () => {
+  test('replaces each line of a command by the newest matching output line', () => {
     expect(filledIn('cat > x\ncurl -k … | sh …', shown, none)).toBe('cat > x\ncurl -k https://b/x | sh -s -- 7');
   });
 

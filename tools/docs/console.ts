@@ -1,9 +1,9 @@
 import { blocksOf } from './markdown.ts';
 
 /**
- * Reads terminal sessions in documentation pages: blocks of the language `console`. A prompt shows the user and machine
- * of a command; the output follows. `…` represents varying text: part of a line or, alone in a line, any number of
- * lines.
+ * Reads terminal sessions in documentation pages: blocks of the language `console`. A prompt shows the user and the
+ * machine that run a command; the output follows. `…` stands for varying text: part of a line or, on its own line, any
+ * number of lines.
  */
 
 export interface Step {
@@ -75,8 +75,8 @@ function remarksAbove(lines: readonly string[], from: number): Pick<Session, 'ty
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /**
- * Maps the sample ids on a page to the real ids in a session. A sample is a 26-character id or its last 8 characters,
- * or a node id or its first 12 digits.
+ * Maps the sample IDs on a page to the real IDs in a session. A sample is a 26-character ID or its last 8 characters,
+ * or a node ID or its first 12 digits.
  */
 export type Samples = ReadonlyMap<string, string>;
 
@@ -90,7 +90,7 @@ const likeIt = (id: string): string => `(${/[A-Z]/.test(id) ? '[0-9A-Z]' : '[0-9
  */
 function lineMatch(line: string, shown: string, known: Samples): Samples | null {
   const ids: string[] = [];
-  // Whitespace matches any whitespace, and `…` matches any text.
+  // Any whitespace matches any other, and `…` matches any text.
   const words = line
     .trim()
     .split(/(…|\s+)/)
@@ -127,7 +127,7 @@ export function compareOutput(
 ): { fault: string } | { fault: null; samples: Samples } {
   const expectedLines = expected.filter((line) => line.trim() !== '');
   const lines = shown.filter((line) => line.trim() !== '');
-  // The last position that any attempt has reached.
+  // The furthest position that any attempt has reached.
   let farthest = { wanted: 0, line: 0 };
   const from = (at: number, line: number, samples: Samples): Samples | null => {
     if (line + at > farthest.line + farthest.wanted) farthest = { wanted: at, line };
@@ -154,9 +154,9 @@ export function compareOutput(
 }
 
 /**
- * Returns the command to run for a command on a page. Replaces samples with the real ids, and a line that contains `…`
+ * Returns the command to run for a command on a page. Replaces samples with the real IDs, and a line that contains `…`
  * with the latest matching line of output, which a reader would copy.
- * @param shown all output so far, the oldest line first
+ * @param shown all output so far, oldest line first
  * @throws Error if no line of output matches
  */
 export const filledIn = (command: string, shown: readonly string[], known: Samples): string =>

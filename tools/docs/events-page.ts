@@ -31,7 +31,7 @@ export function eventsPage(sources: readonly string[]): string {
   return [
     '# Audit events',
     '',
-    'Every type of event that the audit log can have: its severity (the usual one first), when it is written, the type of its',
+    'Every event type in the audit log: its severity (the usual one first), when it is written, the type of its',
     '`target`, the fields of its `metadata`, and whether operators are notified. `GET /api/v1/audit?event_type=TYPE`',
     'lists the events of one type, `?category=` those with the same word before the dot. `GET /api/v1/events` streams them live.',
     'Later versions may add types. `node tools/checks/docs.ts --write` generates this page.',

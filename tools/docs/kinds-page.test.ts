@@ -16,7 +16,7 @@ test.each(resourceTypes)('documents the fields, an example, and the agent suppor
   expect(section.includes('Not supported')).toBe(!executableKinds.has(type));
 });
 
-test('documents the choices and ranges of the schema', () => {
+test('documents the choices and ranges in the schema', () => {
   expect(sections.get('file-unix')).toContain('| `present`, `absent` |');
   expect(sections.get('group-unix')).toContain('whole number, 0 to 4294967294');
   expect(sections.get('user-windows')).toMatch(/`password`.*never shown/);

@@ -8,7 +8,7 @@ import {
   resourceTypes,
 } from '@muster/protocol/module';
 
-/** Generates the page that describes every kind of resource, from the schema that validates resources. */
+/** Generates the page that describes every resource kind, from the schema that validates resources. */
 
 const indented = (text: string, by: string): string => text.replace(/^/gm, by);
 

@@ -18,7 +18,7 @@ describe('links of a page', () => {
   });
 });
 
-test('derives the same anchors from headings as renderers do', () => {
+test('derives the same heading anchors as Markdown renderers', () => {
   expect([...anchorsOf('# One & two\n## `npm start` again\n```\n# no\n```\n# One & two')]).toEqual([
     'one--two',
     'npm-start-again',
@@ -27,7 +27,7 @@ test('derives the same anchors from headings as renderers do', () => {
 });
 
 describe('commands of a page', () => {
-  test('finds commands in blocks and backticks, without prompts, comments, and pipes', () => {
+  test('finds commands in blocks and backticks, and omits prompts, comments, and pipes', () => {
     const page = [
       'Run `npm start` or `other thing`.',
       '```sh',
@@ -48,7 +48,7 @@ describe('commands of a page', () => {
   });
 });
 
-test('finds whole code blocks that name a language', () => {
+test('finds whole code blocks with a language', () => {
   expect(blocksOf('a\n```yaml\nname: x\n\nb: 1\n```\n```\nplain\n```\n~~~sh\n```\n~~~\n')).toEqual([
     { language: 'yaml', source: 'name: x\n\nb: 1\n', line: 2 },
     { language: 'sh', source: '```\n', line: 10 },

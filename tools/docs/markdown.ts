@@ -7,7 +7,10 @@ export interface Link {
 
 /** A command line in a code block or between backticks. */
 export interface Command {
-  /** Words of the command, split as a shell does, with quotes. Omits a comment, or a pipe and the commands after it. */
+  /**
+   * The words of the command, split as a shell splits them, with quotes. Omits a comment, and a pipe with the commands
+   * after it.
+   */
   words: string[];
   line: number;
 }
@@ -19,7 +22,7 @@ interface Line {
   code: boolean;
 }
 
-/** Returns the lines of a page without the marker lines of fenced blocks. */
+/** Returns the lines of a page without the fence lines of code blocks. */
 export function linesOf(markdown: string): Line[] {
   const lines: Line[] = [];
   let fence: string | null = null;
@@ -54,7 +57,7 @@ export const slugOf = (heading: string): string =>
     .trim()
     .replace(/\s/g, '-');
 
-/** Returns the anchors of a page's headings, named as by common renderers. */
+/** Returns the anchors of the headings on a page, named as common renderers do. */
 export function anchorsOf(markdown: string): Set<string> {
   const anchors = new Set<string>();
   for (const { text, code } of linesOf(markdown)) {

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { root } from '../suite/cli.ts';
 import { blocksOf } from './markdown.ts';
 
-/** Pages whose modules must resolve, and how many they have at least. */
+/** Pages whose modules must resolve, with their minimum number of modules. */
 const pages = { 'docs/coming-from.md': 8, 'docs/rewriting-a-role.md': 6 };
 
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -39,7 +39,8 @@ function resourcesOf(source: string, family: string) {
 }
 
 describe.each(Object.entries(pages))('the modules of %s', (page, least) => {
-  test('the page has its modules', () => expect(modulesOf(page).length).toBeGreaterThanOrEqual(least));
+  test('finds the expected number of modules on the page', () =>
+    expect(modulesOf(page).length).toBeGreaterThanOrEqual(least));
 
   test.each(modulesOf(page).map((source, index) => ({ source, number: index + 1 })))(
     'resolves module $number on each family that it supports',
@@ -53,12 +54,12 @@ describe.each(Object.entries(pages))('the modules of %s', (page, least) => {
 describe('docs/rewriting-a-role.md', () => {
   const page = 'docs/rewriting-a-role.md';
 
-  test('ends with the module and the tests of examples/roles', () => {
+  test('ends with the module and the tests in examples/roles', () => {
     expect(modulesOf(page).at(-1)).toBe(read('examples/roles/fail2ban.yml'));
     expect(yamlOf(page).at(-1)).toBe(read('examples/roles/tests/fail2ban.yml'));
   });
 
-  test('builds the whole module from its steps', () => {
+  test('assembles the whole module from its steps', () => {
     const whole = new Map(
       parsed(modulesOf(page).at(-1) as string).resources.map((resource) => [resource.id, resource]),
     );

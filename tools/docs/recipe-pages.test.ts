@@ -9,34 +9,37 @@ const folder = join(root, 'docs/recipes');
 const recipes = readdirSync(folder).filter((name) => name.endsWith('.yml'));
 
 describe('recipes', () => {
-  test('contains ten recipes', () => {
+  test('finds ten recipes', () => {
     expect(recipes).toHaveLength(10);
     const index = readFileSync(join(folder, 'index.md'), 'utf8');
     for (const file of recipes) expect(index).toContain(`](${file.replace('.yml', '.md')})`);
   });
 
-  test.each(recipes)('resolves %s with defaults for each supported machine, and describes its parameters', (file) => {
-    const parsed = parseModule(readFileSync(join(folder, file), 'utf8'));
-    if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
-    const { module } = parsed;
-    expect(parsed.warnings).toEqual([]);
-    expect(module.name).toBe(file.replace('.yml', ''));
-    for (const [name, { description }] of Object.entries(module.parameters))
-      expect(description, name).toMatch(/^\S.*[^.]$/);
-    for (const clause of module.supports) {
-      const required = Object.entries(clause).map(([key, { in: values = [] }]) => [key, values[0]]);
-      const attributes = {
-        version: '12',
-        arch: 'x86_64',
-        cpus: '2',
-        hostname: 'web-1',
-        ...Object.fromEntries(required),
-      };
-      const agent = { name: 'web-1', node_id: 'a'.repeat(32), attributes, tags: {} };
-      const resolution = resolveDesiredSet({ modules: [module], agent });
-      expect(resolution, JSON.stringify(clause)).toMatchObject({ ok: true });
-    }
-  });
+  test.each(recipes)(
+    'resolves %s with defaults for each supported machine, and finds a description of each parameter',
+    (file) => {
+      const parsed = parseModule(readFileSync(join(folder, file), 'utf8'));
+      if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
+      const { module } = parsed;
+      expect(parsed.warnings).toEqual([]);
+      expect(module.name).toBe(file.replace('.yml', ''));
+      for (const [name, { description }] of Object.entries(module.parameters))
+        expect(description, name).toMatch(/^\S.*[^.]$/);
+      for (const clause of module.supports) {
+        const required = Object.entries(clause).map(([key, { in: values = [] }]) => [key, values[0]]);
+        const attributes = {
+          version: '12',
+          arch: 'x86_64',
+          cpus: '2',
+          hostname: 'web-1',
+          ...Object.fromEntries(required),
+        };
+        const agent = { name: 'web-1', node_id: 'a'.repeat(32), attributes, tags: {} };
+        const resolution = resolveDesiredSet({ modules: [module], agent });
+        expect(resolution, JSON.stringify(clause)).toMatchObject({ ok: true });
+      }
+    },
+  );
 });
 
 describe('the page of a recipe', () => {
@@ -52,7 +55,7 @@ describe('the page of a recipe', () => {
     '',
   ].join('\n');
 
-  test('writes the parameters and the module into the page, and keeps the handwritten text', () => {
+  test('writes the parameters and the module into the page and keeps the handwritten text', () => {
     const page = recipePage(frame, 'a.yml', source);
     expect(page).toMatch(/^by hand\n/);
     expect(page).toMatch(/<!-- until here -->\nafter\n$/);

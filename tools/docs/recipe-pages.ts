@@ -1,6 +1,6 @@
 import { type ModuleDocument, parseModule } from '@muster/protocol/module';
 
-/** Generates parts of the recipe pages: a module's parameter table, and its source. */
+/** Generates parts of the recipe pages: the parameter table and the source of each module. */
 
 const begin = (file: string): string => `<!-- from ${file}, by node tools/checks/docs.ts --write -->`;
 const end = '<!-- until here -->';

@@ -7,10 +7,10 @@ import { root } from '../suite/cli.ts';
 const folder = join(root, 'examples/roles');
 const files = readdirSync(folder).filter((name) => name.endsWith('.yml'));
 const readme = readFileSync(join(folder, 'README.md'), 'utf8');
-/** Upload warnings that a module causes on purpose. */
+/** Upload warnings that a module causes intentionally. */
 const intended = ['declares no content, so a missing file is created empty'];
 
-test('rewrites at least ten roles of different authors', () => {
+test('rewrites at least ten roles by different authors', () => {
   expect(files.length).toBeGreaterThanOrEqual(10);
   expect(
     new Set([...readme.matchAll(/https:\/\/github\.com\/([^/]+)\//g)].map(([, owner]) => owner)).size,
@@ -48,7 +48,7 @@ test.each(files)('resolves %s with defaults on every family that it supports, an
   }
 });
 
-test.each(files)('the table has a row for %s, in which the tasks add up', (file) => {
+test.each(files)('finds a table row for %s, in which the numbers of tasks add up', (file) => {
   const row = readme.split('\n').find((line) => line.startsWith(`| [${file.replace('.yml', '')}](${file}) |`)) ?? '';
   expect(row).toMatch(/https:\/\/github\.com\/[^ )]+/);
   const [tasks, ...carried] = row.split('|').slice(3, -1).map(Number);

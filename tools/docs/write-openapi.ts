@@ -12,7 +12,7 @@ const printer = join(root, 'orchestrator', 'src', 'http', 'openapi', 'openapi.ts
 const document: unknown = JSON.parse(
   execFileSync(process.execPath, [printer, version], { encoding: 'utf8', maxBuffer }),
 );
-// Format the file, so that the repository's format check passes.
+// Formats the file, so that the repository's format check passes.
 const text = execFileSync(
   join(root, 'node_modules', '.bin', 'biome'),
   ['format', '--stdin-file-path=docs/openapi.json', '--files-max-size=16777216'],

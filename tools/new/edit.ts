@@ -1,4 +1,4 @@
-/** A file to create or change. `after` receives the current text, or null if the file does not exist. */
+/** A file to create or change. `after` receives the current text; null if the file does not exist. */
 export interface Edit {
   readonly path: string;
   after(before: string | null): string;
@@ -53,7 +53,7 @@ export const append = (path: string, text: string): Edit => ({
 });
 
 /**
- * Appends a line to a section of the first release in the change log, and the section if it is missing.
+ * Appends a line to a section of the newest release in the changelog, and adds the section if it is missing.
  * @throws Error if the file has no release
  */
 export const addChange = (section: string, line: string): Edit => ({
@@ -72,7 +72,7 @@ export const addChange = (section: string, line: string): Edit => ({
   },
 });
 
-/** Returns a text as a string literal. */
+/** Returns the text as a string literal. */
 export const quoted = (text: string): string => `'${text.replaceAll(/['\\]/g, '\\$&')}'`;
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 /** Converts `dnf-module` to `dnfModule`. */

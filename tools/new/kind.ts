@@ -2,7 +2,7 @@ import { addChange, camelCase, capital, create, insert, pascalCase, quoted, type
 
 export interface KindOptions {
   /**
-   * Description of one resource, such as `a file, or a symbolic link`. Appears in the module language and the
+   * Description of one resource, such as `a file, or a symbolic link`. Used in the module language and the
    * documentation.
    */
   readonly about: string;

@@ -128,7 +128,7 @@ describe('generated tests', () => {
   });
 });
 
-test('writes a writable noun that the tests for all routes and events accept without an edit', async () => {
+test('writes a writable noun that passes the tests for all routes and events without edits', async () => {
   const tables = ['orchestrator/src/http/server/low-disk.test.ts', 'console/src/api/live/stale.test.ts'];
   expect(await failures(tables, 'node')).toBe('');
   expect(await failures(['cli/src/every-route.test.ts'], 'node', 'GadgetKit')).toBe('');
@@ -162,7 +162,7 @@ test('adds a kind, its description, and its counterparts to the pages that list 
   );
 });
 
-test('adds a change to the first release, and its section if it is missing', () => {
+test('adds a change to the newest release, and its section if it is missing', () => {
   const { after } = addChange('Added', '- b');
   const older = '## 0.1\n\n### Added\n- old\n';
   expect(after(`# Log\n\n## Unreleased\n\n### Added\n- a\n\n### Fixed\n- c\n\n${older}`)).toBe(
@@ -173,7 +173,7 @@ test('adds a change to the first release, and its section if it is missing', () 
   expect(() => after('# Log\n')).toThrow('CHANGELOG.md has no release');
 });
 
-test('refuses a name that exists, and writes nothing', () => {
+test('refuses an existing name and writes nothing', () => {
   const before = readFileSync(join(copy, 'agent/src/resources/provider/registry.ts'), 'utf8');
   expect(() => write(copy, skeletonOf(copy, ['kind', 'kernel-module']) as never)).toThrow(
     'protocol/src/module/kinds/kernel-module.ts already exists',
@@ -195,7 +195,7 @@ test.each([
   [['noun', 'gadgets', '--example', "'"]],
 ])('refuses the arguments %j', (args: string[]) => expect(skeletonOf(root, args)).toBeNull());
 
-test('includes the file and the missing anchor in the error', () => {
+test('names the file and the missing anchor in the error', () => {
   expect(() => insert('a.ts', ['];', 'x']).after('no list')).toThrow(
     'a.ts must contain "];" exactly once; correct the anchor',
   );

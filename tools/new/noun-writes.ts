@@ -3,7 +3,7 @@ import type { Names } from './noun-names.ts';
 
 /**
  * Returns the edits with which admins can create and remove objects, in every layer from the database to the console.
- * Applies after the edits for a noun with a table. Objects have a description.
+ * Must be applied after the edits for a noun with a table. Objects have a description.
  */
 export const writeEdits = (names: Names): Edit[] => [
   ...protocolEdits(names),

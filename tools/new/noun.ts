@@ -43,10 +43,10 @@ export function nounSkeleton(root: string, name: string, options: NounOptions): 
         : [
             'protocol/src/http/definition/event-types.ts: an event for each change; console/src/api/live/stale.ts: the stale answers',
           ]),
-      `docs/glossary.md: check the definition of the term; then node tools/checks/docs.ts --write; node tools/docs/write-openapi.ts`,
+      `docs/glossary.md: check the definition of the term, then run: node tools/checks/docs.ts --write; node tools/docs/write-openapi.ts`,
       `orchestrator/src/domain/${name}/${name}.ts: the rules; store: an index for each query (indices.test.ts)`,
       `cli/src/verbs/${name}/${name}.ts: columns, further verbs`,
-      `console/src/pages/${name}: the pages; console/src/app/navigation.ts: its icon and its place in the menu`,
+      `console/src/pages/${name}: the pages; console/src/app/navigation.ts: its icon and its position in the menu`,
       'tools/checks/api-contract.ts: the operations and fields that clients may rely on',
     ],
   };
@@ -482,7 +482,7 @@ const glossaryEdit = ({ oneWords, term }: Names): Edit => ({
   },
 });
 
-/** Adds the list to the menu after Modules. Its shortcut is the first letter of the name that no other page uses. */
+/** Adds the list to the menu after Modules. The shortcut is the first letter of the name that no other page uses. */
 function menuEdits(root: string, { name, title, about }: Names): Edit[] {
   const path = 'console/src/app/navigation.ts';
   const menu = readFileSync(join(root, path), 'utf8');

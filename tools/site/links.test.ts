@@ -17,6 +17,6 @@ test.each([
   ],
   ['docs/api.md', 'openapi.json', { kind: 'file', href: '/files/openapi.json', file: 'docs/openapi.json' }],
   ['docs/modules.md', '../examples', { kind: 'folder' }],
-])('rewrites, in the page %s, the link %s', (page, href, expected) => {
+])('converts, on the page %s, the link %s', (page, href, expected) => {
   expect(siteLink(page, href, isFolder)).toEqual(expected);
 });

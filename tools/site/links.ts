@@ -8,7 +8,7 @@ const homes: Readonly<Record<string, string>> = {
   'CONTRIBUTING.md': 'docs/contributing.md',
 };
 
-/** Site folder for repository files that pages link to. */
+/** Site folder for the repository files to which pages link. */
 const filesFolder = 'files';
 
 export type SiteLink =

@@ -5,7 +5,7 @@ import type { Section } from './outline.ts';
 const about =
   'Muster is a self-hosted orchestrator for fleets of real machines: one orchestrator, one agent on each machine, desired state in YAML modules, a plan before every change, drift reported within about a second, and removal that restores the previous state.';
 
-/** Returns the index, in the format of https://llmstxt.org. Its links lead to the Markdown versions of the pages. */
+/** Returns the index, in the format of https://llmstxt.org. Its links point to the Markdown versions of the pages. */
 export function llmsIndex(sections: readonly Section[]): string {
   const lines = ['# Muster', '', `> ${about}`, ''];
   for (const { title, pages } of sections) {

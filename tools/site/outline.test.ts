@@ -12,7 +12,7 @@ describe('the outline of the documentation', () => {
     ]);
   });
 
-  test('gives every page a title and most of them a summary', () => {
+  test('gives every page a title and most pages a summary', () => {
     const pages = outline().flatMap((section) => section.pages);
     expect(pages.filter(({ title }) => title === '')).toEqual([]);
     expect(pages.filter(({ summary }) => summary === '').map(({ path }) => path)).toEqual([]);

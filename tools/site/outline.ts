@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../suite/cli.ts';
 
-/** The order of the pages in docs/ in the site's sidebar and in llms.txt. */
+/** The order of the pages in docs/, for the site's sidebar and llms.txt. */
 
 export interface Page {
   /** Path relative to docs/. */
@@ -18,7 +18,7 @@ export interface Section {
   pages: Page[];
 }
 
-/** Pages by section. A name that ends in `/` represents the pages in that folder, sorted by name. */
+/** Pages by section. A name that ends in `/` stands for the pages in that folder, sorted by name. */
 const sections: Readonly<Record<string, readonly string[]>> = {
   Start: ['README.md', 'getting-started.md', 'concepts.md', 'glossary.md', 'coming-from.md'],
   Modules: ['modules.md', 'expressions.md', 'cel-conformance.md', 'module-kinds.md', 'rewriting-a-role.md'],
@@ -41,14 +41,14 @@ export function pagePaths(): string[] {
     .sort();
 }
 
-/** Returns the pages that match an entry of the outline. A folder's index page comes first. */
+/** Returns the pages that match an entry of the outline. The index page of a folder comes first. */
 function pagesOf(name: string, all: readonly string[]): string[] {
   if (!name.endsWith('/')) return all.filter((path) => path === name);
   const inside = all.filter((path) => path.startsWith(name));
   return inside.sort((one, other) => Number(other.endsWith('/index.md')) - Number(one.endsWith('/index.md')));
 }
 
-/** Returns the pages that no section lists, which readers could not find. */
+/** Returns the pages that no section lists and that readers could therefore not find. */
 export function orphans(all: readonly string[] = pagePaths()): string[] {
   const named = new Set(Object.values(sections).flatMap((names) => names.flatMap((name) => pagesOf(name, all))));
   return all.filter((path) => !named.has(path));

@@ -14,7 +14,7 @@ const running = {
   agentHost: '127.0.0.1',
 };
 
-test('fits 80 columns, and names one next command', () => {
+test('fits into 80 columns, and names one next command', () => {
   for (const agentHost of ['127.0.0.1', '0.0.0.0']) {
     const lines = announcement({ ...running, agentHost });
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
@@ -22,7 +22,7 @@ test('fits 80 columns, and names one next command', () => {
   }
 });
 
-test('shows the whole fingerprint in two lines, and omits what does not apply', () => {
+test('shows the whole fingerprint in two lines, and omits parts that do not apply', () => {
   const lines = announcement(running);
   const at = lines.findIndex((line) => line.includes('certificate'));
   expect(`${lines[at]?.slice(15)}${lines[at + 1]?.slice(15)}`).toBe(running.fingerprint);

@@ -1,15 +1,15 @@
 import { join } from 'node:path';
 import type { Agent } from '@muster/protocol/http';
 
-/** What `npm start` runs. */
+/** The programs that `npm start` runs. */
 interface Running {
   apiUrl: string;
   agentPort: number;
-  /** Null if the certificate is not self-signed. */
+  /** Fingerprint of the API certificate; null if the certificate is not self-signed. */
   fingerprint: string | null;
   /** This machine's agent. */
   agent: Pick<Agent, 'name' | 'status'>;
-  /** Suffix for commands to this orchestrator. */
+  /** Suffix to add to commands for this orchestrator. */
   suffix: string;
   /** The user who runs the agent; null for root. */
   user: string | null;
@@ -22,7 +22,10 @@ interface Running {
 
 const isLoopback = (host: string): boolean => /^(127\..*|::1|localhost)$/.test(host);
 
-/** Returns the first text of `npm start`: what runs, in 80 columns unless a name or path is longer, and what to do next. */
+/**
+ * Returns the first text that `npm start` prints: the running programs and the next steps. At most 80 columns wide,
+ * unless a name or path is longer.
+ */
 export function announcement(running: Running): string[] {
   const { apiUrl, agentPort, fingerprint, agent, suffix, user, operator, newKey, dataDir, agentHost } = running;
   const isLocal = isLoopback(agentHost);

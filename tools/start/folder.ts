@@ -2,8 +2,8 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Creates a folder that only its owner can access, and its missing parents. Creates each level separately: if a file
- * system such as /proc reports a missing folder although its parent exists, Node's recursive mkdir never returns.
+ * Creates a folder that only its owner can access, and its missing parents. Creates one level at a time, because Node's
+ * recursive `mkdir` never returns if a file system such as /proc reports a missing folder although its parent exists.
  * @param path absolute
  * @throws the system's error, for example if the path exists and is not a folder
  */

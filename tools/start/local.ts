@@ -10,8 +10,8 @@ for (const name of ['MUSTER_URL', 'MUSTER_PROFILE', 'MUSTER_FINGERPRINT', 'MUSTE
   delete withoutTarget[name];
 
 /**
- * Returns the path of the user's operator key, and creates the key if there is none. Gives an explicit address, so that
- * the key does not depend on a profile.
+ * Returns the path of the user's operator key, and creates the key if there is none. Passes an explicit address, so
+ * that the key does not depend on a profile.
  */
 export async function operatorKey(): Promise<{ publicKey: string; made: string | null }> {
   const address = ['--url', 'https://127.0.0.1:4748'];
@@ -53,7 +53,7 @@ export async function nameProfile(
 
 /**
  * Runs a command with a profile.
- * @throws CliFailure; includes the remedy if the orchestrator does not know the current key
+ * @throws CliFailure with the remedy if the orchestrator does not know the current key
  */
 async function as(profile: string, args: string[]): Promise<unknown> {
   try {

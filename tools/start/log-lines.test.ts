@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { informativeLines } from './log-lines.ts';
 
-test('returns the errors of a log, and all text outside the log', () => {
+test('returns the errors in a log, and all other text', () => {
   expect(
     informativeLines([
       '{"level":30,"msg":"GET /x"}',

@@ -15,11 +15,11 @@ test.each([
   ['straße', 'straße'],
   ['ab'.repeat(16), `machine-${'ab'.repeat(15)}`],
   ['x'.repeat(80), 'x'.repeat(64)],
-])('turns %s into the name %s', (text, name) => {
+])('converts %s to the name %s', (text, name) => {
   expect(nameFrom(text, 'machine')).toBe(name);
 });
 
-test('returns a valid agent name for any host name', () => {
+test('returns a valid agent name for any hostname', () => {
   fc.assert(fc.property(fc.string({ unit: codePoint, maxLength: 300 }), (text) => isName(nameFrom(text, 'machine'))));
 });
 

@@ -2,7 +2,7 @@ import { isName } from '@muster/protocol';
 
 /**
  * Returns a valid name for an agent or operator that is as similar as possible to the given text.
- * @param text any host name or login name
+ * @param text any hostname or login name
  * @param fallback a valid name, used if no valid character remains
  */
 export function nameFrom(text: string, fallback: string): string {
@@ -13,7 +13,7 @@ export function nameFrom(text: string, fallback: string): string {
     .replace(/-+$/, '');
   const name = [...cleaned].slice(0, 64).join('');
   if (isName(name)) return name;
-  // The name is too long in UTF-16 units or has the form of an id: add a prefix.
+  // Adds a prefix if the name is too long in UTF-16 units or has the form of an ID.
   const prefixed = `${fallback}-${[...cleaned].slice(0, 30).join('')}`.slice(0, 64);
   return cleaned !== '' && isName(prefixed) ? prefixed : fallback;
 }
@@ -28,7 +28,7 @@ export interface KnownProfile {
 
 /**
  * Returns the profile name for the orchestrator of `npm start`: `local`, unless that profile belongs to another
- * orchestrator. The orchestrator is the same if its address or its certificate is the same.
+ * orchestrator. Two orchestrators count as the same if their address or their certificate is equal.
  * @param fingerprint with or without colons
  */
 export function profileFor(profiles: readonly KnownProfile[], url: string, fingerprint: string | null): string {

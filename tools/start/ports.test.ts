@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { portMessage, whyNotListen } from './ports.ts';
 
-test('fails for a port in use, and includes the port and the remedy in the message', async () => {
+test('reports a port in use, with the port and the remedy in the message', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

@@ -23,11 +23,11 @@ interface Ports {
   agentPort: number;
 }
 
-/** Returns another port number to suggest. Returns 0, which means any free port, unchanged. */
+/** Returns another port number to suggest. Returns 0 unchanged, because it means any free port. */
 const another = (port: number): number => (port === 0 ? 0 : port > 65_000 ? port - 10 : port + 10);
 
 /**
- * Returns the message for a port that cannot be used. Names both ports, because another Muster on the machine uses
+ * Returns the message for a port that cannot be used. Names both ports, because another Muster on the machine would use
  * both.
  */
 export function portMessage(reason: string, port: number, { apiPort, agentPort }: Ports): string {

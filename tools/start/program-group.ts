@@ -6,7 +6,7 @@ export class StoppedWhileStarting extends Error {
   }
 }
 
-/** A group of programs that all stop when one exits or a signal arrives. */
+/** A group of programs. All of them stop when one exits or a signal arrives. */
 export class ProgramGroup {
   readonly #programs: Program[] = [];
   #stopping: Promise<boolean> | null = null;
@@ -25,13 +25,13 @@ export class ProgramGroup {
       let first: number | null = null;
       const onSignal = () => {
         first ??= performance.now();
-        // Ctrl-C in a terminal sends two signals: one directly, one through npm. Another Ctrl-C more than a second
+        // Ctrl-C in a terminal causes two signals: one directly, one through npm. Another Ctrl-C more than a second
         // later kills the programs.
         if (performance.now() - first > 1000) for (const program of this.#programs) program.kill('SIGKILL');
         done();
       };
       for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
-      // npm cannot forward a signal that kills it.
+      // Polls for the exit of npm, which cannot forward a signal that kills it.
       const parent = process.ppid;
       if (process.env.npm_lifecycle_event !== undefined)
         setInterval(() => {
@@ -55,7 +55,7 @@ export class ProgramGroup {
   }
 
   /**
-   * Stops all programs, the last one first, so that agents disconnect before the orchestrator stops.
+   * Stops all programs in reverse order, so that agents disconnect before the orchestrator stops.
    * @returns true if each exited with code 0
    */
   stop(): Promise<boolean> {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readStartOptions, StartUsageError, startHelp } from './start-options.ts';
 
-test('prefers flags to variables, and variables to defaults', () => {
+test('prefers flags to variables and variables to defaults', () => {
   expect(readStartOptions([], {})).toEqual({
     apiPort: 4748,
     agentHost: '127.0.0.1',
@@ -25,7 +25,7 @@ test('prefers flags to variables, and variables to defaults', () => {
   });
 });
 
-test('refuses an invalid value, and includes its flag in the error', () => {
+test('refuses an invalid value, and names its flag in the error', () => {
   expect(() => readStartOptions(['--api-port', '70000'], {})).toThrow('--api-port is "70000"');
   expect(() => readStartOptions([], { MUSTER_AGENT_PORT: 'x' })).toThrow('--agent-port is "x"');
   expect(() => readStartOptions(['--api-prot', '1'], {})).toThrow('did you mean "api-port"? See: npm start -- --help');

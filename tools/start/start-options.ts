@@ -7,11 +7,11 @@ export interface StartOptions {
   agentHost: string;
   agentPort: number;
   dataDir: string;
-  /** Name of this machine's agent; null to derive it from the host name. */
+  /** Name of this machine's agent; null to derive it from the hostname. */
   name: string | null;
 }
 
-/** In a separate file, because start.sh prints it before Node and the packages are installed. */
+/** Stored in a separate file, because start.sh prints it before Node and the packages are installed. */
 export const startHelp = readFileSync(new URL('start-help.txt', import.meta.url), 'utf8');
 
 /** An invalid command line. The message is one line with the reason and the remedy. */

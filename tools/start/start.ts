@@ -18,7 +18,7 @@ import { readStartOptions, type StartOptions, StartUsageError, startHelp } from 
 /** An error for the user, printed without a stack trace. */
 class StartError extends Error {}
 
-/** Returns the log files for this run. Renames those from the previous run, with the suffix `.1`. */
+/** Returns the log files of this run. Renames those of the previous run, with the suffix `.1`. */
 function logFiles(dataDir: string): { orchestrator: string; agent: string } {
   const folder = join(dataDir, 'log');
   makeFolder(folder);
@@ -55,7 +55,7 @@ function makeDataDirectory(dataDir: string): { logs: ReturnType<typeof logFiles>
 
 async function requirePorts({ apiPort, agentHost, agentPort }: StartOptions): Promise<void> {
   if (apiPort !== 0 && apiPort === agentPort)
-    throw new StartUsageError('The API and the agents need different ports: change --api-port or --agent-port.');
+    throw new StartUsageError('The API and the agents need different ports; change --api-port or --agent-port.');
   const requested = [
     { host: '127.0.0.1', port: apiPort },
     { host: agentHost, port: agentPort },
@@ -68,13 +68,19 @@ async function requirePorts({ apiPort, agentHost, agentPort }: StartOptions): Pr
   }
 }
 
-/** Returns the address at which the local agent connects to the port: a wildcard address is not a destination. */
+/**
+ * Returns the address at which the local agent connects to the port. Replaces a wildcard address, which is not a
+ * destination.
+ */
 function ownAddress(agentHost: string): string {
   if (agentHost === '0.0.0.0' || agentHost === '::') return '127.0.0.1';
   return agentHost.includes(':') ? `[${agentHost}]` : agentHost;
 }
 
-/** Builds the console. A failed build does not prevent startup: everything else works, and `/` reports the failure. */
+/**
+ * Builds the console. A failed build does not prevent startup, because everything else works and `/` reports the
+ * failure.
+ */
 async function prepareConsole(): Promise<void> {
   try {
     await builtConsole(() => console.log('Building the console (only when its sources change) ...'));

@@ -11,7 +11,7 @@ test('keeps the newest lines in order, in two files of limited size', async () =
   const path = join(scratch, 'it.log');
   const log = new BoundedLog(path, 1000);
   log.write('0'.padStart(99, ' '));
-  // The log does not rotate a file that is not open yet.
+  // A log does not rotate a file that is not open yet.
   await vi.waitFor(() => expect(statSync(path).size).toBe(100), { interval: 1 });
   for (let i = 1; i < 55; i++) log.write(String(i).padStart(99, ' '));
   await vi.waitFor(() => expect(statSync(`${path}.1`).size).toBeGreaterThanOrEqual(1000), { interval: 1 });

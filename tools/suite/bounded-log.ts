@@ -17,7 +17,7 @@ export class BoundedLog {
   }
 
   #open(): WriteStream {
-    // A full disk must not terminate the logged program.
+    // Ignores write errors, because a full disk must not terminate the logged program.
     return createWriteStream(this.#path, { flags: 'a', mode: 0o600 }).on('error', () => {});
   }
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 
 export const root = join(import.meta.dirname, '../..');
-/** Path of this clone's `muster` program. */
+/** Path of the `muster` program in this clone. */
 export const muster = join(root, 'cli', 'bin', 'muster');
 
 export class CliFailure extends Error {

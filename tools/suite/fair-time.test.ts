@@ -12,7 +12,7 @@ test.each([
   expect(fairShare(runnable, processors)).toBe(share);
 });
 
-test('slows down fair time while more processes compete than processors exist', () => {
+test('slows down fair time while more processes compete than there are processors', () => {
   let now = 0;
   let runnable = 1;
   const time = new FairTime(

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
 /**
- * Minimum processor share. Processes outside a container may be counted although they do not compete, and a hanging
- * wait must time out within the test's time limit.
+ * Minimum processor share, for two reasons: processes outside a container may be counted although they do not compete,
+ * and a hanging wait must time out within the test's time limit.
  */
 const minShare = 0.1;
 
@@ -25,8 +25,8 @@ function runnableNow(): number {
 }
 
 /**
- * A clock that runs more slowly while processes compete for the processors. A time limit on this clock interrupts only
- * waits that would also reach the limit on an idle machine, unless the load exceeds the minimum share.
+ * A clock that slows down while processes compete for the processors. A time limit on this clock interrupts only waits
+ * that would reach the limit on an idle machine too, unless the minimum share limits the slowdown.
  */
 export class FairTime {
   #elapsedMs = 0;

@@ -1,8 +1,8 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * Slow test files in `npm test` by the last part of their path, the slowest first in each tier. A file that takes a
- * minute and starts last would run alone at the end.
+ * Slow test files of `npm test` by the last part of their path, slowest first in each tier. A file that takes a minute
+ * and starts last would run alone at the end.
  */
 const longest = [
   'bench/src/fuzz/fuzz.test.ts',
@@ -94,7 +94,7 @@ const rank = ({ moduleId }: TestSpecification): number => {
   return at === -1 ? longest.length : at;
 };
 
-/** Starts the listed slow files first, then the others in Vitest's order. */
+/** Starts the listed slow files first, followed by the others in Vitest's order. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));

@@ -1,6 +1,7 @@
 import { vi } from 'vitest';
 
-// The default one-second limit is too short on a busy machine. This limit only stops tests that hang.
+// Replaces the default limit of one second, which is too short on a busy machine. This limit only stops tests that
+// hang.
 const patience = { timeout: 300_000, interval: 20 };
 
 const { waitFor } = vi;

@@ -23,7 +23,7 @@ const run = (script: string, logFile?: string) => {
 };
 
 describe('a child program', () => {
-  test("finds a program's early and late events in other output", async () => {
+  test('finds the early and late events of a program among other output', async () => {
     const program = run(`
       process.on('SIGUSR2', () => console.log('{"event":"ready","port":2}'));
       console.log('{"event":"ready","port":1}'); console.log('plain'); console.error('{broken');
@@ -37,14 +37,14 @@ describe('a child program', () => {
     expect(program.ending).toBeNull();
   });
 
-  test('fails with the exit code, and keeps the last lines, if a program exits early', async () => {
+  test('fails with the exit code and the last lines if a program exits early', async () => {
     const program = run(`console.error('no such database'); process.exitCode = 3;`);
     await expect(program.event('ready')).rejects.toThrow('it exited with code 3 before it printed "ready"');
     expect(program.lastLines(5)).toEqual(['no such database']);
     expect(program.ending).toEqual({ code: 3, signal: null });
   });
 
-  test('finds the event of a program that exits immediately afterwards', async () => {
+  test('finds an event of a program that exits right after printing it', async () => {
     expect(await run(`console.log('{"event":"ready"}')`).event('ready')).toEqual({ event: 'ready' });
   });
 
@@ -61,7 +61,7 @@ describe('a child program', () => {
     );
   });
 
-  test('sends SIGTERM to a program before it kills it', async () => {
+  test('sends SIGTERM to a program before killing it', async () => {
     const polite = run(
       `process.on('SIGTERM', () => process.exit(0)); console.log('{"event":"up"}'); setInterval(() => {}, 1000)`,
     );

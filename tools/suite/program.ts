@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { BoundedLog } from './bounded-log.ts';
 import { afterFairTime } from './fair-time.ts';
 
-/** How a program exited. The description is `exited with code 1` or `was killed (SIGKILL)`. */
+/** How a program exited, such as `exited with code 1` or `was killed (SIGKILL)`. */
 export interface Ending {
   code: number | null;
   signal: NodeJS.Signals | null;
@@ -28,7 +28,7 @@ export interface ProgramOptions {
   args: readonly string[];
   cwd?: string;
   env?: NodeJS.ProcessEnv;
-  /** File that the output is appended to. Contains only the latest part of large output. */
+  /** File to which the output is appended. If the output is large, the file contains only its latest part. */
   logFile?: string;
 }
 
@@ -104,7 +104,7 @@ export class Program {
     }
   }
 
-  /** Null while the program runs. */
+  /** How the program exited; null while it runs. */
   get ending(): Ending | null {
     return this.#ending;
   }

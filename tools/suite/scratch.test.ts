@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(parent, { recursive: true, force: true }));
 
-test("removes a run's files when it finishes, and those of killed runs at the next start", () => {
+test('removes a run’s files when the run finishes, and files of killed runs at the next start', () => {
   const left = join(parent, 'muster-run-4194304-77');
   mkdirSync(join(left, 'deep'), { recursive: true });
   writeFileSync(join(left, 'deep/file'), '');

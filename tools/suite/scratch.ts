@@ -5,7 +5,7 @@ import { join } from 'node:path';
 /** Temporary folders for tests, named after the test run. */
 export interface Scratch {
   readonly onDisk: string;
-  /** Equal to `onDisk` if the machine has no in-memory file system. */
+  /** Folder in memory; equal to `onDisk` if the machine has no in-memory file system. */
   readonly inMemory: string;
   remove(): void;
 }
@@ -23,7 +23,7 @@ export function openScratch(parents: { onDisk: string; inMemory: string } = defa
     for (const other of readdirSync(parent)) if (isLeftOver(other)) removeAll(join(parent, other));
     const path = join(parent, name);
     mkdirSync(path, { recursive: true });
-    // Tests also start programs as other users, which store files here.
+    // Makes the folders accessible, because tests also start programs as other users, which store files here.
     chmodSync(path, 0o1777);
     return path;
   });
@@ -48,7 +48,7 @@ function isLeftOver(name: string): boolean {
   return pid !== undefined && start !== startOf(Number(pid));
 }
 
-/** Removes a folder. Ignores a failure, because files may belong to another user; the next run retries. */
+/** Removes a folder. Ignores failures, because files may belong to another user; the next run retries. */
 function removeAll(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });

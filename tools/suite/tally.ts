@@ -1,4 +1,4 @@
-// A Vitest reporter that writes a run's counts to the file $MUSTER_TALLY. test.ts sums them.
+// A Vitest reporter that writes the counts of a run to the file $MUSTER_TALLY. test.ts adds them up.
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -7,7 +7,7 @@ import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 export interface Tally {
   passed: number;
   failed: number;
-  /** Name and error of each failed test; an error's text has at most `maxErrorChars` characters. */
+  /** Name and error of each failed test. The text of an error has at most `maxErrorChars` characters. */
   failures: string[];
   skipped: Skip[];
 }
@@ -27,10 +27,10 @@ const maxMessageLines = 40;
 export function describeError(error: SerializedError | undefined): string {
   const messages: string[] = [];
   for (let cause = error; cause && messages.length < 5; cause = cause.cause) {
-    const lines = stripVTControlCharacters(cause.message ?? 'no reason was given').split('\n');
+    const lines = stripVTControlCharacters(cause.message ?? 'no reason given').split('\n');
     messages.push(lines.slice(0, maxMessageLines).join('\n  '));
   }
-  return (messages.join('\n  cause: ') || 'no reason was given').slice(0, maxErrorChars);
+  return (messages.join('\n  cause: ') || 'no reason given').slice(0, maxErrorChars);
 }
 
 export default class TallyReporter implements Reporter {
@@ -58,7 +58,7 @@ export default class TallyReporter implements Reporter {
           failedInside = true;
         }
       }
-      // A file can fail without a failed test if it does not load or a hook throws.
+      // A file can fail without a failed test, for example if it does not load or a hook throws.
       if (module.state() === 'failed' && !failedInside) {
         tally.failed++;
         tally.failures.push(`${file}: ${describeError(module.errors()[0])}`);

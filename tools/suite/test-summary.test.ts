@@ -9,7 +9,7 @@ const tier = (passed: number, failed = 0, skipped: string[] = []) => ({
 });
 
 describe('the verdict of a test run', () => {
-  test('sums the tiers, and counts checks only if they fail', () => {
+  test('adds up the tiers, and counts checks only if they fail', () => {
     const outcomes = [
       { step: 'types', ran: true, tally: null },
       { step: 'unit', ran: true, tally: tier(10) },
@@ -18,7 +18,7 @@ describe('the verdict of a test run', () => {
     expect(verdict(outcomes, false)).toEqual({ lines: ['15 passed, 0 failed'], succeeded: true });
   });
 
-  test('counts a failed check as a failure, and includes its name', () => {
+  test('counts a failed check as a failure and names it', () => {
     const { lines, succeeded } = verdict([{ step: 'lint', ran: false, tally: null }], false);
     expect(lines).toEqual(['failed: lint', '0 passed, 1 failed']);
     expect(succeeded).toBe(false);
@@ -39,7 +39,7 @@ describe('the verdict of a test run', () => {
     expect(verdict([{ step: 'unit', ran: false, tally: tier(3) }], false).lines.at(-1)).toBe('3 passed, 1 failed');
   });
 
-  test('names a skipped test with its reason, and fails it in strict mode', () => {
+  test('names a skipped test with its reason, and treats it as failed in strict mode', () => {
     const outcomes = [{ step: 'e2e', ran: true, tally: tier(1, 0, ['machines']) }];
     expect(verdict(outcomes, false)).toEqual({
       lines: ['skipped: machines: needs root', '1 passed, 0 failed, 1 skipped'],

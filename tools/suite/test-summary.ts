@@ -10,9 +10,9 @@ export interface Outcome {
 }
 
 /**
- * Sums the outcomes. A step that failed without a failed test counts as one failure, so that the last line of a failed
- * run never contains `0 failed`.
- * @param strict counts a skipped test as failed, because CI provides everything that tests need
+ * Adds up the outcomes. A step that failed without a failed test counts as one failure, so that the last line of a
+ * failed run never contains `0 failed`.
+ * @param strict whether a skipped test counts as failed, because CI provides everything that tests need
  * @returns lines to print; the last is `N passed, N failed[, N skipped]`
  */
 export function verdict(outcomes: readonly Outcome[], strict: boolean): { lines: string[]; succeeded: boolean } {
@@ -27,7 +27,7 @@ export function verdict(outcomes: readonly Outcome[], strict: boolean): { lines:
       failed++;
       lines.push(`failed: ${step}`);
     } else if (!ran) lines.push(`failed: ${step} (${tally?.failed})`);
-    // Print failures last, so that they are at the end of a long log.
+    // Prints failures last, so that they are at the end of a long log.
     for (const failure of tally?.failures ?? []) lines.push(`failed: ${failure}`);
     for (const { test, reason } of tally?.skipped ?? []) {
       skipped++;

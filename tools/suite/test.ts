@@ -15,7 +15,7 @@ type Act = () => Promise<Omit<Outcome, 'step'>>;
 
 const tier = (name: string) => async () => {
   const path = join(scratch.onDisk, `${name}.json`);
-  // Includes the tier's variants that run with other options.
+  // Includes the variants of the tier that run with other options.
   const projects = ['--project', name, '--project', `${name}-*`];
   const args = ['run', ...projects, '--reporter=default', '--reporter=./tools/suite/tally.ts'];
   const { ran } = await run(process.execPath, ['node_modules/vitest/vitest.mjs', ...args], { MUSTER_TALLY: path });
@@ -33,7 +33,7 @@ async function run(
 ) {
   const child = spawn(command, args, {
     ...{ cwd: root, stdio: ['inherit', captured ? 'pipe' : 'inherit', captured ? 'pipe' : 'inherit'] },
-    // Killed tests leave files in the scratch folders. They are removed when this run finishes or the next one starts.
+    // Killed tests leave files in the scratch folders. Removes them when this run finishes or the next run starts.
     env: { ...process.env, TMPDIR: scratch.onDisk, MUSTER_TEST_MEMORY: scratch.inMemory, ...env },
   });
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (piece: Buffer) => captured?.push(piece));
@@ -70,14 +70,14 @@ function readTally(path: string): Tally | null {
 }
 
 /**
- * Builds the root file systems for test hosts in the background; the first build takes minutes. The last tier needs
- * them.
+ * Builds the root file systems for test hosts in the background, because the first build takes minutes and only the
+ * last tier needs them.
  */
 function prepareTestHosts(): ChildProcess | null {
   if (process.platform !== 'linux') return null;
   const command = ['nice', '-n', '5', process.execPath, 'e2e/hosts/prepare.ts'];
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...command], { cwd: root, stdio: 'ignore' });
-  // The tests report a missing root file system.
+  // The tests report a missing root file system themselves.
   return child.on('error', () => {});
 }
 

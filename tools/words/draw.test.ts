@@ -14,12 +14,12 @@ test('draws each value at most once, in the order of the values', () => {
   expect(drawn).toEqual(drawn.toSorted((a, b) => a - b));
 });
 
-test('draws all values if fewer exist than requested', () => {
+test('draws all values if there are fewer than requested', () => {
   expect(draw([1, 2, 3], 10, 1)).toEqual([1, 2, 3]);
   expect(draw([], 10, 1)).toEqual([]);
 });
 
-test('draws every value about as often as every other', () => {
+test('draws all values about equally often', () => {
   const counts = new Map<number, number>();
   for (let seed = 0; seed < 2000; seed++)
     for (const value of draw(values, 10, seed)) counts.set(value, (counts.get(value) ?? 0) + 1);

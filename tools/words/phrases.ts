@@ -4,9 +4,9 @@ import type { TextKind } from './texts.ts';
 interface BannedPhrase {
   /** Regular expression with the flag `g`. */
   pattern: RegExp;
-  /** The replacement, or how to find one. */
+  /** The replacement, or a hint for finding one. */
   instead: string;
-  /** The kinds of text in which the phrase is banned; all if undefined. */
+  /** The kinds of text in which the phrase is banned. Default: all. */
   kinds?: readonly TextKind[];
 }
 
@@ -24,7 +24,7 @@ const sources: readonly TextKind[] = ['comment', 'message', 'log', 'test'];
 
 /** Phrases that are not plain English or not the field's term, each with its replacement. */
 const bannedPhrases: readonly BannedPhrase[] = [
-  // Applies only to a capital letter at the beginning of a sentence.
+  // Matches only at the beginning of a sentence, where the word is capitalized.
   rule(
     String.raw`(?<=^|[.!?] )What (?:is|are|was|were|it|they|of|comes?|came|goes|an?|the)\b(?![^.]*\?)`,
     'name the thing',

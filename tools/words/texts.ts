@@ -29,7 +29,7 @@ function isSentence(text: string): boolean {
 /**
  * Finds the readable texts in a source file: comments, test names, log messages, and other literals that look like a
  * sentence.
- * @param file path relative to the root; distinguishes tests from code, and TypeScript from JSX
+ * @param file path relative to the root; determines whether the file is a test, and whether it contains JSX
  */
 export function textsOf(file: string, source: string): WrittenText[] {
   const parsed = parseSync(file, source);
