@@ -56,7 +56,7 @@ describe('the command line', () => {
       expect(parse('--former-good-for', String(time))).toMatchObject({ rotateKey: { graceSecs } });
   });
 
-  test('accepts help and version in any position', () => {
+  test('accepts the help and version options in any position', () => {
     expect(parseArguments(['connect', '-h'])).toBe('help');
     expect(parseArguments(['--version'])).toBe('version');
   });

@@ -76,7 +76,7 @@ export interface AgentArguments {
   };
 }
 
-/** The command line is invalid. The message says how to correct it. */
+/** The command line is invalid. The message explains how to correct it. */
 export class UsageError extends Error {}
 
 const options = {
@@ -159,7 +159,7 @@ function parse(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
   } catch (error) {
-    // Removes Node's advice for programmers ("To specify a positional …"), which follows the first sentence.
+    // Removes Node's advice for programmers ("To specify a positional …") after the first sentence.
     throw new UsageError((error as Error).message.split('. ')[0]!);
   }
 }

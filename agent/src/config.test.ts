@@ -57,7 +57,7 @@ describe('the configuration', () => {
     ['broken YAML', 'metrics:\n  enabled: [', 'line 2'],
     ['a duplicate key', 'metrics: {}\nmetrics: {}', 'line 2: Map keys must be unique'],
   ];
-  test.each(faults)('refuses %s and includes the setting in the error', (_, text, message) => {
+  test.each(faults)('refuses %s and names the setting in the error', (_, text, message) => {
     expect(() => parseConfig(text)).toThrow(ConfigError);
     expect(() => parseConfig(text)).toThrow(message);
   });

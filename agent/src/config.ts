@@ -7,7 +7,7 @@ export type AgentConfig = z.infer<typeof agentConfigSchema>;
 
 export const defaultConfig: AgentConfig = agentConfigSchema.parse({});
 
-/** The configuration is invalid. The message names each setting and how to correct it. */
+/** The configuration is invalid. The message names each setting and explains how to correct it. */
 export class ConfigError extends Error {
   /** @param file the path as the user entered it; null if unknown */
   constructor(faults: readonly string[], file: string | null = null) {
@@ -18,7 +18,7 @@ export class ConfigError extends Error {
 
 /**
  * Parses a configuration.
- * @param text YAML; without any settings, all have their defaults
+ * @param text YAML; missing settings have their defaults
  * @throws ConfigError
  */
 export function parseConfig(text: string): AgentConfig {

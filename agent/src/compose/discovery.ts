@@ -2,9 +2,9 @@ import type { AgentConfig } from '../config.ts';
 import type { Listener } from '../connection/listener.ts';
 
 /**
- * Decides when to listen for announcements. If discovery is enabled, an agent listens whenever it has no link. If it is
- * disabled, an agent never listens. Without a setting, an agent that started without a known orchestrator listens until
- * its first link.
+ * Decides when to listen for announcements. If discovery is enabled, an agent listens whenever it has no link. If
+ * discovery is disabled, an agent never listens. If the setting is missing, an agent that started without a known
+ * orchestrator listens until its first link.
  */
 export class Discovery {
   private readonly listener: Listener;

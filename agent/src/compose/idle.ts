@@ -1,6 +1,6 @@
 import type { Clock } from '../../../lib/src/clock.ts';
 
-/** Milliseconds after the last report until the agent counts as idle and releases memory. */
+/** Milliseconds after the last report at which the agent counts as idle and releases memory. */
 const idleMs = 10_000;
 
 /**

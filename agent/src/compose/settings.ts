@@ -9,7 +9,7 @@ import type { TerminalSettings } from '../terminal/shell-choice.ts';
 
 /** The current configuration. */
 export interface Settings {
-  /** A function, because the value may change. The same applies to `terminal` and `metrics`. */
+  /** A function, because the value may change, as for `terminal` and `metrics`. */
   discovery(): AgentConfig['discovery'];
   readonly limits: ProviderLimits;
   terminal(): TerminalSettings;
@@ -29,8 +29,8 @@ const noTerminals: TerminalSettings = {
 };
 
 /**
- * Settings without a configuration file. Most agents have none, so they never load the YAML parser, which uses much
- * memory.
+ * Settings without a configuration file. Most agents have none and therefore never load the YAML parser, which uses
+ * much memory.
  */
 const unconfigured: Settings = {
   discovery: () => ({ enabled: null, port: discoveryPort }),

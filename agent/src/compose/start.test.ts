@@ -57,7 +57,7 @@ const operation: OperationMessage = {
 };
 
 test('measures the machine, and stops and starts again when its configuration changes', async () => {
-  // Seconds, on a clock that runs twenty times as fast.
+  // Seconds on a clock that runs twenty times as fast.
   const began = { at: systemClock.now(), monotonic: systemClock.monotonic() };
   const clock: Clock = {
     now: () => began.at + 20 * (systemClock.monotonic() - began.monotonic),
@@ -83,7 +83,7 @@ test('measures the machine, and stops and starts again when its configuration ch
   await agent.stop('SIGTERM');
 });
 
-test('reports whether it offers terminals, also after its configuration changes', async () => {
+test('reports whether it offers terminals, and updates this after its configuration changes', async () => {
   const configPath = join(dataDir, 'agent.yml');
   await writeFile(configPath, '');
   const agent = await start({ configPath });
@@ -158,7 +158,7 @@ describe('an agent without a known orchestrator', () => {
     }
   }
 
-  test('connects to an orchestrator that announces itself, and needs no second announcement', async () => {
+  test('connects to an orchestrator that announces itself, without a second announcement', async () => {
     const port = await freeUdpPort();
     const announcer = new TestAnnouncer(orchestrator.privateKey);
     const agent = await startLost({ port });
@@ -188,7 +188,7 @@ describe('an agent without a known orchestrator', () => {
     await again.stop('SIGTERM');
   });
 
-  test('keeps listening after an announcement of a server that does not have the announced key', async () => {
+  test('keeps listening after an announcement from a server that does not have the announced key', async () => {
     const port = await freeUdpPort();
     const agent = await startLost({ port });
     const impostor = new TestAnnouncer();

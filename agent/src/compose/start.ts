@@ -56,7 +56,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   const idle = new Idle(clock, () => !engine.busy());
   const engine = createEngine({
     dataDir: options.dataDir,
-    // Derived from the agent's private key, so it changes only with that key. It never leaves the machine.
+    // Derived from the agent's private key, so it changes only with that key and never leaves the machine.
     planKey: identity.current.sign(Buffer.from(signedContexts.planDigestKey)),
     clock,
     log,
@@ -135,7 +135,8 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
       sampler.end();
       endClockWatch();
       idle.end();
-      // In this order, the link can send the last results, and receives no message after the journal is closed.
+      // Stops in this order, so that the link can send the last results and receives no message after the journal is
+      // closed.
       await Promise.all([engine.halt(), terminals.stop(reason)]);
       await connection.stop(reason);
       await Promise.all([saved.end(), engine.stop()]);
@@ -152,7 +153,7 @@ const createListener = (connection: Connection, clock: Clock, log: Log): Listene
     announced: (found) => connection.announced(found),
   });
 
-/** Creates the buffer of unsent samples, its copy on disk, and the sampler that fills it. */
+/** Creates the buffer of unsent samples, its copy on disk, and the sampler that fills the buffer. */
 function createSampling(dataDir: string, nodeId: () => string, settings: Settings, clock: Clock, log: Log) {
   const samples = new SampleBuffer();
   const path = join(dataDir, 'unsent-samples.log');

@@ -4,7 +4,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject,
 const spkiPrefixLength = 12;
 
 export interface AgentKey {
-  /** The raw key, 32 bytes. */
+  /** The raw 32-byte key. */
   publicKey: Buffer;
   /** The private key in PKCS#8. */
   pem: string;

@@ -35,7 +35,7 @@ describe('an announcement', () => {
     expect(judge(new TestAnnouncer().datagram({ sentAt: now() }))).toBe('foreign key');
   });
 
-  test('ignores an announcement if any bit was changed', () => {
+  test('ignores an announcement if any bit has changed', () => {
     const good = datagram();
     fc.assert(
       fc.property(fc.nat({ max: good.length * 8 - 1 }), (bit) => {
@@ -49,7 +49,7 @@ describe('an announcement', () => {
     expect(judge(datagram())).toBe('127.0.0.1:4747');
   });
 
-  test('ignores an announcement that the named key did not sign', () => {
+  test('ignores an announcement that was not signed with the key it names', () => {
     expect(judge(new TestAnnouncer().datagram({ sentAt: now(), orchestratorKey: orchestrator.publicKey }))).toBe(
       'signature',
     );

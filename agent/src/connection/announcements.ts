@@ -7,7 +7,7 @@ import {
   type UncheckedAnnouncement,
 } from '@muster/protocol/wire';
 
-/** Reason to ignore a datagram. */
+/** The reason for ignoring a datagram. */
 export type Ignored = 'malformed' | 'foreign key' | 'stale' | 'replayed' | 'too many' | 'signature';
 export type Verdict = { announcement: Announcement } | { ignored: Ignored; sentAt?: number };
 
@@ -24,10 +24,10 @@ const verifiedPerSecond = 5;
 const verifiedBurst = 20;
 /** Maximum number of followed announcements to remember, so that each is followed only once. */
 const maxRemembered = 1_024;
-/** An earlier time means that the clock was never set. Such a machine must not ignore announcements as stale. */
+/** A clock before this time was never set. A machine with such a clock must not treat announcements as stale. */
 const clockIsSetFrom = Date.UTC(2026, 0, 1);
 
-/** Decides which announcements to follow. Makes the cheap checks first and verifies the signature last. */
+/** Decides which announcements to follow. Makes the cheap checks first, and verifies the signature last. */
 export class Announcements {
   private readonly options: AnnouncementsOptions;
   private readonly followed = new Map<string, number>();

@@ -9,7 +9,8 @@ const lived = (livedMs: number): LinkEnd => ({ ...lost, livedMs });
 const almostOne = 1 - Number.EPSILON;
 
 /**
- * Returns the delay after each of the given links. The next link is established after the delay and breaks immediately.
+ * Returns the delay after each of the given links. Each link is established after the preceding delay and breaks
+ * immediately.
  */
 function waitsOf(ends: readonly LinkEnd[], random: number, from: Waits = noWaits): number[] {
   let waits = from;
@@ -36,7 +37,7 @@ describe('the backoff', () => {
     expect(backOff(tired, lived(9_999), 0, 5e5).waits).toEqual({ attempts: 8, shortLinks: 4, linkedAt: 5e5 });
   });
 
-  test('limits the delay to seconds soon after a link, and to a minute afterwards', () => {
+  test('limits the delay to seconds shortly after a link, and to a minute later', () => {
     const waits = waitsOf([lived(3_600_000), ...Array<LinkEnd>(200).fill(lost)], almostOne);
     const minutes = waits.map((_, i) => waits.slice(0, i).reduce((sum, wait) => sum + wait, 0) / 60_000);
     for (const [i, wait] of waits.entries())
@@ -44,7 +45,7 @@ describe('the backoff', () => {
       else if (minutes[i]! > 6) expect(wait).toBe(60_000);
   });
 
-  test('increases the delay if links repeatedly break right after they are established', () => {
+  test('increases the delay if links repeatedly break right after being established', () => {
     const waits = waitsOf(Array<LinkEnd>(30).fill(lived(1_000)), almostOne);
     expect(Math.max(...waits.slice(0, 10))).toBe(5_000);
     expect(waits.slice(20).every((wait) => wait === 60_000)).toBe(true);
@@ -123,7 +124,7 @@ describe('reconnecting after several restarts of the orchestrator within a minut
     }
   });
 
-  test('reconnects 10,000 agents within 120 s even if the response to one hello in ten is too late', () => {
+  test('reconnects 10,000 agents within 120 s even if the response to every tenth hello is too late', () => {
     for (let seed = 1; seed <= 2; seed++) {
       const took = restarts({ seed, agents: 10_000, backOff, first: noWaits, late: 0.1 });
       expect(took).toHaveLength(10_000);

@@ -2,7 +2,7 @@ import { limits, type RefusalCode } from '@muster/protocol/wire';
 
 /** Outcome of a link, or of an attempt to establish one. */
 export interface LinkEnd {
-  /** Milliseconds from the welcome until the link was closed; 0 without a welcome. */
+  /** Milliseconds from the welcome until the link was closed; 0 if there was no welcome. */
   livedMs: number;
   retryAfterSecs: number | null;
   refused: RefusalCode | null;
@@ -16,22 +16,22 @@ export interface Waits {
   shortLinks: number;
   /**
    * Monotonic milliseconds when the last link was closed, or when this process started if an earlier process had a
-   * link; null if the agent never had a link.
+   * link; null if the agent has never had a link.
    */
   linkedAt: number | null;
 }
 
 export const noWaits: Waits = { attempts: 0, shortLinks: 0, linkedAt: null };
 
-/** Refusals that this agent does not cause: the orchestrator, this machine, or the network is slow. */
+/** Refusals that are not caused by this agent, but by a slow orchestrator, machine, or network. */
 const busyRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'hello_timeout', 'unavailable']);
 
 /**
  * Computes the wait before the next attempt: a random value between half of an exponential ceiling and all of it, so
  * that agents that lost their links at the same time do not reconnect at the same time. Shortly after a link, the
- * ceiling stays at seconds, because a restarting orchestrator is back soon and limits the admission of agents itself.
- * If the orchestrator is busy, the waits are short at first, and longer after five minutes. Other refusals, and
- * repeated links that break before they are stable, get the long ceiling. A delay that the orchestrator requested takes
+ * ceiling is a few seconds, because a restarting orchestrator is back soon and limits the admission of agents itself.
+ * If the orchestrator is busy, waits are short at first and longer after five minutes. Other refusals, and repeated
+ * links that break before they are stable, get the long ceiling. A delay that the orchestrator requested takes
  * precedence, with a little jitter.
  * @param random a number in [0, 1)
  * @param now monotonic milliseconds

@@ -1,12 +1,12 @@
 import type { Target } from './pin.ts';
 
-/** Maximum number of targets. Limited because anyone on the network can announce an orchestrator. */
+/** Maximum number of targets, because anyone on the network can announce an orchestrator. */
 const maxCandidates = 8;
 
 const isSame = (a: Target, b: Target): boolean =>
   a.host === b.host && a.port === b.port && a.orchestrator_key === b.orchestrator_key;
 
-/** Announced orchestrators that the agent has not reached yet. New ones are tried first, then all in turn. */
+/** Announced orchestrators that the agent has not reached yet. New ones are tried first, then all of them in turn. */
 export class Candidates {
   private queue: Target[] = [];
   private newCount = 0;

@@ -80,7 +80,7 @@ function connect(
 const has = (message: string) => logged.some((entry) => entry.message.includes(message));
 const entry = (message: string) => logged.find((line) => line.message.includes(message));
 
-/** Waits until `condition` is true, one turn of the event loop at a time. */
+/** Waits until `condition` is true, one event-loop turn at a time. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -119,7 +119,7 @@ describe('live output', () => {
     connection.outputReady();
     clock.advance(200);
     expect((await link.next('output_progress')).stdout?.text).toBe('one');
-    // Half of the window remains for results.
+    // Half of the window stays available for results.
     engine.spool.add([accepted(1)]);
     connection.reportsReady();
     expect((await link.next('report')).seq).toBe(1);
@@ -298,7 +298,7 @@ describe('connecting', () => {
     expect(engine.received).toEqual([`settle ${operation.operation_id}`]);
     expect(engine.spool.entries.map(({ seq }) => seq)).toEqual([2]);
     expect(entry('connected')?.fields).toMatchObject({ event: 'connected', node_id: identity.nodeId });
-    // The token was used, so the file no longer contains it.
+    // The token has been used, so the file no longer contains it.
     expect(JSON.parse(await readFile(join(dir, 'orchestrator.json'), 'utf8'))).toMatchObject({ token: null });
   });
 
@@ -312,7 +312,7 @@ describe('connecting', () => {
     expect(line?.fields).toMatchObject({ shown, pinned });
     expect(line?.message).toContain('impostor');
     expect(line?.message).toContain('muster status');
-    // The log line contains no command that would trust the peer without a check.
+    // The log line must not suggest a command that would trust the peer without a check.
     expect(line?.message).not.toContain(shown);
     const tries = () => logged.filter(({ message }) => message === 'not connected').length;
     clock.advance(120_000);
@@ -372,7 +372,9 @@ describe('connecting', () => {
     link.challenge(Buffer.alloc(32, 1));
     await link.closed;
     await until(() => has('not connected'));
-    expect(entry('not connected')?.fields.reason).toBe('the challenge names another key than TLS proved');
+    expect(entry('not connected')?.fields.reason).toBe(
+      'the challenge names a different key than the one proved by TLS',
+    );
     expect(link.unread).toBe(0);
   });
 
@@ -399,7 +401,7 @@ describe('connecting', () => {
     expect(JSON.stringify(hello).length).toBeLessThan(32 * 1024);
     expect(Object.values(hello.attributes)[0]).toHaveLength(1024);
     expect(JSON.stringify(hello.attributes).length).toBeGreaterThan(23 * 1024);
-    // Uses the longest host name, with every character escaped.
+    // Uses the longest hostname, in which every character must be escaped.
     expect(JSON.stringify({ ...hello, hostname: '\u0001'.repeat(255), token: 't'.repeat(128) }).length).toBeLessThan(
       32 * 1024,
     );
@@ -425,7 +427,7 @@ describe('an open link', () => {
     expect(await link.next('attributes')).toEqual({ type: 'attributes', attributes, clock_ms: clock.now() });
   });
 
-  test('sends new reports immediately, drops acknowledged ones, and resends a large report that a lost link interrupted', async () => {
+  test('sends new reports immediately, drops acknowledged ones, and resends a large report that was interrupted by a lost link', async () => {
     const connection = connect();
     const first = await orchestrator.welcomed();
     engine.spool.add([accepted(1)]);
@@ -516,7 +518,7 @@ describe('reconnecting', () => {
     });
   });
 
-  test('logs the remedy for an invalid token', async () => {
+  test('logs how to resolve an invalid token', async () => {
     await endWith((link) =>
       link.send({ type: 'refused', code: 'token_invalid', message: 'used up', retry_after_secs: 60 }),
     );
@@ -564,7 +566,7 @@ describe('reconnecting', () => {
     ]);
     expect(await refuse(1)).toBe(63_000);
     expect(named()).toHaveLength(1);
-    // Another report starts a new count.
+    // A different report starts a new count.
     engine.spool.acknowledge(1);
     engine.spool.add([accepted(2)]);
     expect(await refuse(2)).toBeLessThan(60_000);
@@ -614,7 +616,7 @@ describe('reconnecting', () => {
 
   test('gives up after 8 s on a host that drops packets, and retries', async () => {
     connect();
-    // Handles no network events, as if the host did not respond.
+    // Handles no network events, as if the host were not responding.
     for (let i = 0; i < 100 && clock.next !== 8_000; i++)
       await new Promise<void>((resolve) => process.nextTick(resolve));
     clock.advance(8_000);
@@ -627,7 +629,7 @@ describe('reconnecting', () => {
     await orchestrator.welcomed();
   });
 
-  test('tries the addresses of a name in turn until it reaches the orchestrator', async () => {
+  test('tries the addresses of a hostname in turn until it reaches the orchestrator', async () => {
     const { port } = orchestrator;
     const impostor = await TestOrchestrator.start('ed25519', port, '127.0.0.2');
     const names: string[] = [];
@@ -799,7 +801,7 @@ describe('a new key', () => {
     await until(() => has('agent key changed'));
   });
 
-  test('presents a new key again on the next link, and keeps this link, if saving the key fails', async () => {
+  test('keeps the link if saving the new key fails, and presents the key again on the next link', async () => {
     const connection = connect();
     const { key } = makeNextKey(dir, identity.current, 60, seconds);
     await mkdir(join(dir, 'agent-keys.json'));

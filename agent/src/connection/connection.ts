@@ -17,7 +17,7 @@ import { type ConnectedEngine, Session } from './session.ts';
 export interface ConnectionOptions {
   identity: AgentIdentity;
   introduction: Introduction;
-  /** Null if the address of the orchestrator is unknown. The agent then waits for an announcement. */
+  /** Null if the orchestrator's address is unknown. The agent then waits for an announcement. */
   target: Target | null;
   file: OrchestratorFile;
   engine: ConnectedEngine;
@@ -36,10 +36,10 @@ export interface ConnectionOptions {
   linked?: (isUp: boolean) => void;
 }
 
-/** Refusals that only an operator can resolve, so retrying early is useless. */
+/** Refusals that only an operator can resolve, so early retries are useless. */
 const permanentRefusals: ReadonlySet<string> = new Set(['cloned', 'token_invalid', 'version_unsupported']);
 const permanentRetrySecs = 60;
-/** Number of consecutive refusals after which the first pending report is considered their cause. */
+/** Number of consecutive refusals after which the first pending report is assumed to be their cause. */
 const suspectRefusals = 3;
 
 /** Keeps a link to the orchestrator while the agent runs. */
@@ -55,11 +55,13 @@ export class Connection {
   private session: Session | null = null;
   private running: Promise<void> | null = null;
   private wake: () => void = () => {};
-  /** The first pending report at the last protocol violation, and the number of consecutive violations with it. */
+  /**
+   * The first pending report at the last protocol violation, and the number of consecutive violations with this report.
+   */
   private suspect = { seq: 0, refusals: 0 };
   /** Whether the last link was closed to present a new key. */
   private isRenewing = false;
-  /** Number of failed attempts. Each attempt begins with the next address that the orchestrator's name resolves to. */
+  /** Number of failed attempts. Each attempt begins with the next address to which the orchestrator's name resolves. */
   private failures = 0;
   private lastWrongKey: string | null = null;
 
@@ -86,7 +88,7 @@ export class Connection {
     if (this.isLinked) return;
     const key = Buffer.from(orchestratorKey).toString('hex');
     if (this.pinnedKey !== null && this.pinnedKey !== key) return;
-    // A token is only for the known orchestrator, so it is never sent to an announced one.
+    // A token is only for the known orchestrator and is never sent to an announced one.
     const { token, pinSource } =
       this.home?.orchestrator_key === key ? this.home : { token: null, pinSource: 'discovery' as const };
     const candidate: Target = { host, port, orchestrator_key: key, token, pinSource, replacedKey: null };
@@ -168,8 +170,8 @@ export class Connection {
 
   private async run(): Promise<void> {
     const { log, clock, random } = this.options;
-    // After a power failure, agents and orchestrator start together, so an agent that knows its orchestrator retries
-    // quickly.
+    // Retries quickly if the agent knows its orchestrator, because after a power failure, agents and orchestrator start
+    // together.
     let backoffState: Waits = this.home === null ? noWaits : { ...noWaits, linkedAt: clock.monotonic() };
     while (!this.stopping.signal.aborted) {
       const target = this.candidates.next(this.home);
@@ -302,7 +304,7 @@ export class Connection {
   private keyRefused(shown: ShownKey, orchestratorKey: string, versions: readonly number[]): boolean {
     const { log } = this.options;
     if (this.dropNext(shown)) return false;
-    // Earlier releases of the orchestrator also send this refusal for unknown keys.
+    // Earlier orchestrator releases also send this refusal for unknown keys.
     if (!versions.includes(5)) {
       this.keyUnknown(shown, orchestratorKey);
       return false;
@@ -345,7 +347,7 @@ export class Connection {
     this.suspect = { seq, refusals: seq === this.suspect.seq ? this.suspect.refusals + 1 : 1 };
     const { refusals } = this.suspect;
     if (entry === undefined || refusals < suspectRefusals) return false;
-    // Logged rarely, because an unattended agent may repeat this for months.
+    // Logs this rarely, because an unattended agent may repeat it for months.
     if (refusals % 60 === suspectRefusals)
       this.options.log.error(
         {
@@ -356,7 +358,7 @@ export class Connection {
           refusals,
           reason,
         },
-        'the orchestrator keeps closing the link after this report or the one that follows it; holding back later reports; retrying every minute',
+        'the orchestrator keeps closing the link after this report or the next one; holding back later reports and retrying every minute',
       );
     return true;
   }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { TestOrchestrator } from '../../test/test-orchestrator.ts';
 import { provenKey, rotated } from './dial.ts';
 
-test('refuses the key of a resumed TLS session, which does not prove its possession', async () => {
+test('refuses a resumed TLS session, which does not prove possession of the key', async () => {
   // Unlike an orchestrator, this server issues session tickets.
   const orchestrator = await TestOrchestrator.start();
   const dial = (event: 'session' | 'secureConnect', session?: Buffer): Promise<{ socket: TLSSocket; ticket: Buffer }> =>
@@ -28,7 +28,7 @@ test('refuses the key of a resumed TLS session, which does not prove its possess
   await orchestrator.stop();
 });
 
-test('rotates the addresses so that each comes first in turn', () => {
+test('rotates the addresses so that each one comes first in turn', () => {
   expect([0, 1, 2, 3].map((turn) => rotated(['a', 'b', 'c'], turn).join(''))).toEqual(['abc', 'bca', 'cab', 'abc']);
   expect(rotated([], 7)).toEqual([]);
 });

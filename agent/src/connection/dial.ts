@@ -8,7 +8,7 @@ import { rawEd25519Key } from './agent-key.ts';
 
 /**
  * TCP connection timeout, in milliseconds. The kernel sends SYNs after 0, 1, 3, 7, and 15 s. If the host drops packets
- * because it is starting, a new attempt reaches it sooner than the SYN after 15 s.
+ * while it is starting, a new attempt reaches it sooner than the SYN after 15 s.
  */
 const connectTimeoutMs = 8_000;
 /**
@@ -33,11 +33,11 @@ export class WrongOrchestratorError extends Error {
 }
 
 export interface Dialled {
-  /** Open and paused. */
+  /** A WebSocket that is open and paused. */
   ws: WebSocket;
   /** Secret that only the two peers of this TLS connection can derive. */
   exporter: Buffer;
-  /** The raw key of 32 bytes. The TLS handshake proved that the peer has it. */
+  /** The raw 32-byte key. The TLS handshake proved that the peer has it. */
   orchestratorKey: Buffer;
 }
 
@@ -64,7 +64,7 @@ export async function dial(
       ),
     autoSelectFamilyAttemptTimeout: addressTimeoutMs,
     minVersion: 'TLSv1.3',
-    // Names, dates, and issuers are not checked: the code below checks the key, and the handshake proves its
+    // Does not check names, dates, and issuers, because the code below checks the key, and the handshake proves its
     // possession.
     rejectUnauthorized: false,
     checkServerIdentity: () => undefined,
@@ -102,7 +102,7 @@ export async function dial(
     });
     await within(upgradeTimeoutMs, clock, 'the WebSocket', socket, (done, failed) => {
       ws.once('open', () => {
-        // Paused, because the first message may arrive before the caller listens. The caller resumes it.
+        // Paused, because the first message may arrive before the caller listens. The caller resumes the socket.
         ws.pause();
         done();
       });
@@ -125,11 +125,11 @@ export function rotated<T>(items: readonly T[], turn: number): T[] {
   return [...items.slice(first), ...items.slice(0, first)];
 }
 
-const wrongPort = 'is that the port of the API? Agents use another port, by default 4747';
+const wrongPort = 'is this the API port? Agents use another port, by default 4747';
 
 /**
  * Explains a TLS failure. The port may be wrong: agents do not offer the signature type of the API's certificate, and a
- * web server may not speak TLS at all.
+ * web server may not use TLS at all.
  */
 function tlsFault(error: Error): Error {
   const { code = '', message } = error as NodeJS.ErrnoException;
@@ -142,7 +142,7 @@ function tlsFault(error: Error): Error {
  * @throws Error if the handshake proved no key, or a key of a different type
  */
 export function provenKey(socket: TLSSocket): Buffer {
-  // A resumed session has no certificate. Session data is never passed in, so this cannot happen.
+  // A resumed session has no certificate. This cannot happen, because session data is never passed in.
   if (socket.isSessionReused()) throw new Error('TLS resumed a session, which does not prove possession of a key');
   const key = socket.getPeerX509Certificate()?.publicKey;
   const raw = key ? rawEd25519Key(key) : null;

@@ -4,7 +4,7 @@ import { keyOfPem, newKeyPem } from './agent-key.ts';
 import { makeHello } from './hello.ts';
 import type { Statement } from './next-key.ts';
 
-test('builds a hello that fits a frame, with any amount of data', () => {
+test('builds a hello that fits into a frame, regardless of the amount of data', () => {
   const statement: Statement = {
     former_key: 'ab'.repeat(32),
     made_at: 1_800_000_000,

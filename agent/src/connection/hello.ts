@@ -47,8 +47,8 @@ export function makeHello(
 }
 
 /**
- * Cuts attributes to the limits of a frame. This is a safeguard: the collector applies the same limits and knows which
- * attributes matter most.
+ * Truncates attributes to the frame limits. This is a safeguard: the collector applies the same limits and knows which
+ * attributes are most important.
  */
 export function fitAttributes(attributes: Record<string, string>): Record<string, string> {
   const fitting: [string, string][] = [];

@@ -28,7 +28,7 @@ const prepared = async () => {
 };
 
 describe('the keys of a data directory', () => {
-  test('switches to a new key, signed by the current key, after the welcome and keeps the identity', async () => {
+  test('switches to a new key, signed by the current key, after the welcome, and keeps the identity', async () => {
     const { identity, former, next } = await prepared();
     const nodeId = await idOfKey(former.publicKey);
     expect(identity.hasNext()).toBe(true);
@@ -50,7 +50,7 @@ describe('the keys of a data directory', () => {
     const formerKey = createPublicKey(former.pem);
     expect(rawEd25519Key(formerKey)).toEqual(former.publicKey);
     expect(verify(null, bytes, formerKey, Buffer.from(signature, 'hex'))).toBe(true);
-    // An orchestrator that does not support key changes gets the key that it knows.
+    // An orchestrator that does not support key changes receives the key that it knows.
     expect(identity.toShow([3, 2], orchestrator)).toEqual({ key: former, statement: null, earlier: [] });
 
     expect(identity.welcomed(shown, nodeId)).toBe(true);
@@ -58,7 +58,7 @@ describe('the keys of a data directory', () => {
       expect(hex(keys)).toBe(next.key.publicKey.toString('hex'));
       expect(keys.nodeId).toBe(nodeId);
       expect(keys.hasNext()).toBe(false);
-      // The orchestrator may be restored from a backup that is older than the change.
+      // The orchestrator may be restored from a backup that predates the change.
       expect(keys.toShow(versions, orchestrator).statement).toEqual(shown.statement);
     }
     expect(readFileSync(join(dir, 'agent.key'), 'utf8')).toBe(next.key.pem);
@@ -69,12 +69,13 @@ describe('the keys of a data directory', () => {
     const { identity, former } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const nodeId = await idOfKey(former.publicKey);
-    // After the second change, the node id is the hash of neither key.
+    // After the second change, the node ID is the hash of neither key.
     const next = makeNextKey(dir, identity.current, 0, now);
     const before = join(root, 'before');
     cpSync(dir, before, { recursive: true });
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
-    // Checks the id and the key, and that the new key's file is removed, after the process was killed at each write.
+    // Checks the ID and the key, and that the file of the new key is removed, after the process was killed at each
+    // write.
     const steps = [[], ['agent-keys.json'], ['agent-keys.json', 'agent.key']];
     for (const written of steps) {
       const killed = join(root, `killed-${written.length}`);
@@ -169,7 +170,7 @@ describe('the keys of a data directory', () => {
     expect(killed.toShow(versions, orchestrator)).toMatchObject({ statement: first.statement, earlier: [] });
   });
 
-  test('adopts the id that another orchestrator assigns', async () => {
+  test('adopts the ID that another orchestrator assigns', async () => {
     const { identity } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const elsewhere = 'ab'.repeat(16);
@@ -208,8 +209,7 @@ describe('the keys of a data directory', () => {
     const { identity } = await prepared();
     const path = join(dir, 'agent.key.next');
     const { private_key, statement } = JSON.parse(readFileSync(path, 'utf8'));
-    // Without this check, the last two files would result in an invalid hello, which would lock the agent out
-    // permanently.
+    // Without this check, the last two files would result in an invalid hello that locks the agent out permanently.
     const damaged = [
       '{"private_key":',
       JSON.stringify({ private_key, statement: { ...statement, signature: `${statement.signature.slice(1)}z` } }),

@@ -26,9 +26,9 @@ export interface ShownKey {
 export interface AgentIdentity {
   readonly nodeId: string;
   /**
-   * Returns the key for a hello to an orchestrator that speaks the given protocol versions. Prefers a new key.
+   * Returns the key for a hello to an orchestrator that supports the given protocol versions. Prefers a new key.
    * @param orchestratorKey in hexadecimal
-   * @throws Error if a new key exists but cannot be read
+   * @throws Error if there is a new key but it cannot be read
    */
   toShow(versions: readonly number[], orchestratorKey: string): ShownKey;
   inForce(): ShownKey;
@@ -47,9 +47,9 @@ export interface AgentIdentity {
    */
   refused(shown: ShownKey): boolean;
   /**
-   * Records that the orchestrator knows none of the previous keys. Until this process exits, that orchestrator gets the
-   * current key without statements. The statements stay on disk, because the orchestrator may be restored from a later
-   * backup.
+   * Records that the orchestrator knows none of the previous keys. Until this process exits, that orchestrator receives
+   * the current key without statements. The statements stay on disk, because the orchestrator may be restored from a
+   * later backup.
    * @param orchestratorKey in hexadecimal
    */
   unknownTo(orchestratorKey: string): void;
@@ -67,8 +67,8 @@ interface History {
 
 /**
  * The keys of a data directory. `agent.key` is the current key. `agent.key.next` is a new key that waits for the next
- * hello, with the previous key's statement about it. `agent-keys.json` contains the agent's id if it does not follow from
- * the key. Replacing `agent.key` with a single rename activates a new key; until then, both exist.
+ * hello, with the previous key's statement about it. `agent-keys.json` contains the agent's id if it does not follow
+ * from the key. A single rename that replaces `agent.key` activates a new key; until then, both keys exist.
  */
 export class AgentKeys implements AgentIdentity {
   readonly #dataDir: string;
@@ -96,7 +96,7 @@ export class AgentKeys implements AgentIdentity {
   next(): NextKey | null {
     const next = readNextKey(this.#dataDir);
     if (next === null || !isSame(next.key, this.#current)) return next;
-    // The key is already the current one. The agent was killed before it removed the file.
+    // This key is already the current one. The agent was killed before it removed the file.
     this.#removeNext();
     return null;
   }
@@ -130,7 +130,7 @@ export class AgentKeys implements AgentIdentity {
     const key = hexOf(this.#current);
     if (statement === null) return [];
     if (keys.at(-1) === key) return [statement, ...earlier];
-    // The agent was killed after it wrote the history and before it switched to the new key.
+    // The agent was killed after writing the history but before switching to the new key.
     return statement.former_key === key ? earlier : [];
   }
 
@@ -146,7 +146,7 @@ export class AgentKeys implements AgentIdentity {
       this.#current = key;
       this.#removeNext();
     } else if (id !== this.#nodeId) {
-      // Another orchestrator has enrolled this key as a first key.
+      // Another orchestrator has enrolled this key as an agent's first key.
       const { keys = [hexOf(key)], statement: kept = null, earlier = [] } = this.#history ?? {};
       this.#remember({ node_id: id, keys, statement: kept, earlier });
     }
@@ -197,7 +197,10 @@ export async function loadAgentIdentity(dataDir: string): Promise<AgentKeys> {
 const isSame = (a: AgentKey, b: AgentKey): boolean => a.publicKey.equals(b.publicKey);
 const historyPath = (dataDir: string) => join(dataDir, 'agent-keys.json');
 
-/** Returns the history; null if the file is missing or damaged, because the orchestrator sends the agent's id again. */
+/**
+ * Returns the history; null if the file is missing or damaged. In that case, the orchestrator sends the agent's ID
+ * again.
+ */
 function readHistory(dataDir: string): History | null {
   const text = readPrivateFile(historyPath(dataDir));
   if (text === null) return null;

@@ -4,11 +4,11 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 import { Announcements, type Ignored } from './announcements.ts';
 
-/** Delay after a failure, such as when a port is in use or a network is not up yet. */
+/** Delay after a failure, for example if a port is in use or a network is not up yet. */
 const retryMs = 30_000;
 /**
  * Minimum time between log lines about ignored datagrams, in milliseconds. Anyone can send datagrams, so the log could
- * grow fast without a limit.
+ * otherwise grow quickly.
  */
 const minIgnoredLogMs = 60_000;
 
@@ -87,7 +87,7 @@ export class Listener {
       return;
     }
     const { announcement } = verdict;
-    log.info({ from, host: announcement.host, port: announcement.port }, 'received an announcement of an orchestrator');
+    log.info({ from, host: announcement.host, port: announcement.port }, 'received an orchestrator announcement');
     this.options.announced(announcement);
   }
 

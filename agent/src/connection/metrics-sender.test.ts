@@ -61,7 +61,7 @@ describe('samples on a link', () => {
     expect(sentTimes()).toEqual([[1, 2]]);
     add(3);
     clock.advance(60_000);
-    // Only one message may be unacknowledged.
+    // Only one message may be unacknowledged at a time.
     expect(sent).toHaveLength(1);
     sender.stored(2);
     random = 0.999999;
@@ -98,7 +98,7 @@ describe('samples on a link', () => {
         write: (text) => {
           const { samples } = JSON.parse(text) as { samples: Sample[] };
           moments.push(time.now() - began);
-          // Replies in the next turn of the event loop, and adds a sample before the turn after that.
+          // Replies in the next event-loop turn, and adds a sample before the turn after that.
           time.after(0, () => {
             sender.stored(samples.at(-1)!.collected_at);
             own.push(sampleOf(samples.at(-1)!.collected_at + 60));
@@ -135,7 +135,7 @@ describe('samples on a link', () => {
     expect(Math.max(...sent.map(({ bytes }) => bytes))).toBeLessThanOrEqual(4_096);
     expect(sent.length).toBeLessThan(70);
     expect(window).toBe(limits.unacknowledgedBytes);
-    // Samples taken in between wait for the next message, so that not every sample causes one.
+    // Samples taken in between wait for the next message, so that a single sample does not cause a message.
     add(1_900_000_000);
     expect(buffer.end - buffer.first).toBe(1);
     const before = sent.length;

@@ -4,14 +4,14 @@ import type { SampleBuffer } from '../metrics/sample-buffer.ts';
 
 type MetricsMessage = Extract<AgentMessage, { type: 'metrics' }>;
 
-/** Half of the window, so that results can be sent at the same time. */
+/** Half of the window. The other half stays available for results. */
 const frameBytes = limits.unacknowledgedBytes / 2;
-/** An empty frame, for measuring its size. */
+/** An empty frame, used to measure its size. */
 const frame: MetricsMessage = { type: 'metrics', samples: [] };
 const frameExtra = JSON.stringify(frame).length;
 /** Milliseconds between attempts while reports fill the window. */
 const retryMs = 1_000;
-/** Milliseconds after which a frame counts as read, so that it no longer delays reports. */
+/** Milliseconds after which a frame is assumed to have been read, so that it no longer delays reports. */
 const readMs = 10_000;
 /**
  * Milliseconds after which unacknowledged samples are resent, because orchestrators before protocol version 3 do not
@@ -30,14 +30,17 @@ export interface MetricsSenderOptions {
   random: () => number;
   intervalMs: number;
   write: (text: string) => void;
-  /** Reserves bytes of the window. @returns false if reports need them */
+  /**
+   * Reserves bytes in the window.
+   * @returns false if reports need them
+   */
   reserve: (bytes: number) => boolean;
   release: (bytes: number) => void;
 }
 
 /**
- * Sends samples over one link, oldest first, one message at a time: new ones at the requested interval, and those from
- * before the link without a delay. A sample stays in the buffer until the orchestrator has stored it.
+ * Sends samples over one link, oldest first, one message at a time: new samples at the requested interval, and samples
+ * from before the link without delay. A sample stays in the buffer until the orchestrator has stored it.
  */
 export class MetricsSender {
   readonly #options: MetricsSenderOptions;
@@ -45,7 +48,7 @@ export class MetricsSender {
   /** Index after the last sample in the unacknowledged message; null if there is none. */
   #unanswered: number | null = null;
   #reserved = 0;
-  /** Samples before this index are sent without a delay. */
+  /** Samples before this index are sent without delay. */
   #catchUpTo = 0;
   #cancelNext = () => {};
   #cancelRead = () => {};
@@ -73,7 +76,10 @@ export class MetricsSender {
     this.#release();
   }
 
-  /** Handles an acknowledgment: the orchestrator has stored the samples up to this time, or will never store them. */
+  /**
+   * Handles an acknowledgment, which means that the orchestrator has stored the samples up to this time or will never
+   * store them.
+   */
   stored(collectedAt: number): void {
     const { buffer } = this.#options;
     if (this.#unanswered === null || !this.#isEnabled) return;
@@ -99,7 +105,7 @@ export class MetricsSender {
     this.#next(afterMs * (1 + this.#options.random()));
   }
 
-  /** Stops sending. Call it when the link has closed. */
+  /** Stops sending. Call this when the link has closed. */
   end(): void {
     this.#isEnabled = false;
     this.#cancelNext();

@@ -43,7 +43,7 @@ export class OutputSender {
   private send(): void {
     const { clock, output, reserve, write } = this.options;
     this.waiting = null;
-    // Reserves the maximum size, because output that was taken cannot be returned.
+    // Reserves the maximum size, because output that was taken cannot be put back.
     if (!reserve(limits.outputProgressBytes)) {
       this.sentAt = clock.monotonic();
       this.printed();
@@ -64,7 +64,10 @@ interface OutputSenderOptions {
   output: OutputTail;
   clock: Clock;
   write: (progress: OutputProgress) => void;
-  /** Reserves bytes of the window. @returns false if reports need them */
+  /**
+   * Reserves bytes in the window.
+   * @returns false if reports need them
+   */
   reserve: (bytes: number) => boolean;
   release: (bytes: number) => void;
 }

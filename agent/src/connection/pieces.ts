@@ -1,6 +1,6 @@
 import { limits } from '@muster/protocol/wire';
 
-/** Maximum size of a chunk as JSON text, in bytes. Two frames with such chunks fit the window. */
+/** Maximum size of a chunk as JSON text, in bytes. Two frames with chunks of this size fit into the window. */
 const pieceBytes = 3_900;
 
 /**

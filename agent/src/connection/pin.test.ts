@@ -10,7 +10,7 @@ const known: KnownOrchestrator = { host: 'old', port: 1, orchestrator_key: keyA,
 const order = { host: 'new', port: 2, orchestratorKey: null, token: null };
 
 describe('the target', () => {
-  test('prefers the key from the command line to the pinned key, and the pinned key to any key', () => {
+  test('prefers the key from the command line to the pinned key, and the pinned key to any other key', () => {
     expect(chooseTarget(null, { ...order, orchestratorKey: keyB })).toMatchObject({
       orchestrator_key: keyB,
       pinSource: 'flag',

@@ -22,13 +22,13 @@ export interface ConnectOrder {
 
 export interface Target extends KnownOrchestrator {
   pinSource: PinSource;
-  /** The previously pinned key that the configured key replaces, for a log line; null if none is replaced. */
+  /** The previously pinned key that the configured key replaces, for the log; null if no key is replaced. */
   replacedKey: string | null;
 }
 
 /**
- * Chooses the orchestrator to connect to. The expected key is, in this order: the key from the command line, the pinned
- * key, or any key on the first connection.
+ * Chooses the orchestrator to connect to. The expected key is the one from the command line, otherwise the pinned key,
+ * otherwise any key on the first connection.
  * @param known content of the data directory
  * @returns null if no address is known
  */
@@ -58,7 +58,7 @@ export class OrchestratorFile {
   /**
    * Reads the file.
    * @returns null if the file does not exist
-   * @throws Error if the agent did not write the content
+   * @throws Error if the content was not written by the agent
    */
   read(): KnownOrchestrator | null {
     const text = readPrivateFile(this.path);

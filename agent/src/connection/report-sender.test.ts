@@ -15,7 +15,7 @@ const output = (stdout: string): Report => ({
   truncated: false,
 });
 
-/** Generates text of all kinds of characters, including unpaired surrogates. */
+/** Generates text with all kinds of characters, including unpaired surrogates. */
 const anyText = (maxLength: number) =>
   fc
     .array(fc.oneof(fc.constantFrom('a', '"', '\\', '\n', '\u0000', 'é', '漢', '😀', '\ud83d', '\ude00')), {
@@ -23,7 +23,7 @@ const anyText = (maxLength: number) =>
     })
     .chain((units) => fc.nat(maxLength).map((length) => units.join('').padEnd(length, units.join('') || 'x')));
 
-/** Simulates the orchestrator. Checks the window, and lets the test decide when to reply. */
+/** Simulates the orchestrator: checks the window, and replies when the test says so. */
 class Receiver {
   readonly received: { seq: number; reports: Report[] }[] = [];
   open: { seq: number; part: number | null; bytes: number }[] = [];
@@ -52,7 +52,7 @@ class Receiver {
 }
 
 describe('pieces', () => {
-  test('splits a text into chunks that are small when encoded and concatenate to the text', () => {
+  test('splits a text into chunks that are small when encoded and concatenate to the same text', () => {
     fc.assert(
       fc.property(anyText(30_000), (text) => {
         const pieces = cutIntoPieces(text);
@@ -88,7 +88,7 @@ describe('the report sender', () => {
           while (receiver.open.length > 0) {
             const credit = receiver.open.find((frame) => frame.part !== null);
             const unsplit = receiver.open.filter((frame) => frame.part === null);
-            // Acknowledges some complete reports or one chunk.
+            // Acknowledges several complete reports or one chunk.
             if (credit && (unsplit.length === 0 || choices.next().value === 0)) {
               receiver.open = receiver.open.filter((frame) => frame !== credit);
               sender.credited(credit.seq, credit.part!);

@@ -4,7 +4,7 @@ import { cutIntoPieces } from './pieces.ts';
 
 type ReportFrame = Extract<AgentMessage, { type: 'report' | 'report_part' }>;
 
-/** Sends the spool over one link, in order, and never exceeds the window of unacknowledged bytes. */
+/** Sends the spool over one link, in order, without ever exceeding the window of unacknowledged bytes. */
 export class ReportSender {
   private readonly spool: ReportSpool;
   private readonly write: (text: string) => void;
@@ -19,7 +19,7 @@ export class ReportSender {
   /**
    * @param acknowledged last sequence number that the orchestrator has stored, from its welcome
    * @param write sends one frame
-   * @param tooLarge called for an entry that is too large for any link, and is skipped
+   * @param tooLarge called for an entry that is skipped because it is too large for any link
    */
   constructor(
     spool: ReportSpool,
@@ -55,7 +55,8 @@ export class ReportSender {
         return true;
       }
     }
-    // Splits the report only once its first chunk fits in the window, so that a waiting report is not kept as text too.
+    // Splits the report only once its first chunk fits into the window, so that a waiting report is not also kept as
+    // text.
     if (!this.fits(limits.unacknowledgedBytes / 2)) return false;
     this.sentSeq = seq;
     const text = JSON.stringify(reports);
@@ -89,7 +90,10 @@ export class ReportSender {
     return true;
   }
 
-  /** Reserves bytes of the window for other frames. @returns false if they do not fit or a report is being sent */
+  /**
+   * Reserves bytes in the window for other frames.
+   * @returns false if they do not fit, or if a report is being sent
+   */
   reserve(bytes: number): boolean {
     if (this.pieces !== null || !this.fits(bytes)) return false;
     this.outstandingBytes += bytes;

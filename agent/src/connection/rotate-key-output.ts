@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Rotation, rotateKey } from './rotate-key.ts';
 
-/** Maximum time to wait for a running agent, which has to reconnect, perhaps to a busy orchestrator. */
+/** Maximum time to wait for a running agent, which must reconnect, perhaps to a busy orchestrator. */
 const waitMs = 30_000;
 const exitCodes = { in_force: 0, refused: 1, waiting: 5 } as const;
 
 /**
- * Gives a data directory's agent a new key and prints the result.
+ * Creates a new key for the agent of a data directory and prints the result.
  * @returns the exit code
  */
 export async function printRotation(dataDir: string, options: { graceSecs: number; json: boolean }): Promise<number> {

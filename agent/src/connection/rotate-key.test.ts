@@ -22,7 +22,7 @@ afterEach(() => {
   rmSync(dir, { recursive: true });
 });
 
-/** @param agent acts as the running agent when it is notified, or one poll later */
+/** @param agent acts as the running agent once it is notified, or one poll later */
 const rotate = (agent: () => void = () => {}, later: () => void = () => {}) => {
   const nudged: number[] = [];
   const tools = {

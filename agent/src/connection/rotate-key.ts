@@ -21,7 +21,7 @@ export interface Rotation {
   former_until: number;
   /** Whether an earlier call created the key. */
   was_waiting: boolean;
-  /** Whether an agent runs on the directory and was notified. */
+  /** Whether an agent is running on the directory and was notified. */
   agent_runs: boolean;
 }
 
@@ -73,7 +73,10 @@ export async function rotateKey(
   };
 }
 
-/** Notifies the agent that runs on the directory. @returns false if no agent runs */
+/**
+ * Notifies the agent that is running on the directory.
+ * @returns false if there is none
+ */
 function notifyHolder(dataDir: string, notify: (pid: number) => void): boolean {
   const pid = holderOf(dataDir, 'agent');
   if (pid === null) return false;

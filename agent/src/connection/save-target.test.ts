@@ -28,7 +28,7 @@ describe('the saved target', () => {
       expect(await saveTarget(folder, { ...order, host: 'other.example', orchestratorKey: null, token: null })).toBe(
         nodeId,
       );
-      // The key stays pinned. The token is kept, because it may not have been used yet.
+      // The key stays pinned. The token is kept, because it may be unused.
       expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ ...known, host: 'other.example' });
     });
   });

@@ -55,15 +55,15 @@ const silenceMs = limits.pingIntervalMs * (limits.missedPings + 1);
 /** Remedies for the operator of the machine. */
 const advice: Partial<Record<RefusalCode, string>> = {
   token_invalid:
-    '; make a new token with `muster agents enroll` on the orchestrator, and start this agent with the command that `enroll` prints',
+    '; create a new token with `muster agents enroll` on the orchestrator, and start this agent with the command that `enroll` prints',
   key_replaced:
     '; this data directory is a copy or was restored: if this machine is the right one, reject and remove the agent, then enroll it again with `muster agents enroll`',
 };
 const byeTimeoutMs = 1_000;
-/** Maximum bytes in the send buffer before reading pauses. Regular traffic needs far less. */
+/** Maximum number of bytes in the send buffer before reading pauses. Normal traffic needs far fewer. */
 const unsentBytes = 1024 * 1024;
 const unsentPollMs = 50;
-/** Maximum bytes in the send buffer before terminals pause, so that results can still be sent. */
+/** Maximum number of bytes in the send buffer before terminals pause, so that results can still be sent. */
 const terminalBacklogBytes = 64 * 1024;
 
 /** A link, from the challenge until it closes. */
@@ -88,7 +88,7 @@ export class Session {
   private refused: RefusalCode | null = null;
   private reason: string | null = null;
   private cancelWatch: () => void = () => {};
-  /** Operations and cancellations run in order, because a cancellation must not overtake its operation. */
+  /** Runs operations and cancellations in order, because a cancellation must not overtake its operation. */
   private orders: Promise<void> = Promise.resolve();
   private readonly over: Promise<SessionEnd>;
 
@@ -152,8 +152,8 @@ export class Session {
   /**
    * Sends a bye and closes the link. Ignores later messages, because the caller may close the components that they
    * would change.
-   * @param returns whether this process reconnects immediately; an orchestrator with protocol version 4 then keeps the
-   * agent's slot
+   * @param returns whether this process will reconnect immediately; an orchestrator with protocol version 4 then keeps
+   *   the agent's slot
    */
   async leave(reason: string, returns = false): Promise<void> {
     if (this.phase === 'open') this.send({ type: 'bye', reason, ...(returns ? { returns } : {}) });
@@ -162,7 +162,7 @@ export class Session {
     const cancelTimeout = this.options.clock.after(byeTimeoutMs, () => this.ws.terminate());
     await this.over;
     cancelTimeout();
-    // Afterwards, each received operation is on disk or was refused.
+    // After this, each received operation is either on disk or refused.
     await this.orders;
   }
 
@@ -281,7 +281,7 @@ export class Session {
     }
     const { orchestratorKey } = this.options.dialled;
     if (message.public_key !== orchestratorKey.toString('hex')) {
-      this.end('the challenge names another key than TLS proved', 1008);
+      this.end('the challenge names a different key than the one proved by TLS', 1008);
       return;
     }
     this.phase = 'welcome';
@@ -331,7 +331,7 @@ export class Session {
     this.metricsSender?.setEnabled(message.status === 'approved');
     this.options.welcomed(message);
     this.sender.pump();
-    // Sends output from before the link was established, and requests the rest of contents.
+    // Sends output from before the link, and requests the rest of incomplete contents.
     this.outputSender?.printed();
     this.contents?.pump();
     return;
@@ -392,7 +392,7 @@ export class Session {
   }
 
   private order(execute: () => Promise<void>): void {
-    // The orchestrator sends a skipped operation or cancellation again after the next start.
+    // The orchestrator resends a skipped operation or cancellation after the next start.
     this.orders = this.orders
       .then(() => (this.phase === 'over' ? undefined : execute()))
       .catch((error: unknown) =>

@@ -86,7 +86,7 @@ describe.skipIf(process.platform !== 'linux')('terminals on a link', () => {
     link.ws.send(encodeTerminalFrame(7, Buffer.from('echo $((6*7)); exit 5\r')));
     expect(await link.next('terminal_exited')).toMatchObject({ channel: 7, exit_code: 5, signal: null });
     expect(shownOn(link, 7)).toContain('42\r\n');
-    // Input for a closed terminal is not a violation.
+    // Input for a closed terminal is not a protocol violation.
     link.ws.send(encodeTerminalFrame(7, Buffer.from('late')));
     link.send({ type: 'terminal_resize', channel: 7, cols: 1, rows: 1 });
     await link.untilSettled();

@@ -7,7 +7,10 @@ import { removeDirectory, startAgent, temporaryDirectory } from './test/agent.ts
 import { directory, file, operation, script } from './test/desired.ts';
 import { snapshotTree } from './test/tree.ts';
 
-/** Applies random modules to a real tree. An apply must do what its plan says, and a removal must not leave a trace. */
+/**
+ * Applies random modules to a real file tree. An apply must do exactly what its plan says, and a removal must leave no
+ * trace.
+ */
 
 /** `npm run soak -- kill-steps` tries ten times as many modules. */
 const runs = (count: number) => (process.env.MUSTER_EVERY_STEP === undefined ? count : 10 * count);
@@ -111,7 +114,7 @@ const essence = (results: ResourceResult[]) =>
     corrective,
   }));
 
-/** Random nested paths, some of them undeclared, so that directories often change their owner. */
+/** Random nested paths, some of them undeclared, so that directories often change owners. */
 const nested: fc.Arbitrary<(root: string) => ResolvedResource[]> = fc
   .tuple(
     fc.tuple(

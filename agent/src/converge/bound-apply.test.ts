@@ -34,13 +34,13 @@ describe('an apply that is bound to a plan', () => {
     expect(results).toEqual([]);
     expect(readFileSync(`${h.root}/d`, 'utf8')).toBe('in the way\n');
     expect(existsSync(`${h.root}/ran`)).toBe(false);
-    // An apply of no resources finds nothing to remove, and no trigger is due.
+    // An apply of no resources finds nothing to remove, and no triggers are due.
     rmSync(`${h.root}/d`);
     const removal = await h.agent.run(operation('apply', []));
     expect(removal.results).toEqual([]);
   });
 
-  test('refuses a plan if the content changed but the action did not', async () => {
+  test('refuses a plan if the content changed, even if the action did not', async () => {
     await h.agent.run(operation('apply', desired()));
     const plan_digest = await planned(desired('newer\n'));
     writeFileSync(`${h.root}/d/f`, 'by hand\n');

@@ -11,7 +11,7 @@ import { planAndApplyOn } from './test/provider-contract.ts';
 import { sampled } from './test/sampled.ts';
 import { snapshotTree } from './test/tree.ts';
 
-/** Tests what `only_if` guarantees for every kind of resource. */
+/** Verifies the guarantees of `only_if` for every kind of resource. */
 
 let home: string;
 let root: string;
@@ -39,7 +39,7 @@ const conditioned = (content = 'x') =>
   onlyIf(`${root}/there`, file(`${root}/f`, { content, mode: '0644' }, { id: 'f' }));
 const missing = () => `skipped, because ${root}/there does not exist (\`only_if\`)`;
 
-/** Plans and applies, and expects the same results and statuses from both. */
+/** Plans and applies, and expects both to have the given results and statuses. */
 async function planAndApply(resources: ResolvedResource[]): Promise<ResourceResult[]> {
   const planned = statuses((await plan(resources)).results);
   const applied = await planAndApplyOn({ agent, snapshot }, resources);
@@ -48,7 +48,7 @@ async function planAndApply(resources: ResolvedResource[]): Promise<ResourceResu
 }
 
 describe('a resource whose path does not exist', () => {
-  test('skips a resource, and reports why, until the path of its condition exists', async () => {
+  test('skips a resource and reports the reason until the path in its condition exists', async () => {
     expect(await planAndApply([conditioned()])).toMatchObject([{ status: 'skipped', message: missing() }]);
     expect(existsSync(`${root}/f`)).toBe(false);
     writeFileSync(`${root}/there`, '');
@@ -79,7 +79,7 @@ describe('a resource whose path does not exist', () => {
     expect((await apply([failing, resource, dependent])).results[1]?.message).toMatch(/`fails` failed/);
   });
 
-  test('leaves an applied resource unchanged while the path of its condition is missing', async () => {
+  test('leaves an applied resource unchanged while the path in its condition is missing', async () => {
     writeFileSync(`${root}/there`, '');
     await apply([conditioned('first')]);
     rmSync(`${root}/there`);
@@ -89,7 +89,7 @@ describe('a resource whose path does not exist', () => {
     expect(await drift()).toMatchObject({ results: [], finished: { status: 'succeeded', summary: { skipped: 1 } } });
     writeFileSync(`${root}/f`, 'first');
     writeFileSync(`${root}/there`, '');
-    // `first` is the last applied content.
+    // `first` is the content that was last applied.
     expect((await drift()).results).toEqual([]);
     writeFileSync(`${root}/f`, 'by hand');
     expect((await drift()).results).toMatchObject([{ status: 'would_change' }]);
@@ -100,7 +100,7 @@ describe('a resource whose path does not exist', () => {
     expect(existsSync(`${root}/f`)).toBe(false);
   });
 
-  test('triggers nothing for a skipped resource, and keeps its due trigger', async () => {
+  test('triggers nothing for a skipped resource, and keeps its trigger due', async () => {
     const cause = file(`${root}/cause`, { content: '1' }, { id: 'cause' });
     const triggered = onlyIf(
       `${root}/there`,
@@ -126,13 +126,13 @@ describe('an earlier resource', () => {
     expect(await snapshot()).toEqual(before);
   });
 
-  test('skips a resource whose path an earlier resource removes, in the plan and the apply', async () => {
+  test('skips a resource in the plan and the apply if an earlier resource removes its path', async () => {
     writeFileSync(`${root}/there`, '');
     const all = [file(`${root}/there`, { ensure: 'absent' }), conditioned()];
     expect(statuses(await planAndApply(all))).toEqual(['changed', 'skipped']);
   });
 
-  test('names in a plan the earlier resource that may create the path', async () => {
+  test('names the earlier resource that may create the path in a plan', async () => {
     const maker = (apply: string) => script('maker', { apply, check: `test -e ${root}/done` });
     const desired = [maker(`touch ${root}/there ${root}/done`), conditioned()];
     expect((await plan(desired)).results[1]).toMatchObject({
@@ -145,7 +145,7 @@ describe('an earlier resource', () => {
     ]);
     rmSync(`${root}/done`);
     expect(statuses((await apply(desired)).results)).toEqual(['changed', 'changed']);
-    // No resource changes, so no resource creates the path.
+    // No resource changes, so none creates the path.
     rmSync(`${root}/there`);
     expect(statuses((await plan(desired)).results)).toEqual(['unchanged', 'skipped']);
   });
@@ -159,7 +159,7 @@ describe('an earlier resource', () => {
 });
 
 describe('the existence check', () => {
-  test('agrees with `test -e` on whether a path exists', async () => {
+  test('agrees with `test -e` about whether a path exists', async () => {
     symlinkSync('nowhere', `${root}/dangling`);
     symlinkSync('circle', `${root}/circle`);
     writeFileSync(`${root}/target`, '');
@@ -198,7 +198,7 @@ describe('commands, negations, and lists', () => {
   const yes = { command: 'true' };
   const no = { command: 'false' };
 
-  test('applies a resource exactly if its condition holds', async () => {
+  test('applies a resource if and only if its condition is true', async () => {
     const cases: [OnlyIf, boolean][] = [
       [yes, true],
       [no, false],
@@ -219,7 +219,7 @@ describe('commands, negations, and lists', () => {
       ]);
   });
 
-  test('reports which part of a condition does not hold', async () => {
+  test('reports which part of a condition is false', async () => {
     const conditions: OnlyIf[] = [
       { command: '  exit 3\n# more' },
       { not: { command: `true ${'x'.repeat(100)}` } },
@@ -256,7 +256,7 @@ describe('commands, negations, and lists', () => {
     ]);
   });
 
-  test('does not evaluate the parts after one that does not hold', async () => {
+  test('evaluates no further parts after a false one', async () => {
     expect(statuses(await planAndApply([out(0, [no, { command: `touch ${root}/ran` }])]))).toEqual(['skipped']);
     expect(existsSync(`${root}/ran`)).toBe(false);
   });
@@ -273,7 +273,7 @@ describe('commands, negations, and lists', () => {
     expect(statuses(await planAndApply(all))).toEqual(['unchanged', 'unchanged', 'skipped', 'unchanged']);
   });
 
-  test('names in a plan the earlier resources that may change the condition', async () => {
+  test('names the earlier resources that may change the condition in a plan', async () => {
     writeFileSync(`${root}/there`, '');
     const maker = script('maker', { apply: `rm ${root}/there`, check: `test ! -e ${root}/there` });
     const desired = [
@@ -294,7 +294,7 @@ describe('commands, negations, and lists', () => {
     expect(statuses((await plan(desired)).results)).toEqual(['unchanged', 'unchanged', 'skipped', 'unchanged']);
   });
 
-  test('does not apply a resource that its plan skipped when an earlier one fails', async () => {
+  test('does not apply a resource that the plan skipped even if an earlier one fails', async () => {
     writeFileSync(`${root}/old`, '');
     const failing = file(`${root}/new`, { content: '', validate: 'false %' }, { id: 'new' });
     const desired = [
@@ -325,8 +325,8 @@ describe('commands, negations, and lists', () => {
 
 describe('an agent that is cut off at any step', () => {
   /**
-   * Applies with an interruption at each step of a sample, always from the same initial state, and compares the result
-   * with an uninterrupted apply.
+   * Interrupts an apply at each step of a sample, always from the same initial state, and compares the result with an
+   * uninterrupted apply.
    */
   async function cutEverywhere(desired: () => ResolvedResource[], prepare: () => void): Promise<void> {
     const begin = async () => {
@@ -360,11 +360,11 @@ describe('an agent that is cut off at any step', () => {
 
   test('applies exactly the plan after an interruption at any step', { timeout: 120_000 }, async () => {
     const desired = () => [
-      // The resource is skipped, although a later resource creates the path of its condition.
+      // The resource is skipped, although a later resource creates the path in its condition.
       conditioned(),
       file(`${root}/there`, { content: '' }, { id: 'there' }),
       onlyIf(`${root}/there`, file(`${root}/g`, { content: 'x' }, { depends_on: [`path:${root}/f`] })),
-      // The resource removes the path of its own condition.
+      // The resource removes the path in its own condition.
       onlyIf(`${root}/gone`, file(`${root}/gone`, { ensure: 'absent' })),
       onlyIf(`${root}/gone`, file(`${root}/late`, { content: 'x' })),
       under({ command: `test ! -e ${root}/gone` }, file(`${root}/later`, { content: 'x' })),

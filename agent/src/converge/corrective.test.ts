@@ -5,7 +5,7 @@ import { decide, Picture } from './plan/plan.ts';
 import { file, operation, script } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
-/** Tests that repairs of drift are distinguished from intended changes. */
+/** Verifies that repairs of drift are distinguished from intended changes. */
 
 const h = useAgent();
 const correctiveOf = (results: { id: string | null; status: string; corrective: boolean }[]) =>
@@ -15,7 +15,7 @@ const correctiveOf = (results: { id: string | null; status: string; corrective: 
 const f = (body: object, id = 'f') => file(`${h.root}/${id}`, { mode: '0644', ...body }, { id });
 const apply = async (...desired: ReturnType<typeof file>[]) => await h.agent.run(operation('apply', desired));
 
-test('marks repairing a manual change as corrective, but not a change to the declaration', async () => {
+test('marks the repair of a manual change as corrective, but not a change to the declaration', async () => {
   await apply(f({ content: 'one\n' }), f({ content: 'one\n' }, 'g'), f({ content: 'one\n' }, 'h'));
   chmodSync(`${h.root}/f`, 0o600);
   chmodSync(`${h.root}/h`, 0o600);

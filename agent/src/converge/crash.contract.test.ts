@@ -43,8 +43,8 @@ const first = () => [
 ];
 
 /**
- * Checks the state after the agent was killed: the operation finished exactly once, each step ran exactly once, and no resource is in
- * a mixed state.
+ * Verifies the state after the agent was killed: the operation finished exactly once, each step ran exactly once, and
+ * no resource is in a mixed state.
  */
 function expectComplete(reported: Reported, died: string): void {
   expect(reported.results.length, died).toBe(6);
@@ -73,7 +73,7 @@ const stepsOf = (total: number) =>
   );
 
 describe('an agent that is killed at a durable step', () => {
-  test('finishes an apply if it is killed at any step, and can restore the original state', async () => {
+  test('finishes an apply that is killed at any step, and can restore the original state', async () => {
     const steps = await killedOff(dataDir, [operation('apply', first())], 0);
     expect(steps.points.at(-1)).toBe('done');
     const total = steps.points.length - 1;
@@ -88,7 +88,7 @@ describe('an agent that is killed at a durable step', () => {
       expect(killed, died).toBe(true);
       expect(['old\n', 'new\n'], died).toContain(readFileSync(`${root}/there`, 'utf8'));
       const agent = await startAgent(dataDir);
-      // The orchestrator resends an operation until it receives the operation's outcome.
+      // The orchestrator resends an operation until it receives the outcome.
       const outcome = await agent.engine.accept(apply);
       if (points.at(-1) !== 'accepted:before') expect(outcome, died).toBe('known');
       expectComplete(await agent.ended(apply.operation_id), died);
@@ -106,7 +106,7 @@ describe('an agent that is killed at a durable step', () => {
     fresh();
   });
 
-  test('finishes an apply that is bound to a plan if it is killed at any step', {
+  test('finishes an apply bound to a plan that is killed at any step', {
     timeout: 240_000,
   }, async () => {
     const planned = async () => {
@@ -134,7 +134,7 @@ describe('an agent that is killed at a durable step', () => {
     }
   });
 
-  test('finishes a removal if it is killed at any step', async () => {
+  test('finishes a removal that is killed at any step', async () => {
     const steps = await killedOff(dataDir, [operation('apply', first()), operation('apply', [])], 0);
     const total = steps.points.length - 1;
     expect(total).toBeGreaterThan(15);
@@ -172,7 +172,7 @@ describe('an agent that is killed at a durable step', () => {
     const slow = () => [
       script('slow', {
         check: `test -e ${root}/count`,
-        // Kills only this agent, so that the next agent survives if it runs the script again.
+        // Kills only this agent, and not the script, to detect whether the next agent runs the script again.
         apply: `test -e ${root}/once || { touch ${root}/once; kill -9 $PPID; }; sleep 0.7; echo x >> ${root}/count`,
       }),
       file(`${root}/after`, {}, { depends_on: ['script:slow'] }),

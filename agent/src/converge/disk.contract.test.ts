@@ -7,7 +7,7 @@ import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from 
 import { file, operation, script } from './test/desired.ts';
 import { snapshotTree } from './test/tree.ts';
 
-/** Tests full and read-only disks, as far as this machine allows tests to create them. */
+/** Tests with full and read-only disks, as far as tests can create them on this machine. */
 
 let home: string;
 let mounts: string[];
@@ -49,7 +49,7 @@ const canMount = (() => {
 })();
 
 describe.runIf(canMount)('with separate file systems (root, mount)', () => {
-  test('keeps the file and fails only its resource when the disk is full', async () => {
+  test('keeps the file and fails only its resource if the disk is full', async () => {
     const root = mount('small', '64k');
     writeFileSync(`${root}/f`, 'old\n');
     agent = await startAgent(data());
@@ -67,7 +67,7 @@ describe.runIf(canMount)('with separate file systems (root, mount)', () => {
     expect(snapshotTree(root)).toEqual(before);
   });
 
-  test('keeps the file and fails its resource when the disk is read-only', async () => {
+  test('keeps the file and fails its resource if the disk is read-only', async () => {
     const root = mount('fixed', '64k');
     writeFileSync(`${root}/f`, 'old\n');
     spawnSync('mount', ['-o', 'remount,ro', root]);
@@ -96,7 +96,7 @@ describe.runIf(canMount)('with separate file systems (root, mount)', () => {
     await second.close();
   });
 
-  test('refuses an operation and changes nothing if the journal has no room', async () => {
+  test('refuses an operation and changes nothing if the disk has no room for the journal', async () => {
     const dataDir = mount('data', '256k');
     agent = await startAgent(dataDir);
     await expect(
@@ -110,7 +110,7 @@ describe.runIf(canMount)('with separate file systems (root, mount)', () => {
     expect(agent.engine.openOperations().length).toBe(1);
   });
 
-  test('pauses an operation until a full disk has room', async () => {
+  test('pauses an operation while the disk is full', async () => {
     const dataDir = mount('data', '256k');
     const errors: string[] = [];
     agent = await startAgent(dataDir, {
@@ -154,7 +154,7 @@ const canFreeze = (() => {
   return frozen;
 })();
 
-test.runIf(canFreeze)('leaves an immutable file unchanged, and includes the attribute in the error', async () => {
+test.runIf(canFreeze)('leaves an immutable file unchanged, and names the attribute in the error', async () => {
   const path = `/tmp/muster-immutable-${process.pid}`;
   writeFileSync(path, 'old');
   spawnSync('chattr', ['+i', path]);

@@ -60,7 +60,7 @@ describe('reports', () => {
     expect(entries()[0]?.seq).toBe(before.at(-1)!.seq + 1);
   });
 
-  test('renumbers reports if the orchestrator acknowledges more than the agent sent', async () => {
+  test('renumbers reports if the orchestrator acknowledges more reports than the agent has sent', async () => {
     await h.agent.run(operation('apply', [file(`${h.root}/f`)]));
     const outcome = entries();
     h.agent.engine.spool.acknowledge(100);
@@ -68,7 +68,7 @@ describe('reports', () => {
     expect(entries().map(({ reports }) => reports)).toEqual(outcome.map(({ reports }) => reports));
   });
 
-  test('drops the oldest output, but no results, when the spool exceeds its size limit', async () => {
+  test('drops the oldest output, but no results, if the spool exceeds its size limit', async () => {
     await h.restart({ spoolBytes: 23_000 });
     for (const name of ['a', 'b', 'c'])
       await h.agent.run(
@@ -83,7 +83,7 @@ describe('reports', () => {
 });
 
 describe('operations', () => {
-  test('runs an operation once when it is delivered twice, even after it has finished', async () => {
+  test('runs an operation only once if it is delivered twice, even after it has finished', async () => {
     const once = operation('apply', [script('count', { apply: `echo x >> ${h.root}/count` })]);
     await h.agent.run(once);
     expect(await h.agent.engine.accept(once)).toBe('known');
@@ -112,7 +112,7 @@ describe('operations', () => {
     expect(await h.agent.engine.accept(operation('plan'))).toBe('full');
   });
 
-  test('skips the remaining resources of a cancelled operation, and manages the applied ones', async () => {
+  test('skips the remaining resources of a cancelled operation, and manages those already applied', async () => {
     const long = operation('apply', [
       file(`${h.root}/f`, {}, { id: 'f' }),
       script('cancels', { apply: `touch ${h.root}/runs; while ! test -e ${h.root}/go; do sleep 0.02; done` }),
@@ -244,7 +244,7 @@ describe('failures and triggers', () => {
     expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
   });
 
-  test('runs a script without `check` in every apply, except with `rerun_on`, and reports no drift', async () => {
+  test('runs a script without `check` in every apply unless it has `rerun_on`, and reports no drift', async () => {
     writeFileSync(`${h.root}/a`, '');
     const desired = () => [
       file(`${h.root}/a`, {}, { id: 'a' }),
@@ -266,7 +266,7 @@ describe('failures and triggers', () => {
 });
 
 describe('drift', () => {
-  test('fails a drift check without an apply, or against another apply', async () => {
+  test('fails a drift check if there was no apply, or if it refers to another apply', async () => {
     expect((await h.agent.run(operation('drift'))).finished).toMatchObject({
       status: 'failed',
       error: expect.stringContaining('apply again'),
@@ -378,9 +378,9 @@ describe('misbehaving scripts', () => {
     expect(stdout).toMatch(/last\n$/);
   });
 
-  test('runs scripts with a clean environment and empty input, and hides their text from others', async () => {
+  test('runs scripts with a clean environment and empty input, and hides their text from other users', async () => {
     vi.stubEnv('MUSTER_LEAK', 'leaked');
-    // The service and the launcher set it for the agent alone.
+    // The service and the launcher set this variable only for the agent.
     vi.stubEnv('MALLOC_ARENA_MAX', '1');
     const outcome = await h.agent.run(
       operation('apply', [script('env', { apply: 'env; cat; tr "\\0" " " < /proc/$$/cmdline # secret-comment' })]),

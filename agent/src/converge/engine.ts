@@ -17,12 +17,12 @@ import { type ContentRequests, WantedContents } from './wanted-contents.ts';
 
 /**
  * The interface of the state engine. The engine accepts operations, executes them one at a time, and puts its reports
- * into the spool. It does not know about links. `start`, `accept`, `observe`, `halt`, and `stop` wait for disk access
- * or programs; all other methods return immediately.
+ * into the spool. The engine does not know about links. `start`, `accept`, `observe`, `halt`, and `stop` wait for disk
+ * access or programs; all other methods return immediately.
  */
 export interface Engine {
   /**
-   * Opens the journal and resumes unfinished operations. Call it once, before any other method. Resolves when the
+   * Opens the journal and resumes unfinished operations. Call this once, before any other method. Resolves when the
    * journal has been read; unfinished operations continue in the background.
    * @throws Error if the data directory is unusable or its mode is too permissive
    */
@@ -33,13 +33,13 @@ export interface Engine {
    * the spool; `full` if too many operations are open: nothing was accepted, and the caller may retry later
    */
   accept(operation: OperationMessage): Promise<AcceptOutcome>;
-  /** Cancels an operation after its current resource, or immediately if it has not begun. Ignores an unknown id. */
+  /** Cancels an operation after its current resource, or immediately if it has not begun. Ignores unknown IDs. */
   cancel(operationId: string): void;
   /** Returns all operations whose outcome the orchestrator has not acknowledged, for the hello. */
   openOperations(): OpenOperation[];
   readonly spool: ReportSpool;
   readonly output: OutputTail;
-  /** Contents that operations wait for. */
+  /** Contents that operations are waiting for. */
   readonly contents: ContentRequests;
   /**
    * Closes operations whose outcome the orchestrator has stored. An operation that has not begun is dropped; a running
@@ -62,14 +62,14 @@ export interface Engine {
    * Finishes the current resource, up to a time limit, and starts no other. The spool still accepts acknowledgments.
    */
   halt(): Promise<void>;
-  /** Halts, and closes the journal. Call no method afterwards. Unfinished operations resume at the next start. */
+  /** Halts and closes the journal. Call no method afterward. Unfinished operations resume at the next start. */
   stop(): Promise<void>;
 }
 
 export type AcceptOutcome = 'accepted' | 'known' | 'full';
 export type OpenOperation = Hello['open_operations'][number];
 
-/** Reports for the orchestrator. An entry becomes visible here after it was synced to disk. */
+/** Reports for the orchestrator. An entry becomes visible here once it has been synced to disk. */
 export interface ReportSpool {
   /** Iterates over the entries after `afterSeq`, oldest first. The caller may stop at any entry. */
   pending(afterSeq: number): Iterable<SpoolEntry>;
@@ -101,7 +101,7 @@ export interface EngineOptions {
   /** Called after new entries were added to the spool, never from inside `accept`. */
   onReports(): void;
   onOutput?(): void;
-  /** Called when an operation waits for a content, which the link must request. */
+  /** Called when an operation is waiting for a content that the link must request. */
   onContentsWanted?(): void;
   /** Called when an operation has finished. `succeeded` is true only for an apply that succeeded. */
   onEnded?: (succeeded: boolean, kind: OperationMessage['kind']) => void;
@@ -121,7 +121,7 @@ export interface EngineOptions {
   spoolBytes?: number;
 }
 
-/** Maximum number of open operations, which is also the maximum in a hello. */
+/** Maximum number of open operations. Equals the maximum number in a hello. */
 const maxOpen = 64;
 /** Milliseconds after which an operation that has not finished is reported as accepted. */
 const acceptedAloneMs = 200;
@@ -161,7 +161,7 @@ class ConvergeEngine implements Engine {
   #process: ProcessIdentity | null = null;
   /** The last `check` or `validate` process, which may have exited, and its operation. */
   #observing: { id: string; process: ProcessIdentity } | null = null;
-  /** Whether the grace period of the stop has passed. Observing processes are then killed as soon as they start. */
+  /** Whether the grace period of a stop has passed. If so, observing processes are killed as soon as they start. */
   #overdue = false;
   /** Callbacks that cut short the wait before a retry. */
   readonly #wakes = new Set<() => void>();
@@ -204,7 +204,7 @@ class ConvergeEngine implements Engine {
     const journal = this.#opened();
     const { operation_id: id } = operation;
     const { state } = journal;
-    // Awaited before the checks below, so that no other call runs between the checks and `record`.
+    // Awaited before the following checks, so that no other call runs between the checks and `record`.
     await this.#repairJournal();
     const known = state.operations.get(id);
     if (known !== undefined) {
@@ -222,7 +222,7 @@ class ConvergeEngine implements Engine {
     try {
       await journal.sync();
     } catch (error) {
-      // The record may survive a restart, so the operation is executed once it is synced.
+      // The record may survive a restart, so the operation is executed once the record is synced.
       this.#next();
       throw error;
     }
@@ -353,11 +353,11 @@ class ConvergeEngine implements Engine {
 
   /** Compacts the journal or removes unused copies of file contents. Called between operations. */
   async #cleanUp(kind: OperationMessage['kind']): Promise<void> {
-    // Another operation may be running, and may be about to refer to a copy.
+    // Another operation may be running and about to reference a copy.
     if (this.#executing.size > 1) return;
     const journal = this.#opened();
     if (journal.needsCompaction) return journal.compact();
-    // Contents that a plan fetched stay for the apply that may follow.
+    // Keeps contents that a plan fetched for the apply that may follow.
     if (kind !== 'apply') return;
     try {
       journal.dropUnusedCopies();
@@ -390,7 +390,7 @@ class ConvergeEngine implements Engine {
     if (isBug) this.#faults.set(id, faults);
     else this.#needsRewrite = true;
     await this.#pause();
-    // The operation's outcome is journaled but not reported, and no later event would report it.
+    // The outcome of the operation is journaled but not reported, and no later event would report it.
     while (operation.state === 'finished' && this.#opened().isBroken && !this.#stopping)
       await this.#repairJournal().catch(() => this.#pause());
   }
@@ -465,7 +465,8 @@ class ConvergeEngine implements Engine {
         return;
       }
       // The orchestrator has stored a higher sequence number than the last one in the journal, so the data directory
-      // was lost or is an old copy. The reports in the spool are new to the orchestrator and need higher numbers.
+      // was lost or is an old copy. The orchestrator does not know the reports in the spool, so they need higher
+      // numbers.
       journal.record('renumbered', [{ t: 'renumbered', above: seq }]);
       journal
         .sync()
@@ -474,7 +475,7 @@ class ConvergeEngine implements Engine {
     });
   }
 
-  /** Records an event that may be lost, because the orchestrator resends it. */
+  /** Records an event that may be lost, because the orchestrator will resend it. */
   #guard(what: string, record: () => void): void {
     try {
       record();

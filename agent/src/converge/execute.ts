@@ -25,7 +25,7 @@ export async function execute(operation: OperationRecord, context: ExecutionCont
 }
 
 /**
- * Abandons an operation that a bug in the agent prevents from running. Its changes stay managed, and their triggers
+ * Abandons an operation that cannot run because of a bug in the agent. Its changes stay managed, and their triggers
  * remain due.
  */
 export async function abandon(operation: OperationRecord, context: ExecutionContext, reason: string): Promise<void> {

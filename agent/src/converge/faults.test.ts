@@ -55,7 +55,7 @@ describe('an operation with faults', () => {
   });
 
   test.runIf(process.geteuid?.() === 0)(
-    'restores a partial change, even if its extent could not be observed',
+    'restores a partial change even if its extent could not be observed',
     async () => {
       const path = `${h.root}/f`;
       writeFileSync(path, 'theirs\n', { mode: 0o604 });
@@ -64,7 +64,7 @@ describe('an operation with faults', () => {
       const broken = Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
       const restore = [
         replaceCall('fchmodSync', () => () => {
-          // From here on, the disk returns errors.
+          // From here on, disk operations fail.
           restore.push(
             replaceCall('lstatSync', (real) =>
               Object.assign(() => {
@@ -85,7 +85,7 @@ describe('an operation with faults', () => {
     },
   );
 
-  test('manages the changes made by an abandoned operation, and keeps its due triggers', async () => {
+  test('manages the changes of an abandoned operation, and keeps its due triggers', async () => {
     writeFileSync(`${h.root}/a`, 'before\n');
     let faults = 0;
     await h.restart({
@@ -144,7 +144,7 @@ describe('an operation with faults', () => {
     },
   );
 
-  test('reports an internal error, and no restart, if the same process resumes the operation', async () => {
+  test('reports an internal error instead of a restart if the same process resumes the operation', async () => {
     let faults = 0;
     await h.restart({
       clock,
@@ -183,7 +183,7 @@ describe('an operation with faults', () => {
     expect(readFileSync(`${h.root}/validated`, 'utf8')).toBe('x\n');
   });
 
-  test('executes an operation later if the disk fails when it is accepted', async () => {
+  test('executes an operation later if the disk fails while the operation is accepted', async () => {
     await h.restart({ clock, log: silent });
     const { engine } = h.agent;
     const first = operation('apply', [file(`${h.root}/first`)]);

@@ -6,7 +6,7 @@ import { useAgent } from './test/harness.ts';
 
 const fault = vi.hoisted(() => ({ member: null as string | null }));
 
-// A real kind, with a bug in the method that each test chooses.
+// A real kind with a bug in the method that each test chooses.
 vi.mock('../resources/block-unix.ts', async (original) => {
   const { blockUnix } = await original<{ blockUnix: Record<string, unknown> }>();
   const faulty = Object.entries(blockUnix).map(([name, member]) => [
@@ -46,7 +46,7 @@ const members = [
   'diffRemoval',
   'remove',
 ] as const satisfies readonly (keyof Provider)[];
-/** Methods in which a bug does not fail the resource. */
+/** Methods whose bugs do not fail the resource. */
 const harmless = new Set(['weight', 'revealsCompletion']);
 
 describe('a bug in the code of one kind', () => {
@@ -90,7 +90,7 @@ describe('a bug in the code of one kind', () => {
     expect(readFileSync(`${h.root}/text`, 'utf8')).toBe('theirs\n');
   });
 
-  test('fails an unchanged resource after a bug in a method', async () => {
+  test('fails an unchanged resource if a method has a bug', async () => {
     writeFileSync(`${h.root}/text`, 'theirs\n');
     const declared = block(`${h.root}/text`, 'm', { content: 'ours\n' });
     await h.agent.run(operation('apply', [declared]));

@@ -16,8 +16,8 @@ import { directory, file, operation } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
 /**
- * Sends bodies that a hostile orchestrator, or another version of it, may send. Executes only kinds that are safe on
- * the test machine; for the other kinds, it checks only the validation.
+ * Sends bodies that a hostile orchestrator, or a different version of it, may send. Executes only kinds that are safe
+ * on the test machine; only validates the bodies of other kinds.
  */
 
 const h = useAgent();
@@ -35,7 +35,7 @@ const invalidText = fc.oneof(
   fc.string({ maxLength: 10 }),
 );
 const invalidValue = fc.oneof({ weight: 9, arbitrary: invalidText }, fc.jsonValue({ maxDepth: 2 }));
-/** Returns a body with some fields of the kind, with any values, and perhaps other fields. */
+/** Returns a body with some fields of the kind, arbitrary values, and possibly other fields. */
 const bodyOf = (type: ResourceType): fc.Arbitrary<Record<string, unknown>> =>
   fc
     .tuple(
@@ -66,7 +66,7 @@ describe('a body from the wire', () => {
     );
   });
 
-  test.each(types)('prepares an operation with any body of %s, valid or not', (type) => {
+  test.each(types)('prepares an operation with any body of %s, whether valid or not', (type) => {
     const provider = providerOf(type);
     if (provider === null) return;
     const body = fc.oneof({ weight: 5, arbitrary: bodyOf(type) }, fc.constant({}));
@@ -88,7 +88,7 @@ describe('a body from the wire', () => {
     );
   });
 
-  test("lists a body's errors without its values", () => {
+  test('lists the errors in a body without its values', () => {
     const body = { path: 7, mode: ['hunter2'], ensure: 'perhaps', shiny: 'hunter2' };
     expect(bodyFault({ type: 'file-unix', body: body as never })).toBe(
       'the orchestrator sent a file-unix that this agent does not understand: `shiny` is unknown; `path` must be text; ' +
@@ -105,7 +105,7 @@ describe('a body from the wire', () => {
       bodyOf('script').map((body) => ({ type: 'script' as const, body: { ...body, program: 'nothing' } })),
       fc.jsonValue().map((body) => ({ type: 'of-tomorrow' as ResourceType, body: { body } })),
     );
-    // A valid path stays below the test's directory.
+    // A valid path stays below the test directory.
     const inside = (root: string, body: Record<string, unknown>) =>
       typeof body.path === 'string' && body.path.startsWith('/') ? { ...body, path: `${root}/w${body.path}` } : body;
     await fc.assert(

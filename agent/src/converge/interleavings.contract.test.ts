@@ -22,11 +22,14 @@ interface Part {
   resource(root: string, variant: number): ResolvedResource;
   /** Adds the declared objects to a tree. */
   overlay(tree: Tree, variant: number): void;
-  /** Name of another part that a set with this part must also contain. */
+  /** Name of another part that a set containing this part must also contain. */
   with?: string;
 }
 
-/** A directory that exists only for its entries: it was created for them, or it was declared before and is left. */
+/**
+ * A directory that exists only for its entries: it was created for them, or it was previously declared and left in
+ * place.
+ */
 const anyDirectory = 'a directory';
 
 const variants = [0, 1];
@@ -117,11 +120,11 @@ const names = Object.keys(parts);
 
 interface Round {
   set: Record<string, number>;
-  /** Manual changes before the apply: editing or deleting a file, or creating or removing an obstacle. */
+  /** Manual changes before the apply: editing or deleting a file, creating or removing an obstacle. */
   hands: ('edit' | 'delete' | 'note' | 'block' | 'unblock')[];
-  /** The step at which the agent is cut off; null or a number beyond the last step if it is not. */
+  /** The step at which the agent is interrupted; null or a number beyond the last step if it is not. */
   cutAt: number | null;
-  /** Whether the agent runs in its own process and is killed, which leaves its work unfinished. */
+  /** Whether the agent runs in its own process and is killed, leaving its work unfinished. */
   isKilled?: boolean;
   /** Whether the apply is bound to a plan. `late`: manual changes happen after the plan. */
   plan: 'none' | 'bound' | 'late';
@@ -154,7 +157,7 @@ const essence = (results: readonly ResourceResult[]) =>
     triggered_by,
   }));
 
-/** Describes the failures of an operation, for the message when a comparison fails. */
+/** Describes the failures of an operation, for the message of a failed comparison. */
 const failuresOf = (results: readonly ResourceResult[]): string =>
   results
     .filter(({ status }) => status !== 'unchanged' && status !== 'changed' && status !== 'would_change')
@@ -182,7 +185,7 @@ class Machine {
   /** Whether a trigger remains due from an earlier apply. */
   due = false;
   fired = { least: 0, most: 0 };
-  /** Steps that the last interrupted agent passed. */
+  /** Steps that the last interrupted agent completed. */
   passed: string[] = [];
   #noted = 0;
 
@@ -252,7 +255,7 @@ class Machine {
     return (this.agent as TestAgent).run(message);
   };
 
-  /** Executes an operation with an agent that is cut off or killed at a step, and then with the next agent. */
+  /** Executes an operation with an agent that is interrupted or killed at a step, and then with the next agent. */
   async runCut(message: OperationMessage, at: number, isKilled: boolean): Promise<Reported> {
     await this.agent?.stop();
     const data = `${this.home}/data`;
@@ -322,7 +325,8 @@ async function play(machine: Machine, { set, hands, cutAt, isKilled = false, pla
   expect(normalized(Object.fromEntries(there))).toEqual(normalized(expected));
   machine.placed = placed;
 
-  // Each change fires the trigger exactly once: in this operation or, if it was interrupted, in the next.
+  // Each change fires the trigger exactly once: in this operation or, if this operation was interrupted, in the next
+  // one.
   const fires = 'triggered' in set && (statusOf('/a') === 'changed' || machine.due);
   const trigger = 'triggered' in set ? statusOf('triggered') : undefined;
   if ('triggered' in set) {
@@ -343,7 +347,7 @@ async function play(machine: Machine, { set, hands, cutAt, isKilled = false, pla
   }
 }
 
-/** Stops the agent after it has removed everything and before it has reported a removal. */
+/** Stops the agent after it has removed everything but before it has reported any removal. */
 const removedBeforeTheKill = (cutAt: number): Round[] => [
   { set: { '/d': 0, '/d/e': 0, '/d/e/c': 0 }, hands: [], cutAt: null, plan: 'none' },
   { set: {}, hands: [], cutAt, plan: 'none' },
@@ -354,7 +358,7 @@ const cutAmongFiles = (isKilled: boolean): Round[] => [
   { set: { '/a': 0, '/there': 0, '/d/b': 1, '/d/e/c': 0, triggered: 0 }, hands: [], cutAt: 11, isKilled, plan: 'none' },
 ];
 
-/** Rejects with the names of the passed steps if the operation hangs. */
+/** Rejects with the names of the completed steps if the operation hangs. */
 async function withTimeout(machine: Machine, playing: Promise<void>): Promise<void> {
   let cancelTimeout = () => {};
   const late = new Promise<never>((_, reject) => {

@@ -8,8 +8,8 @@ import { type ExecutionContext, Progress, Stopped } from './progress.ts';
 /** Observes individual resources as a drift check does, but without an operation or a report. */
 
 /**
- * Returns a fingerprint of how a resource differs from its applied state: equal for equal differences, and empty for
- * none. It never leaves the machine.
+ * Returns a fingerprint of how a resource differs from its applied state: equal for equal differences, and empty if
+ * there are none. The fingerprint never leaves the machine.
  */
 export function differenceFingerprint(decision: Decision): string {
   if (decision.verdict === 'none' || decision.verdict === 'skip') return '';
@@ -20,7 +20,7 @@ export function differenceFingerprint(decision: Decision): string {
   return createHash('sha256').update(JSON.stringify(differs)).digest('base64');
 }
 
-/** Compares an applied resource with the machine. Skips a resource whose condition does not hold now. */
+/** Compares an applied resource with the machine. Skips a resource whose condition is currently false. */
 export async function driftOf(step: Step, progress: Progress, picture: Picture): Promise<Decision> {
   const condition = await conditionOf(step, picture, progress);
   if ('verdict' in condition) return condition;
@@ -55,8 +55,9 @@ const noOperation: OperationRecord = {
 
 /**
  * Observes some of the applied resources.
- * @param applied all of them, because a resource may depend on what others declare
- * @returns the fingerprints of those with the given keys by key; null if the agent stops or an operation has started
+ * @param applied all applied resources, because a resource may depend on what others declare
+ * @returns the fingerprints of the resources with the given keys, by key; null if the agent is stopping or an operation
+ *   has started
  */
 export async function observeResources(
   applied: readonly ResolvedResource[],

@@ -31,7 +31,7 @@ export async function planOperationOnMachine(progress: Progress): Promise<void> 
 }
 
 /**
- * Returns the digest of a plan for the given steps on the current machine. Observes and decides like a plan, but
+ * Returns the digest of a plan for the given steps on the current machine. Observes and decides as a plan does, but
  * reports nothing.
  * @returns null if the operation was cancelled
  */

@@ -49,7 +49,7 @@ export interface ExecutionContext {
    * expires.
    */
   observing(operationId: string, process: ProcessIdentity): void;
-  /** Streams output of the running program to live viewers. */
+  /** Streams the output of the running program to live viewers. */
   printed(source: { operation_id: string; resource: string }, stream: 'stdout' | 'stderr', piece: Buffer): void;
   readonly contents: Pick<WantedContents, 'use'>;
   /** Logs a problem that does not affect a result. */
@@ -62,13 +62,13 @@ export interface ExecutionContext {
 }
 
 /**
- * State of an operation that the journal does not contain. Used when a journal write fails and this process retries the
+ * State of an operation that the journal does not contain. Used if a journal write fails and this process retries the
  * operation.
  */
 export interface Attempt {
-  /** Whether this process already tried the operation and hit a bug. */
+  /** Whether this process already tried the operation and encountered a bug. */
   isRetry: boolean;
-  /** Position of a step that certainly did not start, although the journal may contain its start. */
+  /** Position of a step that certainly did not start, even if the journal contains its start. */
   notStarted: number | null;
   /** Result of a step that cannot be observed again, kept until it is journaled. */
   ended: { position: number; result: ResourceResult; outputs: Report[]; before: Json | null } | null;
@@ -76,7 +76,7 @@ export interface Attempt {
 
 export const firstAttempt = (): Attempt => ({ isRetry: false, notStarted: null, ended: null });
 
-/** The agent stops. The operation resumes at the next start. */
+/** The agent is stopping. The operation resumes at the next start. */
 export class Stopped extends Error {}
 
 /** Maximum time for which results are collected before they are reported together. */
@@ -107,13 +107,13 @@ export class Progress {
   planDigest: string | null = null;
   /** Number of reported results. A drift check reports only the resources that have drifted. */
   reported = 0;
-  /** Whether a skipped resource with a condition is not in the journal yet. */
+  /** Whether there is a skipped resource with a condition that is not in the journal yet. */
   hasUnflushedSkip = false;
   /** Databases that this operation has read, by name. */
   readonly #databases = new Map<string, Promise<unknown>>();
   #resources: readonly Step['resource'][] = [];
   #desired: ReadonlyMap<string, Step['resource']> = new Map();
-  /** Steps that other resources trigger immediately, by key of such a resource. */
+  /** Steps that other resources trigger immediately, by key of the triggering resource. */
   #immediate: ReadonlyMap<string, readonly Step[]> = new Map();
   /** Declared paths, and every directory above them. */
   #declared: ReadonlySet<string> = new Set();
@@ -145,14 +145,17 @@ export class Progress {
     );
   }
 
-  /** Returns the steps that are executed right after this one if it changes, in order, besides their own turn. */
+  /**
+   * Returns the steps that are executed right after this one if it changes, in order. They are also executed in their
+   * own turn.
+   */
   triggeredImmediately({ kind, resource }: Step): readonly Step[] {
     return kind === 'remove' ? [] : (this.#immediate.get(resource.key) ?? []);
   }
 
   /**
    * Journals that the operation has started.
-   * @param removals keys to remove, in order; a resumed operation uses the same list
+   * @param removals keys of resources to remove, in order; a resumed operation uses the same list
    */
   begin(removals: string[]): void {
     const at = Math.floor(this.context.clock.now() / 1000);
@@ -188,7 +191,7 @@ export class Progress {
           ? provider.observe(resource, picture.circumstances(step), machine)
           : provider.observeForRemoval(resource, before, machine);
       const seen = looked instanceof Promise ? await looked : looked;
-      // The process may have been killed by the cancellation, so its result is meaningless.
+      // The cancellation may have killed the process, so its result is meaningless.
       if (ran && this.interrupted()) return { failure: 'the operation was cancelled while the resource was observed' };
       return { seen };
     } catch (error) {
@@ -198,7 +201,7 @@ export class Progress {
   }
 
   /**
-   * Reports whether a resource was as declared before Muster managed it, and has changed since. Its current state is
+   * Reports whether a resource was as declared before Muster managed it and has changed since. Its current state is
    * then not the original one and must not be restored, so a removal leaves the declared state.
    */
   async originalIsLost({ record }: Step, provider: Provider): Promise<boolean> {
@@ -267,7 +270,7 @@ export class Progress {
   }
 
   /**
-   * Discards the cached data of the given databases, which may be out of date; without arguments, discards all cached
+   * Discards the cached data of the given databases, which may be outdated. Without arguments, discards all cached
    * data.
    */
   stale(...databases: readonly Database<unknown>[]): void {
@@ -317,7 +320,7 @@ export class Progress {
       );
     const words = sensitive.length > 0 ? '' : (outcome.words ?? '');
     if (outcome.failure !== undefined) return failedResult(step, decision, `${outcome.failure}${words}`, ms);
-    // A message from the execution takes precedence over one from the decision.
+    // A message from the execution takes precedence over a message from the decision.
     const reported = outcome.message === undefined ? decision : noted(decision, outcome.message);
     return resultOf(step, reported, 'changed', ms);
   }
@@ -327,7 +330,8 @@ export class Progress {
     try {
       this.context.journal.record('process', [{ t: 'step', id: this.id, position, process, before }]);
     } catch (error) {
-      // Only the ability to wait for the process is lost, because the journal already records that the step started.
+      // Ignores a failure, because the journal already records that the step started. Only the ability to wait for the
+      // process is lost.
       if (!(error instanceof JournalFailure)) throw error;
     }
   }
@@ -392,7 +396,7 @@ export class Progress {
 
   /**
    * Syncs the changed directories. Never throws: the owner of a directory may have replaced it, and the results must
-   * still be reported. A failure only means that the names in the directory may not survive a power failure.
+   * still be reported. A failure only means that new names in the directory may not survive a power failure.
    */
   #syncDirectories(): void {
     for (const path of this.#unsyncedDirectories) {

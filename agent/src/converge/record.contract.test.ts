@@ -10,8 +10,8 @@ import { file, operation, script } from './test/desired.ts';
 
 /**
  * Compares the agent's record of managed resources with a model that is built from its reports. The record must contain
- * everything that an apply put in place or may have begun, and nothing else. A plan without desired resources shows the
- * record, because it would remove everything.
+ * exactly the resources that an apply put in place or may have begun to put in place. A plan without desired resources
+ * shows the record, because it would remove everything.
  */
 
 /** `shared` moves between modules. The other names describe how the test uses the resource. */
@@ -68,7 +68,7 @@ class Machine {
     removeDirectory(this.home);
   }
 
-  /** Changes the agent's data while it does not run. */
+  /** Changes the agent's data while the agent is stopped. */
   async before(what: Step['before']): Promise<void> {
     if (what === 'nothing' || (what === 'restored' && this.#saved === null)) return;
     await this.agent?.stop();

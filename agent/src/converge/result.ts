@@ -34,7 +34,7 @@ export function resultOf(
   return withinCaps(result);
 }
 
-/** Builds the result of a failed step from the attempted change and the reason of the failure. */
+/** Builds the result of a failed step from the attempted change and the reason for the failure. */
 export function failedResult(step: Step, decision: Decision, message: string, ms: number): ResourceResult {
   return withinCaps({ ...resultOf(step, decision, 'changed', ms), status: 'failed', message });
 }
@@ -46,8 +46,8 @@ export function noted(decision: Decision, message: string): Decision {
 }
 
 /**
- * Returns the first line of a message. The other lines, such as those of a service's journal, are only in the result of
- * the resource.
+ * Returns the first line of a message. Other lines, such as those from a service's journal, appear only in the result
+ * of the resource.
  */
 const firstLine = (message: string | null): string | undefined =>
   message?.split('\n')[0]?.replace(/[;:] last in the journal:$|:$/, '');

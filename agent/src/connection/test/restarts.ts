@@ -12,7 +12,7 @@ const tickMs = 10;
 interface Phase {
   /** Milliseconds for which the port is open. */
   upMs: number;
-  /** Whether the orchestrator drains and so sends a retry delay. Otherwise it is killed. */
+  /** Whether the orchestrator drains, and therefore sends a reconnect delay. Otherwise, it is killed. */
   drains: boolean;
   /** Milliseconds for which the port is closed. */
   downMs: number;
@@ -54,7 +54,7 @@ function phasesOf(random: () => number): Phase[] {
 /**
  * Simulates several restarts.
  * @param options.late probability that an admitted agent is refused because its hello is read too late
- * @returns for each agent, the milliseconds from the last start of the orchestrator until the agent had a link
+ * @returns for each agent, the milliseconds between the last start of the orchestrator and the agent's next link
  */
 export function restarts(options: {
   seed: number;

@@ -12,8 +12,8 @@ import { endStep, servedEarly } from './trigger-immediately.ts';
 
 /**
  * Applies adjacent resources of one type together, such as packages in one transaction. Observes all of them and
- * journals them in one synced entry. If the agent is killed, the next one waits for the started process and observes
- * again to find out which resources were finished.
+ * journals them in one synced entry. If the agent is killed, the next agent waits for the started process and observes
+ * again to determine which resources were finished.
  */
 
 const maxBatch = 512;
@@ -25,7 +25,7 @@ type Act = Extract<Decision, { verdict: 'none' | 'act' }>;
 interface Planned {
   step: Step;
   provider: Together;
-  /** Null if the resource could not or need not be observed. */
+  /** The observation; null if the resource could not or need not be observed. */
   seen: { it: unknown } | null;
   decision: Decision;
   before: Json | null;
@@ -35,7 +35,7 @@ interface Planned {
   original: Act | null;
   /** Whether `original` was finished before the agent was killed. */
   wasFinished: boolean;
-  /** The change that preceded the turn of this step, if nothing else is left to do. */
+  /** The change applied before this step's turn, if nothing else is left to do. */
   early: Act | null;
 }
 
@@ -80,7 +80,7 @@ async function recover(progress: Progress, provider: Together): Promise<void> {
   progress.stale();
 }
 
-/** Observes adjacent resources until one depends on another, and decides about each. */
+/** Observes adjacent resources until one depends on another, and decides what to do with each. */
 async function planBatch(
   progress: Progress,
   steps: readonly Step[],
@@ -100,7 +100,7 @@ async function planBatch(
     planned.add(resource.key);
     const intent = progress.operation.intents.get(step.position) ?? null;
     const hasWork = batch.some(({ decision }) => decision.verdict === 'act');
-    // An earlier change may affect the condition, so it must be evaluated after that change.
+    // Stops here if an earlier change may affect the condition, which must be evaluated after that change.
     if (hasWork && intent === null && resource.only_if !== undefined && !('exists' in resource.only_if)) break;
     const condition = intent === null ? await conditionOf(step, forecast, progress) : satisfied;
     if ('verdict' in condition && hasWork) break;
@@ -113,7 +113,7 @@ async function planBatch(
     const intended = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
     const original = intended?.verdict === 'act' ? intended : null;
     const early = servedEarly(step, decision, picture);
-    // An early execution does not show whether the triggers that came due since were served.
+    // An early execution does not show whether it also served triggers that have come due since.
     const isSettled = intent !== null && (intent.isEarly !== true || decision.verdict === 'none');
     const wasFinished =
       early === null &&
@@ -121,7 +121,7 @@ async function planBatch(
       original !== null &&
       seen !== null &&
       wasApplied(provider, step, decision, intent.seen, seen.it, original);
-    // A change that leaves no trace, such as a restart, counts as unfinished, so it is repeated.
+    // A change that leaves no trace, such as a restart, counts as unfinished and is repeated.
     const due =
       early === null && original !== null && seen !== null && !wasFinished && decision.verdict === 'none'
         ? original
@@ -138,7 +138,7 @@ async function planBatch(
       wasFinished,
       early,
     });
-    // The services that follow immediately come before the next resource.
+    // Services that are triggered immediately come before the next resource.
     if (progress.triggeredImmediately(step).length > 0) break;
     await progress.yieldIfDue();
   }
@@ -161,7 +161,10 @@ function wasApplied(
   return provider.wasApplied(resource, brief, seen, original.difference);
 }
 
-/** Journals all intended changes in one synced entry, with the current state and everything needed to restore it. */
+/**
+ * Journals all intended changes in one synced entry, together with the current state and everything needed to restore
+ * it.
+ */
 async function recordIntents(progress: Progress, batch: readonly Planned[]): Promise<void> {
   const entries: { position: number; seen: Json; before: Json | null }[] = [];
   const machine = progress.machine();
@@ -176,7 +179,7 @@ async function recordIntents(progress: Progress, batch: readonly Planned[]): Pro
       entries.push({ position: step.position, seen: provider.inBrief(seen.it), before: planned.before });
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
-      // A change that could not be restored is not made.
+      // Makes no change that could not be restored.
       planned.decision = { verdict: 'fail', message: error.message };
     }
   }
@@ -194,7 +197,7 @@ async function executeBatch(progress: Progress, provider: Together, due: readonl
   const { running, stopping } = progress.context;
   const position = progress.results.length;
   const machine = progress.machine((process, fate) => {
-    // A process that may outlive the agent is not killed when the agent stops.
+    // The program may outlive the agent, so it is not killed when the agent stops.
     if (fate !== 'left') running(process);
     progress.recordProcess(position, process, null);
   });
@@ -210,7 +213,7 @@ async function executeBatch(progress: Progress, provider: Together, due: readonl
   progress.walk.forget();
   try {
     const outcomes = await provider.together(items, machine);
-    // The transaction is still running, or was killed because the agent stops. The next start determines which
+    // The transaction is still running or was killed because the agent is stopping. The next start determines which
     // resources were finished.
     if (stopping() && outcomes.some(({ failure }) => failure !== undefined)) throw new Stopped();
     return outcomes;
@@ -250,7 +253,7 @@ async function resultFor(
     return resultOf(step, fault ?? decision, 'changed', ms);
   }
   if (outcome.failure === undefined) record(before === null ? null : (outcome.before ?? before));
-  // Partial changes by a failed step must stay restorable.
+  // Partial changes of a failed step must stay restorable.
   else if (kind === 'apply' && seen !== null)
     await rememberPartial(progress, { step, provider, before: outcome.before ?? before }, seen.it);
   const reported = original === null ? decision : noted(original, `resumed after ${progress.interruption}`);

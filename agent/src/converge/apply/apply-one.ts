@@ -10,7 +10,7 @@ import { maxResultDelayMs, type Progress, Stopped } from '../progress.ts';
 import { failedResult, noted, resultOf } from '../result.ts';
 import { endStep } from './trigger-immediately.ts';
 
-/** Applies a resource that is not recheckable. Journals and syncs when it starts and when it finishes. */
+/** Applies a resource that is not recheckable. Writes synced journal entries when it starts and when it finishes. */
 
 export async function applyOne(
   progress: Progress,
@@ -38,7 +38,7 @@ export async function applyOne(
     if (result !== null) return end(result, true);
     again = true;
   }
-  // The condition of a step that was already started is not checked again.
+  // Does not check the condition of a step again after it has started.
   const condition = again ? null : await conditionOf(step, picture, progress);
   if (condition !== null && 'verdict' in condition) return end(resultOf(step, condition, 'changed', elapsed()), false);
   const observation = await progress.observe(step, picture);
@@ -55,10 +55,10 @@ export async function applyOne(
       before = await provider.remember(step.resource, observation.seen, decision.difference, before, machine);
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
-    // A change that could not be restored is not made.
+    // Makes no change that could not be restored.
     return end(failedResult(step, decision, error.message, elapsed()), false);
   }
-  // Reports earlier results and journals that this step starts, before it does.
+  // Before this step starts, reports earlier results and journals its start.
   attempt.notStarted = step.position;
   await progress.flush('step', [{ t: 'step', id: progress.id, position: step.position, process: null, before }]);
   attempt.notStarted = null;
@@ -70,7 +70,8 @@ export async function applyOne(
       step.kind === 'apply'
         ? await provider.apply(step.resource, observation.seen, decision.difference, machine)
         : await provider.remove(step.resource, before, observation.seen, decision.difference, machine);
-    // The program was killed because the agent stops, and may have run partly. The next start determines the result.
+    // The program was killed because the agent is stopping, and may have run partly. The next start determines the
+    // result.
     if (progress.context.stopping() && outcome.failure !== undefined) throw new Stopped();
     const reported = again ? noted(decision, `run again, because ${progress.interruption} while it ran`) : decision;
     result = progress.ended(step, reported, outcome, elapsed());
@@ -115,8 +116,8 @@ async function settleInterrupted(
     triggeredBy: circumstances.rerunBy.slice(),
     corrective: false,
   };
-  // A trigger forces the run regardless of `check`, so `check` cannot tell whether the script ran. A cancelled
-  // operation kills observing programs and does not repeat steps, so `check` is not used either.
+  // Does not use `check` in two cases. A trigger forces the run regardless of `check`, so `check` cannot tell whether
+  // the script ran. A cancelled operation kills observing programs and does not repeat steps.
   if (provider.revealsCompletion(resource) && circumstances.rerunBy.length === 0 && !progress.interrupted()) {
     try {
       const seen = await provider.observe(resource, circumstances, progress.machine());
@@ -141,7 +142,7 @@ async function settleInterrupted(
   return { ...failedResult(step, interrupted, message, elapsed()), status: 'unknown' };
 }
 
-/** Waits for a program that outlived the agent, and kills it after its time limit. */
+/** Waits for a program that outlived the agent, and kills it when its time limit expires. */
 export async function awaitLeftover(
   progress: Progress,
   process: ProcessIdentity | null,

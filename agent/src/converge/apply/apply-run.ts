@@ -23,7 +23,7 @@ const maxInFlight = 32;
 interface PlannedStep {
   step: Step;
   provider: Provider;
-  /** Null if the resource needs no change. */
+  /** The change; null if the resource needs none. */
   observation: Observation | null;
   decision: Decision;
   /** The decision before the agent was killed; null on the first attempt, or if no change was needed. */
@@ -36,12 +36,12 @@ interface PlannedStep {
 export async function applyRun(progress: Progress, steps: readonly Step[], picture: Picture): Promise<void> {
   const run = await planRun(progress, steps, picture);
   await recordIntents(progress, run);
-  // Files are written concurrently, as long as none depends on another. Their results are reported in order.
+  // Writes files concurrently as long as none depends on another. Reports their results in order.
   let inFlight: { planned: PlannedStep; result: Promise<ResourceResult> }[] = [];
   const awaitInFlight = async (): Promise<void> => {
     const awaited = inFlight;
     inFlight = [];
-    // Waits for all results before it handles the first failure, so that no write is in progress when the path walk is
+    // Waits for all results before handling the first failure, so that no write is in progress when the path walk is
     // closed.
     await Promise.allSettled(awaited.map(({ result }) => result));
     for (const { planned, result } of awaited) {
@@ -84,7 +84,7 @@ async function attempt(progress: Progress, planned: PlannedStep, picture: Pictur
     : removePlanned(progress, planned, picture, started);
 }
 
-/** Observes the resources of a run, and decides about each as if all earlier ones succeeded. */
+/** Observes the resources of a run, and decides what to do with each as if all earlier ones succeeded. */
 async function planRun(progress: Progress, steps: readonly Step[], picture: Picture): Promise<PlannedStep[]> {
   const { copies } = progress.context.journal;
   const run: PlannedStep[] = [];
@@ -116,11 +116,12 @@ async function planRun(progress: Progress, steps: readonly Step[], picture: Pict
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies, ask);
     // Skipped resources must be in the journal first, because their conditions may hold when a killed agent continues.
     if (decision.verdict === 'act' && intent === null && hasUnmet) break;
-    // An earlier resource of this run may provide the missing prerequisite, so this one is observed again later.
+    // An earlier resource in this run may provide the missing prerequisite, so this resource is observed again later.
     if (decision.verdict === 'fail' && run.length > 0 && decision.awaits && forecast.suppliersOf(step, decision.awaits))
       break;
     const original = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
-    // The change was finished before the kill. Later steps are planned with its effect, as on the first attempt.
+    // The change was finished before the agent was killed. Later steps are planned with its effect, as on the first
+    // attempt.
     if (original?.verdict === 'act' && decision.verdict === 'none') forecast.expects(step, original);
     // Drops the observations of resources that need no change, so that a thousand unchanged files are not kept in
     // memory.
@@ -139,7 +140,7 @@ async function planRun(progress: Progress, steps: readonly Step[], picture: Pict
       before: intent?.before ?? null,
       known: intent !== null,
     });
-    // The services that follow immediately come before the next resource.
+    // Services that are triggered immediately come before the next resource.
     if (progress.triggeredImmediately(step).length > 0) break;
     await progress.yieldIfDue();
   }
@@ -151,8 +152,8 @@ export const isUnmet = ({ step, decision }: { step: Step; decision: Decision }):
   decision.verdict === 'skip' && step.resource.only_if !== undefined;
 
 /**
- * Journals all of a run's intended changes in one synced entry, with the current state and everything needed to restore
- * it.
+ * Journals all intended changes of a run in one synced entry, together with the current state and everything needed to
+ * restore it.
  */
 async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<void> {
   const entries: { position: number; seen: Json; before: Json | null }[] = [];
@@ -174,7 +175,7 @@ async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<vo
         entries.push({ position: step.position, seen: provider.inBrief(observation.seen), before: planned.before });
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
-      // A change that could not be restored is not made.
+      // Makes no change that could not be restored.
       planned.decision = { verdict: 'fail', message: error.message };
     }
   }
@@ -196,7 +197,8 @@ async function applyPlanned(progress: Progress, planned: PlannedStep, started: n
   const elapsed = () => progress.now() - started;
   if (decision.verdict === 'none') {
     if (original !== null) {
-      // The change was journaled before the kill, and the resource is now as declared, so the agent made the change.
+      // The change was journaled before the agent was killed, and the resource is now as declared, so the agent made
+      // the change.
       progress.recordBefore(resource.key, planned.before);
       return resultOf(step, noted(original, `applied before ${progress.interruption}`), 'changed', elapsed());
     }
@@ -219,7 +221,7 @@ async function applyPlanned(progress: Progress, planned: PlannedStep, started: n
 
 /**
  * Records an object that already belongs to the agent when its resource is first applied without a change.
- * @returns the failure, if the agent cannot determine whether the object belongs to it
+ * @returns the failure if the agent cannot determine whether it owns the object
  */
 export function claimIfNew(progress: Progress, step: Step, provider: Provider): Decision | null {
   if (step.record !== null) return null;
@@ -232,7 +234,7 @@ export function claimIfNew(progress: Progress, step: Step, provider: Provider): 
   }
 }
 
-/** Records a failed resource's original state if the resource may have changed, so that it can be restored. */
+/** Records the original state of a failed resource that may have changed, so that it can be restored. */
 export async function rememberPartial(
   progress: Progress,
   planned: Pick<PlannedStep, 'step' | 'provider' | 'before'>,
@@ -263,7 +265,7 @@ async function removePlanned(
   const { step, provider, original } = planned;
   const { resource, record } = step;
   const before = record?.before ?? null;
-  // Observed again, because an earlier removal may have affected the resource.
+  // Observes again, because an earlier removal may have affected the resource.
   const observation = await progress.observe(step, picture);
   const decision = decide(step, observation, picture, progress.context.journal.copies);
   const elapsed = () => progress.now() - started;
@@ -273,8 +275,8 @@ async function removePlanned(
       progress.recordLate({ t: 'directories', id: null, made: [stillOurs], gone: [] });
       return resultOf(step, decision, 'changed', elapsed());
     }
-    // Another process may have removed the object. The parent directories that were created for it are unneeded in any
-    // case.
+    // Another process may have removed the object. Either way, the parent directories created for it are no longer
+    // needed.
     pruneAbove(progress, resource, provider);
     if (original === null) return resultOf(step, decision, 'changed', elapsed());
     forgetBelow(progress, resource, provider);

@@ -40,7 +40,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
     else await applyOne(progress, next, provider, picture);
   }
   const cut = steps.length - progress.results.length;
-  // Manages resources that a killed agent changed without a report.
+  // Manages resources that a killed agent changed without reporting the change.
   const unreported = cut > 0 && isResumed ? await keepUnreported(progress, steps) : new Set<number>();
   for (const step of steps.slice(progress.results.length))
     progress.add(
@@ -58,7 +58,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
   await progress.finish(steps.length, verdict.error, { cut: cut + verdict.cut, pending });
 }
 
-/** Reports whether the agent was killed during the next step, and that step cannot be observed again. */
+/** Reports whether the agent was killed during the next step and that step cannot be observed again. */
 function wasKilledDuringStep({ operation, results, context }: Progress, steps: readonly Step[]): boolean {
   const position = results.length;
   const provider = providerFor(steps[position] as Step);
@@ -76,7 +76,7 @@ function wasKilledDuringStep({ operation, results, context }: Progress, steps: r
  */
 async function verified(progress: Progress, cut: number): Promise<{ error?: string; cut: number }> {
   const { verify = [] } = progress.operation.message;
-  // A resource that was skipped although none failed has a condition that does not hold.
+  // If no resource failed, a skipped resource has a condition that is false.
   const isInPlace = cut === 0 && !progress.results.some(({ status }) => status === 'failed' || status === 'unknown');
   if (!isInPlace || verify.length === 0) return { cut: 0 };
   await progress.flush('results');
@@ -88,7 +88,7 @@ async function verified(progress: Progress, cut: number): Promise<{ error?: stri
 
 const stale = 'plan_stale: the machine has changed since the plan; nothing was applied, plan again';
 
-/** Reports whether the apply is bound to a stale plan: the steps would now have different effects. */
+/** Reports whether the apply is bound to a stale plan, which means that its steps would now have different effects. */
 async function isStale(progress: Progress, steps: readonly Step[]): Promise<boolean> {
   const { plan_digest: planned } = progress.operation.message;
   if (planned === undefined) return false;
@@ -96,7 +96,7 @@ async function isStale(progress: Progress, steps: readonly Step[]): Promise<bool
   return now !== null && now !== planned;
 }
 
-/** Returns the steps of an interrupted operation, with the list of removals from its start. */
+/** Returns the steps of an interrupted operation, with the removals that were determined at its start. */
 function stepsOfInterrupted(progress: Progress): Step[] {
   const { message, removals, results } = progress.operation;
   const { managed } = progress.context.journal.state;
@@ -113,7 +113,7 @@ function stepsOfInterrupted(progress: Progress): Step[] {
   return steps;
 }
 
-/** Returns a placeholder for a resource whose record was deleted with its removal. */
+/** Returns a placeholder for a resource whose record was deleted when the resource was removed. */
 const removedPlaceholder = (key: string): Step['resource'] => ({
   key,
   module: '',

@@ -6,8 +6,8 @@ import { type Decision, decide, labelOf, type Picture, type Step } from '../plan
 import { type Progress, Stopped } from '../progress.ts';
 
 /**
- * Applies services right after a resource that triggers them immediately, before any later resource. Each service has
- * its own step as well, which applies it again if another trigger is due.
+ * Applies services right after a resource that triggers them immediately, before any later resource. Each service also
+ * has its own step, which applies it again if another trigger is due.
  */
 
 /** Adds the result of a step, after the services that it triggers immediately. */
@@ -19,7 +19,7 @@ export async function endStep(progress: Progress, step: Step, result: ResourceRe
   progress.add(step, { ...result, status: 'failed', message: failure });
 }
 
-/** @returns why a service could not be triggered; null if all could */
+/** @returns why a service could not be triggered; null if all were triggered */
 async function triggerImmediately(
   progress: Progress,
   step: Step,
@@ -27,7 +27,7 @@ async function triggerImmediately(
   picture: Picture,
 ): Promise<string | null> {
   for (const service of progress.triggeredImmediately(step)) {
-    // The trigger of an earlier operation is due again at the same place.
+    // The trigger from an earlier operation becomes due again at the same point.
     if (status !== 'changed' && !(status === 'unchanged' && picture.isPending(service, step))) continue;
     const failure = await apply(progress, service, picture);
     if (failure !== null) return `it is in place, but \`${labelOf(service.resource)}\` could not follow: ${failure}`;
@@ -35,7 +35,10 @@ async function triggerImmediately(
   return null;
 }
 
-/** Applies a service before its own step. @returns why that failed; null if it succeeded, or there is nothing to do */
+/**
+ * Applies a service before its own step.
+ * @returns the failure; null if applying succeeded or there is nothing to do
+ */
 async function apply(progress: Progress, service: Step, picture: Picture): Promise<string | null> {
   const { journal, running, stopping } = progress.context;
   const provider = providerFor(service);
@@ -43,7 +46,7 @@ async function apply(progress: Progress, service: Step, picture: Picture): Promi
   if ('verdict' in (await conditionOf(service, picture, progress))) return null;
   const observation = await progress.observe(service, picture);
   const decision = decide(service, observation, picture, journal.copies);
-  // The step of the service reports why it cannot be applied.
+  // The service's own step reports why the service cannot be applied.
   if (decision.verdict !== 'act' || !('seen' in observation)) return null;
   const { resource, position } = service;
   const { seen } = observation;
@@ -65,7 +68,7 @@ async function apply(progress: Progress, service: Step, picture: Picture): Promi
     progress.walk.forget();
     const [outcome = {}] = await provider.together([{ kind: 'apply', resource, seen, difference, before }], machine);
     if (stopping() && outcome.failure !== undefined) throw new Stopped();
-    // The operation may end before the step of the service, which then must stay restorable.
+    // The operation may end before the service's own step. In that case, the step must stay restorable.
     progress.recordBefore(resource.key, before);
     if (outcome.failure !== undefined) return outcome.failure;
     picture.triggeredEarly(service, decision);
@@ -82,8 +85,8 @@ async function apply(progress: Progress, service: Step, picture: Picture): Promi
 }
 
 /**
- * Returns what an early execution of this step has done already, if its own execution would only repeat that: every due
- * trigger was served.
+ * Returns the result of an early execution of this step if the step's own execution would only repeat it, because every
+ * due trigger was served.
  */
 export function servedEarly(
   step: Step,

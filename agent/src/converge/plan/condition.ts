@@ -17,27 +17,27 @@ interface Evaluator {
 }
 
 /**
- * Answer to a condition. It may hold, or may not hold, because earlier steps of a plan may change it, or because one
- * failed that was to change it.
+ * Result of a condition. In a plan, the result may be uncertain, because an earlier step may change it or because a
+ * step that would have changed it failed.
  */
 interface Answer {
   holds: boolean;
   mayHold: boolean;
   mayNotHold: boolean;
-  /** The state of the machine, for messages. */
+  /** State of the machine, for messages. */
   finding: string;
-  /** Labels of the earlier steps that may change the answer, or that failed. */
+  /** Labels of the earlier steps that may change the result or that failed. */
   steps: readonly string[];
 }
 
-/** Maximum bytes to keep of a command's output, which is not reported. */
+/** Maximum number of bytes to keep of a command's output, which is not reported. */
 const outputBytes = 4096;
-/** Maximum characters of a command in a message. */
+/** Maximum number of characters of a command in a message. */
 const shownCharacters = 80;
 
 /**
- * Checks whether the condition of a step holds on the machine or, in a plan, after the earlier steps. Changes nothing,
- * if the commands of the condition only read.
+ * Checks whether the condition of a step is true on the machine or, in a plan, after the earlier steps. Changes nothing
+ * if the commands in the condition only read.
  * @throws Stopped if the agent must stop
  */
 export function conditionOf(step: Step, picture: Picture, evaluator: Evaluator): Condition | Promise<Condition> {
@@ -74,7 +74,7 @@ async function answerOf(condition: OnlyIf, step: Step, picture: Picture, evaluat
   const answers: Answer[] = [];
   for (const part of condition) {
     const answer = await answerOf(part, step, picture, evaluator);
-    // The other parts cannot change the result.
+    // The remaining parts cannot change the result.
     if (!answer.mayHold) return answer;
     answers.push(answer);
   }
@@ -109,7 +109,7 @@ async function success(command: string, picture: Picture, evaluator: Evaluator):
   const name = shown(command);
   if (timedOut) throw new HostFailure(`${name} was stopped because it took longer than ${checkMs / 1000} s`);
   if (exitCode === null) throw new HostFailure(`${name} was ended by ${signal}`);
-  // A command can read everything that an earlier step changes.
+  // A command can read anything that an earlier step changes.
   const steps = picture.purpose === 'plan' ? picture.changedLabels() : [];
   return answer(exitCode === 0, `${name} ${exitCode === 0 ? 'succeeds' : `fails with exit code ${exitCode}`}`, steps);
 }

@@ -17,7 +17,7 @@ function faultOf(resource: ResolvedResource): string | null {
 
 /**
  * Returns the provider that executes a step. A declaration with an invalid body has no provider. A removal with an
- * invalid body has one, because an earlier version of the agent accepted that body.
+ * invalid body does have one, because an earlier version of the agent accepted that body.
  * @returns null if no provider can execute the step; `whyNoProvider` then returns the reason
  */
 export const providerFor = ({

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import type { Decision, Step } from './plan.ts';
 
 /**
- * Digest of a plan: equal if the steps and their differences are equal. It is an HMAC with one of this machine's keys,
- * because it leaves the machine and covers secret values.
+ * Digest of a plan. Digests are equal if the steps and their differences are equal. An HMAC with a key of this machine,
+ * because the digest leaves the machine and covers secret values.
  */
 export class PlanDigest {
   readonly #hmac: ReturnType<typeof createHmac>;
@@ -18,7 +18,7 @@ export class PlanDigest {
       verdict === 'none' || verdict === 'act'
         ? [decision.difference.action, decision.difference.changes, decision.difference.diff, decision.triggeredBy]
         : [];
-    // JSON contains no line breaks, so each step is one line, and different steps never give the same bytes.
+    // JSON contains no line breaks, so each step is one line, and different steps never result in the same bytes.
     this.#hmac.update(`${JSON.stringify([kind, resource.key, verdict, ...outcome])}\n`);
   }
 

@@ -18,7 +18,7 @@ describe('steps', () => {
     expect(keys(stepsOf([], managed([a!, b!, c!]), []))).toEqual(['remove /c', 'remove /b', 'remove /a']);
   });
 
-  test('removes the contents of a directory before the directory, in any order of declaration', () => {
+  test('removes the contents of a directory before the directory, for any order of declaration', () => {
     fc.assert(
       fc.property(fc.shuffledSubarray(['/a', '/a/b', '/a/b/c', '/a/b/d', '/e', '/e/f', '/g']), (paths) => {
         const removed = stepsOf([], managed(paths.map((path) => directory(path))), []).map(
@@ -61,7 +61,7 @@ describe('decisions', () => {
     return decisions;
   }
 
-  test('expects in a plan that an earlier step creates a missing user, but fails in an apply', async () => {
+  test('expects an earlier step to create a missing user in a plan, but fails in an apply', async () => {
     const owned = file('/f', { owner: 'deploy' });
     const brings = script('adduser', { apply: 'adduser deploy' });
     expect(await plan('plan', [owned], [unknownOwner])).toMatchObject([
@@ -83,7 +83,7 @@ describe('decisions', () => {
     ]);
   });
 
-  test('refuses paths below a file or below an absent path', async () => {
+  test('refuses paths below a file or an absent path', async () => {
     expect(await plan('plan', [file('/a'), file('/a/b')], [absent, absent])).toMatchObject([
       { verdict: 'act' },
       { verdict: 'fail' },

@@ -14,7 +14,7 @@ import {
 import { providerOf, watchedPaths } from '../../resources/provider/registry.ts';
 import { providerFor, whyNoProvider } from './find-provider.ts';
 
-/** Decides what each step must do. Does not access the machine; callers pass the observations. */
+/** Decides what each step must do. Does not access the machine; callers pass in the observations. */
 
 /** A resource to apply or remove, at its position in the order. */
 export interface Step {
@@ -43,14 +43,15 @@ export type Decision =
 type Acted = Extract<Decision, { verdict: 'none' | 'act' }>;
 
 /**
- * Result of `only_if`: the condition holds, with a note if the plan cannot be certain; or the step is skipped or fails.
+ * Result of `only_if`: the condition is true, with a note if the plan cannot be certain; or the step is skipped or
+ * fails.
  */
 export type Condition = { note: string | null } | Extract<Decision, { verdict: 'skip' | 'fail' }>;
 
 export const labelOf = (resource: ResolvedResource): string => resource.id ?? resource.key;
 
 /**
- * Returns every step of an operation: the desired resources in order, then removals of the managed resources that are
+ * Returns all steps of an operation: the desired resources in order, followed by removals of managed resources that are
  * no longer desired.
  * @param managed resources from earlier applies
  * @param keepModules modules whose resources are kept even if they are not desired
@@ -94,7 +95,7 @@ function removals(
   const take = (record: ManagedRecord, path: string | null): void => {
     ordered.push(record);
     if (path === null) return;
-    // Goes from the inside out, because the outer directory also waits for the inner one.
+    // Proceeds from the inside out, because the outer directory also waits for the inner one.
     for (const ancestor of above(path)) {
       const left = (open.get(ancestor) ?? 0) - 1;
       open.set(ancestor, left);
@@ -136,15 +137,15 @@ export class Picture {
   readonly #early = new Map<string, Acted>();
   /** Labels of the steps that may provide each prerequisite. */
   readonly #maySupply: Map<Brought, string[]>;
-  /** Prerequisites that a changing step may provide, but only to its dependents, by key of the step. */
+  /** Prerequisites that a changing step may provide only to its dependents, by key of the step. */
   readonly #toDependents: Map<string, readonly Brought[]>;
-  /** Changing steps without a path, by key. `isWide` means that the step may create any path. */
+  /** Changing steps without a path, by key. `isWide`: the step may create any path. */
   readonly #makers: Map<string, { label: string; isWide: boolean }>;
   readonly #steps: readonly Step[];
 
   /**
    * @param pending triggers that remain due from an earlier operation
-   * @param from the picture to copy
+   * @param from the state to copy
    */
   constructor(
     purpose: Circumstances['purpose'],
@@ -174,7 +175,7 @@ export class Picture {
     if (step.kind === 'remove') return;
     const { key } = step.resource;
     if (status === 'changed' || status === 'would_change') this.#changed.set(key, labelOf(step.resource));
-    // A step that was skipped because of its condition, and not because of a dependency, blocks no other step.
+    // A step that was skipped because of its condition, rather than because of a dependency, blocks no other step.
     if (status === 'skipped' && this.#failedDependency(step) === null) return;
     if (status === 'failed' || status === 'unknown' || status === 'skipped') this.#failed.set(key, status);
   }
@@ -187,18 +188,18 @@ export class Picture {
   /** Records that a step was executed before its turn. */
   triggeredEarly({ resource: { key } }: Step, decision: Acted): void {
     const earlier = this.#early.get(key);
-    // The first execution may have made changes, and a later one only served a trigger.
+    // The first execution may have made changes, whereas a later one only served a trigger.
     const { difference, corrective } = earlier ?? decision;
     const triggeredBy = [...new Set([...(earlier?.triggeredBy ?? []), ...decision.triggeredBy])];
     this.#early.set(key, { verdict: 'act', difference, corrective, triggeredBy });
   }
 
-  /** Returns what a step has done before its turn; null if nothing. */
+  /** Returns the result of an execution before the step's turn; null if there was none. */
   earlyDecision({ resource }: Step): Acted | null {
     return this.#early.get(resource.key) ?? null;
   }
 
-  /** Records a finished removal, because the directories above were observed while the object still existed. */
+  /** Records a finished removal, because the parent directories were observed while the object still existed. */
   removed({ resource }: Step): void {
     // After the agent restarts, only a removed resource's key is known.
     const path = resource.key.startsWith('path:') ? resource.key.slice('path:'.length) : null;
@@ -207,7 +208,7 @@ export class Picture {
     this.#made.delete(path);
   }
 
-  /** Records how a step is expected to affect later steps. */
+  /** Records the expected effect of a step on later steps. */
   expects(step: Step, decision: Decision): void {
     if (decision.verdict !== 'act') {
       const statuses = { none: 'unchanged', skip: 'skipped', fail: 'failed' } as const;
@@ -275,14 +276,14 @@ export class Picture {
     return [...this.#makers].flatMap(([key, { label, isWide }]) => (isWide || needed.includes(key) ? [label] : []));
   }
 
-  /** Returns the labels of all steps that have changed, or in a plan are to change. */
+  /** Returns the labels of all steps that have changed or, in a plan, will change. */
   changedLabels(): string[] {
     return [...this.#changed.values()];
   }
 
   /**
-   * Returns the step that did not succeed and was to create or remove a path, and whether the path was to exist after
-   * it; null if there is none.
+   * Returns the unsuccessful step that was expected to create or remove a path, and whether the path was expected to
+   * exist afterward; null if there is none.
    */
   failedPath(path: string): { label: string; exists: boolean } | null {
     if (this.#failed.size === 0) return null;
@@ -321,8 +322,8 @@ export class Picture {
   }
 
   /**
-   * Returns why nothing can exist at this path: a path above it is declared absent or as a file. Returns null if
-   * nothing prevents it.
+   * Returns the reason why nothing can exist at this path: a parent path is declared absent or as a file. Returns null
+   * if nothing prevents it.
    */
   blockerOf(path: string): string | null {
     for (const ancestor of ancestors(path)) {
@@ -332,7 +333,7 @@ export class Picture {
     return null;
   }
 
-  /** Reports whether the resource is declared absent, and a package that it depends on may create it. */
+  /** Reports whether the resource is declared absent and a package that it depends on may create it. */
   mayBeUnpacked({ kind, resource: { body, depends_on } }: Step): boolean {
     if (kind === 'remove' || !('ensure' in body) || body.ensure !== 'absent') return false;
     return depends_on.some((key) => key.startsWith('package-') && this.#changed.has(key));
@@ -428,7 +429,7 @@ const triggersOf = ({ rerunBy, reloadBy, restartBy }: Circumstances): string[] =
 
 /**
  * Decides what one step must do.
- * @param observation what the provider observed, or why it could not
+ * @param observation what the provider observed, or why it could not observe
  * @param copies copies of file contents, to show what a removal restores
  */
 export function decide(
@@ -441,7 +442,7 @@ export function decide(
   const { resource, record } = step;
   const provider = providerFor(step);
   if (provider === null) return { verdict: 'fail', message: whyNoProvider(resource) };
-  // The record has the form of the earlier type, so the resource must be restored with that type first.
+  // The record has the format of the earlier type, so the resource must first be restored with that type.
   if (step.kind === 'apply' && record?.before != null && record.resource.type !== resource.type)
     return {
       verdict: 'fail',
@@ -464,7 +465,7 @@ export function decide(
   if (blocker !== null) return { verdict: 'fail', message: blocker };
   const triggeredBy = triggersOf(circumstances);
   if (difference.action === 'none') {
-    // A package may create the path, and an apply must not do more than its plan.
+    // A package may create the path, but an apply must not do more than its plan.
     if (picture.purpose === 'plan' && picture.mayBeUnpacked(step))
       return { verdict: 'act', difference: unpackedRemoval, triggeredBy, corrective: false };
     return { verdict: 'none', difference, triggeredBy: [], corrective: false };
@@ -474,7 +475,8 @@ export function decide(
     const message = missingPrerequisites(resource, awaits);
     // The prerequisite existed when the resource was applied, so its absence is drift.
     if (picture.purpose === 'drift') difference = { ...difference, message };
-    // Another resource may provide the prerequisite. A plan cannot know that, and an apply observes again later.
+    // Another resource may provide the prerequisite. A plan cannot know whether it will, and an apply observes again
+    // later.
     else {
       const suppliers = picture.purpose === 'plan' ? picture.suppliersOf(step, awaits) : null;
       if (suppliers === null) return { verdict: 'fail', message, awaits };
@@ -506,7 +508,10 @@ const missingPrerequisites = (
     ? 'its owner or its group, which is sensitive and not shown, does not exist'
     : awaits.map(({ message }) => message).join('; ');
 
-/** Returns the note of a plan. Only the apply finds out whether the prerequisite appears, and fails without it. */
+/**
+ * Returns the note for a plan. Only the apply finds out whether the prerequisite appears, and it fails if the
+ * prerequisite is missing.
+ */
 function availabilityNote(suppliers: readonly string[], missing: string, message: string | undefined): string {
   const [what] = missing.split(';');
   const named = suppliers.slice(0, 3).map((label) => `\`${label}\``);
@@ -516,8 +521,9 @@ function availabilityNote(suppliers: readonly string[], missing: string, message
 }
 
 /**
- * Reports whether a change repairs drift: the declaration already succeeded on this machine, no other was tried since,
- * and a drift check detects the difference. A newer version of a package, for example, is not drift.
+ * Reports whether a change repairs drift. This is the case if the declaration already succeeded on this machine, no
+ * other declaration was tried since, and a drift check detects the difference. For example, a newer version of a
+ * package is not drift.
  */
 function isCorrective({ resource, record }: Step, asDrift: () => Difference): boolean {
   const succeeded = record?.succeeded ?? null;
@@ -535,7 +541,7 @@ function isCorrective({ resource, record }: Step, asDrift: () => Difference): bo
 }
 
 /**
- * Decides about the next step of a plan, and records its expected effect.
+ * Decides what the next step of a plan does, and records the expected effect.
  * @param observe called only if the step is not skipped
  * @param ask checks the condition of the step; called only if no dependency failed
  */
@@ -589,17 +595,18 @@ export function triggersLeft(
     if (keepModules === null || (record !== undefined && keepModules.includes(record.resource.module)))
       left.set(key, [...ids]);
   }
-  // Records all results first, because a skipped step may come before the steps that trigger it.
+  // Records all results first, because a skipped step may precede the steps that trigger it.
   for (const step of steps) picture.ended(step, results[step.position]?.status ?? 'skipped');
   const labels = new Map(steps.map(({ resource }) => [resource.key, labelOf(resource)]));
   for (const step of steps) {
     if (step.kind === 'remove') continue;
-    // A resource that failed may have changed, and the service that it triggers immediately may not have followed.
+    // A failed resource may have changed without the service that it triggers immediately having followed.
     const failed = (step.resource.immediate_on ?? []).filter((key) => picture.hasFailed(key));
     const unserved = failed.flatMap((key) => labels.get(key) ?? []);
     const due = [...new Set([...triggersOf(picture.circumstances(step)), ...unserved])];
     const status = results[step.position]?.status;
-    // A step that was observed and needed no action, such as a service that does not run, no longer needs its trigger.
+    // A step that was observed and needed no action, such as a service that is not running, no longer needs its
+    // trigger.
     if (due.length > 0 && status !== 'changed' && status !== 'unchanged') left.set(step.resource.key, due);
     else left.delete(step.resource.key);
   }

@@ -26,7 +26,7 @@ describe('live output', () => {
             taken = piece.to;
             shown += piece.text;
           };
-          // Splits the output at random positions, even inside characters.
+          // Splits the output at random positions, even within characters.
           for (const [, length, taking] of said) {
             live.add(source, 'stdout', bytes.subarray(at, at + length));
             at += length;
@@ -80,7 +80,7 @@ describe('live output', () => {
       live.add(source, 'stdout', piece);
       if (i % 1024 === 1000) maxGrowth = Math.max(maxGrowth, liveBytes() - before);
     }
-    // The limit is far below the size of the output. Uncollected garbage adds up to 4.3 MiB on a busy machine.
+    // The limit is far below the size of the output. On a busy machine, uncollected garbage adds up to 4.3 MiB.
     expect(maxGrowth).toBeLessThan(16 * 1024 * 1024);
     expect(live.take()?.stdout).toMatchObject({ to: 1024 ** 3 });
   });
@@ -96,7 +96,7 @@ describe('live output', () => {
     expect(live.take()).toBeNull();
   });
 
-  test('streams nothing if the name of the resource leaves no room in the frame', () => {
+  test('streams nothing if the resource name leaves no room in the frame', () => {
     const live = new LiveOutput(() => {});
     live.add({ ...source, resource: `site/${'\u0001'.repeat(400)}` }, 'stdout', Buffer.from('one'));
     expect(live.take()).toBeNull();

@@ -1,8 +1,8 @@
 import { limits, type OutputProgress } from '@muster/protocol/wire';
 
 /**
- * Live output of the running program. Only the newest part is kept, whether or not anyone watches; the operation's
- * final report contains everything that may be shown.
+ * Live output of the running program. Only the newest part is kept, whether or not anyone watches; the final report of
+ * the operation contains everything that may be shown.
  */
 
 /** The newest output of the running program, kept only in memory. Losing it does no harm. */
@@ -67,7 +67,7 @@ export class LiveOutput implements OutputTail {
 
 /** The last part of a stream of any length. */
 class Tail {
-  /** Offset in the stream of the first kept byte. */
+  /** Offset of the first kept byte in the stream. */
   #from = 0;
   #tail: Buffer = Buffer.alloc(0);
 
@@ -77,7 +77,7 @@ class Tail {
   }
 
   add(piece: Buffer): void {
-    // Copies the bytes, so that a few of them do not keep a large buffer in memory.
+    // Copies the bytes, so that a few bytes do not keep a large buffer in memory.
     const last = piece.subarray(-textBytes);
     const all = Buffer.concat([this.#tail, last]);
     const tail = all.subarray(-textBytes);
@@ -86,7 +86,7 @@ class Tail {
   }
 
   /**
-   * Removes all complete characters and returns the newest that fit.
+   * Removes all complete characters, and returns the newest ones that fit.
    * @param maxBytes maximum size of the text as JSON
    */
   take(maxBytes: number): { from: number; to: number; text: string } | null {
@@ -96,7 +96,7 @@ class Tail {
     for (;;) {
       const bytes = Buffer.byteLength(JSON.stringify(text));
       if (bytes <= maxBytes) break;
-      // Control characters take six bytes in JSON and others one, so one round may not be enough.
+      // Control characters take six bytes in JSON and other characters fewer, so one round may not be enough.
       start = Math.min(end, start + Math.max(1, Math.ceil(((end - start) * (bytes - maxBytes)) / bytes)));
       start += restOfCharacter(this.#tail.subarray(start, end));
       text = this.#tail.subarray(start, end).toString('utf8');

@@ -18,7 +18,7 @@ export class Publisher {
     this.#maxBytes = maxBytes;
   }
 
-  /** Whether new diffs must be omitted, because the spool is too large even without output. */
+  /** Whether new diffs must be omitted because the spool is too large even without output. */
   get isOverLimit(): boolean {
     return this.#journal.state.spoolBytes > this.#maxBytes;
   }

@@ -46,7 +46,7 @@ test('truncates the reason of an abandoned operation to the limit', async () => 
   expect(refused()).toEqual([]);
 });
 
-test('reports a failure instead of a result that exceeds the limits even after it is cut', () => {
+test('reports a failure if a result exceeds the limits even after it is truncated', () => {
   const hostile = {
     module: '\0',
     id: '',

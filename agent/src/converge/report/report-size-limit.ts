@@ -2,8 +2,8 @@ import { boundedName, nameLengths, type ResourceResult, resourceActions } from '
 import { limits, type Report, reportsSchema } from '@muster/protocol/wire';
 
 /**
- * Limits reports to what the orchestrator accepts. A refused report would be sent again forever and block all reports
- * after it.
+ * Limits reports to what the orchestrator accepts, because a refused report would be resent forever and block all later
+ * reports.
  */
 
 const maxText = 8192;
@@ -12,9 +12,9 @@ const maxTriggers = 256;
 const maxChanges = 64;
 const maxField = 128;
 
-/** Cuts a long text and marks the cut with an ellipsis. */
+/** Truncates a long text and marks the end with an ellipsis. */
 const shortened = (text: string, length: number): string =>
-  // The cut may split a surrogate pair.
+  // Truncation may split a surrogate pair.
   text.length > length ? `${text.slice(0, length - 1).toWellFormed()}…` : text;
 
 const orNull = (text: string | null, length: number): string | null => (text === null ? null : shortened(text, length));
@@ -38,7 +38,7 @@ export const withinCaps = (result: ResourceResult): ResourceResult => ({
 const fits = (report: Report): boolean => reportsSchema.safeParse([report]).success;
 
 /**
- * Cuts a result to the limits.
+ * Truncates a result to the limits.
  * @returns a failed result with an explanation if the result is still invalid
  */
 export function fittingResult(result: ResourceResult, operationId: string): ResourceResult {
@@ -63,7 +63,7 @@ export function fittingResult(result: ResourceResult, operationId: string): Reso
   };
 }
 
-/** Cuts a report to the limits. For results, use `fittingResult`. */
+/** Truncates a report to the limits. For results, use `fittingResult`. */
 export function fittingReport<T extends Exclude<Report, { type: 'results' }>>(report: T): T {
   if (report.type === 'output') {
     const { stdout, stderr, resource } = report;

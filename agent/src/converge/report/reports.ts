@@ -19,7 +19,7 @@ const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(valu
 
 /**
  * Groups reports into entries.
- * @param reports in order; adjacent results of an operation are merged
+ * @param reports in order; adjacent results of one operation are merged
  */
 export function groupReports(reports: readonly Report[]): Report[][] {
   const entries: Report[][] = [];
