@@ -1,7 +1,7 @@
 import { visibleJson, visibleLine } from '@muster/protocol';
 import type { Log } from '../../lib/src/log.ts';
 
-/** A small logger, because a logging library would take more memory than the whole connection. */
+/** A small logger, because a logging library would use more memory than the whole connection. */
 
 export type LogFormat = 'json' | 'text';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -11,8 +11,8 @@ const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 /**
  * Creates a log.
  * @param options `write` receives one line with its newline; `now` returns milliseconds since the epoch; `level` is the
- * minimum level. With the format `json`, each line is one JSON object, whose first key is `event` if the fields contain
- * it.
+ *   minimum level. With the format `json`, each line is one JSON object. Its first key is `event` if the fields contain
+ *   that key.
  */
 export function createLog(options: {
   format: LogFormat;

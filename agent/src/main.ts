@@ -7,7 +7,7 @@ import { NoOrchestratorError, startAgent, version } from './compose/start.ts';
 import { endProcess } from './host/processes/end-process.ts';
 import { createLog } from './log.ts';
 
-/** After this time, the process is killed. The journal makes that safe. */
+/** Time after which the process is killed, which is safe because of the journal. */
 const stopLimitMs = 25_000;
 
 function fail(message: string, exitCode: number): never {
@@ -38,7 +38,7 @@ async function readToken(): Promise<string> {
 
 /**
  * Handles options that only print information. Loads their code on demand.
- * @returns whether an option was handled
+ * @returns whether it handled an option
  */
 async function handledInfoOption(args: readonly string[]): Promise<boolean> {
   if (args.includes('--print-schema')) {
@@ -85,7 +85,7 @@ async function main(): Promise<void> {
   if (options.connect) options.connect.token ??= takeToken(process.env);
   delete process.env.MUSTER_TOKEN;
   if (options.connect?.token === '-') options.connect.token = await readToken();
-  // `rotate-key` sends SIGHUP to the process that holds the data directory. By default, SIGHUP would terminate the
+  // `rotate-key` sends SIGHUP to the process that holds the data directory. By default, SIGHUP would terminate that
   // process.
   process.on('SIGHUP', () => {});
   if (options.save && options.connect) {
@@ -109,7 +109,7 @@ async function main(): Promise<void> {
     now: Date.now,
     write: (line) => process.stdout.write(line),
   });
-  // Node's default message would include the source line, which in a bundle is the whole program.
+  // Replaces Node's default message, which would include the source line. In a bundle, that line is the whole program.
   process.on('uncaughtException', (error: unknown) => {
     log.error(
       { error, stack: error instanceof Error ? error.stack : undefined },
@@ -119,8 +119,8 @@ async function main(): Promise<void> {
   });
   // Keeps the process alive between attempts to connect, because the agent's timers do not.
   const alive = setInterval(() => {}, 2 ** 30);
-  // Without a handler, SIGHUP would terminate the agent, even during startup. The agent also notices a changed file
-  // without SIGHUP; SIGHUP reports immediately whether the file is valid.
+  // Without a handler, SIGHUP would terminate the agent, even during startup. The agent notices a changed file without
+  // SIGHUP too, but on SIGHUP it reports immediately whether the file is valid.
   let reload = async () => {};
   process.on('SIGHUP', () => {
     void reload().then(
@@ -130,7 +130,7 @@ async function main(): Promise<void> {
   });
   const agent = await startAgent(options, systemClock, log).catch((error: Error) => {
     log.debug({ stack: error.stack }, 'failed to start the agent');
-    // Checks the name instead of the class, because the class comes with a parser that most agents never load.
+    // Checks the name instead of the class, because the class is in a module with a parser that most agents never load.
     return fail(error.message, error instanceof NoOrchestratorError || error.name === 'ConfigError' ? 2 : 1);
   });
   reload = () => agent.reload();
@@ -146,7 +146,7 @@ async function main(): Promise<void> {
     agent.stop(signal).then(
       () => {
         clearInterval(alive);
-        // Fires only if a pending call keeps the process alive, such as a query to a hanging disk.
+        // Fires only if a pending call, such as a query to a hanging disk, keeps the process alive.
         setTimeout(() => endProcess(0), 1_000).unref();
         log.info({}, 'agent stopped');
         process.exitCode = 0;
@@ -162,7 +162,7 @@ async function main(): Promise<void> {
   if (process.env.NOTIFY_SOCKET) manager = await notifyManager(log);
 }
 
-/** Loads the code only if a service manager listens. */
+/** Loads the code only if a service manager is listening. */
 async function notifyManager(log: Log): Promise<ServiceManager | null> {
   const { serviceManager } = await import('../../lib/src/service-manager.ts');
   const manager = serviceManager(process.env, 'agent', systemClock, (message) => log.warn({}, message));

@@ -9,7 +9,7 @@ export class TestAnnouncer {
   readonly privateKey: KeyObject;
   readonly publicKey: Buffer;
 
-  /** @param pem the private key; default: a new key */
+  /** @param pem private key; by default, a new key */
   constructor(pem?: string) {
     this.privateKey = pem === undefined ? generateKeyPairSync('ed25519').privateKey : createPrivateKey(pem);
     const { x } = this.privateKey.export({ format: 'jwk' });

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 
-/** Runs an action with a limit on this process's open files, and restores the limit afterwards. */
+/** Runs an action with a limit on the open files of this process, and restores the limit afterward. */
 export async function withFilesLeft<Result>(left: number, act: () => Promise<Result>): Promise<Result> {
   const limit = (...options: string[]) => execFileSync('prlimit', ['--pid', `${process.pid}`, ...options]).toString();
   const before = limit('--nofile', '--output=SOFT', '--noheadings').trim();

@@ -2,7 +2,7 @@ import type { OperationMessage, OutputProgress, Report } from '@muster/protocol/
 import type { AcceptOutcome, Engine, OpenOperation, ReportSpool, SpoolEntry } from '../src/converge/engine.ts';
 import type { ContentPart, ContentRequests } from '../src/converge/wanted-contents.ts';
 
-/** An in-memory spool that behaves toward a connection like the real one. */
+/** An in-memory spool that a connection can use like the real one. */
 export class MemorySpool implements ReportSpool {
   entries: SpoolEntry[] = [];
   private last = 0;
@@ -26,7 +26,7 @@ export class MemorySpool implements ReportSpool {
   }
 }
 
-/** Accepts operations and records all calls; executes nothing. */
+/** Accepts operations and records all calls, but executes nothing. */
 export class MemoryEngine implements Engine {
   readonly spool = new MemorySpool();
   readonly received: string[] = [];
@@ -42,7 +42,7 @@ export class MemoryEngine implements Engine {
     unlinked: () => {},
   };
   open: OpenOperation[] = [];
-  /** `accept` waits for this promise. */
+  /** A promise for which `accept` waits. */
   gate: Promise<void> = Promise.resolve();
 
   async start(): Promise<void> {}

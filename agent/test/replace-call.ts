@@ -2,8 +2,8 @@ import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
 /**
- * Replaces a function of `node:fs`, even for modules that import it by name, to simulate disk errors or to observe
- * system calls.
+ * Replaces a function of `node:fs`, even for modules that import it by name, to simulate disk errors or observe system
+ * calls.
  * @param make receives the real function
  * @returns a function that restores the real function
  */

@@ -48,20 +48,26 @@ export class ServedLink {
     });
   }
 
-  /** Waits for the next message of any type. @returns it with the length of its frame */
+  /**
+   * Waits for the next message of any type.
+   * @returns the message and the length of its frame
+   */
   async any(): Promise<{ message: AgentMessage; bytes: number }> {
     await this.until(() => this.inbox.length > 0);
     return this.inbox.shift()!;
   }
 
-  /** Waits for the next message. @throws Error if it has another type */
+  /**
+   * Waits for the next message.
+   * @throws Error if it has a different type
+   */
   async next<T extends AgentMessage['type']>(type: T): Promise<Of<T>> {
     const { message } = await this.any();
     if (message.type !== type) throw new Error(`${message.type} instead of ${type}`);
     return message as Of<T>;
   }
 
-  /** Waits until a condition on the received messages holds. */
+  /** Waits until a condition on the received messages is true. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) {
       if (this.over) throw new Error('the link ended');

@@ -135,8 +135,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
       sampler.end();
       endClockWatch();
       idle.end();
-      // Stops in this order, so that the link can send the last results and receives no message after the journal is
-      // closed.
+      // In this order, the link can send the last results, and receives no message after the journal is closed.
       await Promise.all([engine.halt(), terminals.stop(reason)]);
       await connection.stop(reason);
       await Promise.all([saved.end(), engine.stop()]);

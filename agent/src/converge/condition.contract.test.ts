@@ -95,7 +95,7 @@ describe('a resource whose path does not exist', () => {
     expect((await drift()).results).toMatchObject([{ status: 'would_change' }]);
     expect(statuses((await apply([conditioned('second')])).results)).toEqual(['changed']);
     rmSync(`${root}/there`);
-    // A removal ignores the condition.
+    // Removals ignore conditions.
     expect(statuses((await apply([])).results)).toEqual(['changed']);
     expect(existsSync(`${root}/f`)).toBe(false);
   });

@@ -26,7 +26,7 @@ test('hides the old value of a secret that is replaced or removed', async () => 
   }
 });
 
-test('hides the old value of a secret after failed applies', async () => {
+test('hides the old value of a secret even after failed applies', async () => {
   const path = `${h.root}/f`;
   await both(file(path, { content: 'password=hunter2\n' }, secret));
   await both(file(path, { content: 'plain\n', validate: 'false' }));
@@ -51,7 +51,7 @@ test('does not name an unknown owner that is sensitive', async () => {
   expect(all()).not.toContain('hunter2');
 });
 
-test('hides the output of a script in the apply that removes its secret', async () => {
+test('hides the output of a script in the apply that removes the script’s secret', async () => {
   await both(script('s', { apply: 'echo hunter2' }, { sensitive_fields: ['apply'] }));
   await both(script('s', { apply: 'echo hunter2 again; exit 1' }));
   await both(script('s', { apply: 'echo hunter2 again' }));

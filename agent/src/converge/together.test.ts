@@ -8,8 +8,8 @@ import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from 
 import { file, operation, script } from './test/desired.ts';
 
 /**
- * Tests batches with simulated kinds in a directory: a package is a file, a transaction a line in a list, and a restart
- * a line in a log. The e2e tests check the real kinds on real machines.
+ * Tests batches with simulated kinds in a directory: a package is a file, a transaction is a line in a list, and a
+ * restart is a line in a log. The e2e tests check the real kinds on real machines.
  */
 
 let home: string;
@@ -251,7 +251,7 @@ test('expects a unit in a plan only if a changing package may install it', async
       message: 'will be available after `daemon`; now there is no unit from-package',
     },
   ]);
-  // Neither another change nor an installed package provides the unit.
+  // Neither the other change nor an installed package provides the unit.
   expect((await plan([file(`${root}/f`, { content: 'x' }), service])).results).toMatchObject([
     { status: 'would_change' },
     { status: 'failed' },
@@ -261,7 +261,7 @@ test('expects a unit in a plan only if a changing package may install it', async
   expect((await apply([pack('other'), unit('missing-one', [])])).finished.status).toBe('succeeded');
 });
 
-test('expects in a plan that a source provides a package, but only to dependents of the source', async () => {
+test('expects a source to provide a package in a plan, but only for dependents of the source', async () => {
   const release = pack('release');
   const dependent = pack('extra', { depends_on: [release.key] });
   const through = pack('extra', { depends_on: [`path:${root}/f`] });
@@ -284,7 +284,7 @@ test('expects in a plan that a source provides a package, but only to dependents
   ]);
 });
 
-test('expects in a plan that a package creates a path that is declared absent', async () => {
+test('expects a package to create a path that is declared absent in a plan', async () => {
   const daemon = pack('daemon');
   const absentFile = (dependsOn: string[]) => file(`${root}/brought`, { ensure: 'absent' }, { depends_on: dependsOn });
   expect((await plan([daemon, absentFile([])])).results).toMatchObject([
@@ -303,7 +303,7 @@ test('expects in a plan that a package creates a path that is declared absent', 
   ]);
 });
 
-test('observes files again if an earlier file of the run provides the missing unit', async () => {
+test('observes files again if an earlier file in the run provides the missing unit', async () => {
   const reported = await apply([
     file(`${root}/f`, { content: 'x' }),
     pack('daemon'),
@@ -317,7 +317,7 @@ test('observes files again if an earlier file of the run provides the missing un
   expect(lines(`${root}/restarts-from-package`)).toHaveLength(1);
 });
 
-test('finishes with one transaction and one restart if it is killed at any step', async () => {
+test('finishes with one transaction and one restart even if it is killed at any step', async () => {
   const desired = () => [
     file(`${root}/f`, { content: 'x' }),
     pack('a'),
@@ -396,7 +396,7 @@ test('repairs an interrupted transaction before observing the packages again', a
   expect(recovered).toBe(1);
 });
 
-/** Declares a unit that follows `a` before a script that needs it, and is triggered by `b` after the script. */
+/** Declares a unit that follows `a` before a script that needs the unit, and that `b` triggers after the script. */
 function followed(a: string, b: string): ResolvedResource[] {
   const [first, second] = [`path:${root}/a`, `path:${root}/b`];
   const needs = script(
@@ -426,7 +426,7 @@ test('restarts a unit immediately after a change, and again after a later trigge
   expect([seen(), restarts()]).toEqual([[1], 2]);
 });
 
-test('restarts a unit once if only its immediate trigger is due, and reports that with the unit', async () => {
+test('restarts a unit once if only its immediate trigger is due, and reports the restart with the unit', async () => {
   await apply(followed('1', '1'));
   const planned = await plan(followed('2', '1'));
   const applied = await apply(followed('2', '1'));
@@ -440,7 +440,7 @@ test('restarts a unit once if only its immediate trigger is due, and reports tha
   expect(restarts()).toBe(3);
 });
 
-test('fails a resource whose unit cannot follow, and repeats the trigger at the same place next time', async () => {
+test('fails a resource whose unit cannot follow, and repeats the trigger at the same point next time', async () => {
   await apply(followed('1', '1'));
   writeFileSync(`${root}/refuse`, '');
   const failed = await apply(followed('2', '1'));
@@ -455,7 +455,7 @@ test('fails a resource whose unit cannot follow, and repeats the trigger at the 
   expect([seen(), restarts()]).toEqual([[1, 3], 3]);
 });
 
-test('restarts a unit before later resources, and after all triggers, despite a kill at any step', async () => {
+test('restarts a unit before later resources and after all triggers, even if it is killed at any step', async () => {
   let cut = 0;
   for (let at = 1; ; at++) {
     await agent.stop();
@@ -491,7 +491,7 @@ test('restarts a unit before later resources, and after all triggers, despite a 
     agent = await startAgent(`${home}/data`);
     await agent.engine.accept(applied);
     const reported = await agent.ended(applied.operation_id);
-    // A script that was interrupted is not run again, and skips what depends on it.
+    // An interrupted script is not run again, and its dependents are skipped.
     const interrupted = reported.results[1]?.status === 'unknown';
     if (interrupted) await apply(followed('2', '2'));
     else {
@@ -502,7 +502,7 @@ test('restarts a unit before later resources, and after all triggers, despite a 
         'restart changed a,b',
       ]);
     }
-    // The unit had followed `a` before the script ran, and followed `b` at the end.
+    // The unit followed `a` before the script ran, and followed `b` at the end.
     for (const count of seen().slice(1)) expect(count, `${at} ${name}`).toBeGreaterThanOrEqual(3);
     const before = restarts();
     expect(before, `${at} ${name}`).toBeGreaterThan(seen().at(-1) as number);

@@ -7,7 +7,7 @@ import { startAgent } from './test/agent.ts';
 import { file, operation, script } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
-/** Runs the verifications of an agent against real servers. */
+/** Runs an agent's verifications against real servers. */
 
 const h = useAgent();
 const servers: Server[] = [];
@@ -30,7 +30,7 @@ const answering =
   (_request, response) =>
     response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end('x');
 
-/** Returns a port on which no process listens. */
+/** Returns a port on which no process is listening. */
 async function closedPort(): Promise<number> {
   const port = await serve(answering(200));
   const server = servers.pop() as Server;
@@ -73,7 +73,7 @@ describe('verify', () => {
     expect(finished).toMatchObject({ status: 'succeeded', error: null });
   });
 
-  test('connects to a server that listens on IPv6 only', async () => {
+  test('connects to a server that listens only on IPv6', async () => {
     const port = await serve(answering(200), 0, '::1');
     expect(await apply(tcp(port))).toMatchObject({ status: 'succeeded' });
   });
@@ -116,13 +116,13 @@ describe('verify', () => {
     ['a signal', () => command('kill -9 $$'), /was ended by SIGKILL/],
     ['a syntax error', () => command('if'), /ended with exit code 2/],
     ['an invalid URL', () => http('http://[/'), /was not answered: Invalid URL/],
-  ])('reports the reason of a failed verification: %s', async (_name, verification, message) => {
+  ])('reports why a verification failed: %s', async (_name, verification, message) => {
     const finished = await applyBriefly(verification(await closedPort()));
     expect(finished.status).toBe('failed');
     expect(finished.error).toMatch(message);
   });
 
-  test('neither follows a redirect nor trusts an unknown certificate nor waits for a body', async () => {
+  test('does not follow redirects, trust unknown certificates, or wait for a body', async () => {
     const moved = await serve(answering(301));
     expect((await applyBriefly(http(`http://127.0.0.1:${moved}/`))).error).toMatch(/answered 301, not 200/);
     const endless = await serve((_request, response) => {
@@ -154,7 +154,7 @@ describe('verify', () => {
     expect((await applyBriefly(http(`https://localhost:${port}/`))).error).toMatch(/was not answered: .*certificate/);
   });
 
-  test('waits for a service that is still starting, within its timeout', async () => {
+  test('waits, within its timeout, for a service that is still starting', async () => {
     const port = await closedPort();
     const flag = `${h.root}/flag`;
     setTimeout(() => void serve(answering(200), port), 400);
@@ -163,7 +163,7 @@ describe('verify', () => {
     expect(await apply(command(`test -e ${flag}`))).toMatchObject({ status: 'succeeded' });
   });
 
-  test('reports an earlier problem if the timeout cut off the last attempt', async () => {
+  test('reports an earlier problem if the timeout interrupted the last attempt', async () => {
     let requests = 0;
     const port = await serve((_request, response) => {
       if (requests++ === 0) response.writeHead(503).end();
@@ -174,9 +174,9 @@ describe('verify', () => {
 
   test('stops waiting for a server that never responds', async () => {
     const port = await serve(() => {});
-    // An endless wait would exceed the timeout of the test.
+    // An endless wait would exceed the timeout of this test.
     expect((await applyBriefly(http(`http://127.0.0.1:${port}/`))).error).toMatch(
-      /was not answered: there was no answer/,
+      /was not answered: there was no response/,
     );
   });
 
@@ -191,7 +191,7 @@ describe('verify', () => {
     expect(existsSync(ran)).toBe(true);
   });
 
-  test('hides sensitive values in the reason of a failure', async () => {
+  test('hides sensitive values in the reason for a failure', async () => {
     const port = await serve(answering(403));
     const errors = [
       (await applyBriefly(http(`http://127.0.0.1:${port}/hunter2`, { sensitive: true }))).error,
@@ -212,7 +212,7 @@ describe('verify', () => {
     expect(finished).toMatchObject({ status: 'cancelled', error: expect.stringMatching(/resources are in place/) });
   });
 
-  test('repeats only the verification after the agent was restarted', async () => {
+  test('repeats only the verification after the agent is restarted', async () => {
     const count = `${h.root}/count`;
     const sent = operation('apply', [script('s', { apply: `echo ran >> ${h.root}/script` })], {
       verify: [command(`echo x >> ${count}; test "$(wc -l < ${count})" -ge 2 || sleep 60`)],

@@ -7,8 +7,9 @@ import { runShell } from '../resources/script.ts';
 import type { Progress } from './progress.ts';
 
 /**
- * Verifications run after an apply has put everything in place. Each is retried until it passes or times out, because a
- * service needs a moment after it starts. They change nothing, so a restarted agent simply repeats them.
+ * Verifications run once an apply has put everything in place. Each one is retried until it passes or times out,
+ * because a service needs a moment after it starts. Verifications change nothing, so a restarted agent simply repeats
+ * them.
  */
 
 /** Milliseconds between attempts, and between checks for an interruption. */
@@ -17,8 +18,8 @@ const outputCap = 4096;
 
 /**
  * Runs an operation's verifications in order.
- * @returns the reason why the first failed verification failed; null if all pass
- * @throws Stopped when the agent is to stop
+ * @returns why the first failed verification failed; null if all pass
+ * @throws Stopped if the agent must stop
  */
 export async function verifyApplied(progress: Progress): Promise<string | null> {
   const { verify = [] } = progress.operation.message;
@@ -33,7 +34,7 @@ export async function verifyApplied(progress: Progress): Promise<string | null> 
   return null;
 }
 
-/** Returns a verification's name for messages, without secrets and user names. */
+/** Returns the name of a verification for messages, without secrets and user names. */
 function named(verification: Verification): string {
   const { type } = verification;
   if (verification.sensitive) return `${type} (sensitive)`;
@@ -56,7 +57,7 @@ async function retryUntilOk(verification: Verification, progress: Progress): Pro
   for (;;) {
     const { problem, cut } = await attempt(verification, deadline - clock.monotonic(), progress);
     if (problem === null || progress.interrupted()) return null;
-    // The last attempt may have been cut off before it found the cause, so an earlier problem is kept.
+    // Keeps an earlier problem, because the last attempt may have been interrupted before it found the cause.
     known = cut && known !== null ? known : problem;
     if (clock.monotonic() + pollMs >= deadline) return known;
     await new Promise<void>((resolve) => clock.after(pollMs, resolve));
@@ -65,8 +66,8 @@ async function retryUntilOk(verification: Verification, progress: Progress): Pro
 }
 
 /**
- * Makes one attempt, which is aborted by a cancellation, when the agent stops, or at the timeout. For a command, the
- * time limit of a `check` applies instead of the timeout.
+ * Makes one attempt. A cancellation, a stop of the agent, or the timeout aborts it. For a command, the time limit of a
+ * `check` applies instead of the timeout.
  */
 async function attempt(
   verification: Verification,
@@ -107,7 +108,7 @@ async function runOnce(
     const answer = await httpStatus(verification.url, signal);
     if (answer === verification.status) return null;
     if (typeof answer === 'number') return `answered ${answer}, not ${verification.status}`;
-    // The error message may contain the address.
+    // Omits the error message, because it may contain the address.
     return verification.sensitive ? 'was not answered' : `was not answered: ${answer}`;
   }
   if (verification.type === 'tcp') {
@@ -141,7 +142,7 @@ async function commandFailure(
     const result = await runShell('sh', command, limit, outputCap, machine);
     running = null;
     if (result.exitCode === 0) return null;
-    if (result.timedOut || signal.aborted) return `was stopped: it did not end within ${limit / 1000} s`;
+    if (result.timedOut || signal.aborted) return `was stopped because it did not exit within ${limit / 1000} s`;
     const how = result.exitCode === null ? `was ended by ${result.signal}` : `ended with exit code ${result.exitCode}`;
     const last = sensitive ? '' : lastLine(result.stderr) || lastLine(result.stdout);
     return `${how}${last === '' ? '' : `: ${last}`}`;

@@ -41,7 +41,7 @@ const failure = (promise: Promise<unknown>) =>
     (error: Error) => error.message,
   );
 
-test('requests a content in parts within the window, and reads it when all have arrived', async () => {
+test('requests a content in parts within the window, and reads it once all parts have arrived', async () => {
   const reading = use(large);
   expect(notified).toBe(1);
   let requested = 0;
@@ -59,7 +59,7 @@ test('requests a content in parts within the window, and reads it when all have 
   expect(parts()).toEqual([]);
 });
 
-test('continues where the last link ended', async () => {
+test('continues where the last link left off', async () => {
   const reading = use(large);
   const [first, second] = parts();
   answer(first!);
@@ -67,7 +67,7 @@ test('continues where the last link ended', async () => {
   wanted.unlinked();
   const again = parts();
   expect(again[0]).toMatchObject({ from: second!.from + 10, bytes: second!.bytes - 10 });
-  // An answer to a request of the last link.
+  // An answer to a request on the last link.
   expect(answer(second!)).toBe(false);
   for (let next = again; next.length > 0; next = parts()) for (const part of next) answer(part);
   expect(await reading).toEqual(large);
@@ -85,7 +85,7 @@ test('requests several contents at the same time, one of them for two users', as
   expect((await reading).map(String)).toEqual(['one', 'two', 'two']);
 });
 
-test('receives a content with another hash once more, and then fails', async () => {
+test('requests a content again if its hash differs, and fails if it differs again', async () => {
   const reading = failure(use(Buffer.from('right')));
   answer(parts()[0]!, Buffer.from('wrong'));
   while (notified < 2) await new Promise((resolve) => setImmediate(resolve));
@@ -103,7 +103,7 @@ test('accepts only answers to the oldest request', () => {
   expect(answer(first!)).toBe(true);
 });
 
-test('fails if the orchestrator refuses, if nothing arrives, and if the operation is cancelled', async () => {
+test('fails if the orchestrator refuses, if nothing arrives, or if the operation is cancelled', async () => {
   const refused = failure(use(Buffer.from('refused')));
   wanted.refused(parts()[0]!.request, 'not yours');
   expect(await refused).toContain('not yours');

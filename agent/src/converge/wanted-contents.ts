@@ -4,7 +4,7 @@ import { HostFailure } from '../host/failure.ts';
 import type { ContentCache } from '../journal/content-cache.ts';
 import type { CopyReference, StoredContent } from '../resources/provider/provider.ts';
 
-/** A request for a part of a content. */
+/** A request for part of a content. */
 export interface ContentPart {
   readonly request: number;
   readonly operation_id: string;
@@ -13,21 +13,27 @@ export interface ContentPart {
   readonly bytes: number;
 }
 
-/** The contents that operations wait for, as the link sees them. Nothing is lost if the link ends. */
+/** The contents that operations are waiting for, from the link's point of view. Nothing is lost if the link closes. */
 export interface ContentRequests {
-  /** Returns the next part to request; null if none is wanted or the window is used up. */
+  /** Returns the next part to request; null if no part is needed or the window is used up. */
   next(): ContentPart | null;
-  /** Stores bytes that arrived. @returns false if they were not requested, or arrived out of order */
+  /**
+   * Stores received bytes.
+   * @returns false if they were not requested or arrived out of order
+   */
   received(request: number, bytes: Uint8Array): boolean;
-  /** Handles the refusal of a request. @returns false if it was not requested */
+  /**
+   * Handles the refusal of a request.
+   * @returns false if there was no such request
+   */
   refused(request: number, message: string): boolean;
-  /** The link has ended: all unanswered parts are wanted again. */
+  /** Handles a closed link: all unanswered parts must be requested again. */
   unlinked(): void;
 }
 
-/** Milliseconds after which an operation stops to wait for a content of which nothing arrives. */
+/** Milliseconds after which an operation stops waiting for a content if nothing of it arrives. */
 const stallMs = 10 * 60_000;
-/** Number of times that a content is received before it fails, because it has another hash. */
+/** Number of times that a content is received with the wrong hash before it fails. */
 const maxAttempts = 2;
 
 interface Waiter {
@@ -39,26 +45,26 @@ interface Waiter {
 interface Wanted {
   readonly reference: CopyReference;
   readonly waiters: Set<Waiter>;
-  /** Bytes that have arrived, from the start. */
+  /** Number of bytes received, from the start. */
   arrived: number;
-  /** Bytes that have arrived or were requested. */
+  /** Number of bytes received or requested. */
   requested: number;
   attempts: number;
-  /** Monotonic milliseconds. */
+  /** Time of the last received bytes, in monotonic milliseconds. */
   progressAt: number;
   cancelStall: () => void;
 }
 
-/** Fetches contents for operations, over whichever link is up. */
+/** Fetches contents for operations over the current link. */
 export class WantedContents implements ContentRequests {
   readonly #cache: () => ContentCache;
   readonly #clock: Clock;
   readonly #onWanted: () => void;
   readonly #wanted = new Map<string, Wanted>();
-  /** Requests without a complete answer, oldest first. */
+  /** Requests that are not completely answered, oldest first. */
   #unanswered: (ContentPart & { arrived: number; readonly wanted: Wanted })[] = [];
   #lastRequest = 0;
-  /** Why nothing is fetched any longer; null until the agent stops. */
+  /** Why nothing is fetched anymore; null until the agent stops. */
   #stopped: Error | null = null;
 
   constructor(cache: () => ContentCache, clock: Clock, onWanted: () => void) {
@@ -68,8 +74,8 @@ export class WantedContents implements ContentRequests {
   }
 
   /**
-   * Runs an action with a content, which is fetched first if the agent lacks it.
-   * @throws HostFailure if it cannot be fetched; the error of `stop` if the agent stops
+   * Runs an action with a content. Fetches the content first if the agent lacks it.
+   * @throws HostFailure if the content cannot be fetched; the error of `stop` if the agent stops
    */
   async use<T>(
     operationId: string,
@@ -143,7 +149,7 @@ export class WantedContents implements ContentRequests {
     const position = first.from + first.arrived;
     first.arrived += bytes.length;
     if (first.arrived === first.bytes) this.#unanswered.shift();
-    // The operation may have been cancelled, or the content may have begun again.
+    // The operation may have been cancelled, or the content may have been restarted.
     if (this.#wanted.get(wanted.reference.sha256) !== wanted || position !== wanted.arrived) return true;
     try {
       this.#cache().add(wanted.reference, position, bytes);
@@ -176,13 +182,13 @@ export class WantedContents implements ContentRequests {
       for (const waiter of [...wanted.waiters]) {
         if (waiter.operationId !== operationId) continue;
         wanted.waiters.delete(waiter);
-        waiter.reject(new HostFailure('the operation was cancelled while the content was fetched'));
+        waiter.reject(new HostFailure('the operation was cancelled while the content was being fetched'));
       }
       if (wanted.waiters.size === 0) this.#end(wanted, () => {});
     }
   }
 
-  /** Ends all waits with this error, because the agent stops. */
+  /** Ends all waits with this error, because the agent is stopping. */
   stop(error: Error): void {
     this.#stopped = error;
     for (const wanted of [...this.#wanted.values()]) this.#end(wanted, (waiter) => waiter.reject(error));
@@ -196,7 +202,7 @@ export class WantedContents implements ContentRequests {
         (isRight) => {
           if (this.#wanted.get(reference.sha256) !== wanted) return;
           if (isRight) this.#end(wanted, (waiter) => waiter.resolve());
-          else if (wanted.attempts === maxAttempts) this.#fail(wanted, 'the bytes that arrived have another hash');
+          else if (wanted.attempts === maxAttempts) this.#fail(wanted, 'the received bytes have a different hash');
           else this.#again(wanted);
         },
         (error: Error) => this.#end(wanted, (waiter) => waiter.reject(error)),

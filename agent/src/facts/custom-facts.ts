@@ -2,7 +2,7 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import { runCommand } from '../host/processes/run-command.ts';
 import { type FileStatus, fileStatus, namesIn, readText } from '../host/read-system.ts';
 
-/** Reads attributes that the owner of a machine adds, from YAML files and from programs that print YAML. */
+/** Reads attributes that the machine's owner adds, from YAML files and from programs that print YAML. */
 
 const maxFile = 256 * 1024;
 const maxFiles = 64;
@@ -20,7 +20,8 @@ export async function customFacts(directory: string, clock: Clock, warn: Warn): 
   const status = fileStatus(directory);
   if (status === null) return found;
   try {
-    // Users who can write to the directory could create links and so make root run programs or report private files.
+    // Users who can write to the directory could create links, and thereby make root run programs or report private
+    // files.
     refuseOpenToOthers(status);
   } catch (error) {
     warn(directory, (error as Error).message);
@@ -36,7 +37,7 @@ export async function customFacts(directory: string, clock: Clock, warn: Warn): 
       // U+FFFD replaces bytes that are not valid UTF-8.
       if (text?.includes('\ufffd') === true) throw new Error('it is not UTF-8; save it in that encoding');
       if (text === null) continue;
-      // Imported on demand: most agents never load the parser.
+      // Imported on demand, because most agents never need the parser.
       const { parse } = await import('yaml');
       flatten(parse(text, { maxAliasCount: 20, schema: 'core' }), '', 0, found);
     } catch (error) {
@@ -63,12 +64,12 @@ async function textOf(path: string, clock: Clock): Promise<string | null> {
   const result = await runCommand({ program: path, args: [], timeLimit: timeLimitMs, outputCap: maxFile }, clock);
   if (result.timedOut) throw new Error(`it took longer than ${timeLimitMs / 1000} s`);
   if (result.exitCode !== 0)
-    throw new Error(`it ended with ${result.exitCode ?? result.signal}: ${result.stderr.slice(0, 200)}`);
+    throw new Error(`it exited with ${result.exitCode ?? result.signal}: ${result.stderr.slice(0, 200)}`);
   if (result.truncated) throw new Error(`it printed more than ${maxFile} bytes`);
   return result.stdout;
 }
 
-/** Refuses a file that other users could use to run code as the agent, or to change which variants apply. */
+/** Refuses a file that other users could use to run code as the agent or to change which variants apply. */
 function refuseOpenToOthers({ mode, uid }: FileStatus): void {
   if ((mode & 0o022) !== 0) throw new Error('other users can write to it; set its mode with: chmod go-w');
   if (uid !== 0 && uid !== process.geteuid?.())

@@ -17,7 +17,7 @@ const writeFact = (path: string, text: string, mode = 0o644): void => {
   chmodSync(root + path, mode);
 };
 
-test('reads os-release with quoted values, from /usr/lib if /etc has none', () => {
+test('reads os-release with quoted values, and from /usr/lib if /etc has none', () => {
   writeFact('/usr/lib/os-release', "NAME='x'\nID=fedora\nVERSION_ID=41\n");
   expect(osRelease(root)).toEqual({ distro: 'fedora', version: '41', like: [], codename: null });
   writeFact('/etc/os-release', 'ID=rocky\nVERSION_ID="9.4"\nID_LIKE="rhel centos fedora"\nVERSION_CODENAME=blue\n');
@@ -69,7 +69,7 @@ test('returns a value for each built-in attribute by which modules choose varian
     expect(facts[key], key).toMatch(/./);
 });
 
-test('lets custom attributes replace those that version 0.1 did not report', async () => {
+test('lets custom attributes replace built-in ones that version 0.1 did not report', async () => {
   writeFact('/facts.d/10-site.yaml', 'container: crate\nfqdn: web-1.example.com\n');
   const warned: string[] = [];
   const warn = (_file: string, problem: string) => warned.push(problem);
@@ -78,7 +78,7 @@ test('lets custom attributes replace those that version 0.1 did not report', asy
   expect(warned).toEqual([]);
 });
 
-test('adds flattened attributes of facts.d, and skips only faulty files', async () => {
+test('adds flattened attributes from facts.d, and skips only faulty files', async () => {
   writeFact('/facts.d/10-site.yaml', 'rack: { row: 4, unit: 12 }\nroles: [web, db]\nplatform: windows\n');
   writeFact('/facts.d/20-run', '#!/bin/sh\necho "serial: A1"\n', 0o755);
   writeFact('/facts.d/30-broken.yaml', 'a: [');
@@ -144,7 +144,7 @@ test('keeps all built-in attributes, and warns about custom attributes that do n
       }),
     );
   };
-  // Uses as many facts of ordinary length as the limit allows, with names that sort before all built-in ones.
+  // Uses as many facts of normal length as the limit allows, with names that sort before all built-in ones.
   const many = Array.from(
     { length: 480 },
     (_, i) => `a${String(i).padStart(14, '0')}: value_${String(i).padStart(9, '0')}`,

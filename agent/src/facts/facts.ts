@@ -11,24 +11,24 @@ import { familyOf, selinuxMode, systemdVersion } from './system-facts.ts';
 export interface FactOptions {
   /** Directory of YAML files and programs that add attributes; absent if there is none. */
   factsDir?: string;
-  /** Overrides the machine's host name. */
+  /** Overrides the machine's hostname. */
   hostname?: string | null;
   clock: Clock;
-  /** Called with a faulty file and its problem. The other files are still used. */
+  /** Called with a faulty file and its problem. All other files are still used. */
   warn(file: string, problem: string): void;
   /** Directory that contains /etc, /proc, /run, and /sys, for tests. */
   root?: string;
 }
 
-/** The orchestrator's limits; it refuses larger attributes. */
+/** The orchestrator's limits. The orchestrator refuses larger attributes. */
 const { maxAttributes, maxAttributeLength: maxValue, attributesBytes } = limits;
 const maxKey = 128;
 /** Maximum number of names in the warning about omitted attributes. */
 const maxNamed = 5;
 
 /**
- * Built-in attributes that custom ones replace: version 0.1 did not report them, so machines may have custom attributes
- * with these names.
+ * Built-in attributes that custom ones may replace. Version 0.1 did not report them, so machines may have custom
+ * attributes with these names.
  */
 const replaceable: ReadonlySet<string> = new Set([
   ...['family', 'major', 'codename', 'fqdn', 'addresses', 'default_address'],
@@ -119,7 +119,7 @@ export function architectureOf(node: string): string {
 interface OsRelease {
   distro: string | null;
   version: string | null;
-  /** Names of the distributions that this one derives from, closest first. */
+  /** Names of the distributions from which this one is derived, closest first. */
   like: string[];
   codename: string | null;
 }

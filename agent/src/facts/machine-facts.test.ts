@@ -63,7 +63,7 @@ test('notices a new time zone and a new operating system release', async () => {
   await expect.poll(() => facts.attributes.distro).toBe('devuan');
 });
 
-test('does not rerun a program after its own writes', async () => {
+test('does not rerun a program because of the program’s own writes', async () => {
   mkdirSync(`${root}/facts.d`);
   const runs = (): number => readFileSync(`${root}/facts.d/runs`, 'utf8').length;
   writeFact('p', `#!/bin/sh\nprintf x >> ${root}/facts.d/runs\necho "n: $(wc -c < ${root}/facts.d/runs)"\n`, 0o755);
@@ -88,7 +88,7 @@ test('reruns a slow program that writes to its own directory at increasing inter
   await expect.poll(runs).toBeGreaterThan(1);
 });
 
-test('notices system changes that happen while a program runs', async () => {
+test('notices system changes that happen while a program is running', async () => {
   mkdirSync(`${root}/facts.d`);
   symlinkSync('/usr/share/zoneinfo/Asia/Tokyo', `${root}/etc/new`);
   writeFact(

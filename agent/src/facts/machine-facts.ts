@@ -4,17 +4,17 @@ import { PathWatch } from '../host/files/path-watch.ts';
 import { namesIn, stampOf } from '../host/read-system.ts';
 import { gatherFacts } from './facts.ts';
 
-/** Poll interval, because not every source of attributes can be watched. */
+/** Poll interval. Needed because not every source of attributes can be watched. */
 const intervalMs = 10 * 60_000;
-/** Debounce, because saving a file causes a burst of events. */
+/** Debounce interval, because saving a file causes a burst of events. */
 const debounceMs = 100;
 /**
- * Minimum time between collections that events cause, so that a constantly changing file does not keep the agent busy.
+ * Minimum time between collections caused by events, so that a constantly changing file does not keep the agent busy.
  */
 const minPauseMs = 500;
 /**
- * Delay of a check after each collection, because tools write /etc/hostname before they set the host name in the
- * kernel.
+ * Delay before a check that follows each collection, because tools write /etc/hostname before they set the hostname in
+ * the kernel.
  */
 const recheckMs = 1000;
 
@@ -49,7 +49,7 @@ export class MachineFacts {
   #changed: (() => void) | null = null;
   #gathering: Promise<boolean> | null = null;
   #again = false;
-  /** Whether events occurred during the collection. A custom program may have caused them. */
+  /** Whether events occurred during the collection, which a custom program may have caused. */
   #hasEvents = false;
   /** Number of consecutive collections with such events. */
   #busyRounds = 0;
@@ -79,7 +79,7 @@ export class MachineFacts {
       },
     });
     this.#reportedProblems = reportedProblems;
-    // Read after the programs ran, so that their own writes do not cause another collection.
+    // Read after the programs have run, so that their own writes do not cause another collection.
     this.#stamp = `${system}\n${ownerStamp(factsDir)}`;
     this.#gatheredAt = this.#options.clock.monotonic();
     if (JSON.stringify(gathered) === JSON.stringify(this.attributes)) return false;
@@ -87,7 +87,7 @@ export class MachineFacts {
     return true;
   }
 
-  /** Starts to watch for changes. */
+  /** Starts watching for changes. */
   follow(changed: () => void): void {
     const { clock, log, factsDir, root = '' } = this.#options;
     this.#changed = changed;
@@ -98,7 +98,7 @@ export class MachineFacts {
     });
     this.#watch.set([...watched.map((path) => root + path), `${factsDir}/`]);
     this.#scheduleInterval();
-    // Detects changes that occurred after the first collection and before the watch started.
+    // Detects changes between the first collection and the start of the watch.
     this.#scheduleSoon();
   }
 

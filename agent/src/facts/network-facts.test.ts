@@ -45,7 +45,7 @@ test('finds the address of the interface with the preferred default route', () =
   expect(defaultAddress(root, interfaces)).toBe('198.51.100.7');
 });
 
-test('falls back to the default route of IPv6', () => {
+test('falls back to the IPv6 default route', () => {
   const zero = '0'.repeat(32);
   const line = (name: string) =>
     `${zero} 00 ${zero} 00 fe80${'0'.repeat(28)} 00000400 00000001 00000000 00000003 ${name}\n`;
@@ -55,7 +55,7 @@ test('falls back to the default route of IPv6', () => {
   expect(defaultAddress(root, interfaces)).toBe('2001:db8::7');
 });
 
-test('takes the domain from the host name or from /etc/hosts', () => {
+test('takes the domain from the hostname or from /etc/hosts', () => {
   expect(fullyQualifiedName(root, 'web-1')).toBe('web-1');
   write('/etc/hosts', '127.0.0.1 localhost\n# 192.0.2.1 web-1.commented.example\n192.0.2.7\tweb-1.example.com web-1\n');
   expect(fullyQualifiedName(root, 'web-1')).toBe('web-1.example.com');

@@ -1,14 +1,14 @@
 import type { NetworkInterfaceInfo } from 'node:os';
 import { readText } from '../host/read-system.ts';
 
-/** Facts about the machine's names and addresses. Nothing is resolved over the network. */
+/** Facts about the machine's names and addresses. Resolves nothing over the network. */
 
 type Interfaces = Readonly<Record<string, NetworkInterfaceInfo[] | undefined>>;
 
 /** Maximum number of addresses. A machine with many containers may have hundreds. */
 const maxAddresses = 20;
 
-/** Whether other machines may reach the address: neither loopback nor link-local. */
+/** Reports whether other machines may reach the address, which excludes loopback and link-local addresses. */
 const isReachable = ({ internal, address }: NetworkInterfaceInfo): boolean =>
   !internal && !/^(169\.254\.|fe[89ab][0-9a-f]:)/i.test(address);
 
@@ -33,7 +33,7 @@ export function defaultAddress(root: string, interfaces: Interfaces): string | n
   const v6 = (readText(`${root}/proc/net/ipv6_route`) ?? '')
     .split('\n')
     .map((line) => line.trim().split(/\s+/))
-    // The kernel lists a rejecting default route of the interface lo on machines without IPv6.
+    // On machines without IPv6, the kernel lists a rejecting default route for the interface lo.
     .filter((fields) => /^0{32}$/.test(fields[0] ?? '') && fields[1] === '00' && fields.at(-1) !== 'lo')
     .sort((a, b) => Number.parseInt(a[5] ?? '', 16) - Number.parseInt(b[5] ?? '', 16))
     .map((fields) => fields.at(-1) ?? '');
@@ -44,7 +44,7 @@ export function defaultAddress(root: string, interfaces: Interfaces): string | n
   return first(v4, 'IPv4') ?? first(v6, 'IPv6') ?? null;
 }
 
-/** Returns the name with its domain, if the host name or /etc/hosts contains the domain; otherwise the host name. */
+/** Returns the name with its domain if the hostname or /etc/hosts contains the domain; otherwise, the hostname. */
 export function fullyQualifiedName(root: string, hostname: string): string {
   if (hostname.includes('.')) return hostname;
   for (const line of (readText(`${root}/etc/hosts`) ?? '').split('\n')) {

@@ -27,11 +27,11 @@ test.each([
   ['void', [], 'void'],
   ['x', ['constructor'], 'x'],
   [null, [], null],
-])('finds the family of %s like %j', (distro, like, family) => {
+])('finds the family of %s with ID_LIKE %j', (distro, like, family) => {
   expect(familyOf(distro, like)).toBe(family);
 });
 
-test('reads the mode of SELinux', () => {
+test('reads the SELinux mode', () => {
   expect(selinuxMode(root)).toBe('disabled');
   write('/sys/fs/selinux/enforce', '1');
   expect(selinuxMode(root)).toBe('enforcing');
@@ -43,7 +43,7 @@ test.each([
   ['/usr/lib/x86_64-linux-gnu/systemd/libsystemd-shared-252.so', '252'],
   ['/usr/lib/systemd/libsystemd-shared-257-13.el10.so', '257'],
   ['/usr/lib/systemd/libsystemd-core-252.so', null],
-])('reads the version of systemd from %s', (path, version) => {
+])('reads the systemd version from %s', (path, version) => {
   write(path);
   expect(systemdVersion(root)).toBe(version);
 });

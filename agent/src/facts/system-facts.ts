@@ -1,6 +1,8 @@
 import { namesIn, readText } from '../host/read-system.ts';
 
-/** Facts about the operating system that follow from other facts, or from files of the kernel and the init system. */
+/**
+ * Facts about the operating system that are derived from other facts, or from files of the kernel and the init system.
+ */
 
 /** Families by the names in ID and ID_LIKE of os-release(5). */
 const families: Readonly<Record<string, string>> = {
@@ -13,7 +15,7 @@ const families: Readonly<Record<string, string>> = {
 /**
  * Returns the family of a distribution: `debian`, `redhat`, `suse`, `arch`, or `alpine`; its own name if it belongs to
  * none of them.
- * @param like names of the distributions that it derives from, closest first
+ * @param like names of the distributions from which it is derived, closest first
  */
 export function familyOf(distro: string | null, like: readonly string[]): string | null {
   for (const name of [distro ?? '', ...like]) if (Object.hasOwn(families, name)) return families[name] as string;
@@ -27,8 +29,8 @@ export function selinuxMode(root: string): string {
 }
 
 /**
- * Returns the major version of the installed systemd, from the name of its shared library, because running a program
- * for each collection would cost more; null if systemd is not installed.
+ * Returns the major version of the installed systemd; null if systemd is not installed. Reads the version from the name
+ * of systemd's shared library, because running a program for each collection would cost more.
  */
 export function systemdVersion(root: string): string | null {
   const usrLib = `${root}/usr/lib`;

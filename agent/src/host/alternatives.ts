@@ -6,7 +6,7 @@ import { exists, linkTarget } from './read-system.ts';
 
 /** Reads and sets link groups of dpkg's update-alternatives(1). */
 
-/** A link group. Its slave links, such as manual pages, follow the choice. */
+/** A link group. Its slave links, such as manual pages, follow the selected candidate. */
 export interface LinkGroup {
   /** In mode `auto`, update-alternatives chooses the candidate with the highest priority. */
   mode: 'auto' | 'manual';
@@ -33,7 +33,7 @@ interface Context {
 
 const directory = '/etc/alternatives';
 const timeLimit = 30_000;
-/** Maximum output size, in bytes. The description of a large group, such as `java`, has about 50 KB. */
+/** Maximum output size, in bytes. The description of a large group such as `java` takes about 50 KB. */
 const outputCap = 1024 * 1024;
 
 /** Returns the paths of the link and of dpkg's record of the mode. Every change to the group changes one of them. */
@@ -43,7 +43,7 @@ export const groupFiles = (name: string): string[] => [`${directory}/${name}`, `
  * Reads a link group.
  * @param name a validated name
  * @returns null if there is no such group
- * @throws HostFailure if update-alternatives is missing, or does not support `--query`, as on RHEL
+ * @throws HostFailure if update-alternatives is missing or, as on RHEL, does not support `--query`
  */
 export async function readGroup(name: string, context: Context): Promise<LinkGroup | null> {
   const result = await run(['--query', name], context);
@@ -80,10 +80,10 @@ const run = (args: readonly string[], { clock, startedProcess }: Context): Promi
 function reasonOf({ stderr, exitCode, signal, timedOut }: CommandResult): string {
   if (timedOut) return `no answer within ${timeLimit / 1000} s`;
   const line = stderr.trimEnd().split('\n').at(-1)?.trim().slice(0, 500) ?? '';
-  return line === '' ? `update-alternatives ended with ${exitCode ?? signal}` : line;
+  return line === '' ? `update-alternatives exited with ${exitCode ?? signal}` : line;
 }
 
-/** Returns the target of a slave link, and whether a file exists at the path that the link should lead to. */
+/** Returns the target of a slave link, and whether a file exists at the intended target. */
 type ReadSlave = (name: string, path: string | null) => { target: string | null; isThere: boolean };
 interface ReadLinks {
   slave: ReadSlave;
@@ -98,7 +98,7 @@ const currentSlave: ReadSlave = (name, path) => ({
 
 /**
  * Parses output of `update-alternatives --query`: a paragraph about the group, and one for each candidate.
- * @throws HostFailure if it has another form
+ * @throws HostFailure if the output has a different format
  */
 export function parseGroup(text: string, read: ReadLinks): LinkGroup {
   const [group, ...candidates] = text
@@ -110,7 +110,7 @@ export function parseGroup(text: string, read: ReadLinks): LinkGroup {
     }));
   const mode = group?.fields.get('Status');
   if (group === undefined || (mode !== 'auto' && mode !== 'manual'))
-    throw new HostFailure('update-alternatives printed a link group in an unknown form');
+    throw new HostFailure('update-alternatives printed a link group in an unknown format');
   const name = group.fields.get('Name');
   const path = group.fields.get('Link');
   if (name === undefined || path === undefined)

@@ -1,4 +1,4 @@
-/** A failure on this machine that an operator can act on. The resource's result shows its message. */
+/** A failure on this machine that an operator can act on. The result of the resource shows its message. */
 export class HostFailure extends Error {
   constructor(message: string) {
     super(message);
@@ -32,7 +32,7 @@ const explanations: Readonly<Record<string, string>> = {
 };
 
 /**
- * Turns an error of the operating system into one that names the attempted action and the reason.
+ * Converts an operating system error to one that names the attempted action and the reason.
  * @param doing completes "cannot …", such as `write /etc/motd`
  * @returns `error` itself if it is already a HostFailure
  */

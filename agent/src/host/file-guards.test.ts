@@ -25,7 +25,7 @@ import { expectUnchanged, inspect } from './files/inspect.ts';
 import { setDirectoryOwnership, setFileOwnership, setLinkOwner } from './files/ownership.ts';
 import { type OpenDirectory, PathWalk } from './files/path-walk.ts';
 
-/** Tests the guards against other users and power failures. */
+/** Tests the protection against other users and power failures. */
 
 let directory: string;
 let walk: PathWalk;
@@ -135,7 +135,7 @@ describe('writing a file', () => {
     }
   });
 
-  test('does not overwrite a file that changed since it was observed', async () => {
+  test('does not overwrite a file that has changed since it was observed', async () => {
     writeFileSync(`${directory}/f`, 'old');
     const seen = inspect(walk, `${directory}/f`, true);
     writeFileSync(`${directory}/g`, 'theirs');
@@ -183,10 +183,10 @@ describe('observing a file that another process replaces', () => {
     expect(() => inspect(walk, `${directory}/f`, true)).toThrow('more than one hard link');
   });
 
-  test('fails if another process replaces the file at every attempt', () => {
+  test('fails if another process replaces the file on every attempt', () => {
     writeFileSync(`${directory}/f`, 'old');
     replacing(Number.POSITIVE_INFINITY, (path) => writeFileSync(path, 'new'));
-    expect(() => inspect(walk, `${directory}/f`, true)).toThrow('was replaced while it was read');
+    expect(() => inspect(walk, `${directory}/f`, true)).toThrow('was replaced while it was being read');
   });
 });
 
@@ -206,7 +206,7 @@ describe.runIf(uid === 0)('an object that another user swaps in between observat
     for (const name of ['f', 'l', 'd']) lchownSync(`${home}/${name}`, user, user);
   });
   afterEach(() => walk.release(held));
-  /** Replaces the entry `name` with an object that root owns, right before the agent opens the entry. */
+  /** Replaces the entry `name` with an object owned by root, right before the agent opens the entry. */
   const swap = (name: string, make: (path: string) => void) => {
     make(`${home}/precious`);
     let isDue = true;
@@ -223,7 +223,7 @@ describe.runIf(uid === 0)('an object that another user swaps in between observat
 
   test('does not change the owner of a file that another user put in its place', async () => {
     const seen = inspect(walk, `${home}/f`, false);
-    // A file that root owns, with one hard link, moved here from another directory.
+    // A file owned by root, with one hard link, moved here from another directory.
     swap('f', (path) => {
       writeFileSync(`${directory}/secret`, 'secret', { mode: 0o600 });
       linkSync(`${directory}/secret`, path);

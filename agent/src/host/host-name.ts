@@ -5,11 +5,11 @@ import { HostFailure } from './failure.ts';
 import { writeParameter } from './kernel-parameter.ts';
 import { runCommand } from './processes/run-command.ts';
 
-/** Returns the kernel's host name. */
+/** Returns the kernel's hostname. */
 export const runningHostname = (): string => hostname();
 
 /**
- * Sets the kernel's host name until the next boot. Works without systemd-hostnamed, which some machines lack.
+ * Sets the kernel's hostname until the next boot. Works without systemd-hostnamed, which some machines lack.
  * @throws HostFailure
  */
 export async function setRunningHostname(
@@ -35,6 +35,6 @@ export async function setRunningHostname(
   );
   if (result.exitCode !== 0)
     throw new HostFailure(
-      `the host name cannot be set: ${result.stderr.trim() || `hostname ended with ${result.exitCode ?? result.signal}`}`,
+      `the hostname cannot be set: ${result.stderr.trim() || `hostname exited with ${result.exitCode ?? result.signal}`}`,
     );
 }

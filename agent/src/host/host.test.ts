@@ -28,7 +28,7 @@ test('creates a directory with exactly the requested permissions, regardless of 
   expect(statSync(`${directory}/d`).mode & 0o7777).toBe(0o755);
 });
 
-test('resolves account names and IDs; the first entry for a name wins', () => {
+test('resolves account names and IDs, using the first entry for a name', () => {
   writeFileSync(
     `${directory}/passwd`,
     'root:x:0:0:root:/root:/bin/sh\ntoor:x:0:0::/:/bin/sh\nweb:x:33:33::/:/bin/sh\nweb:x:44:44::/:\nbroken\n',
@@ -48,7 +48,7 @@ test('resolves account names and IDs; the first entry for a name wins', () => {
 });
 
 describe('opening directories', () => {
-  test('creates and reports missing directories, and stays in an open one that is removed', () => {
+  test('creates and reports missing directories, and stays in an open directory that is removed', () => {
     const made: string[] = [];
     const walk = new PathWalk((path) => made.push(path));
     expect(walk.open(`${directory}/a/b`, 'null')).toBeNull();
@@ -90,7 +90,7 @@ describe('running programs', () => {
     expect(result.stdout).toBe('word\n');
   });
 
-  test('reports how a program exited, without waiting for its background processes', async () => {
+  test('reports how a program exited without waiting for its background processes', async () => {
     let identity: ProcessIdentity | null = null;
     const result = await runCommand(
       {
@@ -133,14 +133,14 @@ describe('the output of a program', () => {
   const shell = (text: string, outputCap = 1000) =>
     runCommand({ program: 'sh', args: ['-c', text], timeLimit: 10_000, outputCap }, systemClock);
 
-  test('a program can reopen its output by path without truncating it', async () => {
+  test('allows a program to reopen its output by path without truncating it', async () => {
     const result = await shell(
       'echo a; echo b > /dev/stdout; echo c >&2; echo d > /dev/stderr; echo e | tee /dev/stderr',
     );
     expect(result).toMatchObject({ exitCode: 0, stdout: 'a\nb\ne\n', stderr: 'c\nd\ne\n', truncated: false });
   });
 
-  test('a background program can still write after the agent stops reading', async () => {
+  test('allows a background program to write after the agent stops reading', async () => {
     const [go, sign] = [`${directory}/go`, `${directory}/sign`];
     await shell(`(until [ -e ${go} ]; do sleep 0.05; done; seq 100000 && echo lives > ${sign}) & echo started`);
     writeFileSync(go, '');
@@ -157,7 +157,7 @@ describe('the output of a program', () => {
         timeLimit: 60_000,
         outputCap: 1000,
         printed(_stream, piece) {
-          // Measures once for each megabyte.
+          // Measures once per megabyte.
           if (Math.floor(passed / 1e6) !== Math.floor((passed + piece.length) / 1e6))
             maxBytes = Math.max(maxBytes, liveBytes() - before);
           passed += piece.length;
@@ -180,7 +180,7 @@ describe('the output of a program', () => {
     expect(String(errors.at(-1))).toMatch(/sh cannot be started: .*EMFILE/);
   });
 
-  test('closes all file descriptors after programs end or fail to start', async () => {
+  test('closes all file descriptors after programs exit or fail to start', async () => {
     const open = () => readdirSync('/proc/self/fd').length;
     await shell('true');
     const before = open();
@@ -194,7 +194,7 @@ describe('the output of a program', () => {
     await expect.poll(open).toBeLessThanOrEqual(before);
   });
 
-  test("programs create files with the usual permissions, regardless of the agent's umask", async () => {
+  test('starts programs that create files with the usual permissions, regardless of the agent’s umask', async () => {
     const before = process.umask(0o077);
     try {
       await shell(`touch ${directory}/f`);

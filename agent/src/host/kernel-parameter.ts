@@ -4,8 +4,8 @@ import { errnoOf, HostFailure, hostFailure } from './failure.ts';
 const root = '/proc/sys';
 
 /**
- * Returns the path of a parameter below /proc/sys. As in sysctl(8), the character that comes first in the key, "." or
- * "/", is the separator, and the other one stands for a literal ".": `net.ipv4.conf.eth0/1.mtu` is the MTU of eth0.1.
+ * Returns the path of a parameter below /proc/sys. As in sysctl(8), the separator is "." or "/", whichever comes first
+ * in the key, and the other character stands for a literal ".": `net.ipv4.conf.eth0/1.mtu` is the MTU of eth0.1.
  * @throws HostFailure if the path would lead out of /proc/sys
  */
 export function parameterPath(key: string): string {
@@ -20,7 +20,7 @@ export function parameterPath(key: string): string {
 export const parameterName = (path: string): string =>
   path.replace(/[./]/g, (separator) => (separator === '/' ? '.' : '/'));
 
-/** Normalizes white space, because the kernel separates numbers with tabs, but operators use spaces. */
+/** Normalizes white space, because the kernel separates numbers with tabs, whereas operators use spaces. */
 export const normalizedValue = (text: string): string => text.trim().replace(/\s+/g, ' ');
 
 /**

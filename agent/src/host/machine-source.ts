@@ -7,7 +7,7 @@ export interface Capacity {
   free: number;
 }
 
-/** Reads the files and file systems that metrics are computed from. */
+/** Reads the files and file systems from which metrics are computed. */
 export interface MachineSource {
   /**
    * Returns the content of a file in /proc or /sys, or null if it cannot be read.

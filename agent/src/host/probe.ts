@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { errnoOf } from './failure.ts';
 
-/** Checks whether a service responds. Never throws. Reports errors in the result. */
+/** Checks whether a service responds. Never throws; the result contains errors. */
 
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused',
@@ -11,18 +11,18 @@ const reasons: Readonly<Record<string, string>> = {
   ENETUNREACH: 'the network cannot be reached',
   ENOTFOUND: 'the host name does not exist',
   EAI_AGAIN: 'the host name could not be resolved',
-  ETIMEDOUT: 'there was no answer',
+  ETIMEDOUT: 'there was no response',
 };
 
 function reasonOf(error: Error): string {
-  // An AggregateError holds one error for each address that was tried.
+  // An AggregateError contains one error for each address that was tried.
   const first = error instanceof AggregateError ? (error.errors[0] as Error) : error;
   return reasons[errnoOf(first) ?? ''] ?? first.message;
 }
 
 /**
- * Sends one GET and waits for the status. Follows no redirect, uses no proxy, and reads no body. A certificate that
- * does not verify is an error.
+ * Sends one GET and waits for the status. Does not follow redirects, use a proxy, or read the body. An unverified
+ * certificate is an error.
  * @returns the status code, or the reason why there is none
  */
 export async function httpStatus(url: string, signal: AbortSignal): Promise<number | string> {
@@ -39,7 +39,7 @@ export async function httpStatus(url: string, signal: AbortSignal): Promise<numb
         response.on('error', () => {});
         done(response.statusCode ?? 'the response has no status');
       });
-      sent.on('error', (error) => done(signal.aborted ? 'there was no answer' : reasonOf(error)));
+      sent.on('error', (error) => done(signal.aborted ? 'there was no response' : reasonOf(error)));
       sent.end();
     } catch (error) {
       done((error as Error).message);
@@ -56,7 +56,7 @@ export function tcpRefusal(host: string, port: number, signal: AbortSignal): Pro
       resolve(answer);
       socket.destroy();
     };
-    const abort = (): void => done('there was no answer');
+    const abort = (): void => done('there was no response');
     if (signal.aborted) return abort();
     signal.addEventListener('abort', abort);
     socket.on('error', (error) => done(reasonOf(error)));

@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats, statSync } from 'node:fs';
 
-/** Reads system files. Never throws. An unreadable file counts as missing. */
+/** Reads system files. Never throws. Treats an unreadable file as missing. */
 
 export function readText(path: string, encoding: 'utf8' | 'latin1' = 'utf8'): string | null {
   try {
@@ -26,7 +26,9 @@ export function linkTarget(path: string): string | null {
   }
 }
 
-/** Returns a stamp that changes when the file, or the target of a symbolic link, changes. Empty if it is missing. */
+/**
+ * Returns a stamp that changes when the file or the target of a symbolic link changes; empty if the file is missing.
+ */
 export function stampOf(path: string): string {
   const stamp = (stats: Stats | undefined): string =>
     stats === undefined ? '' : `${stats.dev}:${stats.ino}:${stats.ctimeMs}:${stats.mtimeMs}`;

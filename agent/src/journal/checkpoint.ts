@@ -10,7 +10,7 @@ import type { FinishedReport, Intent, JournalEvent, JournalState, OperationRecor
  * because the managed records and the snapshot usually share their resources.
  */
 
-/** Version of the file format. An agent also reads all earlier versions. */
+/** Version of the file format. An agent can also read all earlier versions. */
 const journalVersion = 1;
 
 type OperationLine = Omit<OperationRecord, 'message' | 'intents' | 'befores' | 'freshDirectories'> & {

@@ -25,7 +25,7 @@ async function store(bytes: Uint8Array) {
   return reference;
 }
 
-test('stores a content that arrives in parts, also after a restart', async () => {
+test('stores a content that arrives in parts, even across a restart', async () => {
   const bytes = Buffer.from('one two three');
   const reference = referenceOf(bytes);
   expect(cache.begin(reference)).toBe(0);
@@ -42,7 +42,7 @@ test('stores a content that arrives in parts, also after a restart', async () =>
   expect(names()).toEqual([reference.sha256]);
 });
 
-test('deletes a content with another hash', async () => {
+test('deletes a content with the wrong hash', async () => {
   const reference = referenceOf(Buffer.from('right'));
   cache.begin(reference);
   cache.add(reference, 0, Buffer.from('wrong'));
@@ -51,7 +51,7 @@ test('deletes a content with another hash', async () => {
   expect(cache.begin(reference)).toBe(0);
 });
 
-test('begins again if more has arrived than the content has', () => {
+test('starts over if more bytes have arrived than the content has', () => {
   const reference = referenceOf(Buffer.from('short'));
   writeFileSync(`${directory}/${reference.sha256}.part`, 'much longer');
   expect(cache.begin(reference)).toBe(0);
@@ -73,7 +73,7 @@ test('keeps only contents that are needed or in use', async () => {
   expect(names()).toEqual([kept.sha256]);
 });
 
-test('makes room by deleting the contents that were used least recently, but none in use', async () => {
+test('makes room by deleting the least recently used contents, but none in use', async () => {
   const [oldest, used, newest] = [
     await store(Buffer.from('a')),
     await store(Buffer.from('b')),

@@ -25,13 +25,13 @@ const doing = 'store the content of a file in the data directory';
 const partSuffix = '.part';
 
 /**
- * Contents of files next to modules, as received from the orchestrator. Each is a file with mode 0600 that is named by
- * its hash. A content that has not arrived completely has a suffix, and continues after a lost link or a restart.
+ * Contents of files next to modules, as received from the orchestrator. Each one is a file with mode 0600, named by its
+ * hash. An incomplete content has a suffix, and continues after a lost link or a restart.
  */
 export class ContentCache {
   readonly #directory: string;
   readonly #clock: Pick<Clock, 'now'>;
-  /** Open files of contents that are arriving, by hash. */
+  /** Open files of incomplete contents, by hash. */
   readonly #arriving = new Map<string, number>();
   /** Number of users of each content, by hash. */
   readonly #users = new Map<string, number>();
@@ -78,7 +78,7 @@ export class ContentCache {
 
   /**
    * Begins or continues to receive a content, and makes room for it.
-   * @returns the number of bytes that have arrived
+   * @returns the number of bytes received so far
    * @throws HostFailure
    */
   begin(reference: CopyReference): number {
@@ -102,7 +102,7 @@ export class ContentCache {
   /** Stores received bytes. @throws HostFailure */
   add({ sha256 }: CopyReference, position: number, bytes: Uint8Array): void {
     const fd = this.#arriving.get(sha256);
-    if (fd === undefined) throw new Error('bytes arrived of a content that was not begun');
+    if (fd === undefined) throw new Error('received bytes of a content that was not begun');
     try {
       for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at, position + at);
     } catch (error) {
@@ -111,13 +111,13 @@ export class ContentCache {
   }
 
   /**
-   * Checks a content that has arrived, and makes it available. Deletes it if it has another hash.
-   * @returns whether it has the hash
+   * Checks a received content, and makes it available if its hash is correct. Otherwise, deletes it.
+   * @returns whether the hash is correct
    * @throws HostFailure
    */
   async complete(reference: CopyReference): Promise<boolean> {
     const fd = this.#arriving.get(reference.sha256);
-    if (fd === undefined) throw new Error('a content is complete that was not begun');
+    if (fd === undefined) throw new Error('finished a content that was not begun');
     const path = this.#pathOf(reference);
     try {
       const digest = createHash('sha256');
@@ -154,7 +154,7 @@ export class ContentCache {
     }
   }
 
-  /** Deletes all contents except those that are in use, or have one of these hashes. */
+  /** Deletes all contents except those in use and those with one of these hashes. */
   retain(hashes: ReadonlySet<string>): void {
     for (const { name, sha256 } of this.#entries())
       if (!hashes.has(sha256) && !this.#users.has(sha256)) rmSync(`${this.#directory}/${name}`, { force: true });

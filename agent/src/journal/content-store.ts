@@ -20,14 +20,14 @@ import { syncDirectoryAt } from './log.ts';
 
 /** Copies of replaced file contents. Each copy is a file with mode 0600, named by its hash. */
 export interface ContentStore extends ContentCopies {
-  /** Makes the directory entries for all copies durable. */
+  /** Makes the directory entries of all copies durable. */
   sync(): void;
   /** Removes all copies except those with the given hashes. */
   retain(hashes: ReadonlySet<string>): void;
 }
 
 /**
- * Maximum size of a copy, in bytes. The agent does not change a larger file: otherwise, a user who can write to a
+ * Maximum size of a copy, in bytes. The agent does not change a larger file. Otherwise, a user who can write to a
  * managed file could fill the agent's disk.
  */
 export const maxCopy = 256 * 1024 * 1024;
@@ -38,7 +38,7 @@ const tooLarge = (): HostFailure =>
   );
 
 /**
- * Opens the copies of a directory.
+ * Opens the copies in a directory.
  * @param directory an existing directory that only the agent can access
  */
 export function openContentStore(directory: string): ContentStore {
@@ -95,7 +95,7 @@ export function openContentStore(directory: string): ContentStore {
         for await (const piece of pieces(content.openFd)) {
           digest.update(piece);
           length += piece.length;
-          // The file may grow while it is read.
+          // The file may grow while it is being read.
           if (length > maxCopy) throw tooLarge();
           writeAll(fd, piece);
         }

@@ -13,7 +13,7 @@ import { emptyState, type JournalEvent, type JournalState } from './state.ts';
 /** Minimum size of the log, in bytes, before it is compacted. */
 const minCompactionBytes = 4 * 1024 * 1024;
 
-/** The durable state of the agent: a log of events and the state that results from them. */
+/** The durable state of the agent: a log of events, and the state that results from them. */
 export class Journal {
   readonly state: JournalState;
   readonly copies: ContentStore;
@@ -43,7 +43,7 @@ export class Journal {
   /**
    * Opens the journal of a data directory.
    * @param crashPoint called immediately before and after each durable step
-   * @param damaged called with a description of damage that does not prevent the use of the journal
+   * @param damaged called with a description of any damage that does not make the journal unusable
    * @throws HostFailure if other users can access a directory, or the journal cannot be read
    */
   static async open(
@@ -63,14 +63,14 @@ export class Journal {
     const journal = new Journal(state, log, copies, contents, crashPoint);
     if (log.size === 0) await journal.compact();
     else if (log.size > minCompactionBytes) {
-      // A failure is not fatal: the journal is usable, and the agent must start even if the disk is full.
+      // Ignores a failure: the journal is usable, and the agent must start even if the disk is full.
       await journal.compact().catch((error: Error) => damaged(error.message));
     }
     return journal;
   }
 
   /**
-   * Records events as one line, so that a crash keeps all of them or none.
+   * Records events in a single line, so that a crash keeps all of them or none.
    * @param name name of the step, for crash points
    */
   record(name: string, events: JournalEvent[]): void {
@@ -91,7 +91,7 @@ export class Journal {
     return more;
   }
 
-  /** Highest sequence number on disk. After a power failure, another entry could get a higher number. */
+  /** Highest sequence number on disk. After a power failure, a different entry could get a higher number. */
   get visibleSeq(): number {
     return this.#visibleSeq;
   }
@@ -106,7 +106,7 @@ export class Journal {
   }
 
   /**
-   * Rewrites the journal in its shortest form. Afterwards, all records are on disk.
+   * Rewrites the journal in its shortest form. Afterward, all records are on disk.
    * @throws JournalFailure
    */
   async rewrite(): Promise<void> {
@@ -121,8 +121,8 @@ export class Journal {
   }
 
   /**
-   * Removes unreferenced copies. Requires that all records are synced and no operation runs, because a copy is created
-   * before the record that refers to it.
+   * Removes unreferenced copies. Requires that all records are synced and no operation is running, because a copy is
+   * created before the record that refers to it.
    */
   dropUnusedCopies(): void {
     const hashes = new Set<string>();

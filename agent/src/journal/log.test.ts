@@ -79,7 +79,7 @@ test('reports damage, drops the lines after it, and keeps a copy of the file', a
   await opened.close();
 });
 
-test('replaces the file, and ignores an unfinished replacement', async () => {
+test('replaces the file and ignores an unfinished replacement', async () => {
   const { log } = reopen();
   log.append({ old: true });
   await log.replace([{ a: 1 }, { b: 2 }]);

@@ -25,7 +25,7 @@ export class JournalFailure extends Error {
 
 /**
  * An append-only file of lines with checksums. A compaction writes the current state to a new file with the next
- * number, which takes effect when it is renamed.
+ * number. This file takes effect when it is renamed.
  */
 export class JournalLog {
   readonly #directory: string;
@@ -47,7 +47,7 @@ export class JournalLog {
   /**
    * Opens and reads the newest file. Truncates an incomplete last line, which a power failure may have left.
    * @param directory an existing directory that only the agent can access
-   * @param replay called with the value of each line, in order; its errors are passed on
+   * @param replay called with the value of each line, in order; its errors are rethrown
    * @param damaged called if more than the last line is lost, because the disk damaged synced data
    */
   static open(directory: string, replay: (value: unknown) => void, damaged: (detail: string) => void): JournalLog {
@@ -94,7 +94,7 @@ export class JournalLog {
   }
 
   /**
-   * Appends a line. The line survives if this process exits, but survives a power failure only after `sync`.
+   * Appends a line. The line survives an exit of this process, but survives a power failure only after `sync`.
    * @throws JournalFailure if the disk rejects the line; the file then does not contain it
    */
   append(value: unknown): void {
@@ -161,8 +161,8 @@ export class JournalLog {
       if (fd !== null) closeSync(fd);
       try {
         rmSync(temporary, { force: true });
-        // If the new file remained, it would, at the next start, replace the old file and the lines appended to it
-        // since.
+        // Removes the new file. Otherwise, it would replace the old file at the next start, together with the lines
+        // appended to the old file since.
         rmSync(next, { force: true });
       } catch {
         this.#broken = failure;

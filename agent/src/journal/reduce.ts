@@ -16,7 +16,7 @@ const ordinalsPerApply = 2 ** 20;
 type EventOf<T extends JournalEvent['t']> = Extract<JournalEvent, { t: T }>;
 type Reducer<T extends JournalEvent['t']> = (state: JournalState, event: EventOf<T>) => void;
 
-/** The effect of each event. An event that refers to an unknown operation or entry changes nothing. */
+/** The effect of each event. Events that refer to an unknown operation or entry change nothing. */
 const reducers: { readonly [T in JournalEvent['t']]: Reducer<T> } = {
   accepted({ operations }, { message }) {
     operations.set(message.operation_id, {
@@ -101,11 +101,11 @@ const reducers: { readonly [T in JournalEvent['t']]: Reducer<T> } = {
 };
 
 /**
- * Applies one event to the state. Only this function changes the state, so replaying the journal gives the same state.
+ * Applies one event to the state. Nothing else changes the state, so replaying the journal results in the same state.
  * Never throws.
  */
 export function reduce(state: JournalState, event: JournalEvent): void {
-  // Ignores events of types that this version does not know.
+  // Ignores event types that this version does not know.
   const reducer = reducers[event.t] as Reducer<typeof event.t> | undefined;
   reducer?.(state, event as never);
 }
@@ -157,8 +157,8 @@ function recordResult(state: JournalState, operation: OperationRecord, position:
 }
 
 /**
- * Returns the ordinal of an applied resource: the recorded one if it fits the order of the set. Resources that are not
- * in this set, or that failed before, therefore keep their position relative to their neighbors.
+ * Returns the ordinal of an applied resource: the recorded one if it fits the order of the set. As a result, resources
+ * that are not in this set, or that failed before, keep their position relative to their neighbors.
  */
 function ordinalFor(
   state: JournalState,

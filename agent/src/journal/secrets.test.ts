@@ -15,7 +15,7 @@ const storedFiles = () =>
     .map((entry) => join(entry.parentPath, entry.name));
 const holding = (text: string) => storedFiles().filter((path) => readFileSync(path, 'utf8').includes(text));
 
-test('removes a secret from the journal when the journal is rewritten after the resource is removed', async () => {
+test('removes a secret when the journal is rewritten after the resource is removed', async () => {
   const declared = file(`${h.root}/f`, { content: 'password=hunter2\n' }, { sensitive_fields: ['content'] });
   await h.agent.run(operation('apply', [declared]));
   expect(holding('hunter2')).not.toEqual([]);
@@ -23,12 +23,12 @@ test('removes a secret from the journal when the journal is rewritten after the 
   for (const path of [h.dataDir, `${h.dataDir}/state`, `${h.dataDir}/state/before`])
     expect([path, statSync(path).mode & 0o777]).toEqual([path, 0o700]);
 
-  // Drift is measured against the snapshot, so the rewritten journal still contains the secret.
+  // The rewritten journal still contains the secret, because drift is measured against the snapshot.
   await rewriteJournal();
   expect(holding('hunter2')).not.toEqual([]);
   await h.restart();
   await h.agent.run(operation('apply', []));
-  // The secret is no longer needed, but the file contains it until the next rewrite.
+  // The secret is no longer needed, but remains in the file until the next rewrite.
   h.agent.engine.spool.acknowledge(Math.max(...[...h.agent.engine.spool.pending(0)].map(({ seq }) => seq)));
   await h.restart();
   expect(holding('hunter2')).not.toEqual([]);

@@ -4,7 +4,7 @@ import type { OperationMessage, Report } from '@muster/protocol/wire';
 import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import type { Json } from '../resources/provider/provider.ts';
 
-/** The state of the journal in memory, and the events that change it. `reduce` applies the events. */
+/** The journal's state in memory, and the events that change it. `reduce` applies the events. */
 
 export type FinishedReport = Extract<Report, { type: 'finished' }>;
 
@@ -16,9 +16,9 @@ export interface OperationRecord {
   cancelled: boolean;
   /** Unix seconds; null until the operation began. */
   startedAt: number | null;
-  /** Keys to remove, in order, fixed when the operation begins. */
+  /** Keys of resources to remove, in order. Fixed when the operation begins. */
   removals: string[];
-  /** Observed states of the resources that are about to change, by position. */
+  /** Observed states of resources that are about to change, by position. */
   intents: Map<number, Intent>;
   /** The step in progress, if its resource is not recheckable. */
   step: { position: number; process: ProcessIdentity | null; before: Json | null } | null;
@@ -49,7 +49,7 @@ export interface ManagedRecord {
    * The provider's record of the original state; null if the resource was already as declared before it was managed.
    */
   before: Json | null;
-  /** Increases in the order of application. Removals run from the highest down. */
+  /** Increases in the order of application. Removals run from the highest to the lowest. */
   ordinal: number;
 }
 
@@ -61,9 +61,7 @@ export interface SpooledReports {
 
 export interface JournalState {
   operations: Map<string, OperationRecord>;
-  /**
-   * Final reports that the orchestrator has acknowledged, oldest first. Sent again if an operation is delivered twice.
-   */
+  /** Final reports that the orchestrator has acknowledged, oldest first. Resent if an operation is delivered twice. */
   past: Map<string, FinishedReport>;
   managed: Map<string, ManagedRecord>;
   /** Parent directories that the agent created for declared resources. */

@@ -44,7 +44,7 @@ class TestDisks {
 const capacity = (total: number, free: number): Capacity => ({ total, free });
 
 describe('the capacity of all disks', () => {
-  test('sums total and used space', async () => {
+  test('adds up total and used space', async () => {
     const disks = new TestDisks('/', '/srv');
     disks.answers.set('/', capacity(100, 40)).set('/srv', capacity(1000, 900));
     expect(await disks.reader.read()).toEqual({ total: 1100, used: 160 });
@@ -65,7 +65,7 @@ describe('the capacity of all disks', () => {
     expect(await new TestDisks().reader.read()).toBeNull();
   });
 
-  test('returns null after a disk hangs for two seconds, and queries no disk until it responds', async () => {
+  test('returns null after a disk hangs for two seconds, and queries no disk until that disk responds', async () => {
     const disks = new TestDisks('/', '/hung', '/srv');
     disks.answers.set('/', capacity(100, 40)).set('/srv', capacity(10, 5));
     const reading = disks.reader.read();
@@ -111,7 +111,7 @@ describe('the capacity of all disks', () => {
     expect(await disks.reader.read()).toEqual({ total: 5, used: 0 });
   });
 
-  test("counts a pool's shared free space once", () => {
+  test('counts the shared free space of a pool once', () => {
     const pool = 'tank';
     const rooms = [
       { ...capacity(1000, 900), pool },

@@ -13,7 +13,8 @@ export interface Disks {
 }
 
 /**
- * Sums the capacity of all mounted disks, one after another. A hanging disk makes the sum unknown but blocks nothing.
+ * Adds up the capacity of all mounted disks, one after another. A hanging disk makes the sum unknown but blocks nothing
+ * else.
  */
 export class DiskReader {
   readonly #source: MachineSource;
@@ -52,7 +53,10 @@ export class DiskReader {
     return this.#fileSystems;
   }
 
-  /** Queries one disk. @returns `hidden` if the disk was unmounted meanwhile or is not accessible to this user */
+  /**
+   * Queries one disk.
+   * @returns `hidden` if the disk was unmounted in the meantime or is not accessible to this user
+   */
   #query(path: string, limitMs: number): Promise<Capacity | 'hidden' | 'unknown'> {
     return new Promise((resolve) => {
       this.#unanswered.add(path);
@@ -72,8 +76,8 @@ export class DiskReader {
 }
 
 /**
- * Sums the space of file systems. Counts a pool's free space once, and the used space of each of its file systems.
- * Returns null if there is nothing to sum.
+ * Adds up the space of file systems. Counts the free space of a pool once, and the used space of each of its file
+ * systems. Returns null if there are no file systems.
  */
 export function sumRooms(rooms: readonly (Capacity & { pool: string | null })[]): Disks | null {
   let used = 0;

@@ -34,7 +34,7 @@ ${root}
     expect(
       paths(root, '30 27 254:0 /etc /mnt/bind rw - ext4 /dev/vda rw', '31 27 254:0 / /mnt/all rw - ext4 /dev/vda rw'),
     ).toEqual(['/']);
-    // In a container, bind-mounted files show the disk below the overlay.
+    // In a container, bind-mounted files reveal the disk below the overlay.
     expect(
       paths(
         '500 400 0:60 / / rw - overlay overlay rw,lowerdir=/l',
@@ -80,9 +80,9 @@ ${root}
     ]);
     // Two mounts have the same path, and neither is below the other. Only one of them is visible.
     expect(paths(root, data, data.replace('30 27 8:17', '31 27 8:33'))).toEqual(['/', '/data']);
-    // A mount that is older than the root hides the first one.
+    // A mount older than the root hides the first one.
     expect(paths('1 1 0:2 / / rw - rootfs rootfs rw', '5 1 8:9 / /old rw - ext4 /dev/sdx rw', root)).toEqual(['/']);
-    // Another mount of the same disk is not hidden, so it is used.
+    // Another mount of the same disk is not hidden and is therefore used.
     expect(
       paths(root, data, '31 30 0:70 / /data rw - tmpfs tmpfs rw', '33 27 8:17 / /again rw - ext4 /dev/sdb1 rw'),
     ).toEqual(['/', '/again']);
@@ -93,7 +93,7 @@ ${root}
     for (const far of ['nfs', 'nfs4', 'cifs', 'fuse.sshfs', 'fuse', 'ceph', 'autofs'])
       expect(paths(root, `30 27 0:70 / /far rw - ${far} there rw,timeout=300`, disk), far).toEqual(['/']);
     expect(paths(root, '30 27 0:70 / /far rw - autofs systemd-1 rw,fd=7,timeout=0,direct', disk)).toHaveLength(2);
-    // A machine with a network root.
+    // A machine whose root is a network mount.
     for (const far of ['nfs4', 'virtiofs', '9p'])
       expect(paths(`27 1 0:20 / / rw - ${far} there rw`, '30 27 8:17 / /srv rw - ext4 /dev/sdb1 rw')).toEqual(['/srv']);
   });

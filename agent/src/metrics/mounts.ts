@@ -1,12 +1,12 @@
 /**
- * Finds the mounted disks of the machine, each file system once. Uses only /proc/self/mountinfo, because accessing a
- * mount may hang.
+ * Finds the mounted disks of the machine, listing each file system once. Uses only /proc/self/mountinfo, because
+ * accessing a mount may hang.
  */
 
 export interface Mount {
   id: number;
   parent: number;
-  /** `major:minor` of the device. With major 0, the kernel assigned a virtual number. */
+  /** `major:minor` of the device. Major 0 means a virtual number that the kernel assigned. */
   device: string;
   /** The directory of the file system that is mounted. */
   root: string;
@@ -23,7 +23,7 @@ export function parseMounts(text: string): Mount[] {
   const mounts: Mount[] = [];
   for (const line of text.split('\n')) {
     const fields = line.split(' ');
-    // Any number of optional fields may follow the sixth field. A dash terminates them.
+    // Any number of optional fields may follow the sixth field, up to a dash.
     const dash = fields.indexOf('-', 6);
     const [id, parent, device, root, path] = fields;
     const [type, source, options] = dash < 0 ? [] : fields.slice(dash + 1);
@@ -56,7 +56,7 @@ export interface FileSystem {
   pool: string | null;
 }
 
-/** Local file systems that may span block devices, and so have a virtual device number. */
+/** Local file systems that may span several block devices and therefore have a virtual device number. */
 const localTypes: ReadonlySet<string> = new Set(['btrfs', 'bcachefs', 'zfs', 'ubifs']);
 /** Images, which are always full, and cluster file systems, which may wait for other machines. */
 const excludedTypes: ReadonlySet<string> = new Set([
@@ -70,7 +70,8 @@ const remoteTypes =
 /** Major numbers of RAM disks and loop devices, whose data is in memory or in a file on another disk. */
 const virtualMajors: ReadonlySet<string> = new Set(['1', '7']);
 /**
- * Names of RAM disks, loop devices, and zram. File systems with a virtual device number can be recognized only by name.
+ * Names of RAM disks, loop devices, and zram. File systems with a virtual device number can be recognized only by these
+ * names.
  */
 const virtualSources = /^\/dev\/(loop|ram|zram)\d/;
 
@@ -83,7 +84,7 @@ export function fileSystems(mounts: readonly Mount[]): FileSystem[] {
     if (!isDisk(mount)) continue;
     // Subvolumes of btrfs may have different numbers but name the same device.
     const key = mount.type === 'btrfs' || mount.type === 'zfs' ? `${mount.type} ${mount.source}` : mount.device;
-    // The most expensive check comes last, because a disk may have thousands of mounts.
+    // Makes the most expensive check last, because a disk may have thousands of mounts.
     if (seen.has(key) || seen.has(mount.path) || !tree.isReachable(mount)) continue;
     seen.add(key).add(mount.path);
     found.push({ path: mount.path, pool: mount.type === 'zfs' ? mount.source.split('/')[0]! : null });
@@ -114,9 +115,9 @@ class MountTree {
   }
 
   /**
-   * Reports whether a mount can be accessed by its path without a risk of hanging: no other mount covers the path or a
+   * Reports whether a mount can be accessed by its path without risk of hanging: no other mount covers the path or a
    * directory above it, and no mount above it is remote, served by a program, or an automount with a timeout. The root
-   * may be remote, because this process does not work without it either.
+   * may be remote, because this process does not work without the root anyway.
    */
   isReachable(mount: Mount): boolean {
     if (this.#childrenOf(mount).some((other) => other !== mount && other.path === mount.path)) return false;

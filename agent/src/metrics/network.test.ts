@@ -15,7 +15,7 @@ describe('traffic', () => {
       ['eth0', { received: 19345900413, sent: 47958828 }],
       ['wlan0', { received: 1, sent: 0 }],
     ]);
-    // Names may contain colons, and older kernels print no space after them.
+    // Names may contain colons, and older kernels print no space after the name.
     expect(parseTraffic('eth0:1:5 0 0 0 0 0 0 0 6 0 0 0 0 0 0 0').get('eth0:1')).toEqual({ received: 5, sent: 6 });
   });
 
@@ -48,7 +48,7 @@ describe('counted interfaces', () => {
       'eth0',
       'eth1',
     ]);
-    // A port of a switch. The counters of its card include its traffic.
+    // A port of a switch. The counters of its card include the port's traffic.
     expect(counted({ eth0: relationsOf(true, ['upper_lan1']), lan1: on('eth0', true) })).toEqual(['eth0']);
     // A port without a known lower interface.
     expect(counted({ eth0: card, lan1: on('gone', true) })).toEqual(['eth0']);
@@ -66,7 +66,7 @@ describe('counted interfaces', () => {
     expect(counted({})).toEqual([]);
   });
 
-  test('returns null without interfaces, or if the sum is not a safe integer', () => {
+  test('returns null if there are no interfaces, or if the sum is not a safe integer', () => {
     const traffic = new Map([
       ['eth0', { received: 5, sent: 7 }],
       ['eth1', { received: 1, sent: 2 }],

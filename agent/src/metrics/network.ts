@@ -1,4 +1,4 @@
-/** Network traffic: parses /proc/net/dev, and chooses the interfaces to count. */
+/** Network traffic: parses /proc/net/dev and chooses which interfaces to count. */
 
 export interface Traffic {
   received: number;
@@ -30,21 +30,21 @@ export function parseTraffic(text: string): Map<string, Traffic> {
   return found;
 }
 
-/** Relations of an interface to other interfaces, from /sys/class/net. */
+/** How an interface relates to other interfaces, from /sys/class/net. */
 export interface InterfaceRelations {
   /** Whether the interface is a network card, physical or virtual. */
   hasDevice: boolean;
-  /** Interfaces that carry its traffic, if it is a bridge, a bond, or a VLAN. */
+  /** Interfaces that carry this interface's traffic, if it is a bridge, a bond, or a VLAN. */
   lowers: readonly string[];
-  /** Interfaces whose traffic it carries. */
+  /** Interfaces whose traffic this interface carries. */
   uppers: readonly string[];
-  /** Whether it belongs exclusively to one of `uppers`. */
+  /** Whether this interface belongs exclusively to one of `uppers`. */
   hasMaster: boolean;
 }
 
 /**
- * Reads the relations of an interface.
- * @param entries names in the interface's directory of /sys/class/net
+ * Reads how an interface relates to others.
+ * @param entries names in the interface's directory below /sys/class/net
  */
 export function relationsOf(hasDevice: boolean, entries: readonly string[]): InterfaceRelations {
   const after = (prefix: string) =>
@@ -56,8 +56,8 @@ export function relationsOf(hasDevice: boolean, entries: readonly string[]): Int
  * Chooses the interfaces that together count every byte once: the network cards. Traffic through bridges, bonds, VLANs,
  * and tunnels also passes through a card, and traffic between containers does not leave the machine. Without a card, as
  * in a container, all interfaces without a lower interface count. On Hyper-V and Azure, and with virtio failover, a
- * card may be the fast path of another card. It does not count, because the other card's counters include its traffic,
- * and the other card stays when the fast path is removed.
+ * card may be the fast path of another card. A fast path does not count, because the other card's counters include its
+ * traffic, and the other card remains when the fast path is removed.
  */
 export function countedInterfaces(names: Iterable<string>, relations: (name: string) => InterfaceRelations): string[] {
   const known = [...names].map((name) => ({ name, ...relations(name) }));
@@ -74,7 +74,7 @@ export function countedInterfaces(names: Iterable<string>, relations: (name: str
   return (cards.length > 0 ? cards : independent).map(({ name }) => name);
 }
 
-/** Sums the traffic of the given interfaces. Returns null if there are none or the sum is not a safe integer. */
+/** Adds up the traffic of the given interfaces. Returns null if there are none or the sum is not a safe integer. */
 export function sumTraffic(traffic: ReadonlyMap<string, Traffic>, counted: readonly string[]): Traffic | null {
   const sum: Traffic = { received: 0, sent: 0 };
   let interfaces = 0;

@@ -19,12 +19,12 @@ const hostile = (text: string) =>
   );
 
 describe('the CPU usage', () => {
-  test('computes CPU usage as the time that was neither idle nor waiting for a disk', () => {
+  test('computes CPU usage as the share of time that was neither idle nor waiting for a disk', () => {
     expect(used('cpu  100 0 100 700 100 0 0 0 0 0', 'cpu  150 10 120 790 120 5 5 0 0 0')).toBe(45);
     expect(used('cpu  0 0 0 0', 'cpu  1 0 0 2')).toBe(33.33);
   });
 
-  test('counts guest time once, and steal time as work', () => {
+  test('counts guest time once, and counts steal time as busy', () => {
     // A guest used 50 ticks of `user`, which appear again in the ninth field.
     expect(used('cpu  0 0 0 0 0 0 0 0 0 0', 'cpu  50 0 0 50 0 0 0 0 50 50')).toBe(50);
     expect(used('cpu  0 0 0 0 0 0 0 0 0 0', 'cpu  10 0 0 50 0 0 0 40 0 0')).toBe(50);
@@ -77,7 +77,7 @@ describe('memory', () => {
     expect(parseMemory('')).toEqual({ total: null, used: null, swapUsed: null });
   });
 
-  test('reads memory from any text, never negative or above the total', () => {
+  test('reads memory values from any text, never negative or above the total', () => {
     fc.assert(
       fc.property(hostile(text), (given) => {
         const { total, used: inUse, swapUsed } = parseMemory(given);
@@ -90,7 +90,7 @@ describe('memory', () => {
 });
 
 describe('load, uptime, and processes', () => {
-  test('reads load, uptime, and processes', () => {
+  test('reads load, uptime, and number of processes', () => {
     expect(parseLoad('10.30 5.45 3.39 1/95 1860\n')).toBe(10.3);
     expect(parseUptime('23570.94 10972.41\n')).toBe(23570);
     expect(countProcesses(['1', '17', '4711', 'self', 'meminfo', 'net', 'acpi'])).toBe(3);

@@ -1,5 +1,5 @@
 /**
- * Parses files of /proc with pure functions. Missing or malformed values are null. No function throws or guesses a
+ * Pure functions that parse files in /proc. Missing or malformed values are null. No function throws or guesses a
  * number.
  */
 
@@ -14,13 +14,13 @@ function count(text: string | undefined): number | null {
 export interface CpuTimes {
   idle: number;
   iowait: number;
-  /** Ticks of user, nice, system, irq, softirq, and steal, as far as the kernel reports them. */
+  /** Ticks of user, nice, system, irq, softirq, and steal, where the kernel reports them. */
   busy: readonly number[];
 }
 
 /**
- * Parses /proc/stat. The values for user and nice include the time of guests. Time that the hypervisor gave to other
- * machines (steal) counts as busy, because this machine needed it.
+ * Parses /proc/stat. The user and nice values include guest time. Time that the hypervisor gave to other machines
+ * (steal) counts as busy, because this machine needed it.
  */
 export function parseCpuTimes(text: string): CpuTimes | null {
   const line = /^cpu[ \t]+(.*)$/m.exec(text)?.[1];
@@ -31,8 +31,8 @@ export function parseCpuTimes(text: string): CpuTimes | null {
 }
 
 /**
- * Computes the percentage of busy time between two readings. A counter that has decreased counts as unchanged: iowait
- * may decrease, and so may every counter when a CPU is removed.
+ * Computes the percentage of busy time between two readings. Treats a counter that has decreased as unchanged: iowait
+ * may decrease, and when a CPU is removed, every counter may decrease.
  * @returns null if no time has passed
  */
 export function cpuUsage(before: CpuTimes, after: CpuTimes): number | null {
@@ -81,9 +81,9 @@ export function parseUptime(text: string): number | null {
 }
 
 /**
- * Counts processes, without their threads.
+ * Counts processes without their threads.
  * @param names names in /proc
- * @returns null if the processes of other users are hidden (hidepid), which the absence of process 1 shows
+ * @returns null if the processes of other users are hidden (hidepid), in which case process 1 is missing
  */
 export function countProcesses(names: readonly string[]): number | null {
   let processes = 0;

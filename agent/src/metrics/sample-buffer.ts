@@ -8,13 +8,13 @@ const width = measureNames.length + 1;
 
 /**
  * A ring buffer of samples that the orchestrator has not stored yet, oldest first, with strictly ascending times. When
- * the buffer is full, it drops the oldest sample. Uses one array of numbers, because objects would take five times the
- * memory.
+ * the buffer is full, it drops the oldest sample. Uses a single array of numbers, because objects would take five times
+ * as much memory.
  */
 export class SampleBuffer {
   readonly #values: Float64Array;
   readonly capacity: number;
-  /** Index of the oldest sample, and of the next one. Indexes never decrease. */
+  /** Indexes of the oldest sample and of the next one. Indexes never decrease. */
   #first = 0;
   #end = 0;
   /** Position of the oldest sample in the ring. */

@@ -1,8 +1,8 @@
 import { measureNames, type Sample, sampleSchema } from '@muster/protocol';
 
 /**
- * Encodes samples as lines of a file: a header with the agent's id and the names of the measures, then one row for each
- * sample. The names let another version of the agent find the measures that it knows.
+ * Encodes samples as lines of a file: a header with the agent's ID and the names of the measures, then one row per
+ * sample. Based on the names, a different agent version can find the measures that it knows.
  */
 
 export function linesOf(nodeId: string, samples: Iterable<Sample>): unknown[] {
@@ -24,7 +24,7 @@ export function samplesOf(lines: readonly unknown[], nodeId: string): { samples:
   const samples: Sample[] = [];
   for (const row of lines.slice(1)) {
     const sample = sampleOf(row, measures);
-    // Skips invalid samples, because the orchestrator closes the link after an invalid sample.
+    // Skips invalid samples, because the orchestrator closes the link after it receives one.
     if (sample !== null && sample.collected_at > (samples.at(-1)?.collected_at ?? Number.NEGATIVE_INFINITY))
       samples.push(sample);
   }

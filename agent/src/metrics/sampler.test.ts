@@ -110,7 +110,7 @@ describe('samples', () => {
     expect(times()).toEqual([5, 35, 65, 95]);
   });
 
-  test('records null only for the measures that are missing', async () => {
+  test('records null only for missing measures', async () => {
     const sampleAll = async () => {
       await pass(30_000);
       return samples().at(-1)!;
@@ -144,7 +144,7 @@ describe('samples', () => {
         ).toEqual(names);
         files[path] = text;
       }
-      // Computing the CPU usage requires two new readings.
+      // The CPU usage can be computed only from two new readings.
       if (path === '/proc/stat') expect((await sampleAll()).cpu_usage).toBeNull();
     }
     expect(logged.map(({ message }) => message)).toEqual([expect.stringContaining('the sample buffer is full')]);
@@ -252,7 +252,7 @@ describe('samples', () => {
     expect(times()).toEqual([95 - 3600, 125 - 3600 + 86_400]);
   });
 
-  test("continues from the previous process's samples, and waits for the clock to be set", async () => {
+  test('continues from the previous process’s samples, and waits for the clock to be set', async () => {
     const before = (ahead: number) => {
       buffer = new SampleBuffer(8);
       for (const at of [-60, -30]) buffer.push({ ...blank, collected_at: clock.now() / 1000 + ahead + at });
@@ -264,7 +264,7 @@ describe('samples', () => {
     expect(times()).toEqual([-60, -30, 5]);
     sampler.end();
 
-    // The machine booted without knowing the time and sets its clock two minutes later.
+    // The machine booted without knowing the time, and sets its clock two minutes later.
     clock.jump(-86_400_000);
     sampler = before(86_400);
     await pass(120_000);
@@ -275,7 +275,7 @@ describe('samples', () => {
     expect(logged).toEqual([]);
     sampler.end();
 
-    // The samples are sent while the sampler waits, without a notification.
+    // The samples are sent while the sampler waits, without notifying the sampler.
     sampler = before(86_400);
     await pass(120_000);
     buffer.drop(buffer.end);
@@ -332,6 +332,6 @@ describe('samples', () => {
   });
 });
 
-test('uses the defaults of the configuration schema without a configuration', () => {
+test('uses the defaults from the configuration schema if there is no configuration', () => {
   expect(defaultMetrics).toEqual(defaultConfig.metrics);
 });

@@ -22,15 +22,17 @@ export interface MetricsSettings {
   collection_interval: number;
 }
 
-/** Defaults without a configuration file. */
+/** Defaults if there is no configuration file. */
 export const defaultMetrics: MetricsSettings = { enabled: true, collection_interval: 30 };
 
-/** Milliseconds until the first sample: short for waiting users, but long enough to measure the CPU usage. */
+/**
+ * Milliseconds until the first sample. Short, because users may be waiting, but long enough to measure the CPU usage.
+ */
 const firstMs = 5_000;
 /**
- * If the clock was set back by at most this many seconds, the sampler waits until the clock has caught up, because that
- * time already has samples. After startup, it waits for this time regardless of the difference, because some machines
- * set their clock only after booting.
+ * If the clock was set back by at most this many seconds, the sampler waits until the clock has caught up, because this
+ * period already has samples. After startup, the sampler waits for this time regardless of the difference, because some
+ * machines set their clock only after booting.
  */
 const maxClockWaitSecs = 300;
 
@@ -58,7 +60,7 @@ export class Sampler {
   #cpu: CpuTimes | null = null;
   /** Unix seconds of the newest sample. */
   #newest = Number.NEGATIVE_INFINITY;
-  /** Monotonic milliseconds until which the sampler waits for the clock, however far it is behind. */
+  /** Monotonic milliseconds until which the sampler waits for the clock, no matter how far it is behind. */
   #waitForClockUntil = Number.NEGATIVE_INFINITY;
   #isTaking = false;
   #hasWarnedFull = false;
@@ -69,7 +71,7 @@ export class Sampler {
     this.#options = options;
     this.#disks = new DiskReader(options.source, options.clock);
     const { buffer, clock } = options;
-    // The buffer holds samples from an earlier process.
+    // The buffer contains samples from an earlier process.
     if (buffer.first === buffer.end) return;
     this.#newest = buffer.timeOf(buffer.end - 1);
     this.#waitForClockUntil = clock.monotonic() + maxClockWaitSecs * 1000;
@@ -109,7 +111,7 @@ export class Sampler {
     const { clock } = this.#options;
     const due = this.#lastDue + this.#intervalMs!;
     this.#cancelTimer = clock.after(Math.max(0, due - clock.monotonic()), () => {
-      // After a delay of more than an interval, skips the missed samples.
+      // Skips the missed samples after a delay of more than one interval.
       const now = clock.monotonic();
       this.#lastDue = now - due < this.#intervalMs! ? due : now;
       this.#tick();
@@ -150,9 +152,9 @@ export class Sampler {
   }
 
   /**
-   * Returns the time of a new sample in Unix seconds. It is later than the time of every other sample, so that the
-   * store keeps each sample in order.
-   * @returns null to skip the sample, because the clock was set back a little and that time already has samples
+   * Returns the time of a new sample in Unix seconds. It is later than that of every other sample, so that the store
+   * keeps all samples in order.
+   * @returns null to skip the sample, because the clock was set back a little and this period already has samples
    */
   async #time(): Promise<number | null> {
     const { clock, buffer, log } = this.#options;

@@ -45,7 +45,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const sampleAt = (collected_at: number, value: number | null = 5): Sample =>
   ({ collected_at, ...Object.fromEntries(measureNames.map((name) => [name, value])) }) as Sample;
 
-/** Starts an agent, with its unsent samples and their file. */
+/** Starts an agent with unsent samples and a file for them. */
 function start(capacity = 2_880) {
   const buffer = new SampleBuffer(capacity);
   const say = (_: object, message: string) => void logged.push(message);
@@ -75,7 +75,7 @@ function start(capacity = 2_880) {
         await changed();
       }
     },
-    /** Drops all samples except the last ones, as if the others had been sent. */
+    /** Drops all but the last samples, as if the others had been sent. */
     async send(left = 0) {
       buffer.drop(buffer.end - left);
       await changed();
@@ -148,7 +148,7 @@ describe('unsent samples', () => {
     expect(start().times).toEqual([]);
   });
 
-  test("restores samples after a stop even if the agent's id has changed", async () => {
+  test('restores samples after a stop even if the agent’s ID has changed', async () => {
     const first = start();
     await first.take(25);
     expect(existsSync(path)).toBe(true);
@@ -158,7 +158,7 @@ describe('unsent samples', () => {
     expect(logged).toEqual([]);
   });
 
-  test('saves samples on stop without those already sent', async () => {
+  test('saves samples on stop, except those already sent', async () => {
     const first = start();
     await first.take(70);
     await first.send(25);
@@ -205,7 +205,8 @@ describe('unsent samples', () => {
         rmSync(path, { force: true });
         let agent = start(60);
         /**
-         * The time of the last sample that the orchestrator has stored. It must store each sample once and in order.
+         * The time of the last sample that the orchestrator has stored. The orchestrator must store each sample once
+         * and in order.
          */
         let stored = Number.NEGATIVE_INFINITY;
         for (const does of steps) {
@@ -263,7 +264,7 @@ describe('the file of samples', () => {
     expect(start().times).toEqual([...halfMinutes(1, 2), ...halfMinutes(4, 5)]);
   });
 
-  test('restores the other samples if any byte of the file was changed', async () => {
+  test('restores the other samples if any byte of the file has changed', async () => {
     await fill(5);
     const bytes = readFileSync(path);
     fc.assert(
@@ -280,7 +281,7 @@ describe('the file of samples', () => {
     );
   });
 
-  test('ignores and replaces an invalid file or one from another agent', async () => {
+  test('ignores and replaces an invalid file, and a file from another agent', async () => {
     const foreign: [string, () => void][] = [
       ['empty', () => writeFileSync(path, '')],
       ['noise', () => writeFileSync(path, Buffer.alloc(5_000, 0x9f))],
@@ -328,7 +329,7 @@ describe('the file of samples', () => {
 
   test('warns once if the disk rejects the file, and writes it as soon as possible', async () => {
     const agent = start();
-    // A directory with the name of the temporary file makes the write fail for root too.
+    // A directory with the name of the temporary file makes the write fail even for root.
     mkdirSync(join(`${path}.tmp`, 'x'), { recursive: true });
     await agent.take(300);
     expect(logged).toEqual([expect.stringContaining('keeping them in memory')]);
@@ -339,7 +340,7 @@ describe('the file of samples', () => {
     expect(logged).toHaveLength(1);
   });
 
-  test('restores the mode of a file whose mode was changed', async () => {
+  test('restores the mode of the file if it was changed', async () => {
     await fill(3);
     chmodSync(path, 0o644);
     const agent = start();
@@ -348,7 +349,7 @@ describe('the file of samples', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test('reads the known measures, and skips invalid samples, in a file from another version', () => {
+  test('reads known measures and skips invalid samples in a file from a different version', () => {
     const measures = ['a new one', 'uptime', 'cpu_usage'];
     const header = { node_id: nodeId, measures };
     const rows = [

@@ -8,12 +8,12 @@ import { linesOf, rowsOf, samplesOf } from './sample-lines.ts';
 /** Age at which an unsent sample is written to disk. */
 const maxUnsavedMs = 600_000;
 const minDelayMs = 1_000;
-/** Maximum bytes to read, twice the maximum size of the file. */
+/** Maximum number of bytes to read: twice the maximum size of the file. */
 const maxBytes = 4 * 1024 * 1024;
 
 export interface SavedSamplesOptions {
   path: string;
-  /** Returns the current id of the agent, which may change. */
+  /** Returns the agent's current ID, which may change. */
   nodeId: () => string;
   buffer: SampleBuffer;
   clock: Clock;
@@ -22,8 +22,9 @@ export interface SavedSamplesOptions {
 
 /**
  * Saves unsent samples to a file, so that they outlive this process. Samples that are sent within ten minutes are never
- * written. Others are appended every ten minutes, and when the agent stops. Sent samples stay in the file until all are
- * sent or the agent stops. If the agent is killed, they are sent again, and the orchestrator ignores the duplicates.
+ * written. Others are appended every ten minutes and when the agent stops. Sent samples stay in the file until all
+ * samples are sent or the agent stops. If the agent is killed, they are resent, and the orchestrator ignores the
+ * duplicates.
  */
 export class SavedSamples {
   readonly #options: SavedSamplesOptions;
@@ -70,7 +71,9 @@ export class SavedSamples {
     this.#wait(Math.min(maxUnsavedMs, Math.max(minDelayMs, maxUnsavedMs - age)));
   }
 
-  /** Saves the unsent samples after the last change to the buffer. The file then contains exactly these samples. */
+  /**
+   * Saves the unsent samples after the last change to the buffer. Afterward, the file contains exactly these samples.
+   */
   async end(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = () => {};

@@ -79,7 +79,7 @@ test('reads the mode, target, and candidates of a link group', () => {
   expect(read(printed.replace('Status: auto', 'Status: manual').replace('Value: /bin/vim', 'Value: none'))).toEqual(
     group({ mode: 'manual', target: null }),
   );
-  expect(() => read('usage: alternatives --install')).toThrow('in an unknown form');
+  expect(() => read('usage: alternatives --install')).toThrow('in an unknown format');
 });
 
 test.skipIf(!exists('/usr/bin/update-alternatives'))('reads a link group on this machine', async () => {

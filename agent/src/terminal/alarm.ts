@@ -1,6 +1,6 @@
 import type { Clock } from '../../../lib/src/clock.ts';
 
-/** A timer shared by all sleepers. Wakes each sleeper once, at the time that it last requested. */
+/** A timer that all sleepers share. Wakes each sleeper once, at the time that it last requested. */
 export class Alarm<Sleeper extends { wake(): void }> {
   readonly #clock: Clock;
   readonly #times = new Map<Sleeper, number>();
@@ -12,7 +12,7 @@ export class Alarm<Sleeper extends { wake(): void }> {
   }
 
   /**
-   * Requests a wake-up, which replaces the sleeper's earlier request.
+   * Requests a wake-up, replacing the sleeper's earlier request.
    * @param time when to wake the sleeper, on the monotonic clock; null to cancel the request
    */
   set(sleeper: Sleeper, time: number | null): void {

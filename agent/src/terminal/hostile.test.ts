@@ -38,7 +38,7 @@ const act = fc.oneof(
 );
 
 describe.skipIf(process.platform !== 'linux')('terminals', () => {
-  test('never exceeds the maximum number of terminals, however many requests are concurrent', async () => {
+  test('never exceeds the maximum number of terminals, no matter how many requests are concurrent', async () => {
     link.settings = { ...link.settings, max_sessions: 3 };
     const all = await Promise.all(Array.from({ length: 50 }, () => link.open()));
     const opened = all.filter(({ answer }) => answer?.type === 'terminal_opened');
@@ -54,7 +54,7 @@ describe.skipIf(process.platform !== 'linux')('terminals', () => {
     expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
   });
 
-  test('responds to each request once, in any order of messages, and leaves no open files', async () => {
+  test('responds to each request once for any order of messages, and leaves no files open', async () => {
     await (await link.open()).run('true');
     const before = openFiles();
     const converse = async (acts: (typeof act extends fc.Arbitrary<infer Act> ? Act : never)[]) => {
@@ -87,7 +87,7 @@ describe.skipIf(process.platform !== 'linux')('terminals', () => {
       for (const of of given) expect(times('terminal_opened', of)).toBe(times('terminal_exited', of));
     };
     await fc.assert(fc.asyncProperty(fc.array(act, { maxLength: 40 }), converse), { numRuns: 15 });
-    // This terminal has received no message.
+    // This terminal has received no messages.
     const noted = () => new OpenTerminals(link.directory).left().length;
     await expect.poll(noted, { interval: 20 }).toBe(1);
     await expect.poll(openFiles, { interval: 20 }).toBeLessThanOrEqual(before);

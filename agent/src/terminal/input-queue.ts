@@ -33,7 +33,7 @@ export class InputQueue {
   }
 
   /**
-   * Passes input on, and stores what the terminal does not accept.
+   * Passes input on, and stores the rest that the terminal does not accept.
    * @param write passes bytes to the terminal and returns how many of them it accepted, counted from the first
    * @returns false if the input exceeds the window
    */
@@ -45,7 +45,10 @@ export class InputQueue {
     return true;
   }
 
-  /** Passes stored input on. @returns whether the terminal accepted any bytes */
+  /**
+   * Passes on stored input.
+   * @returns whether the terminal accepted any bytes
+   */
   flush(write: (bytes: Uint8Array) => number): boolean {
     if (this.#bytes === null) return false;
     const written = this.#wrote(write(this.#bytes.subarray(this.#start, this.#end)));
@@ -59,7 +62,7 @@ export class InputQueue {
   }
 
   /**
-   * Returns the credit to send now, and resets it. Returns 0 while the credit is below `minCreditBytes`; withholding so
+   * Returns the credit to send now and resets it. Returns 0 while the credit is below `minCreditBytes`; withholding so
    * little cannot block the sender.
    */
   takeCredit(): number {
@@ -76,7 +79,7 @@ export class InputQueue {
   }
 
   /**
-   * Copies the input, which may be a small part of a large network buffer, so that the buffer is not kept in memory.
+   * Copies the input, because it may be a small part of a large network buffer that would otherwise be kept in memory.
    */
   #store(bytes: Uint8Array): void {
     this.#bytes ??= Buffer.allocUnsafeSlow(this.#limits.windowBytes);

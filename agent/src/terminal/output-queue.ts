@@ -1,6 +1,6 @@
 import { limits } from '@muster/protocol/wire';
 
-/** Limits the amount and the rate of a terminal's output. */
+/** Limits on the amount and the rate of a terminal's output. */
 export interface OutputLimits {
   readonly windowBytes: number;
   readonly frameBytes: number;
@@ -19,7 +19,7 @@ const outputLimits: OutputLimits = {
 
 /**
  * Unsent output of a terminal, with flow control. Sends the first bytes after a pause immediately, so that an echo is
- * not delayed, and combines small chunks that follow.
+ * not delayed, and combines the small chunks that follow.
  */
 export class OutputQueue {
   readonly #limits: OutputLimits;
@@ -38,18 +38,21 @@ export class OutputQueue {
     return this.#length === 0;
   }
 
-  /** Whether to continue reading from the shell, because the next frame is not full. */
+  /** Whether to continue reading from the shell because the next frame is not full. */
   get hasSpace(): boolean {
     return this.#length < this.#limits.frameBytes;
   }
 
-  /** Adds output. Call it only while `hasSpace` is true. */
+  /** Adds output. Call this only while `hasSpace` is true. */
   add(bytes: Uint8Array): void {
     this.#bytes.set(bytes, this.#length);
     this.#length += bytes.length;
   }
 
-  /** Handles a credit. @returns false if it exceeds the bytes that were sent and not yet credited */
+  /**
+   * Handles a credit.
+   * @returns false if it exceeds the number of bytes that were sent and not credited yet
+   */
   credited(bytes: number): boolean {
     if (bytes > this.#unacknowledged) return false;
     this.#unacknowledged -= bytes;

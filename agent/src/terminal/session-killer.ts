@@ -49,14 +49,14 @@ export class SessionKiller {
       const { deadline, done } = known;
       const left = members.pids.length;
       if (left > 0 && now < deadline) {
-        // The kernel sends SIGHUP only to the shell and the foreground job, and not every shell passes it on.
+        // The kernel sends SIGHUP only to the shell and the foreground job, and some shells do not pass it on.
         if (!known.isHungUp && now >= deadline - graceMs + hangUpDelayMs) {
           known.isHungUp = true;
           hangUpAll(members);
         }
         continue;
       }
-      // Repeated, because a process may have forked since the last scan.
+      // Repeats the kill, because a process may have forked since the last scan.
       killAll(members);
       if (left > 0 && now < deadline + killTimeoutMs) continue;
       this.#cases.delete(session);

@@ -21,7 +21,7 @@ describe('the shell of a terminal', () => {
     expect(chooseShell(null, login, given, machine)).toEqual(expected);
   });
 
-  test('chooses the requested shell if that is allowed and in /etc/shells', () => {
+  test('chooses the requested shell if overrides are allowed and it is listed in /etc/shells', () => {
     expect(chooseShell('/bin/sh', '/bin/bash', overridden, machine)).toEqual({ shell: '/bin/sh' });
   });
 

@@ -3,7 +3,7 @@ import type { LoginShell } from '../host/accounts/login-shell.ts';
 import { InputQueue } from './input-queue.ts';
 import { OutputQueue } from './output-queue.ts';
 
-/** The operations of a link that a terminal uses. After the link closes, messages are dropped. */
+/** The link operations that a terminal uses. After the link closes, messages are dropped. */
 export interface Outlet {
   send(message: AgentMessage): void;
   sendFrame(frame: Uint8Array): void;
@@ -80,7 +80,10 @@ export class Terminal {
     return true;
   }
 
-  /** Handles a credit. @returns false if it exceeds the bytes that were sent and not yet credited */
+  /**
+   * Handles a credit.
+   * @returns false if it exceeds the number of bytes that were sent and not credited yet
+   */
   credit(bytes: number): boolean {
     if (!this.#output.credited(bytes)) return this.#isOver;
     this.wake();

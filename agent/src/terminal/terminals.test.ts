@@ -47,7 +47,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(shown).toContain('0=-sh\r\n');
       expect(shown).toContain(`\n${homedir}\r\n`);
       expect(shown).toContain('0022\r\n');
-      // The shell has no open files but its own and the pipe for `ls`.
+      // The shell has no open files except its own and the pipe for `ls`.
       expect(shown).toMatch(/open=0,1,(10,)?2,(255,)?3, files=1024\r/);
       expect(shown).not.toMatch(/MUSTER|MALLOC|NODE_|VITEST/);
       expect(link.messages[0]).toMatchObject({ type: 'terminal_opened', shell: '/bin/sh', user: username });
@@ -113,7 +113,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       }
     });
 
-    test("hides other terminals' files from every program", async () => {
+    test('hides files of other terminals from every program', async () => {
       await link.open();
       const second = await link.open();
       expect(await second.run('ls -l /proc/$$/fd')).not.toContain('ptmx');
@@ -189,7 +189,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
           .split(' ')[5],
       );
       const written = () => Number(/wchar: (\d+)/.exec(readFileSync(`/proc/${yes}/io`, 'latin1'))?.[1]);
-      // On a busy machine, the program may not run between two checks, so the test waits until the program blocks.
+      // Waits until the program blocks, because on a busy machine, the program may not run between two checks.
       const waits = () => / S /.exec(readFileSync(`/proc/${yes}/stat`, 'latin1')) !== null;
       let [last, looks, shown] = [-1, 0, -1];
       await link.until('the writer to stand', () => {
@@ -202,7 +202,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       await link.until('more', () => shell.shownBytes > shown);
     });
 
-    test('passes 10 MB of pasted text on unchanged', async () => {
+    test('passes on 10 MB of pasted text unchanged', async () => {
       const shell = await link.open();
       const paste = randomBytes(10 * 1024 * 1024);
       await shell.type(`stty raw -echo; echo rea"dy"; head -c ${paste.length} | sha256sum; stty sane; echo d"one"\r`);
@@ -212,7 +212,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(shell.text).toContain(createHash('sha256').update(paste).digest('hex'));
     });
 
-    test('passes many pasted lines on without blocking', async () => {
+    test('passes on many pasted lines without blocking', async () => {
       const shell = await link.open();
       await shell.type('stty -echo; echo rea"dy"; wc -c; echo d"one"\r');
       await shell.shows('ready');
@@ -225,7 +225,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
     test('buffers input up to the window for a program that does not read, without blocking other terminals', async () => {
       const shell = await link.open();
       const other = await link.open();
-      // The commands are in one line, because a shell in raw mode would also read a second line.
+      // Puts the commands in one line, because a shell in raw mode would also read a second line.
       await shell.type('stty raw -echo; echo rea"dy"; sleep 1000\r');
       await shell.shows('ready');
       const window = limits.terminalInputWindowBytes;
@@ -264,7 +264,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(JSON.stringify(link.logged)).not.toContain('kill -KILL');
     });
 
-    test('kills all processes of a closed terminal, even those that ignore SIGHUP, except detached ones', async () => {
+    test('kills all processes of a closed terminal, even those that ignore SIGHUP, but not detached ones', async () => {
       const shell = await link.open({ shell: '/bin/bash' });
       const shown = await shell.run(
         'sleep 1001 & echo plain=$!; sh -c "trap \'\' HUP; exec sleep 1002" & echo deaf=$!; setsid sh -c "echo apart=\\$\\$; exec sleep 1003" & sleep 0.1; echo own=$$',
@@ -374,7 +374,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       }
     });
 
-    test('refuses a channel number that was used before', async () => {
+    test('refuses a channel number that has been used before', async () => {
       await link.open();
       const again = { type: 'terminal_open', channel: 1, session_id: '0'.repeat(26), cols: 1, rows: 1 } as const;
       expect(link.link.receive({ ...again, shell: null, operator: 'ann' })).toBe(false);

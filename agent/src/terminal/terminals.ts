@@ -35,13 +35,13 @@ export interface TerminalsOptions {
   ended?(): void;
 }
 
-/** A terminal that counts against the maximum until all its processes have exited. */
+/** A terminal that counts toward the maximum until all its processes have exited. */
 interface Entry {
   readonly request: Message<'terminal_open'>;
   readonly terminal: Terminal;
   readonly outlet: Outlet;
   refuse(code: TerminalRefusal, message: string): void;
-  /** Whether it was reported that the terminal is open, but not that it is closed. */
+  /** Whether the terminal was reported as open but not yet as closed. */
   isOpen: boolean;
   /** Why the terminal was hung up; null if it was not. */
   ending: string | null;
@@ -57,7 +57,7 @@ const notKilled = 'failed to kill processes of an ended terminal';
 /** Milliseconds to wait for the exit event of a shell after its processes were killed. */
 const exitTimeoutMs = 3_000;
 
-/** All of this agent's terminals, across links. */
+/** All terminals of this agent, across links. */
 export class Terminals {
   readonly #options: TerminalsOptions;
   readonly #alarm: Alarm<Terminal>;
@@ -72,7 +72,7 @@ export class Terminals {
     this.#killer = new SessionKiller(options.clock);
   }
 
-  /** Kills terminal processes left behind by a previous agent process that was killed. */
+  /** Kills terminal processes that a killed agent process left behind. */
   start(): void {
     const { open, log } = this.#options;
     for (const terminal of open.left()) {
@@ -97,7 +97,7 @@ export class Terminals {
     return {
       receive: (message) => {
         if (message.type === 'terminal_open') {
-          // Channel numbers must increase, so that a late message never reaches another terminal.
+          // Channel numbers must increase, so that a late message never reaches a different terminal.
           if (message.channel <= last) return false;
           last = message.channel;
           this.#open(message, outlet, channels);
@@ -112,7 +112,7 @@ export class Terminals {
       },
       type: (channel, bytes) => channels.get(channel)?.terminal.type(bytes) ?? channel <= last,
       resume: () => {
-        // Starts with another terminal each time, so that no terminal always takes all of the room.
+        // Starts with a different terminal each time, so that no terminal always takes all the room.
         const entries = [...channels.values()];
         turn = (turn + 1) % Math.max(1, entries.length);
         for (const { terminal } of [...entries.slice(turn), ...entries.slice(0, turn)]) terminal.wake();
@@ -254,8 +254,7 @@ export class Terminals {
   }
 
   /**
-   * Records the shell for a later cleanup. A failure is not fatal, because operators need a terminal when the disk is
-   * full.
+   * Records the shell for a later cleanup. Ignores a failure, because operators need a terminal when the disk is full.
    */
   #record(shell: LoginShell): void {
     try {

@@ -98,7 +98,7 @@ describe('the drift watch', () => {
     await hinted('f');
   });
 
-  test('sends no hint after an apply, or after a change without a difference', async () => {
+  test('sends no hint after an apply, or after a change that makes no difference', async () => {
     await apply('apply', desired());
     utimesSync(`${root}/f`, 1, 1);
     writeFileSync(`${root}/f`, 'as applied\n');
@@ -108,7 +108,7 @@ describe('the drift watch', () => {
     writeFileSync(`${root}/f`, 'by hand\n');
     await hinted('f');
     await drift();
-    // The apply repairs the file; the orchestrator learns this from the results.
+    // The apply repairs the file, which the orchestrator learns from the results.
     await apply('apply', desired('another\n'));
     await nothingHinted();
   });
@@ -120,7 +120,7 @@ describe('the drift watch', () => {
     await hinted('f');
   });
 
-  test('finds manual changes that happened while the agent was stopped', async () => {
+  test('finds manual changes made while the agent was stopped', async () => {
     await apply('apply', desired());
     await stop();
     writeFileSync(`${root}/g`, 'by hand\n');

@@ -5,8 +5,8 @@ import { PathWatch } from '../host/files/path-watch.ts';
 
 /**
  * Detects changes to applied resources within seconds. Watches their paths, observes a resource after an event as a
- * drift check would, and sends a hint if its state differs from the state that the orchestrator knows. Observes nothing
- * while an operation runs, because an operation's changes match the applied state only after the operation has
+ * drift check would, and sends a hint if the state differs from the one that the orchestrator knows. Observes nothing
+ * while an operation runs, because changes by an operation match the applied state only after the operation has
  * finished.
  */
 
@@ -18,7 +18,7 @@ export interface DriftWatchOptions {
   hint: (keys: string[]) => boolean;
 }
 
-/** Debounce, because one change causes several events and often affects several files. */
+/** Debounce interval, because one change causes several events and often affects several files. */
 const debounceMs = 100;
 /**
  * Number of times that a path is observed without a delay. Later delays double from `minBackoffMs` to `maxBackoffMs`.
@@ -28,16 +28,18 @@ const minBackoffMs = 1_000;
 const maxBackoffMs = 300_000;
 /** Minimum time without events after which the backoff of a path starts over. */
 const quietMs = 10_000;
-/** Delay of the first observation, which finds changes made while the agent did not run. */
+/** Delay of the first observation, which finds changes made while the agent was not running. */
 const startDelayMs = 2_000;
-/** Delay of the first observation of a new path, which finds changes made between the apply and the watch. */
+/**
+ * Delay of the first observation of a new path, which finds changes made between the apply and the start of the watch.
+ */
 const newPathDelayMs = 500;
 /** Interval at which a hint is repeated until a drift check follows. */
 const repeatHintMs = 60_000;
 /** Retry interval while an operation runs. */
 const busyRetryMs = 1_000;
 const maxKeys = 16;
-/** Maximum length of a key. The orchestrator closes the link after a hint with a longer key. */
+/** Maximum length of a key. The orchestrator closes the link if a hint contains a longer key. */
 const maxKeyLength = 200;
 
 interface Path {
@@ -45,7 +47,7 @@ interface Path {
   /** Number of observations since the backoff started over. */
   observations: number;
   observedAt: number;
-  /** Time of the next observation; null if no event occurred. */
+  /** Time of the next observation; null if there was no event. */
   dueAt: number | null;
 }
 
@@ -54,7 +56,7 @@ export class DriftWatch {
   readonly #watch: PathWatch;
   #applies = -1;
   #paths = new Map<string, Path>();
-  /** Each resource's state as the orchestrator knows it; empty if as applied. */
+  /** Each resource's state as the orchestrator knows it; empty if it is as applied. */
   #known = new Map<string, string>();
   /** States that differ and that no drift check has found yet. */
   readonly #unreported = new Map<string, string>();
@@ -83,7 +85,7 @@ export class DriftWatch {
 
   /**
    * Handles a finished operation.
-   * @param succeeded whether an apply has succeeded, so that all resources are as applied
+   * @param succeeded whether an apply has succeeded, which means that all resources are as applied
    */
   operationEnded(succeeded: boolean): void {
     if (this.#ended) return;
@@ -103,7 +105,7 @@ export class DriftWatch {
     this.#cancelHint();
   }
 
-  /** Sends all hints again on a new link, because an earlier link may have lost them. */
+  /** Resends all hints on a new link, because an earlier link may have lost them. */
   linked(): void {
     this.#hint();
   }
@@ -168,13 +170,13 @@ export class DriftWatch {
     const { engine, clock, log } = this.#options;
     const now = clock.monotonic();
     const due = [...this.#paths.values()].filter(({ dueAt }) => dueAt !== null && dueAt <= now);
-    // An event during the observation requests another one.
+    // An event during the observation requests another observation.
     for (const path of due) path.dueAt = null;
     const fingerprints = await engine.observe(new Set(due.flatMap(({ keys }) => keys)));
     if (this.#ended) return;
     if (fingerprints === null) {
-      // An operation is running, and the resource is observed when it finishes; or it has just finished, and the
-      // resource is observed on the retry.
+      // Either an operation is running, and the resource is observed when it finishes, or an operation has just
+      // finished, and the resource is observed on the retry.
       for (const path of due) path.dueAt ??= now;
       this.#scheduleAt(clock.monotonic() + busyRetryMs);
       return;
@@ -215,12 +217,12 @@ export class DriftWatch {
 const named = (keys: readonly string[]): string[] =>
   keys
     .slice(0, maxKeys)
-    // The cut may split a surrogate pair.
+    // Truncation may split a surrogate pair.
     .map((key) => (key.length > maxKeyLength ? `${key.slice(0, maxKeyLength - 1).toWellFormed()}…` : key));
 
 const unseen: Path = { keys: [], observations: 0, observedAt: Number.NEGATIVE_INFINITY, dueAt: null };
 
-/** Returns the minimum milliseconds between two observations of a path. */
+/** Returns the minimum number of milliseconds between two observations of a path. */
 export const waitAfter = (observations: number): number =>
   observations < freeObservations
     ? 0

@@ -21,14 +21,14 @@ export interface TestAgent {
   dataDir: string;
   /** Sends an operation and waits until it finishes. */
   run(operation: OperationMessage): Promise<Reported>;
-  /** Waits until an operation that was sent before finishes. */
+  /** Waits until an operation that was sent earlier finishes. */
   ended(operationId: string): Promise<Reported>;
   stop(): Promise<void>;
 }
 
-/** `npm test` sets this variable to a directory of its own, and removes the directory afterwards. */
+/** `npm test` sets this variable to a dedicated directory, which it removes afterward. */
 const memory = process.env.MUSTER_TEST_MEMORY ?? '/dev/shm';
-/** Creates a directory, in memory if possible, because the tests do not depend on the disk. */
+/** Creates a directory, in memory if possible, because the tests do not need a disk. */
 export const temporaryDirectory = (): string => mkdtempSync(`${existsSync(memory) ? memory : tmpdir()}/muster-test-`);
 export const removeDirectory = (path: string): void => rmSync(path, { recursive: true, force: true });
 
@@ -75,7 +75,7 @@ export async function startAgent(dataDir: string, options: Partial<EngineOptions
   };
 }
 
-/** Answers requests for contents, in frames as an orchestrator sends them. */
+/** Answers requests for contents in frames, as an orchestrator does. */
 function answerContents({ contents }: Engine): void {
   for (let part = contents.next(); part !== null; part = contents.next()) {
     const { request, sha256, from, bytes } = part;

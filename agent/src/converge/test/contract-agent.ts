@@ -3,18 +3,18 @@ import type { OperationMessage } from '@muster/protocol/wire';
 import { type Reported, startAgent, type TestAgent } from './agent.ts';
 import { cutOff, isThere, type JournalStep } from './cut.ts';
 
-/** An agent that the provider contract drives, in this process or on another machine. */
+/** An agent that the provider contract controls, in this process or on another machine. */
 export interface ContractAgent {
   run(operation: OperationMessage): Promise<Reported>;
   /** Deletes the agent's data, and leaves the machine unchanged. */
   forget(): Promise<void>;
   /**
-   * Kills the agent during an operation, starts it again, and sends the operation again.
+   * Kills the agent during an operation, restarts it, and resends the operation.
    * @param at the step at which to kill, or its number from 1; 0 for no kill. A step that does not occur kills nothing.
-   * @returns the steps that the agent passed, up to the kill
+   * @returns the steps that the agent completed before it was killed
    */
   killedAt(operation: OperationMessage, at: JournalStep | number): Promise<{ points: string[]; reported: Reported }>;
-  /** Cancels an operation at a step, or stops the agent at that step as SIGTERM does and starts it again. */
+  /** Cancels an operation at a step, or stops the agent at that step as SIGTERM does and restarts it. */
   interruptedAt(
     operation: OperationMessage,
     at: JournalStep,
@@ -25,7 +25,7 @@ export interface ContractAgent {
 
 /**
  * Starts an agent without data.
- * @param dataDir deleted and created again
+ * @param dataDir deleted and recreated
  */
 export async function contractAgent(dataDir: string): Promise<ContractAgent> {
   const fresh = () => {

@@ -4,9 +4,9 @@ import { systemClock } from '../../../../lib/src/clock.ts';
 import type { EngineOptions } from '../engine.ts';
 import { type Reported, startAgent } from './agent.ts';
 
-/** Simulates, in this process, an agent that dies at a step of the journal. killed.ts kills a real process. */
+/** Simulates, in this process, an agent that dies at a step of the journal. killed.ts kills a real process instead. */
 
-/** A slow clock, so that on a busy machine no results wait long enough to be flushed in an additional step. */
+/** A slow clock, so that even on a busy machine no results wait long enough to be flushed in an additional step. */
 export const unhurried: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() / 100 };
 
 /**
@@ -17,21 +17,21 @@ export const isStep = (point: string): boolean => !point.startsWith('accepted-re
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** A durable step of an operation, identified by name, because the number of earlier steps depends on the clock. */
+/** A durable step of an operation. Identified by name, because the number of preceding steps depends on the clock. */
 export interface JournalStep {
   point: string;
-  /** Occurrence of that name, counted from 1. */
+  /** Occurrence of this name, counted from 1. */
   nth: number;
 }
 
-/** Reports whether the last passed step is this one. */
+/** Reports whether the last completed step is this one. */
 export function isThere(at: JournalStep | number, points: readonly string[]): boolean {
   if (typeof at === 'number') return points.length === at;
   return points.at(-1) === at.point && points.filter((point) => point === at.point).length === at.nth;
 }
 
 interface Cut {
-  /** Steps that the agent passed, up to the cut. */
+  /** Steps that the agent completed before it was cut off. */
   points: string[];
   /** The operation's reports; null if the agent was cut off. */
   reported: Reported | null;
@@ -39,8 +39,8 @@ interface Cut {
 
 /**
  * Runs an operation with an agent that is cut off at a step: nothing that it records after the step reaches the disk.
- * Waits for calls in progress, because unlike those of a dead process, they would otherwise interfere with the next
- * agent.
+ * Waits for calls in progress, because, unlike the calls of a dead process, they would otherwise interfere with the
+ * next agent.
  * @param at the step, or its number from 1; 0 to never cut
  */
 export async function cutOff(

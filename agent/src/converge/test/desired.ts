@@ -33,10 +33,10 @@ function resource<T extends ResourceType>(
 export const file = (path: string, body: Partial<ResourceBodies['file-unix']> = {}, links?: Links): ResolvedResource =>
   resource('file-unix', `path:${path}`, path, { path, ...body }, links);
 
-/** Contents of sources by hash, which the agents of tests receive as if an orchestrator sent them. */
+/** Contents of sources by hash. Test agents receive them as if an orchestrator had sent them. */
 export const sourceContents = new Map<string, Buffer>();
 
-/** Builds a file whose content is that of a file next to the module. */
+/** Builds a file whose content comes from a file next to the module. */
 export function sourced(
   path: string,
   content: string | Buffer,
@@ -54,7 +54,7 @@ export const directory = (
   links?: Links,
 ): ResolvedResource => resource('directory-unix', `path:${path}`, path, { path, ...body }, links);
 
-/** Builds a line of a file, with the identity that the orchestrator gives it. */
+/** Builds a line in a file, with the identity that the orchestrator assigns to it. */
 export const line = (
   path: string,
   text: string,
@@ -104,7 +104,7 @@ export const script = (
 
 let operations = 0;
 
-/** Builds an operation with a unique id. */
+/** Builds an operation with a unique ID. */
 export function operation(
   kind: OperationMessage['kind'],
   resources: ResolvedResource[] = [],

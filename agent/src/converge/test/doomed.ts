@@ -4,9 +4,9 @@ import { startAgent } from './agent.ts';
 import { isStep, unhurried } from './cut.ts';
 
 /**
- * An agent that kills itself (SIGKILL) at one durable step. Arguments: data directory, file with operations as JSON,
- * number of the crash point to die at, from 1; 0: never. Prints the name of each passed crash point, and finally
- * `done`.
+ * An agent that kills itself (SIGKILL) at one durable step. Arguments: data directory; JSON file with operations;
+ * number of the crash point at which to die, counted from 1, or 0 for never. Prints the name of each passed crash
+ * point, and finally `done`.
  */
 const [dataDir = '', file = '', at = '0'] = process.argv.slice(2);
 const operations = JSON.parse(readFileSync(file, 'utf8')) as OperationMessage[];

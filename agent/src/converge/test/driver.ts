@@ -4,8 +4,8 @@ import { contractAgent } from './contract-agent.ts';
 import type { JournalStep } from './cut.ts';
 
 /**
- * Runs the provider contract's agent on another machine. Argument: its data directory. Each line on stdin is a command
- * and gets one line on stdout, in order.
+ * Runs the agent of the provider contract on another machine. Argument: its data directory. Each line on stdin is a
+ * command that is answered with one line on stdout, in order.
  */
 
 export type Order =

@@ -8,7 +8,7 @@ export interface Harness {
   root: string;
   dataDir: string;
   agent: TestAgent;
-  /** Stops the agent and starts it again on the same data. */
+  /** Stops the agent and restarts it with the same data. */
   restart(options?: Partial<EngineOptions>): Promise<void>;
 }
 

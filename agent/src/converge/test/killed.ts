@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { OperationMessage } from '@muster/protocol/wire';
 import { build } from 'esbuild';
 
-/** Kills an agent that runs in its own process. This is a separate file, because esbuild cannot be bundled. */
+/** Kills an agent that runs in its own process. In a separate file, because esbuild cannot be bundled. */
 
 let doomed: Promise<string> | null = null;
 
@@ -28,9 +28,9 @@ async function bundledDoomed(): Promise<string> {
 }
 
 /**
- * Runs operations with an agent that kills itself (SIGKILL) at a step of the last operation, which leaves its work
+ * Runs operations with an agent that kills itself (SIGKILL) at a step of the last operation, leaving its work
  * unfinished.
- * @param at number of the step, from 1; 0: never
+ * @param at number of the step, counted from 1; 0 for never
  */
 export async function killedOff(
   dataDir: string,

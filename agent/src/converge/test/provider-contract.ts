@@ -13,7 +13,7 @@ import { sampled } from './sampled.ts';
 export interface Ground {
   agent: ContractAgent;
   desired: ResolvedResource;
-  /** The same resource with another declaration. */
+  /** The same resource with a different declaration. */
   changed: ResolvedResource;
   /** Returns everything that the resource may have changed on the machine. */
   snapshot(): Promise<Readonly<Record<string, string>>>;
@@ -22,7 +22,7 @@ export interface Ground {
 }
 
 interface Kills {
-  /** Reports whether to kill the agent at a step. If absent, it is killed at every step. */
+  /** Reports whether to kill the agent at a step. By default, it is killed at every step. */
   deadly?: (point: string) => boolean;
   /** Minimum number of steps at which to kill the agent. */
   steps: number;
@@ -60,7 +60,7 @@ export async function planAndApplyOn(
   return applied.results;
 }
 
-/** Defines the tests for one subject. Call it inside a `describe`. */
+/** Defines the tests for one subject. Call this inside a `describe`. */
 export function providerContract({ begin, moved, ...kills }: ContractOptions): void {
   let ground: Ground;
   beforeEach(async () => {

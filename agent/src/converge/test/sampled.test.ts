@@ -13,7 +13,7 @@ test('covers every step over several runs', () => {
   expect([...tried].toSorted((a, b) => a - b)).toEqual(steps);
 });
 
-test('includes all steps if they are few, or in a soak run', () => {
+test('returns all steps if there are few, or in a soak run', () => {
   expect(sampled(steps, 27, false)).toEqual(steps);
   expect(sampled(steps, 8, true)).toEqual(steps);
 });

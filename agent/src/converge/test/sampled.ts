@@ -1,6 +1,6 @@
 /**
- * Selects random but evenly spread steps at which a test kills the agent. Returns all steps with `MUSTER_EVERY_STEP`, which `npm run
- * soak -- kill-steps` sets. A failure names its step.
+ * Selects random but evenly spread steps at which a test kills the agent. Selects all steps with `MUSTER_EVERY_STEP`,
+ * which `npm run soak -- kill-steps` sets. A failing test names its step.
  * @param random a number in [0, 1)
  */
 export function sampled<T>(

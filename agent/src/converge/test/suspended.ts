@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 
 /**
- * Runs code in a loop in its own process, and suspends the process (SIGSTOP) several times, as on an overloaded
+ * Runs code in a loop in a separate process, which it suspends (SIGSTOP) several times to simulate an overloaded
  * machine.
  * @param imports modules that the code uses, by imported name
  * @param work JavaScript source; an error in it stops the loop

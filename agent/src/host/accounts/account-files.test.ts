@@ -10,7 +10,7 @@ beforeEach(() => {
 afterEach(() => rmSync(etc, { recursive: true }));
 const write = (name: string, text: string) => writeFileSync(`${etc}/${name}`, text);
 
-test('reads complete entries, prefers the first of two for a name, and ignores NIS lines', () => {
+test('reads complete entries, uses the first of two entries with the same name, and ignores NIS lines', () => {
   write(
     'passwd',
     'root:x:0:0:root:/root:/bin/bash\nann:x:1500:60:A. Nn,,,:/home/ann:/bin/sh\nann:x:7:7::/:/\n+@staff::::::\nbroken\n',
@@ -51,7 +51,7 @@ test('throws an error for an unreadable file instead of reporting no accounts', 
   expect(() => readAccountFiles(etc)).toThrow(/cannot read .*passwd/);
 });
 
-test('reads the shadow entry and subordinate ID ranges of one account only', () => {
+test('reads the shadow entry and subordinate ID ranges of only one account', () => {
   write('shadow', 'root:*:1::::::\nann:$6$x:2:3:4:5:6:7:\n');
   write('subuid', 'root:1:2\nann:100000:65536\nann:300000:100\n');
   write('subgid', 'annabel:5:6\n');

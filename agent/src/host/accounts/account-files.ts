@@ -39,12 +39,12 @@ export interface AccountFiles {
 /**
  * Reads all accounts.
  * @param etc the directory of the files, for tests
- * @throws HostFailure if a file cannot be read, because an empty result would mean "no accounts"
+ * @throws HostFailure if a file cannot be read, because an empty result would mean that there are no accounts
  */
 export function readAccountFiles(etc = '/etc'): AccountFiles {
   const users = new Map<string, UserEntry>();
   for (const [name, , uid, gid, comment, home, shell] of linesOf(`${etc}/passwd`)) {
-    // The first entry wins, as in the C library.
+    // Uses the first entry, as the C library does.
     if (!isEntry(name, uid) || !isNumber(gid) || users.has(name)) continue;
     users.set(name, {
       name,
@@ -113,7 +113,7 @@ export type Range = {
 };
 
 /**
- * Reads one account's data. Fields are empty if the account has no lines.
+ * Reads the data of one account. Fields are empty if the account has no lines.
  * @throws HostFailure if /etc/shadow cannot be read
  */
 export function readAccountSecrets(name: string, etc = '/etc'): AccountSecrets {
@@ -124,7 +124,7 @@ export function readAccountSecrets(name: string, etc = '/etc'): AccountSecrets {
   };
 }
 
-/** Data that restores a removed group, in addition to its line in /etc/group. */
+/** Data for restoring a removed group, in addition to its line in /etc/group. */
 export type GroupSecrets = {
   password: string | null;
   administrators: string[];

@@ -56,7 +56,7 @@ async function execute(
   context: ToolContext,
   input: string | undefined,
 ): Promise<CommandResult> {
-  // usermod changes the owner of every file in the home directory, so the time limit for scripts applies.
+  // usermod changes the owner of every file in the home directory, so it gets the time limit of scripts.
   const timeLimit = context.limits.scriptMs;
   const rest = {
     timeLimit,
@@ -65,7 +65,7 @@ async function execute(
     environment: { LC_ALL: 'C' },
   };
   if (input === undefined) return runCommand({ program: tool, args, ...rest }, context.clock);
-  // The password is passed in an unnamed file, so it never appears in a process list.
+  // Passes the password in an unnamed file, so that it never appears in a process list.
   const file = openUnnamed(input);
   try {
     const script = 'read -r REPLY <&4 || exit 125; exec "$@" </proc/self/fd/3 3<&- 4<&-';
@@ -86,8 +86,9 @@ function failureText(tool: AccountTool, { exitCode, signal, timedOut }: CommandR
   if (/cannot lock|try again later/.test(output))
     return `${output}; another program has held the lock on the files in /etc for ${maxLockWaitMs / 1000} s; apply again`;
   const busy = /currently used by process (\d+)/.exec(output);
-  if (busy !== null) return `${output}${programOf(busy[1] as string)}; end it, or sign the user out, and apply again`;
-  return output === '' ? `${tool} ended with ${exitCode ?? signal}` : output;
+  if (busy !== null)
+    return `${output}${programOf(busy[1] as string)}; terminate it, or sign the user out, and apply again`;
+  return output === '' ? `${tool} exited with ${exitCode ?? signal}` : output;
 }
 
 function programOf(pid: string): string {
@@ -109,7 +110,7 @@ export function processesOf(uid: number): string[] {
     try {
       if (statSync(`/proc/${pid}`).uid !== uid) continue;
       const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-      // Skips zombies, because they do not use the account.
+      // Skips zombies, because they do not use the account anymore.
       if (/^ [ZX]/.test(stat.slice(stat.lastIndexOf(')') + 1))) continue;
       found.push(`${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (${pid})`);
     } catch {

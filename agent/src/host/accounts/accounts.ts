@@ -54,7 +54,7 @@ function readTable(file: string): Table {
   for (const line of text.split('\n')) {
     const [name, , id] = line.split(':');
     if (name === undefined || name === '' || id === undefined || !/^\d+$/.test(id)) continue;
-    // The first entry wins, as in the C library.
+    // Uses the first entry, as the C library does.
     if (!table.ids.has(name)) table.ids.set(name, Number(id));
     if (!table.names.has(Number(id))) table.names.set(Number(id), name);
   }

@@ -9,7 +9,7 @@ export interface LoginAccount {
   readonly uid: number;
   readonly gid: number;
   readonly home: string;
-  /** Empty for the system's default. */
+  /** The login shell; empty for the system default. */
   readonly shell: string;
 }
 
@@ -19,7 +19,7 @@ export function ownAccount(): LoginAccount {
     const { username: name, uid, gid, homedir: home, shell } = userInfo();
     return { name, uid, gid, home, shell: shell ?? '' };
   } catch {
-    // The UID has no name, as in some containers.
+    // In some containers, the UID has no name.
     const uid = process.geteuid?.() ?? 0;
     return { name: String(uid), uid, gid: process.getegid?.() ?? 0, home: '/', shell: '' };
   }

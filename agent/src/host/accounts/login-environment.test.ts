@@ -13,7 +13,7 @@ UMASK 022
 `;
 
 describe('the environment of a login', () => {
-  test('builds the login environment from the account alone', () => {
+  test('builds the login environment only from the account', () => {
     expect(Object.keys(loginEnvironment(ann, '/bin/zsh', none)).sort()).toEqual([
       'HOME',
       'LANG',

@@ -1,7 +1,7 @@
 import { readText } from '../read-system.ts';
 import type { LoginAccount } from './login-account.ts';
 
-/** Contents of the files that configure logins. Null for a file that does not exist. */
+/** Contents of the files that configure logins; null for a file that does not exist. */
 export interface LoginFiles {
   readonly loginDefs: string | null;
   /** Files that set the machine's language, in order of precedence. */

@@ -13,7 +13,7 @@ import { readText } from '../read-system.ts';
 import { type LoginAccount, ownAccount } from './login-account.ts';
 import { loginEnvironment, readLoginFiles } from './login-environment.ts';
 
-/** Starts login shells in terminals, as `sshd` or `su -` would. */
+/** Starts login shells in terminals, as `sshd` and `su -` do. */
 
 export interface LoginRequest {
   readonly account: LoginAccount;
@@ -36,9 +36,9 @@ export interface LoginEvents {
 
 export interface LoginShell extends Pick<Pty, 'resume' | 'write' | 'resize'> {
   readonly session: ProcessSession;
-  /** Name of the shell's scope, or null if the shell runs without one. */
+  /** Name of the shell's scope; null if the shell runs without a scope. */
   readonly scope: string | null;
-  /** Closes the terminal: the shell and its foreground processes get SIGHUP. Output stops. */
+  /** Closes the terminal: sends SIGHUP to the shell and its foreground processes, and stops output. */
   hangUp(): void;
 }
 
@@ -57,8 +57,8 @@ exec "$@"`;
 
 /**
  * Runs as the user. Reports success, closes all files except the terminal, and executes the shell with a leading dash
- * in its name, so that it becomes a login shell. A launcher without `exec -a` also lacks two-digit file descriptors. It
- * closes only descriptor 3, and passes `-l` to shells that support that option.
+ * in its name, so that it becomes a login shell. A launcher without `exec -a` does not support two-digit file
+ * descriptors either. In that case, closes only descriptor 3, and passes `-l` to shells that support this option.
  */
 const becomeShellScript = `
 umask 022
@@ -210,7 +210,7 @@ function untilStarted(
   clock: Clock,
 ): Promise<string | null> {
   const stdio = child.stdio as ChildProcess['stdio'] | undefined;
-  // `stdio` is missing if this process has too many open files; `error` reports that.
+  // `stdio` is missing if this process has too many open files. In that case, `error` reports the failure.
   if (stdio === undefined) return new Promise((resolve) => child.once('error', (error) => resolve(error.message)));
   const errors = stdio[2] as Readable;
   const status = stdio[3] as Readable;
@@ -239,7 +239,7 @@ function untilStarted(
     for (const stream of [errors, status]) stream.on('error', () => {});
     child.once('error', (error) => settle(error.message));
     status.once('data', () => settle(null));
-    // The shell's last output may still be in the pipe after the shell has exited.
+    // The last output of the shell may still be in the pipe after the shell has exited.
     exited.then(() => (errors.closed ? settle(output) : errors.once('close', () => settle(output))));
   });
 }
@@ -306,14 +306,14 @@ async function groupsOf({ name, gid }: LoginAccount, clock: Clock): Promise<stri
   const [of, ...others] = stdout.trim().split(/\s+/);
   if (exitCode === 0 && of === name && others.every((group) => /^\d+$/.test(group))) return [`${gid}`, ...others];
   throw new HostFailure(
-    `cannot look up the groups of ${name}: ${stderr.trim().slice(0, 300) || `getent ended with ${exitCode}`}`,
+    `cannot look up the groups of ${name}: ${stderr.trim().slice(0, 300) || `getent exited with ${exitCode}`}`,
   );
 }
 
 /** Returns the shells that `chsh` accepts on this machine. */
 export function listedShells(): string[] {
   const text = readText('/etc/shells');
-  // The default of the C library, for a machine without the file.
+  // The C library's default, for a machine without the file.
   if (text === null) return ['/bin/sh', '/bin/csh'];
   return text
     .split('\n')

@@ -8,7 +8,7 @@ import { makeDirectory } from './make-directory.ts';
 
 /** Detects and removes access control lists, which Node.js can neither read nor set. */
 
-/** Name of a temporary file that shows which permissions new files get. */
+/** Name of a temporary file whose permissions show what new files get. */
 export const aclProbe = '.muster-probe.tmp';
 
 /**
@@ -44,14 +44,14 @@ function openProbe(path: string, umask: number): number {
 }
 
 /**
- * Removes the ACLs of a file or directory, and sets the given permissions. An ACL stays if the machine has no program
+ * Removes the ACLs of a file or directory, and sets the given permissions. An ACL remains if the machine has no program
  * that can remove it.
  * @param path path of an open file below /proc, so that the file cannot be replaced
  * @returns whether new files in the directory inherit no ACL; true for a file
  */
 export async function removeAcls(path: string, type: 'file' | 'directory', mode: number): Promise<boolean> {
   const isRemoved = () => type === 'file' || !hasDefaultAcl(path);
-  // Without this entry the group would get the permissions that the ACL masked.
+  // Without this entry, the group would get the permissions that the ACL masked.
   const group = `g::${(mode >> 3) & 7}`;
   if ((await isDone('setfacl', ['-b', '-m', group, '--', path])) && isRemoved()) return true;
   // In some releases of GNU cp, `--preserve=mode` also copies ACLs. Copying from a file without an ACL removes the ACL.

@@ -9,7 +9,7 @@ import type { OpenDirectory } from './path-walk.ts';
 import { removeTemporary, temporaryName, withTemporaryPath } from './temporary-path.ts';
 
 export interface NewFile {
-  /** `openFd` is an open file to copy; it must have this hash and size. */
+  /** `openFd` is an open file to copy, which must have this hash and size. */
   content: { bytes: Uint8Array } | { copyOf: string } | { openFd: number; sha256: string; size: number };
   uid: number;
   gid: number;
@@ -91,7 +91,7 @@ function openTemporary(path: string): number {
   }
 }
 
-/** @throws HostFailure if the copied bytes have another hash or size */
+/** @throws HostFailure if the copied bytes have a different hash or size */
 async function copyVerified(
   from: { openFd: number; sha256: string; size: number },
   to: number,
@@ -101,7 +101,7 @@ async function copyVerified(
   let length = 0;
   for await (const piece of pieces(from.openFd)) {
     length += piece.length;
-    // Another process may append to the file as fast as this loop reads.
+    // Limits the copy, because another process may append to the file as fast as this loop reads.
     if (length > from.size) break;
     digest.update(piece);
     writeAll(to, piece);
@@ -110,6 +110,6 @@ async function copyVerified(
     throw new HostFailure(`${path} was changed by another process during the apply; apply again`);
 }
 
-/** Runs off the event loop, because a slow disk must not block the link. */
+/** Runs outside the event loop, because a slow disk must not block the link. */
 export const synced = (fd: number): Promise<void> =>
   new Promise((resolve, reject) => fsync(fd, (error) => (error === null ? resolve() : reject(error))));

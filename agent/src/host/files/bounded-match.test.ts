@@ -18,7 +18,7 @@ test('aborts a pattern that backtracks endlessly, and then matches another patte
   expect(matching('a', ['a'], 50)).toEqual([true]);
 });
 
-test('does not count time in which the process was suspended', async () => {
+test('does not count time during which the process was suspended', async () => {
   const imports = { matching: new URL('./bounded-match.ts', import.meta.url) };
   const work = `matching('^(key|name)\\\\s*=', Array(10_000).fill('a line like many others'), 50);`;
   expect(await whileSuspended(imports, work, 150)).toBeNull();

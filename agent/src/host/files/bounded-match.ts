@@ -1,7 +1,10 @@
 import { type Context, createContext, Script } from 'node:vm';
 import { HostFailure } from '../failure.ts';
 
-/** Maximum CPU time for all lines in one observation. A reasonable pattern takes a few ms for the largest file. */
+/**
+ * Maximum CPU time for all lines in one observation. A reasonable pattern takes a few milliseconds even for the largest
+ * file.
+ */
 const maxCpuMs = 400;
 /** Wall-clock limit of the first attempt, as a multiple of the CPU limit, because the thread may wait for a CPU. */
 const wallClockFactor = 1.1;
@@ -25,7 +28,7 @@ export const matching = (
 /**
  * Matches a text and captures groups.
  * @returns the whole match, then each group (undefined if it did not participate); null if the text does not match
- * @throws HostFailure like `matching`
+ * @throws HostFailure as `matching` does
  */
 export const captures = (pattern: string, text: string): Captures | null =>
   matchBounded(
@@ -46,7 +49,7 @@ export interface Captures {
 
 /**
  * Matches a regular expression against strings, and aborts one that backtracks endlessly, so that it cannot block the
- * agent. The limit is CPU time, so that the result does not depend on the load of the machine: a plan and its apply
+ * agent. The limit is CPU time, so that the result does not depend on the machine's load, because a plan and its apply
  * must agree.
  */
 function matchBounded<T>(
@@ -57,7 +60,8 @@ function matchBounded<T>(
   field: string,
 ): T[] {
   const all = [...texts];
-  // `node:vm` only has a wall-clock timeout. An attempt that did not use up its CPU time is repeated with a longer one.
+  // `node:vm` supports only a wall-clock timeout. An attempt that timed out before it used up its CPU time is repeated
+  // with a longer timeout.
   for (let timeout = Math.ceil(milliseconds * wallClockFactor); ; timeout *= 2) {
     const before = process.threadCpuUsage();
     const { answers, isDone } = attempt(pattern, all, match, timeout, field);
@@ -92,7 +96,7 @@ function attempt<T>(
   try {
     script.runInContext(context, { timeout });
   } catch (error) {
-    // `instanceof` fails if the error belongs to the other context.
+    // `instanceof` fails if the error comes from the other context.
     const { code, name } = error as { code?: string; name?: string };
     // Another thread signals the timeout, possibly after the last text was matched, so `isDone` must be checked.
     if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT')

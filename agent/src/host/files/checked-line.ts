@@ -11,7 +11,7 @@ export function checkedLine(value: unknown): Buffer {
 
 /**
  * @param line without its newline
- * @returns its JSON; null if the line is damaged
+ * @returns the JSON; null if the line is damaged
  */
 export function jsonOf(line: Buffer): string | null {
   const json = line.subarray(9);

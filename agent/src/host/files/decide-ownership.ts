@@ -5,10 +5,12 @@ import type { OpenDirectory } from './path-walk.ts';
 
 export type OwnedObject =
   | { type: 'directory' | 'symlink' }
-  /** `edited`: the agent changes part of the content. `written`: the agent replaces all of it. */
+  /** `edited`: the agent changes part of the content. `written`: the agent replaces all content. */
   | { type: 'file'; content: 'kept' | 'edited' | 'written' };
 
-/** An absent field keeps its current value. `uid` or `gid` is null if the account does not exist yet. */
+/**
+ * Ownership to set. An absent field keeps its current value. `uid` or `gid` is null if the account does not exist yet.
+ */
 export interface RequestedOwnership {
   uid?: number | null;
   gid?: number | null;
@@ -19,10 +21,10 @@ export const setIdBits = 0o6000;
 export const sharedWriteBits = 0o022;
 
 /**
- * Decides the resulting owner, group, and permissions, for all kinds. The owner of a file can put a program into it
- * and set its set-ID bits. Such a bit is therefore cleared when the owner or group changes, or when another user
- * provides new content, unless `mode` declares it. If the agent replaces the whole content of another user's file, the
- * users who could write to it lose that access.
+ * Decides the resulting owner, group, and permissions, for all kinds. The owner of a file can put a program into it and
+ * set its set-ID bits. Unless `mode` declares such a bit, it is therefore cleared when the owner or group changes, or
+ * when another user provides new content. If the agent replaces all content of another user's file, users who could
+ * write to the file lose that access.
  * @param found null if the object is created
  * @param created defaults for a new object; its owner is the agent's user
  */
@@ -47,7 +49,7 @@ export function decideOwnership(
 
 /**
  * Reports whether a change would expose content that only the agent's user could read. Another user may have moved the
- * object to its path: a user's directory can contain a private directory of root.
+ * object to its path: a user's directory may contain a private directory of root.
  * @param found a `size` of 0 means that the object is empty
  */
 export function exposes(
@@ -64,19 +66,23 @@ export function exposes(
 }
 
 /**
- * Reports whether a new object may inherit the default ACL of its directory: root set the ACL, or the object belongs to
- * the user who set it. Only the owner of a directory can set one, and directories that others make in it inherit it.
+ * Reports whether a new object may inherit the default ACL of its directory. This is the case if root set the ACL, or
+ * if the object belongs to the user who set it. Only the owner of a directory can set its default ACL, and directories
+ * that others create in it inherit the ACL.
  */
 export const mayInheritAcl = (
   parent: Pick<OpenDirectory, 'trusted' | 'uid'>,
   { uid }: Pick<Ownership, 'uid'>,
 ): boolean => parent.trusted || (uid === parent.uid && uid !== asCreated(0).uid);
 
-/** Reports whether to remove the ACLs of an object, because its former owner could have kept access with one. */
+/** Reports whether to remove the ACLs of an object, because its former owner could have used one to keep access. */
 export const losesAcls = (found: Ownership, target: Ownership): boolean =>
   found.uid !== target.uid && found.uid !== asCreated(0).uid;
 
-/** Reports whether an ACL could grant more than the permissions of others. The group permissions limit its entries. */
+/**
+ * Reports whether an ACL could grant more than the permissions for others. The group permissions limit the ACL's
+ * entries.
+ */
 export const isWidenedByAcl = ({ mode }: Ownership): boolean => ((mode >> 3) & ~mode & 7) !== 0;
 
 /** Returns the defaults of a new object, which belongs to the agent's user. */

@@ -12,7 +12,7 @@ const footprint: Footprint = new Map([
 ]);
 
 describe('a blind spot', () => {
-  test('reports a path behind a link or on another file system as uncovered', () => {
+  test('reports a path behind a link or on another file system as not covered', () => {
     expect(blindSpot(['/etc/web', '/opt/x'], footprint)).toBe('/opt');
     expect(blindSpot(['/var/lib/web/site'], footprint)).toBe('/var/lib/web');
     expect(blindSpot(['/srv/site'], footprint)).toBe('/srv/site');
@@ -20,7 +20,7 @@ describe('a blind spot', () => {
     expect(blindSpot(['/var/lib/db'], footprint)).toBe('/var/lib/db/data');
   });
 
-  test('reports scanned paths, such as the link itself, as covered', () => {
+  test('reports scanned paths as covered, including the link itself', () => {
     expect(blindSpot(['/etc/web', '/etc/web/deep/er', '/var/lib/dbx', '/var/lib/web'], footprint)).toBeNull();
   });
 });

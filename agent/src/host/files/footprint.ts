@@ -2,12 +2,12 @@ import { hash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /**
- * Snapshots of the directories where packages keep configuration and data. Comparing two of them shows which paths
- * appeared in between.
+ * Snapshots of the directories in which packages keep configuration and data. The difference between two snapshots
+ * shows which paths appeared in between.
  */
 
 /**
- * Stamps by path: `d` for a directory, `m` for a mount point, size and time of a file, the target of a link, `s` for
+ * Stamps by path: `d` for a directory, `m` for a mount point, size and time for a file, the target for a link, `s` for
  * all other types. Contains a root only if the root is not a plain directory.
  */
 export type Footprint = Map<string, string>;
@@ -20,7 +20,7 @@ const maxFootprint = 60_000;
 const entriesPerTurn = 500;
 
 /**
- * Walks the roots. Follows no links and enters no mount; both are in the result with their own stamps.
+ * Walks the roots without following links or entering mounts, which are in the result with their own stamps.
  * @returns null if there are more than `limit` entries
  */
 export async function takeFootprint(limit: number = maxFootprint): Promise<Footprint | null> {
@@ -51,8 +51,8 @@ export async function takeFootprint(limit: number = maxFootprint): Promise<Footp
 }
 
 /**
- * Finds the reason why the footprint does not cover the given paths: a link or mount above one of them, or a mount
- * below.
+ * Finds why the footprint does not cover the given paths: a link or mount above one of them, or a mount below one of
+ * them.
  * @returns the path of that link or mount; null if all are covered
  */
 export function blindSpot(paths: Iterable<string>, footprint: Footprint): string | null {
@@ -61,7 +61,7 @@ export function blindSpot(paths: Iterable<string>, footprint: Footprint): string
     for (let cut = path.length; cut > 0; cut = path.lastIndexOf('/', cut - 1)) {
       const ancestor = path.slice(0, cut);
       const stamp = footprint.get(ancestor);
-      // A link that is itself in `paths` is covered: removing the link keeps its target.
+      // A link in `paths` is itself covered, because removing the link keeps its target.
       if (stamp === 'm' || (ancestor !== path && stamp?.startsWith('l ') === true)) return ancestor;
     }
     const below = mounts.find((mount) => mount.startsWith(`${path}/`));
@@ -105,7 +105,7 @@ function names(directory: string): string[] {
   }
 }
 
-/** Maximum size of a hashed file, in bytes. Larger files are compared by size and time only. */
+/** Maximum size of files to hash, in bytes. Larger files are compared only by size and time. */
 const maxHashed = 256 * 1024;
 
 /** Returns the digest of a file, or null if the path is not a file or the file is larger than `limit` bytes. */

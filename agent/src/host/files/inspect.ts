@@ -14,7 +14,7 @@ import {
 import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
 import type { OpenDirectory, PathWalk } from './path-walk.ts';
 
-/** The object at a path, observed without following a link and without changing anything. */
+/** The object at a path, observed without following a link or changing anything. */
 export type Inspected =
   | { type: 'absent' }
   | ({ type: 'file'; size: number; content: FileContent | null } & Standing)
@@ -23,8 +23,8 @@ export type Inspected =
   | ({ type: 'other'; kind: string } & Standing);
 
 /**
- * `stamp` consists of device, inode, and time of the last change. `movable` means that an unprivileged user may have
- * moved the object here, so that it may not be the intended one.
+ * `stamp` consists of the device, the inode, and the time of the last change. `movable`: an unprivileged user may have
+ * moved the object here, so it may not be the intended one.
  */
 type Standing = Ownership & { stamp: string; movable?: true };
 
@@ -37,12 +37,12 @@ export interface Ownership {
 
 export interface FileContent {
   /**
-   * Null for a file that is too large to hold in memory. `hashLarge` hashes such a file if its size does not already
-   * differ.
+   * Hash of the content; null for a file that is too large to hold in memory. `hashLarge` hashes such a file if its
+   * size does not already differ.
    */
   sha256: string | null;
   size: number;
-  /** Null for a file that is too large to hold in memory. */
+  /** The content; null for a file that is too large to hold in memory. */
   bytes: Buffer | null;
 }
 
@@ -64,12 +64,12 @@ export function inspect(walk: PathWalk, path: string, wantContent: boolean): Ins
   );
 }
 
-/** Another process replaced the object after its lookup and before it was opened. */
+/** Another process replaced the object between the lookup and the open. */
 class Replaced extends HostFailure {}
 
 /**
- * Maximum number of attempts to inspect a path. An attempt fails if another process replaces the file after its lookup
- * and before it is opened.
+ * Maximum number of attempts to inspect a path. An attempt fails if another process replaces the file between the
+ * lookup and the open.
  */
 const maxAttempts = 4;
 
@@ -116,7 +116,7 @@ export const inodeOf = ({ stamp }: { stamp: string }): string => stamp.split(':'
 
 /**
  * Reports whether this is the inspected file or directory, with the same owner and permissions. Its content may differ,
- * because a log, for example, grows all the time.
+ * because files such as logs grow constantly.
  */
 export const isStill = (stats: Stats, seen: Inspected): boolean =>
   seen.type !== 'absent' &&
@@ -164,7 +164,7 @@ export async function withFile<T>(
   const result = walk.within(path, 'null', async (parent, name) => {
     const fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
-      // Checks the open file, because the path may already lead to another one.
+      // Checks the open file, because the path may already lead to a different one.
       if (seen.type !== 'file' || stampOf(fstatSync(fd)) !== seen.stamp)
         throw new HostFailure(`${path} was changed by another process during the apply; apply again`);
       return await action(fd);
@@ -174,13 +174,13 @@ export async function withFile<T>(
       closeSync(fd);
     }
   });
-  if (result === null) throw new HostFailure(`${path} was removed while it was read; try again`);
+  if (result === null) throw new HostFailure(`${path} was removed while it was being read; try again`);
   return result;
 }
 
 /** Opens a file that was just inspected, and checks that it is still the same file. */
 function openSeen(parent: OpenDirectory, name: string, seen: Stats): number {
-  const replaced = () => new Replaced(`${parent.path}/${name} was replaced while it was read; try again`);
+  const replaced = () => new Replaced(`${parent.path}/${name} was replaced while it was being read; try again`);
   let fd: number;
   try {
     fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -212,7 +212,7 @@ export const contentOf = (bytes: Buffer): FileContent & { sha256: string; bytes:
   bytes,
 });
 
-/** Reads to end of file, even if the file grows during the read. */
+/** Reads to the end of the file, even if the file grows during the read. */
 function readToEnd(fd: number, expected: number): Buffer {
   let buffer = Buffer.allocUnsafe(expected + 1);
   let length = 0;
@@ -231,7 +231,7 @@ function readToEnd(fd: number, expected: number): Buffer {
 
 /**
  * Hashes an inspected file in chunks, so that the agent can do other work in between.
- * @returns null if its size has changed
+ * @returns null if the size has changed
  * @throws HostFailure if the path now refers to another object
  */
 export function hashLarge(walk: PathWalk, path: string, seen: Inspected, size: number): Promise<string | null> {
@@ -247,7 +247,7 @@ export function hashLarge(walk: PathWalk, path: string, seen: Inspected, size: n
   });
 }
 
-/** Reads an open file from its start, off the event loop. A chunk is valid until the next one is requested. */
+/** Reads an open file from its start, outside the event loop. A chunk is valid until the next one is requested. */
 export async function* pieces(fd: number): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(256 * 1024);
   for (let position = 0; ; ) {

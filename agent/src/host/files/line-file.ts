@@ -15,7 +15,7 @@ import { writeAll } from '../write-all.ts';
 import { synced } from './atomic-write.ts';
 import { checkedLine, jsonOf } from './checked-line.ts';
 
-/** Does not follow a link, and does not block on a FIFO. */
+/** Does not follow links, and does not block on FIFOs. */
 const safeFlags = constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
@@ -24,7 +24,7 @@ const safeFlags = constants.O_NOFOLLOW | constants.O_NONBLOCK;
  */
 export class LineFile {
   readonly #path: string;
-  /** Size of the file after the last write. Null if the file is missing or damaged, so that it must be replaced. */
+  /** Size of the file after the last write; null if the file is missing or damaged and must be replaced. */
   #size: number | null = null;
 
   constructor(path: string) {
@@ -32,7 +32,7 @@ export class LineFile {
   }
 
   /**
-   * @param maxBytes a larger file is an error, because the agent did not write it
+   * @param maxBytes a larger file is an error, because the agent never writes one
    * @returns the values of the valid lines, and the number of damaged lines; null if the file does not exist
    * @throws HostFailure
    */
@@ -50,7 +50,7 @@ export class LineFile {
     for (let start = 0; start < bytes.length; ) {
       const found = bytes.indexOf(0x0a, start);
       const end = found === -1 ? bytes.length : found;
-      // A line without its newline was cut off while it was written.
+      // A line without a newline was cut off while being written.
       const json = found === -1 ? null : jsonOf(bytes.subarray(start, end));
       if (json === null) damaged++;
       else values.push(JSON.parse(json));
@@ -87,7 +87,7 @@ export class LineFile {
         this.#size = size;
         throw error;
       }
-      // If this fails, the content on disk is unknown, so `#size` stays null.
+      // If this fails, the content on disk is unknown, so `#size` remains null.
       await dataSynced(fd);
       this.#size = size + lines.length;
       return true;

@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 
 /**
- * Creates one directory with exactly the given permissions, regardless of the umask. A separate chmod could be lost if
- * the agent is killed in between.
+ * Creates one directory with exactly the given permissions, regardless of the umask. A separate chmod would be lost if
+ * the agent were killed in between.
  * @param mode permission bits; bits above 0o777 are ignored
  * @throws the error of mkdir
  */

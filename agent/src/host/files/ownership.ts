@@ -17,8 +17,8 @@ import { type Inspected, isStill, type Ownership } from './inspect.ts';
 import { O_PATH, type OpenDirectory } from './path-walk.ts';
 
 /**
- * Sets owners, groups, and permissions. `npm run check:arrows` forbids that in other files. Each function works on an
- * open file and compares it with the inspected one, because the path may meanwhile lead to another file.
+ * Sets owners, groups, and permissions. `npm run check:arrows` forbids this in all other files. Each function works on
+ * an open file and compares it with the inspected one, because the path may lead to a different file since.
  */
 
 const replaced = (path: string): HostFailure => new HostFailure(`${path} was replaced during the apply; apply again`);
@@ -29,8 +29,8 @@ const replaced = (path: string): HostFailure => new HostFailure(`${path} was rep
  */
 export function setOpenOwnership(fd: number, target: Ownership): void {
   const { uid, gid } = fstatSync(fd);
-  // The kernel clears set-ID bits and capabilities when the owner is set, even to the same one, so the permissions come
-  // last.
+  // Sets the permissions last, because the kernel clears set-ID bits and capabilities when the owner is set, even to
+  // the same one.
   if (uid !== target.uid || gid !== target.gid) fchownSync(fd, target.uid, target.gid);
   fchmodSync(fd, target.mode);
 }
@@ -46,8 +46,8 @@ async function setOwnershipWithoutAcls(
   target: Ownership,
 ): Promise<void> {
   const open = `/proc/${process.pid}/fd/${fd}`;
-  // Removes ACLs before the owner changes. If this agent is killed in between, the next one would find the declared owner and
-  // skip this step.
+  // Removes ACLs before the owner changes. If this agent were killed in between, the next one would find the declared
+  // owner and skip this step.
   const isRemoved = await removeAcls(open, type, fstatSync(fd).mode & 0o777);
   if (!isRemoved && isWidenedByAcl(target)) throw aclStays(path, path, target);
   fchownSync(fd, target.uid, target.gid);
@@ -58,7 +58,7 @@ async function setOwnershipWithoutAcls(
 
 /**
  * Sets the owner and permissions of an existing file. They are on disk when the promise resolves.
- * @param seen the inspected state that `target` is based on
+ * @param seen the inspected state on which `target` is based
  * @throws HostFailure if the file, its owner, or its permissions are no longer the inspected ones
  */
 export async function setFileOwnership(
@@ -127,8 +127,8 @@ export async function setDirectoryOwnership(
   const fd = openSync(`${directory.self}/.`, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     const now = fstatSync(fd);
-    // A user who may rename entries here can put a directory that root owns in its place. Only an empty one is
-    // harmless.
+    // Refuses a directory with content, because a user who may rename entries here can put a directory owned by root in
+    // its place. Only an empty one is harmless.
     const isTheOne =
       seen === 'new' ? now.uid === process.geteuid?.() && readdirSync(directory.self).length === 0 : isStill(now, seen);
     if (!isTheOne) throw replaced(directory.path);

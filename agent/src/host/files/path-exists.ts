@@ -6,7 +6,7 @@ const nothingThere: readonly (string | null)[] = ['ENOENT', 'ENOTDIR', 'ELOOP'];
 
 /**
  * Reports whether a path exists. Follows symbolic links, as `test -e` does: a dangling or circular link does not exist.
- * @throws HostFailure if this cannot be determined, such as below a directory that the agent may not read
+ * @throws HostFailure if this cannot be determined, for example below a directory that the agent may not read
  */
 export function pathExists(path: string): boolean {
   try {

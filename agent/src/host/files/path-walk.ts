@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { errnoOf, HostFailure, hostFailure, NotADirectory } from '../failure.ts';
 import { makeDirectory } from './make-directory.ts';
 
-/** Linux open(2) flag: a handle that identifies a file or directory and needs no permission to read it. */
+/** Linux open(2) flag: opens a handle that identifies a file or directory without permission to read it. */
 export const O_PATH = 0o10000000;
 const openFlags = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const maxSymlinks = 40;
@@ -17,12 +17,12 @@ export interface OpenDirectory {
   child(name: string): string;
   /** Path of the directory itself, for calls to `node:fs`. */
   readonly self: string;
-  /** Whether only root and the agent's user can change the names on the way from / to this directory. */
+  /** Whether only root and the agent's user can change any name between / and this directory. */
   readonly trusted: boolean;
   /** The owner when the directory was opened. */
   readonly uid: number;
   /**
-   * Whether the directory is trusted, and only root and the agent's user can create names in it, unlike in a sticky
+   * Whether the directory is trusted and only root and the agent's user can create names in it, unlike in a sticky
    * directory such as /tmp.
    */
   readonly exclusive: boolean;
@@ -65,9 +65,9 @@ export function checkPath(path: string): void {
 
 /**
  * Opens directories from the root down, one component at a time, so that an unprivileged user cannot redirect a write.
- * Follows a symbolic link only if no one except root and the agent's user can have created it: follows /bin and
- * /var/run, and refuses a link in a directory that another user owns. Caches open directories until `close`. Use a new
- * walk, or `forget`, after any change that may have moved directories.
+ * Follows a symbolic link only if root or the agent's user must have created it. Therefore follows /bin and /var/run,
+ * but refuses a link in a directory that another user owns. Caches open directories until `close`. Use a new walk, or
+ * `forget`, after any change that may have moved directories.
  */
 export class PathWalk {
   readonly #own = process.geteuid?.() ?? 0;
@@ -153,7 +153,7 @@ export class PathWalk {
     closeSync(held.fd);
   }
 
-  /** Drops the cache. Call it when directories may have been moved or changed owner. */
+  /** Drops the cache. Call this when directories may have been moved or may have changed owners. */
   forget(): void {
     for (const held of this.#held.values()) if (held.users === 0) closeSync(held.fd);
     this.#held.clear();
@@ -176,7 +176,7 @@ export class PathWalk {
     const fd = open();
     const { uid, mode } = fstatSync(fd);
     const isOwn = uid === 0 || uid === this.#own;
-    // In a sticky directory other users can create names, but cannot change names that root or the agent created.
+    // In a sticky directory, other users can create names but cannot change names created by root or the agent.
     const closed = (mode & 0o022) === 0;
     const trusted = parentTrusted && isOwn && (closed || (mode & 0o1000) !== 0);
     const held = new HeldDirectory(path, fd, uid, trusted, trusted && closed);

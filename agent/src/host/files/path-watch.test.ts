@@ -41,20 +41,20 @@ describe('a path watch', () => {
     rmSync(root, { recursive: true, force: true });
   });
   const set = (...paths: string[]) => watch.set(paths.map((path) => `${root}${path}`));
-  /** Runs a change, and expects reports for exactly the given paths. */
+  /** Runs a change and expects reports for exactly the given paths. */
   const expectReported = async (paths: string[], change: () => void) => {
     reported.clear();
     change();
     if (paths.length > 0)
       await expect.poll(() => [...reported], { interval: 2 }).toEqual(expect.arrayContaining(paths));
-    // Events come in order: after the report of the marker, no earlier event is outstanding.
+    // Events arrive in order, so no earlier event is outstanding once the marker is reported.
     writeFileSync(`${root}/marker`, `${Math.random()}`);
     await expect.poll(() => reported.has('/marker'), { interval: 2 }).toBe(true);
     reported.delete('/marker');
     expect([...reported].sort()).toEqual([...paths].sort());
   };
 
-  test('reports every kind of change at the watched paths, but no change to another file', async () => {
+  test('reports every kind of change at the watched paths, but no change to other files', async () => {
     mkdirSync(`${root}/d`);
     writeFileSync(`${root}/d/f`, 'x');
     set('/d/f', '/d', '/marker');
@@ -89,7 +89,7 @@ describe('a path watch', () => {
     await expectReported(['/a/b/c/f'], () => writeFileSync(`${root}/a/b/c/f`, 'x'));
   });
 
-  test('reports changes to all entries of a directory, even one with the same name as the directory', async () => {
+  test('reports changes to all entries of a directory, even to one with the same name as the directory', async () => {
     mkdirSync(`${root}/units/units`, { recursive: true });
     set('/units/', '/marker');
     await expectReported(['/units/'], () => symlinkSync('x', `${root}/units/invocation:a.service`));
@@ -116,7 +116,7 @@ describe('a path watch', () => {
     expect(watch.size).toBe(0);
   });
 
-  test('warns once when the kernel has no more watches', async () => {
+  test('warns once if the kernel has no more watches', async () => {
     for (const name of ['a', 'b', 'c']) mkdirSync(`${root}/${name}`);
     watch.end();
     watch = start(root.split('/').length + 1);
@@ -126,7 +126,7 @@ describe('a path watch', () => {
     await expectReported([], () => writeFileSync(`${root}/c/f`, 'x'));
   });
 
-  test('pauses the watch on a directory with too many events, and reports the directory afterwards', async () => {
+  test('pauses the watch on a directory with too many events, and reports the directory afterward', async () => {
     mkdirSync(`${root}/d`);
     set('/d/f', '/marker');
     const before = watch.size;

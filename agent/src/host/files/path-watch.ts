@@ -4,7 +4,7 @@ import type { Clock } from '../../../../lib/src/clock.ts';
 import { errnoOf } from '../failure.ts';
 
 /**
- * Reports when objects at given paths may have changed: content, owner, mode, or existence. Watches each directory on
+ * Reports when objects at given paths may have changed: content, owner, mode, or existence. Watches every directory on
  * the way to a path, but no files. A watch on a file breaks when the file is replaced, and a watch on a directory
  * breaks when a directory above it is renamed. Rescans periodically, because mounting over a directory raises no event.
  */
@@ -19,7 +19,10 @@ export interface PathWatchOptions {
 }
 
 const defaultMaxDirectories = 2_000;
-/** The rescan interval is the larger of `rescanMs` and `rescanMsPerDirectory` for each watched directory. */
+/**
+ * The rescan interval is `rescanMs` or `rescanMsPerDirectory` times the number of watched directories, whichever is
+ * larger.
+ */
 const rescanMs = 10_000;
 const rescanMsPerDirectory = 250;
 /** More than `maxEvents` within `eventWindowMs` pause the watch on a directory for `minPauseMs` to `maxPauseMs`. */
@@ -66,8 +69,8 @@ export class PathWatch {
   }
 
   /**
-   * Replaces the set of watched paths. A path that ends in `/` covers all entries of that directory. Changes before
-   * this returns are not reported.
+   * Replaces the set of watched paths. A path that ends in `/` covers all entries of that directory. Does not report
+   * changes that happen before this returns.
    */
   set(paths: Iterable<string>): void {
     const root = newNode('/', '');
@@ -93,7 +96,7 @@ export class PathWatch {
     this.#release(this.#root);
   }
 
-  /** Moves the watches that both trees have, and closes the others. */
+  /** Keeps the watches that both trees have in common, and closes the others. */
   #inherit(from: Node, to: Node): void {
     if (to.children.size > 0 || to.includesEntries) {
       to.watcher = from.watcher;
@@ -121,8 +124,8 @@ export class PathWatch {
   }
 
   /**
-   * Watches a directory and those below it that exist.
-   * @returns whether the path now leads to another directory
+   * Watches a directory and all existing directories below it.
+   * @returns whether the path now leads to a different directory
    */
   #arm(at: Node, found: Stats | undefined = statOf(at.path)): boolean {
     const identity = identityOf(found);
@@ -151,7 +154,7 @@ export class PathWatch {
       this.#watches++;
     } catch (error) {
       const code = errnoOf(error);
-      // The directory was removed since the lookup; the watch on its parent reports that.
+      // The directory was removed after the lookup. The watch on its parent reports the removal.
       if (code !== 'ENOENT' && code !== 'ENOTDIR') this.#warnOnce(at, code ?? String(error));
     }
   }
@@ -286,6 +289,6 @@ function statOf(path: string): Stats | undefined {
 function listen(watcher: FSWatcher, changed: (type: string, name: string | null) => void): void {
   watcher.removeAllListeners();
   watcher.on('change', (type, name) => changed(type, typeof name === 'string' ? name : null));
-  // The rescan finds changes that are lost because of an error.
+  // The rescan finds changes that are missed because of an error.
   watcher.on('error', () => {});
 }

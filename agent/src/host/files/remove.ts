@@ -3,7 +3,7 @@ import { errnoOf, hostFailure } from '../failure.ts';
 import type { OpenDirectory } from './path-walk.ts';
 import { removeTemporary } from './temporary-path.ts';
 
-/** Removes a file or link, if it exists. */
+/** Removes a file or link if it exists. */
 export function removeFile(parent: OpenDirectory, name: string): void {
   try {
     removeTemporary(parent, name);

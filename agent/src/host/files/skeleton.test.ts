@@ -45,7 +45,7 @@ describe('an untouched home directory', () => {
 
   test('keeps a home directory if a file is created in it during the removal', () => {
     const summary = make();
-    // The directory is listed for the second time just before it is removed.
+    // The directory is listed a second time just before it is removed.
     let lists = 0;
     restore = replaceCall(
       'readdirSync',

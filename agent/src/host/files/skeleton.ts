@@ -26,7 +26,7 @@ function digestOf(entries: readonly Entry[]): string {
 export function removeIfUntouched(walk: PathWalk, directory: string, expected: string): boolean {
   walk.forget();
   const { type } = inspect(walk, directory, false);
-  // Keeps an object of a different type if another process replaced the directory with it.
+  // Keeps an object of a different type that another process put in place of the directory.
   if (type !== 'directory') return type === 'absent';
   let entries: Entry[];
   try {
@@ -37,7 +37,7 @@ export function removeIfUntouched(walk: PathWalk, directory: string, expected: s
     if (error instanceof HostFailure) return false;
     throw error;
   }
-  // Reversed, so that the entries of a directory precede the directory.
+  // Reversed, so that the entries of a directory come before the directory itself.
   for (const { path, kind, found } of entries.reverse()) {
     const isRemoved = walk.within(`${directory}/${path}`, 'null', (parent, name) => {
       if (kind === 'directory') return removeDirectory(parent, name);
@@ -51,7 +51,7 @@ export function removeIfUntouched(walk: PathWalk, directory: string, expected: s
   return walk.within(directory, 'null', (parent, name) => removeDirectory(parent, name)) ?? true;
 }
 
-/** Reports whether a file is too large to read, so that the digest covers only its size. */
+/** Reports whether a file is too large to read, in which case the digest covers only its size. */
 const isUncompared = ({ found }: Entry): boolean => found.type === 'file' && found.content?.sha256 == null;
 
 function isUnchanged(parent: OpenDirectory, name: string, found: Inspected): boolean {
@@ -72,7 +72,7 @@ interface Entry {
   found: Inspected;
 }
 
-/** Lists a tree; each directory precedes its entries. */
+/** Lists a tree. Each directory comes before its entries. */
 function entriesOf(walk: PathWalk, directory: string): Entry[] {
   const entries: Entry[] = [];
   const list = (below: string): void => {

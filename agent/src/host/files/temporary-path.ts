@@ -8,8 +8,8 @@ import { makeDirectory } from './make-directory.ts';
 import type { OpenDirectory } from './path-walk.ts';
 
 /**
- * Returns the temporary name for `name`. The name is always the same, so that the agent finds what a killed agent left
- * behind. It starts with a dot and has an extension, so that programs that read a whole directory skip it.
+ * Returns the temporary name for `name`. Always the same name, so that the agent finds files left by a killed agent.
+ * Starts with a dot and has an extension, so that programs that read whole directories skip it.
  */
 export const temporaryName = (name: string): string => `.muster-${hash('sha256', name, 'hex').slice(0, 20)}.tmp`;
 
@@ -48,8 +48,8 @@ export async function withTemporaryPath<T>(
 }
 
 /**
- * Creates one directory like `makeDirectory`, without a default ACL that it must not inherit.
- * @throws HostFailure like `withTemporaryPath`, or the error of mkdir
+ * Creates one directory as `makeDirectory` does, but without a default ACL that it must not inherit.
+ * @throws HostFailure as `withTemporaryPath` does, or the error of mkdir
  */
 export async function makeDirectoryIn(parent: OpenDirectory, name: string, target: Ownership): Promise<void> {
   if (mayInheritAcl(parent, target)) return makeDirectory(parent.child(name), target.mode);
@@ -69,14 +69,14 @@ export async function makeDirectoryIn(parent: OpenDirectory, name: string, targe
 const made = 'new';
 const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-/** Removes what a killed agent left behind. Never throws. */
+/** Removes objects that a killed agent left behind. Never throws. */
 export function removeTemporary(parent: OpenDirectory, name: string): void {
   const path = parent.child(temporaryName(name));
   try {
     unlinkSync(path);
   } catch (error) {
-    // EISDIR on Linux and EPERM in POSIX mean that the path is a directory. Other errors mean that it does not exist,
-    // or that the parent is not writable, which the caller's next call reports.
+    // EISDIR on Linux and EPERM in POSIX mean that the path is a directory. Other errors mean that the path does not
+    // exist or that the parent is not writable, which the caller's next call reports.
     if (errnoOf(error) === 'EISDIR' || errnoOf(error) === 'EPERM') removePrivate(path);
   }
 }
@@ -110,7 +110,7 @@ function isPrivate(fd: number): boolean {
 }
 
 /**
- * Creates a directory that only the agent's user can enter. With an empty group mask, an inherited ACL grants no
+ * Creates a directory that only the agent's user can enter. The group mask is empty, so that an inherited ACL grants no
  * access.
  */
 function openPrivate(parent: OpenDirectory, name: string): number {
@@ -127,7 +127,7 @@ function openPrivate(parent: OpenDirectory, name: string): number {
       continue;
     }
     const fd = openSync(path, directoryFlags);
-    // The parent's owner could have replaced the directory.
+    // Checks the directory, because the parent's owner could have replaced it.
     if (isPrivate(fd)) return fd;
     closeSync(fd);
     throw inTheWay();

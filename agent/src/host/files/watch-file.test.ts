@@ -24,7 +24,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-/** Processes events and advances time until this many changes are reported. */
+/** Processes events and advances the time until this many changes are reported. */
 async function changes(count: number): Promise<void> {
   while (seen.length < count) {
     await new Promise((resolve) => setTimeout(resolve, 1));
@@ -50,7 +50,7 @@ describe('watching a file', () => {
     expect(seen).toEqual(['b', 'c', 'd']);
   });
 
-  test('reports the removal and creation of the watched file, but no unchanged text', async () => {
+  test('reports when the watched file is removed or created, but not unchanged text', async () => {
     await writeFile(path, 'a');
     await rm(path);
     await changes(1);

@@ -4,7 +4,7 @@ import { basename, dirname } from 'node:path';
 import type { Clock } from '../../../../lib/src/clock.ts';
 import { errnoOf } from '../failure.ts';
 
-/** Debounce: saving a file raises a burst of events. */
+/** Debounce interval, because saving a file raises a burst of events. */
 const quietMs = 100;
 /** Poll interval, because events are best effort and a replaced directory raises none. */
 const rescanMs = 30_000;
@@ -14,7 +14,7 @@ const rescanMs = 30_000;
  * replaced.
  * @param known the text that the caller already has; null if there was no file
  * @param changed receives the new text; null if the file was removed
- * @returns `end`, which stops the watch, and `again`, which reports the file immediately, changed or not
+ * @returns `end`, which stops the watch, and `again`, which reports the file immediately, whether or not it changed
  */
 export function watchFile(
   path: string,
@@ -74,7 +74,7 @@ export function watchFile(
   };
 }
 
-/** @throws Error that names the file, if it cannot be read */
+/** @throws Error that names the file if the file cannot be read */
 export async function readTextFile(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');

@@ -1,5 +1,5 @@
 /**
- * Limits which packages apt removes, with a hook that apt runs after it has taken its lock and decided, so that the
+ * Limits which packages apt removes. apt runs a hook after it has taken its lock and made its decision, so that the
  * decision can no longer change. apt passes each package to the hook (protocol 3: `name version architecture …`, with
  * the action last), and aborts before any change if the hook fails.
  */
@@ -10,14 +10,15 @@ export interface AllowedRemoval {
   names: readonly string[];
   /** The native architecture of the machine. */
   native: string;
-  /** Whether installed packages may be removed, or only the configuration files that removed packages left. */
+  /** Whether to allow removal of installed packages, or only of configuration files that removed packages left. */
   what: 'installed' | 'leftovers';
 }
 
-/** apt identifies a hook by its first word, so this one is unique. */
+/** Unique first word, because apt identifies a hook by its first word. */
 const hookName = 'muster_may_go()';
 
-// Input without a package line means an error, such as an apt that lacks protocol 3. The hook then refuses everything.
+// Input without a package line means an error, such as an apt that does not support protocol 3. The hook then refuses
+// everything.
 const hook = `${hookName} {
   sed -n '1,/^$/d; s/ \\*\\*REMOVE\\*\\*$//p' | {
     some=no

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { aptComplaint, dpkgComplaint, isLocked, parsePolicy, parseProviders, parseSimulation } from './apt-output.ts';
 
-/** Output of apt 2.6.1 and dpkg 1.21 from Debian bookworm. */
+/** Output of apt 2.6.1 and dpkg 1.21 on Debian bookworm. */
 
 const policy = `libc6:
   Installed: 2.36-9+deb12u14
@@ -47,7 +47,7 @@ describe('output of apt', () => {
     expect(parseProviders(text)).toEqual(['prov1', 'prov2']);
   });
 
-  test('lists what a dry run would install and remove', () => {
+  test('lists the packages that a dry run would install and remove', () => {
     const text = `The following packages will be REMOVED:
   prov1
 Remv prov1 [1]
@@ -81,7 +81,7 @@ E: Packages need to be removed but remove is disabled.
     expect(aptComplaint(text)).toBe('it conflicts with installed packages: prov1, prov3; declare them absent first');
   });
 
-  test('reports the last output lines of a failed script for its own package only', () => {
+  test('reports the last output lines of a failed script only for the script’s own package', () => {
     const text = `Unpacking broken (1) ...
 Setting up good (2) ...
 Setting up broken (1) ...

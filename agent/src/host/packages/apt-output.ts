@@ -7,7 +7,7 @@ export interface AptPolicy {
 }
 
 /**
- * @param text of `apt-cache policy NAME…`
+ * @param text output of `apt-cache policy NAME…`
  * @returns policies by name, without the machine's own architecture. Names that no source knows are missing.
  */
 export function parsePolicy(text: string): Map<string, AptPolicy> {
@@ -35,7 +35,7 @@ export function parsePolicy(text: string): Map<string, AptPolicy> {
 }
 
 /**
- * @param text of `apt-cache showpkg NAME`
+ * @param text output of `apt-cache showpkg NAME`
  * @returns names of the packages that provide it
  */
 export function parseProviders(text: string): string[] {
@@ -50,13 +50,13 @@ export function parseProviders(text: string): string[] {
   return [...new Set(names)].sort();
 }
 
-/** Result of a dry run. Names have an architecture if it is not the machine's own. */
+/** Result of a dry run. Names include an architecture if it is not the machine's own. */
 export interface Simulated {
   installed: string[];
   removed: string[];
 }
 
-/** @param text of `apt-get --simulate …` */
+/** @param text output of `apt-get --simulate …` */
 export function parseSimulation(text: string): Simulated {
   const named = (verb: string): string[] => [
     ...new Set([...text.matchAll(new RegExp(`^${verb} (\\S+) `, 'gm'))].map((match) => match[1] as string)),
@@ -66,7 +66,7 @@ export function parseSimulation(text: string): Simulated {
 
 const maxLines = 6;
 
-/** Returns the error lines of apt, without those that only report that another error occurred. */
+/** Returns apt's error lines, without those that only report that another error occurred. */
 function errorLines(output: string): string[] {
   const errors = [...output.matchAll(/^E: (.*)$/gm)].map((match) => (match[1] as string).trim());
   const specific = errors.filter(
@@ -113,7 +113,7 @@ export function aptComplaint(rawOutput: string): string {
 }
 
 /**
- * Finds dpkg's error about one package: the reason, and the last lines before it, which its script printed.
+ * Finds dpkg's error about one package: the reason, and the preceding lines, which the package's script printed.
  * @param name without architecture
  * @returns null if dpkg reported no error about it
  */

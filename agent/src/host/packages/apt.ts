@@ -6,7 +6,7 @@ import { type AllowedRemoval, guardEnvironment, guardOptions, refusedByGuard } f
 import { aptComplaint, isLocked, withoutCredentials } from './apt-output.ts';
 import { type PackageToolContext, untilUnlocked } from './package-lock.ts';
 
-/** Runs apt and dpkg. Callers validate the arguments: names of known packages, versions. */
+/** Runs apt and dpkg. Callers must validate the arguments, which are names of known packages and versions. */
 
 /** Disables questions, and service restarts by tools such as needrestart. */
 const environment = {
@@ -25,7 +25,7 @@ const keepConffiles = ['--force-confdef', '--force-confold'];
 /** Overrides apt settings that would purge every removed package, or remove unused ones after each transaction. */
 const noExtraRemovals = ['-o', 'APT::Get::Purge=false', '-o', 'APT::Get::AutomaticRemove=false'];
 
-/** Maximum milliseconds that apt itself waits for the lock. This costs less than starting apt for every attempt. */
+/** Maximum milliseconds for which apt itself waits for the lock. This costs less than starting apt for each attempt. */
 const lockWaitMs = 5_000;
 
 const seconds = (ms: number): number => Math.max(0, Math.round(ms / 1000));
@@ -51,7 +51,7 @@ export type RemovalResult = { done: TransactionResult } | { refused: string[] };
 
 /**
  * Runs one transaction of apt that removes exactly the allowed packages. If a package that depends on one of them is
- * installed before apt has its lock, apt removes none.
+ * installed before apt takes its lock, apt removes nothing.
  * @throws LeftRunning if the agent stops first
  */
 export async function aptRemove(allowed: AllowedRemoval, context: PackageToolContext): Promise<RemovalResult> {
@@ -125,7 +125,7 @@ export function aptCache(args: readonly string[], context: PackageToolContext): 
   return ask('apt-cache', ['-q', ...args], context);
 }
 
-/** Marks packages as installed on request (`manual`) or as dependencies (`auto`). */
+/** Marks packages as installed manually (`manual`) or as dependencies (`auto`). */
 export function aptMark(
   mark: 'auto' | 'manual',
   names: readonly string[],
@@ -172,7 +172,7 @@ export function listTimes(): { refreshedAt: number; sourcesChangedAt: number } {
     ...sourceDirectories.flatMap((directory) => namesIn(directory).map((name) => `${directory}/${name}`)),
   ];
   return {
-    // apt changes this directory on every refresh, even if no list is new.
+    // apt changes this directory on every refresh, even if no list has changed.
     refreshedAt: changedAt(`${lists}/partial`),
     sourcesChangedAt: Math.max(...changed.map(changedAt)),
   };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { dnfComplaint, isDnfLocked, isDnfRefusal, parseRemoval, scriptComplaint } from './dnf-output.ts';
 
-// Recorded from dnf 4.14.0 on a database of rpm 4.18.0.
+// Recorded from dnf 4.14.0 with an rpm 4.18.0 database.
 const unmet = `Unable to detect release version (use '--releasever' to specify release version)
 Last metadata expiration check: 0:00:02 ago on Fri Nov 20 13:39:19 2026.
 Error: 
@@ -92,7 +92,7 @@ describe('output of dnf', () => {
     for (const text of [unmet, unknown, unreachable, refused, removal]) expect(isDnfLocked(text)).toBe(false);
   });
 
-  test('distinguishes a refusal from a transaction that began', () => {
+  test('distinguishes a refusal from a transaction that has begun', () => {
     for (const text of [unmet, unknown, locked, removal]) expect(isDnfRefusal(text)).toBe(true);
     expect(isDnfRefusal(refused)).toBe(false);
   });

@@ -70,7 +70,9 @@ export interface Removed {
   nevra: string;
 }
 
-/** Packages that a transaction would remove: the requested ones, their dependents, and dependencies left unused. */
+/**
+ * Packages that a transaction would remove: the requested ones, their dependents, and dependencies that become unused.
+ */
 export interface Removal {
   requested: Removed[];
   dependent: Removed[];
@@ -78,7 +80,7 @@ export interface Removal {
 }
 
 const removalTable = /^(Removing|Removing dependent packages|Removing unused dependencies):\n((?: .*\n)+)/gm;
-// After a long name, dnf prints the other columns on the next line.
+// dnf prints the other columns on the next line if the name is long.
 const removalRow = /^ (\S+)\s+(\S+)\s+(\S+)[^\S\n]+\S.*$/gm;
 
 /** @param output of `dnf --assumeno remove …` */

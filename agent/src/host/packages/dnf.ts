@@ -4,7 +4,7 @@ import { namesIn, stampOf } from '../read-system.ts';
 import { isDnfLocked } from './dnf-output.ts';
 import { type PackageToolContext, untilUnlocked } from './package-lock.ts';
 
-/** Runs dnf. Callers validate the arguments: package names and versions. */
+/** Runs dnf. Callers must validate the arguments, which are package names and versions. */
 
 const environment = { LC_ALL: 'C.UTF-8', TERM: 'dumb', PYTHONUNBUFFERED: '1' };
 
@@ -24,14 +24,14 @@ export const dnf = (args: readonly string[], context: PackageToolContext): Promi
 
 /**
  * Removes exactly the given packages in one transaction. dnf refuses if it would also remove another package, or if one
- * of them is not installed; rpm checks the dependencies again under its lock. Does not wait for the lock, because
- * dependencies may change during the wait.
+ * of the given packages is not installed; rpm checks the dependencies again under its lock. Does not wait for the lock,
+ * because dependencies may change during the wait.
  * @param nevras each `name-[epoch:]version-release.arch`
  * @throws LeftRunning if the agent stops first
  */
 export function dnfRemoveExactly(nevras: readonly string[], context: PackageToolContext): Promise<TransactionResult> {
   const rpms = nevras.map((nevra) => ({ action: 'Removed', nevra, reason: 'user', repo_id: '@System' }));
-  // Only a replay refuses every change that is not in its file. A removal needs no repository.
+  // Uses a replay, because only a replay refuses every change that is not in its file. A removal needs no repository.
   const args = ['--disablerepo=*', 'history', 'replay', '/dev/stdin'];
   return dnfWithoutWaiting(args, context, JSON.stringify({ version: '0.0', rpms }));
 }
@@ -79,7 +79,7 @@ const ask = (args: readonly string[], context: PackageToolContext): Promise<Comm
     ({ stdout, stderr }) => isDnfLocked(`${stdout}\n${stderr}`),
   );
 
-/** Default directories of dnf's repositories and their variables. */
+/** Default directories for dnf repositories and their variables. */
 const sourceDirectories = [
   '/etc/yum.repos.d',
   '/etc/yum/repos.d',

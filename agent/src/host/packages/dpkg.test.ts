@@ -61,7 +61,7 @@ describe('the database of dpkg', () => {
     expect([...database.packages.values()].filter((one) => !isIntact(one)).map(({ name }) => name)).toEqual(['libx']);
   });
 
-  test('includes updates that an interrupted dpkg left', () => {
+  test('includes updates that an interrupted dpkg has left', () => {
     const update = 'Package: held\nStatus: install ok unpacked\nArchitecture: all\nVersion: 1:3\n';
     const interrupted = parseDpkg(status, [update], '');
     expect(interrupted.interrupted).toBe(true);
@@ -80,7 +80,7 @@ describe('the database of dpkg', () => {
     ]);
   });
 
-  test('refuses an invalid database and names the position of the error', () => {
+  test('refuses an invalid database, and names the position of the error', () => {
     expect(() => parseDpkg('', [], '')).toThrow(/may be truncated/);
     expect(() => parseDpkg(status.replace('hold ok installed', 'hold ok'), [], '')).toThrow(/package held/);
     expect(() => parseDpkg(status.replace('Package: held\n', ''), [], '')).toThrow(/without a name/);

@@ -25,10 +25,10 @@ export interface DpkgPackage {
   state: DpkgState;
   /** Whether the package is on hold (`apt-mark hold`), so that it must not be changed. */
   held: boolean;
-  /** Whether the package must be installed again before dpkg can change it. */
+  /** Whether the package must be reinstalled before dpkg can change it. */
   reinstallRequired: boolean;
   essential: boolean;
-  /** Null if the package is not installed. */
+  /** The installed version; null if the package is not installed. */
   version: string | null;
   /** Whether the package was installed as a dependency, so that apt may remove it once no package needs it. */
   auto: boolean;
@@ -37,7 +37,7 @@ export interface DpkgPackage {
 }
 
 export interface DpkgDatabase {
-  /** The architecture for names that do not contain one. */
+  /** The architecture for names without an architecture. */
   native: string;
   /** Packages by `name:architecture`. */
   packages: ReadonlyMap<string, DpkgPackage>;
@@ -48,7 +48,7 @@ export interface DpkgDatabase {
 const status = '/var/lib/dpkg/status';
 const updatesPath = '/var/lib/dpkg/updates';
 const extendedStates = '/var/lib/apt/extended_states';
-/** Maximum file size in bytes, thirty times the size on a machine with all packages installed. */
+/** Maximum file size in bytes. Thirty times the size on a machine with all packages installed. */
 const maxBytes = 512 * 1024 * 1024;
 
 /**
@@ -126,7 +126,7 @@ function conffilesOf(text: string): Map<string, string> {
   return conffiles;
 }
 
-/** Returns the native architecture, which is the architecture of the `dpkg` package. */
+/** Returns the native architecture, which is that of the `dpkg` package. */
 function nativeArchitecture(packages: ReadonlyMap<string, DpkgPackage>): string {
   for (const { name, architecture, state } of packages.values())
     if (name === 'dpkg' && state !== 'not-installed' && architecture !== 'all') return architecture;
@@ -168,7 +168,7 @@ function* lines(text: string): Generator<string> {
 }
 
 /**
- * Finds a package by name; a name without architecture means the machine's own.
+ * Finds a package by name. A name without an architecture means the machine's own architecture.
  * @returns null if dpkg does not know the package
  */
 export function findPackage(database: DpkgDatabase, name: string): DpkgPackage | null {
@@ -211,7 +211,7 @@ function namesOf(directory: string): string[] {
 
 const info = '/var/lib/dpkg/info';
 
-/** Returns the paths of a package according to dpkg; empty if unknown. */
+/** Returns the paths that dpkg lists for a package; empty if unknown. */
 export const pathsOf = ({ name, architecture }: Pick<DpkgPackage, 'name' | 'architecture'>): string[] =>
   (read(`${info}/${name}:${architecture}.list`) ?? read(`${info}/${name}.list`) ?? '').split('\n').filter(Boolean);
 
@@ -221,7 +221,7 @@ export const unpackedAt = ({ name, architecture }: Pick<DpkgPackage, 'name' | 'a
 /** Returns when dpkg last changed its database, in milliseconds since the epoch, or 0 if unknown. */
 export const dpkgChangedAt = (): number => statSync(status, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
-/** Returns those of the given paths that belong to a known package. */
+/** Returns the given paths that belong to a known package. */
 export async function ownedPaths(paths: ReadonlySet<string>): Promise<Set<string>> {
   const owned = new Set<string>();
   if (paths.size === 0) return owned;

@@ -55,7 +55,7 @@ test.each([
   expect(wait.tries()).toBe(3);
 });
 
-test('returns the result of an attempt that got the lock, even if the operation was cancelled', async () => {
+test('returns the result of an attempt that acquired the lock, even if the operation was cancelled', async () => {
   const wait = waiting(60_000);
   expect(
     await wait.run(() => {

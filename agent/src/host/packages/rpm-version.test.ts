@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compareParts, compareRpmVersions, isVersion, versionText } from './rpm-version.ts';
 
-// Cases from rpm's test suite.
+// Cases from rpm's own tests.
 const ordered: [string, number, string][] = [
   ['1.0', 0, '1.0'],
   ['1.0', -1, '2.0'],
@@ -38,12 +38,12 @@ const ordered: [string, number, string][] = [
 ];
 
 describe('versions of rpm', () => {
-  test.each(ordered)('orders versions like rpm: %s %s %s', (a, order, b) => {
+  test.each(ordered)('orders versions as rpm does: %s %s %s', (a, order, b) => {
     expect(Math.sign(compareParts(a, b))).toBe(order);
     expect(Math.sign(compareParts(b, a))).toBe(order === 0 ? 0 : -order);
   });
 
-  test('orders versions consistently: antisymmetric and transitive', () => {
+  test('orders versions consistently: swapping two reverses the result, and the order is transitive', () => {
     const part = fc.string({ unit: fc.constantFrom('0', '1', '9', 'a', 'b', '.', '~', '^', '+'), maxLength: 8 });
     fc.assert(
       fc.property(part, part, part, (a, b, c) => {

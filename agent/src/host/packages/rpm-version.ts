@@ -14,8 +14,8 @@ export const versionText = ({ epoch, version, release }: RpmVersion): string =>
 
 /**
  * Reports whether a version satisfies a declared one. `2.0` matches every release and epoch of 2.0, `0:2.0` only those
- * without an epoch, `2.*` every version with that prefix, and `>=2.0` every version from 2.0 up. As in rpm, a minimum
- * without an epoch has epoch 0.
+ * without an epoch, `2.*` every version with this prefix, and `>=2.0` every version from 2.0 upward. As in rpm, a
+ * minimum without an epoch has epoch 0.
  */
 export function isVersion(range: string, found: RpmVersion): boolean {
   const bound = lowerBound(range);
@@ -32,7 +32,7 @@ export function isVersion(range: string, found: RpmVersion): boolean {
 export const compareRpmVersions = (a: RpmVersion, b: RpmVersion): number =>
   a.epoch - b.epoch || compareParts(a.version, b.version) || compareParts(a.release, b.release);
 
-/** Follows rpmvercmp: compares sequences of digits or letters; all other characters are separators. */
+/** Follows rpmvercmp: compares sequences of digits or letters, and treats all other characters as separators. */
 export function compareParts(a: string, b: string): number {
   let [left, right] = [a, b];
   for (;;) {

@@ -16,7 +16,7 @@ const listed = [
 describe('the database of rpm', () => {
   const database = { ...parseRpm(listed), native: 'x86_64' };
 
-  test('lists the installed versions of a package, the newest last', () => {
+  test('lists the installed versions of a package, newest last', () => {
     expect(findRpm(database, 'kernel').map(({ version }) => version)).toEqual(['6.9.0', '6.10.0']);
     expect(findRpm(database, 'lib')).toHaveLength(1);
     for (const none of ['nosuch', 'gpg-pubkey', 'kernel.i686']) expect(findRpm(database, none)).toEqual([]);
@@ -32,11 +32,11 @@ describe('the database of rpm', () => {
     expect(splitName('python3.11', () => false)).toEqual(['python3.11', null]);
   });
 
-  test('skips invalid lines in the output of rpm', () => {
+  test('skips invalid lines in rpm output', () => {
     expect(parsePackages('a\tb\nwarning: x\na\t0\t1\t1\tnoarch\textra\na\t(none)\t1\t1\tnoarch')).toEqual([]);
   });
 
-  test('reads every notation of versionlock', () => {
+  test('reads every versionlock notation', () => {
     const list = `# Added lock on Mon Jan  1 10:00:00 2024
 nginx-2:1.24.0-1.fc40.*
 python3-dnf-0:4.14.0-3.*

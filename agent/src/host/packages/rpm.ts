@@ -13,9 +13,9 @@ export interface RpmPackage extends RpmVersion {
 }
 
 export interface RpmDatabase {
-  /** The architecture that a name without an architecture refers to. */
+  /** The architecture of names without an architecture. */
   native: string;
-  /** All installed versions by name, the newest last. */
+  /** All installed versions by name, newest last. */
   packages: ReadonlyMap<string, readonly RpmPackage[]>;
   /** Names of version-locked packages. */
   locks: readonly string[];
@@ -75,7 +75,7 @@ export function parsePackages(text: string): RpmPackage[] {
 
 /**
  * Finds installed packages by name: `foo`, or `foo.i686` with an architecture.
- * @returns all versions, the newest last
+ * @returns all versions, newest last
  */
 export function findRpm(database: RpmDatabase, name: string): readonly RpmPackage[] {
   const [baseName, arch] = splitName(name, (candidate) => database.packages.has(candidate));
@@ -90,7 +90,7 @@ export const isOwn = ({ arch }: { arch: string }, native: string): boolean => ar
 
 const knownArchitectures = /^(.+)\.(noarch|x86_64|i[3-6]86|aarch64|armv7hl|ppc64le|s390x|riscv64)$/;
 
-/** Splits off the architecture, unless the whole text is the name of a package. */
+/** Splits off the architecture, unless the whole text is a package name. */
 export function splitName(name: string, isName: (candidate: string) => boolean): [name: string, arch: string | null] {
   const [, baseName, arch] = knownArchitectures.exec(name) ?? [];
   return baseName === undefined || arch === undefined || isName(name) ? [name, null] : [baseName, arch];
@@ -104,11 +104,11 @@ function readLocks(): string[] {
   return parseLocks(readText(lockList) ?? '');
 }
 
-/** Parses the list of dnf's plugin `versionlock`: `name-epoch:version-release.arch`, with `*` for any part. */
+/** Parses the list of dnf's `versionlock` plugin: `name-epoch:version-release.arch`, with `*` for any part. */
 export function parseLocks(text: string): string[] {
   return text.split('\n').flatMap((line) => {
     const entry = line.replace(/#.*/, '').trim();
-    // `!` excludes one version and does not lock the package.
+    // `!` excludes a version but does not lock the package.
     if (entry === '' || entry.startsWith('!')) return [];
     const name = /^(.+?)-(?:\d+|\*):[^:]*$/.exec(entry)?.[1] ?? /^(.+)-[^-]+-[^-]+$/.exec(entry)?.[1] ?? entry;
     return [name];

@@ -18,7 +18,7 @@ test.each([
   expect(matchesPattern(pattern, text)).toBe(matches);
 });
 
-test('a pattern matches the same strings as the equivalent regular expression', () => {
+test('matches the same strings as the equivalent regular expression', () => {
   const text = fc.string({ unit: fc.constantFrom('a', 'b', '.'), maxLength: 8 });
   fc.assert(
     fc.property(fc.array(text, { minLength: 1, maxLength: 4 }), text, (parts, tried) => {

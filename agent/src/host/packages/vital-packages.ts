@@ -31,7 +31,7 @@ function real(path: string): string {
   }
 }
 
-/** Normalizes paths below `/usr`, which merged-/usr systems also have at the root. */
+/** Normalizes paths below `/usr`, which also exist at the root on merged-/usr systems. */
 const merged = (path: string): string => path.replace(/^\/usr\/(s?bin|lib[0-9a-z]*)\//, '/$1/');
 
 /** Returns the reason why a package must never be removed, or null if it may be removed. */

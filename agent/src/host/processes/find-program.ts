@@ -1,7 +1,7 @@
 import { cleanEnvironment } from '../clean-environment.ts';
 import { fileStatus } from '../read-system.ts';
 
-/** Shell builtins and keywords: words that may begin a command without being a program. */
+/** Shell builtins and keywords: words that may begin a command although they are not programs. */
 const shellWords = new Set(
   '. : [ alias break case cd command continue do done echo elif else esac eval exec exit export false fi for getopts hash if in jobs kill local printf pwd read readonly return set shift test then times trap true type ulimit umask unalias unset until wait while'.split(
     ' ',

@@ -2,13 +2,16 @@ import { openSync } from 'node:fs';
 
 /**
  * File descriptors without the close-on-exec flag, which Node.js cannot set. Every started program would inherit them.
- * With the master of a terminal, the program could read and type there, and would keep the terminal open after the
- * agent exits.
+ * With the master of a terminal, a program could read and type in that terminal, and would keep it open after the agent
+ * exits.
  */
 const inheritable = new Set<number>();
 let devNull: number | null = null;
 
-/** @returns a function that removes the mark; call it before closing the file, because descriptors are reused */
+/**
+ * Marks a descriptor.
+ * @returns a function that removes the mark; call that function before closing the file, because descriptors are reused
+ */
 export function markInheritable(fd: number): () => void {
   inheritable.add(fd);
   return () => inheritable.delete(fd);

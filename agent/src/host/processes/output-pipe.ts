@@ -7,17 +7,17 @@ import { hostFailure } from '../failure.ts';
 import { withoutInherited } from './inherited-files.ts';
 
 /**
- * A pipe for the output of a program. Node.js would pass a socket, which the program cannot reopen as /dev/stdout or
- * /dev/stderr. A regular file would be truncated by `echo x > /dev/stderr`.
+ * A pipe for the output of a program. Node.js would pass a socket, which programs cannot reopen as /dev/stdout or
+ * /dev/stderr. A regular file does not work either, because `echo x > /dev/stderr` would truncate it.
  */
 export interface OutputPipe {
-  /** The end for the program. */
+  /** The program's end. */
   readonly writeFd: number;
   readonly output: Socket;
-  /** Closes `writeFd`. Call it when the program has started or has failed to start. */
+  /** Closes `writeFd`. Call this when the program has started or has failed to start. */
   started(): void;
   /**
-   * Stops reading. Background processes may still write: their output is discarded, so that they neither block nor die
+   * Stops reading. Background processes may still write; their output is discarded, so that they neither block nor die
    * of SIGPIPE.
    */
   dispose(): void;
@@ -25,7 +25,7 @@ export interface OutputPipe {
 
 /**
  * Opens pipes.
- * @param directories candidates for the temporary FIFOs; the first that works is used, memory before disk
+ * @param directories candidates for the temporary FIFOs; the first one that works is used, memory before disk
  * @throws HostFailure
  */
 export async function openPipes(
@@ -50,7 +50,7 @@ export async function openPipes(
 }
 
 function openPipe(path: string): OutputPipe {
-  // Opening one end of a FIFO blocks until the other is open, so this opens both ends first.
+  // Opens both ends at the same time, because opening one end of a FIFO blocks until the other end is open.
   const both = openSync(path, constants.O_RDWR | constants.O_NOFOLLOW);
   const readFd = openSync(path, constants.O_RDONLY);
   const writeFd = openSync(path, constants.O_WRONLY);
@@ -59,7 +59,7 @@ function openPipe(path: string): OutputPipe {
   let open = true;
   let isClosed = false;
   output.once('close', () => (isClosed = true));
-  // After the socket is closed, its descriptor may belong to another file.
+  // After the socket is closed, its descriptor may refer to another file.
   output.once('end', () => (isClosed = true));
   output.on('error', () => (isClosed = true));
   return {
@@ -73,7 +73,7 @@ function openPipe(path: string): OutputPipe {
       try {
         if (!isClosed) drain(readFd);
       } catch {
-        // Too many files are open, so background writers get SIGPIPE.
+        // If too many files are open, background writers get SIGPIPE.
       }
       output.destroy();
     },

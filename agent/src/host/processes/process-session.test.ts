@@ -9,7 +9,7 @@ let session: ProcessSession;
 let apart: number;
 
 beforeEach(async () => {
-  // A session with a background job, and a process that left the session.
+  // A session with a background job, and a process that has left the session.
   const program = 'sleep 1001 & setsid sh -c "echo \\$\\$; exec sleep 1002" & wait';
   leader = spawn('sh', ['-c', program], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
   const [printed] = await once(leader.stdout!, 'data');

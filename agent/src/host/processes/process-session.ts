@@ -8,7 +8,7 @@ import { namesIn, readText } from '../read-system.ts';
  */
 export interface ProcessSession extends ProcessIdentity {
   /**
-   * The scope that the session was started in, or null if it had no scope. Set only for a session that an earlier agent
+   * The scope in which the session was started; null if there was none. Set only for a session that an earlier agent
    * process started, because its ID may have been reused. Without a scope, such a session is recognized only while its
    * first process runs.
    */
@@ -49,7 +49,7 @@ export function membersOf(sessions: Iterable<ProcessSession>): Map<ProcessSessio
   );
 }
 
-/** Guards against a reused session ID. The kernel reuses it only when the session has no members. */
+/** Guards against a reused session ID. The kernel reuses an ID only when the session has no members. */
 function isStill({ pid, startTicks, within }: ProcessSession, found: readonly number[]): boolean {
   if (found.includes(pid)) return identityOf(pid).startTicks === startTicks;
   return within === undefined || (within !== null && found.some((member) => isWithin(member, within)));
@@ -59,7 +59,7 @@ function isStill({ pid, startTicks, within }: ProcessSession, found: readonly nu
 const isWithin = (pid: number, scope: string): boolean =>
   (readText(`/proc/${pid}/cgroup`) ?? '').split('\n').some((line) => line.endsWith(`/${scope}`));
 
-/** Sends SIGHUP, and SIGCONT so that stopped processes receive it. */
+/** Sends SIGHUP, followed by SIGCONT so that stopped processes receive it. */
 export function hangUpAll(members: Members): void {
   signalAll(members, 'SIGHUP');
   signalAll(members, 'SIGCONT');
@@ -70,7 +70,7 @@ export function killAll(members: Members): void {
 }
 
 /**
- * Signals whole process groups, so that a process that forks during the call cannot escape. A group never spans two
+ * Signals whole process groups, so that no process can escape by forking during the call. A group never spans two
  * sessions.
  */
 function signalAll({ groups }: Members, signal: NodeJS.Signals): void {

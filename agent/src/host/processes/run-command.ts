@@ -11,14 +11,14 @@ import { inScope, type ScopedLaunch } from './transient-scope.ts';
 export interface Command {
   program: string;
   args: readonly string[];
-  /** Milliseconds after which its whole process group is killed. */
+  /** Milliseconds after which the whole process group is killed. */
   timeLimit: number;
-  /** Maximum bytes of stdout, and of stderr, to keep: the first and the last half. The rest is dropped. */
+  /** Maximum bytes of stdout and of stderr to keep: the first half and the last half. The rest is dropped. */
   outputCap: number;
   /**
-   * An open file for the program's file descriptor 3. Descriptor 4 is then a socket, which receives a line after
-   * `started` has returned. If this process is killed before that, the program reads end of file and must exit without
-   * doing anything, so that no unrecorded program does any work.
+   * An open file for the program's file descriptor 3. Descriptor 4 is then a socket that receives a line once `started`
+   * has returned. If this process is killed earlier, the program reads end of file and must exit without doing
+   * anything, so that no unrecorded program does any work.
    */
   scriptFd?: number;
   /** Variables to add to the clean environment. */
@@ -64,7 +64,7 @@ export async function runCommand(command: Command, clock: Clock): Promise<Comman
 
 function launched({ printed, ...command }: Command, { program, args, hasStarted }: ScopedLaunch): Command {
   if (printed === undefined) return { ...command, program, args };
-  // Shows only the program's output, not that of systemd-run.
+  // Shows only the output of the program, not that of systemd-run.
   return { ...command, program, args, printed: (stream, piece) => hasStarted() && printed(stream, piece) };
 }
 
@@ -139,7 +139,7 @@ async function run(command: Command, clock: Clock, markFd: number | null): Promi
         if (output.readableEnded || output.destroyed) ended();
         else output.once('close', ended);
       }
-      // Waits one more turn of the event loop: this process may have been busy while output waited in the pipes.
+      // Waits one more event-loop turn, because output may have waited in the pipes while this process was busy.
       clock.after(drainMs, () => void setImmediate(() => end(exitCode, signal)));
     });
   }).catch((error: unknown) => {
@@ -190,7 +190,7 @@ export function killProcessGroup(leader: number): void {
   }
 }
 
-/** Keeps the first and the last half of a stream of any length. */
+/** Keeps the first half and the last half of a stream of any length. */
 class CappedText {
   readonly #half: number;
   readonly #head: Buffer[] = [];
@@ -224,7 +224,7 @@ class CappedText {
     const head = Buffer.concat(this.#head).toString('utf8');
     const tail = Buffer.concat(this.#tail).toString('utf8');
     if (this.#dropped === 0) {
-      // Decodes both halves together, so that a character across the boundary stays whole.
+      // Decodes both halves together, so that a character across the boundary stays intact.
       return Buffer.concat([...this.#head, ...this.#tail]).toString('utf8');
     }
     return `${head}\n[… ${this.#dropped} bytes cut …]\n${tail}`;

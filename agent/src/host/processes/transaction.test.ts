@@ -26,7 +26,7 @@ const transaction = (text: string, more: Partial<Transaction> = {}): Transaction
 });
 
 describe('a transaction', () => {
-  test('reports the exit code of a transaction and its last output, in order', async () => {
+  test('reports the exit code of a transaction and its last output lines in order', async () => {
     const result = await runTransaction(transaction('echo out; echo err >&2; exit 3'), systemClock);
     expect(result).toEqual({ exitCode: 3, signal: null, output: 'out\nerr\n', truncated: false, timedOut: false });
     const long = await runTransaction(transaction('seq 1 1000', { outputCap: 9 }), systemClock);
@@ -34,7 +34,7 @@ describe('a transaction', () => {
   });
 
   test('runs a transaction with a clean environment', async () => {
-    // The service and the launcher set it for the agent alone.
+    // The service and the launcher set this variable only for the agent.
     vi.stubEnv('MALLOC_ARENA_MAX', '1');
     const { output } = await runTransaction(transaction('env'), systemClock);
     vi.unstubAllEnvs();
@@ -58,7 +58,7 @@ describe('a transaction', () => {
     expect(readFileSync(`${home}/done`, 'utf8')).toBe('done\n');
   });
 
-  test('starts the work of a transaction only after it is recorded', async () => {
+  test('lets a transaction begin its work only after it is recorded', async () => {
     const text = `touch ${home}/did`;
     const started = (): void => {
       throw new Error('the journal does not take it');
@@ -75,7 +75,7 @@ describe('a transaction', () => {
     expect(existsSync(`${home}/cleared`)).toBe(true);
   });
 
-  test('starts no transaction when the agent stops', async () => {
+  test('starts no transaction when the agent is stopping', async () => {
     const running = runTransaction(transaction(`touch ${home}/did`, { stop: AbortSignal.abort() }), systemClock);
     await expect(running).rejects.toThrow(/agent is stopping/);
     expect(existsSync(`${home}/did`)).toBe(false);

@@ -11,19 +11,19 @@ import { killProcessGroup, spawnWith, umask } from './run-command.ts';
 import { inScope } from './transient-scope.ts';
 
 /**
- * A change that must finish on its own, such as a package transaction. It continues when the agent stops or is killed,
- * and it prints to a file that outlives the agent, so that it never writes to a pipe without a reader.
+ * A change that must finish on its own, such as a package transaction. A transaction continues when the agent stops or
+ * is killed, and prints to a file that outlives the agent, so that it never writes to a pipe without a reader.
  */
 export interface Transaction {
   program: string;
   args: readonly string[];
-  /** Standard input, which the program may reopen as `/dev/stdin`. Empty if absent. */
+  /** Standard input, which the program may reopen as `/dev/stdin`. Default: empty. */
   input?: string;
   /** Variables to add to the clean environment. */
   environment: Readonly<Record<string, string>>;
   /** Milliseconds until SIGTERM; SIGKILL follows after `killDelayMs`. */
   timeLimit: number;
-  /** Maximum bytes of output to keep, from the end. */
+  /** Maximum bytes of output to keep, counted from the end. */
   outputCap: number;
   /** Part of the transaction's scope name. */
   purpose: string;
@@ -47,7 +47,7 @@ export interface TransactionResult {
   timedOut: boolean;
 }
 
-/** The agent stops while the transaction continues. The next start of the agent determines the result. */
+/** The agent is stopping while the transaction continues. The next start of the agent determines the result. */
 export class LeftRunning extends HostFailure {
   constructor(program: string) {
     super(`${program} was left running because the agent is stopping`);
@@ -88,7 +88,7 @@ async function run(
   const output = openUnnamed();
   const input = transaction.input === undefined ? null : openUnnamed();
   try {
-    // Positional writes leave the file offset at 0, where the program starts to read.
+    // Positional writes leave the file offset at 0, where the program starts reading.
     if (input !== null) writeAllAt(input, Buffer.from(transaction.input ?? ''));
     return await new Promise<TransactionResult>((resolve, reject) => {
       const child = spawnWith(umask, program, args, {
@@ -155,7 +155,7 @@ function writeAllAt(fd: number, bytes: Buffer): void {
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at, at);
 }
 
-/** Lets the program begin after `record` has returned. If `record` throws, the program exits. */
+/** Lets the program begin once `record` has returned. If `record` throws, the program exits. */
 function releaseAfter(child: ChildProcess, record: () => void): void {
   const socket = child.stdio[4];
   if (!(socket instanceof Socket)) return;

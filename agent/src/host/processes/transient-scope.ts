@@ -5,7 +5,7 @@ import { openUnnamed } from './unnamed-file.ts';
 
 /**
  * Runs programs in transient scopes on systemd machines. Scripts, transactions, and logins run outside the agent's
- * unit, so that neither stopping the agent nor its memory limit kills them half-way. `systemd-run --scope` creates the
+ * unit, so that neither a stop of the agent nor its memory limit kills them midway. `systemd-run --scope` creates the
  * scope and then executes the program in place, with the same PID and open files.
  */
 
@@ -28,7 +28,9 @@ export interface ScopedLaunch {
   readonly markFd: number;
   /** The scope's name. */
   readonly unit: string;
-  /** Reports whether the program has begun. Earlier output is from `systemd-run`. Valid until the program exits. */
+  /**
+   * Reports whether the program has begun. All earlier output comes from `systemd-run`. Valid until the program exits.
+   */
   hasStarted(): boolean;
 }
 
@@ -38,7 +40,7 @@ const markThenRun = 'unset INVOCATION_ID; echo >&5 || exit 125; exec 5>&-; exec 
 const searchPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
 /**
- * Whether systemd supports OOMPolicy for scopes. With that property, systemd does not kill the whole scope when the
+ * Whether systemd supports OOMPolicy for scopes. With this property, systemd does not kill the whole scope when the
  * kernel kills one of its programs. Most versions before 253 never kill the scope and refuse the property; Debian's 252
  * kills the scope and accepts the property.
  */
@@ -119,6 +121,6 @@ function scopeRefused(reason: string, warn: (message: string) => void): void {
   hasWarned = true;
   const output = reason.trim().split('\n').at(-1)?.slice(0, 300) ?? '';
   warn(
-    `systemd refuses a transient scope${output === '' ? '' : ` (${output})`}: scripts, package transactions, and terminals run inside the agent's own unit and end with it`,
+    `systemd refuses a transient scope${output === '' ? '' : ` (${output})`}: scripts, package transactions, and terminals run inside the agent’s own unit and stop with it`,
   );
 }

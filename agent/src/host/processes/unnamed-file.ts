@@ -5,8 +5,9 @@ import { hostFailure } from '../failure.ts';
 import { writeAll } from '../write-all.ts';
 
 /**
- * Creates an anonymous file with this content and opens it for reading, to pass it to a program as a file descriptor.
- * @param directories candidates for the file; the first that works is used, memory before disk
+ * Creates an anonymous file with this content and opens it for reading, so that it can be passed to a program as a file
+ * descriptor.
+ * @param directories candidates for the file; the first one that works is used, memory before disk
  */
 export function openUnnamed(
   content: string,

@@ -1,4 +1,4 @@
-/** The native addon of node-pty, which opens and resizes terminals. The agent reads and writes them itself. */
+/** The native addon of node-pty, which opens and resizes terminals. The agent reads from and writes to them itself. */
 declare module '@lydell/node-pty/requireBinary.js' {
   interface TerminalBinding {
     /** @throws Error */

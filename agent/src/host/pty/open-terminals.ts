@@ -6,16 +6,16 @@ import type { ProcessSession } from '../processes/process-session.ts';
 /** Identifies a terminal for the next process of this agent. */
 export interface OpenTerminal {
   readonly session: ProcessSession;
-  /** The scope that the terminal was started in, or null if it has no scope. */
+  /** The scope in which the terminal was started; null if it has none. */
   readonly scope: string | null;
 }
 
 const fileName = /^open-terminal\.(\d+)\.(\d*)\.([\w-]*)\.((?:muster-terminal-[0-9a-f]+\.scope)?)$/;
 
 /**
- * Records open terminals on disk, so that the next agent process can kill their processes if this one is killed. The
- * kernel then sends only SIGHUP, which processes may ignore. Each terminal has an empty file whose name contains all
- * data.
+ * Records open terminals on disk, so that the next agent process can kill their processes if this one is killed. In
+ * that case, the kernel sends only SIGHUP, which processes may ignore. Each terminal has an empty file whose name
+ * contains all data.
  */
 export class OpenTerminals {
   readonly #directory: string;
@@ -33,7 +33,7 @@ export class OpenTerminals {
     this.#removeFile(this.#pathOf(terminal));
   }
 
-  /** Returns the terminals that an earlier process left open. Removes the records from an earlier boot. */
+  /** Returns the terminals that an earlier process left open. Removes records from earlier boots. */
   left(): OpenTerminal[] {
     const { bootId } = identityOf(process.pid);
     const left: OpenTerminal[] = [];
@@ -51,7 +51,7 @@ export class OpenTerminals {
     try {
       rmSync(path, { force: true });
     } catch {
-      // The record could not be deleted. It is harmless, because none of this terminal's processes remain.
+      // The record could not be deleted. This is harmless, because none of the terminal's processes remain.
     }
   }
 

@@ -6,25 +6,28 @@ import { setOpenOwnership } from '../files/ownership.ts';
 import { markInheritable } from '../processes/inherited-files.ts';
 
 /**
- * A pseudo-terminal. Uses only `open` and `resize` from node-pty: its own streams would lose a program's last output
- * while they are paused, and would block this whole process while a program does not read its input.
+ * A pseudo-terminal. Uses only `open` and `resize` from node-pty, because its own streams would lose the last output of
+ * a program while they are paused, and would block this whole process while a program does not read its input.
  */
 export interface Pty {
   /** The device for the program, such as `/dev/pts/3`. */
   readonly path: string;
-  /** Keeps the terminal from reporting a hangup until the program has opened it; `started` closes it. */
+  /** Prevents the terminal from reporting a hangup before the program has opened it; `started` closes it. */
   readonly outerFd: number;
   started(): void;
-  /** Sets the owner and mode of the device; call it before `started`. @throws HostFailure */
+  /**
+   * Sets the owner and mode of the device. Call this before `started`.
+   * @throws HostFailure
+   */
   giveTo(uid: number, gid: number, mode: number): void;
   /** Resumes reading after `output` returned false. */
   resume(): void;
   /**
-   * Closes the terminal once the buffered output is read. Does not wait for more output, because background jobs could
-   * write forever.
+   * Closes the terminal once the buffered output has been read. Does not wait for more output, because background jobs
+   * could write forever.
    */
   finish(): void;
-  /** @returns the number of accepted bytes: 0 if the buffer is full, all if no process reads the terminal */
+  /** @returns the number of accepted bytes: 0 if the buffer is full, all if no process has the terminal open */
   write(bytes: Uint8Array): number;
   resize(cols: number, rows: number): void;
   /** Hangs up. Unread output is lost, and `ended` is not called. */
@@ -34,12 +37,15 @@ export interface Pty {
 export interface PtyEvents {
   /** Called with output. The bytes are valid only during the call. @returns whether to continue reading */
   output(bytes: Buffer): boolean;
-  /** Called once the terminal is closed: when all output is read and no process has it open, or after `finish`. */
+  /**
+   * Called once the terminal is closed: when all output has been read and no process has the terminal open, or after
+   * `finish`.
+   */
   ended(): void;
 }
 
 /**
- * Maximum bytes to read after `finish`. The kernel buffers less, so anything beyond that was written after `finish`.
+ * Maximum bytes to read after `finish`. The kernel buffers less, so anything beyond this was written after `finish`.
  */
 const restBytes = 64 * 1024;
 
@@ -159,7 +165,7 @@ type Binding = ReturnType<typeof import('@lydell/node-pty/requireBinary.js')['re
 
 let addonDirectory: string | null = null;
 
-/** Sets the directory where the single executable unpacks its native terminal addon. */
+/** Sets the directory into which the single executable unpacks its native terminal addon. */
 export function keepPtyAddonIn(directory: string): void {
   addonDirectory = directory;
 }

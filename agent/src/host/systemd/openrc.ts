@@ -47,8 +47,8 @@ export function parseServices(text: string): ServiceStates {
 }
 
 /**
- * Returns one service's state, or null if it does not exist. OpenRC caches its list of services and misses a script
- * that was created within the same second, so this also checks the files.
+ * Returns the state of one service; null if it does not exist. Also checks the files, because OpenRC caches its list of
+ * services and misses a script that was created within the same second.
  */
 export function stateOf(name: string, states: ServiceStates): string | null {
   if (fileStatus(`/etc/init.d/${name}`)?.isFile !== true) return null;
@@ -71,7 +71,7 @@ export interface ServiceRunner extends Runner {
 
 /**
  * Runs rc-service. The command continues when the agent exits, because OpenRC would consider a service stopped if its
- * script were killed halfway.
+ * script were killed midway.
  * @param verb start, stop, restart
  */
 export const rcService = (
@@ -110,5 +110,5 @@ const run = (program: string, args: readonly string[], timeLimit: number, runner
     runner.clock,
   );
 
-/** Returns a stamp that identifies one start of a service, or null if it is not started. */
+/** Returns a stamp that identifies one start of a service; null if the service is not started. */
 export const whenStarted = (name: string): string | null => stampOf(startedLink(name)).split(' ')[0] || null;

@@ -29,7 +29,7 @@ export interface UnitState {
   canReload: boolean;
   type: string;
   remainsAfterExit: boolean;
-  /** Result of the last execution: success, exit-code, signal, timeout … */
+  /** Result of the last execution: success, exit-code, signal, timeout, …. */
   result: string;
   reloadResult: string;
   exitStatus: number;
@@ -37,9 +37,9 @@ export interface UnitState {
   restarts: number;
   /** Whether a job is pending or running. */
   hasJob: boolean;
-  /** Identifies one start; empty if it was never started. */
+  /** Identifies one start of the unit; empty if the unit was never started. */
   invocation: string;
-  /** Time of the last state change, in microseconds since boot, or '0' if the state never changed. */
+  /** Time of the last state change, in microseconds since boot; '0' if the state never changed. */
   changedAt: string;
   /** Whether the unit has become inactive since boot. systemd forgets this when it unloads the unit. */
   hasEnded: boolean;
@@ -68,7 +68,7 @@ const properties = [
   'InactiveEnterTimestampMonotonic',
 ];
 
-/** Maximum number of names in one call, to stay below the kernel's limit on the length of arguments. */
+/** Maximum number of names in one call, to stay below the kernel's limit on argument length. */
 const maxNames = 200;
 const outputCap = 1024 * 1024;
 
@@ -153,7 +153,9 @@ function parseUnit(block: string): UnitState {
   };
 }
 
-/** Reads the links in /etc/rc*.d that enable a script in /etc/init.d. systemd does not report them for its unit. */
+/**
+ * Reads the links in /etc/rc*.d that enable a script in /etc/init.d. systemd does not report these links for its unit.
+ */
 function sysvState(source: string): string | null {
   const script = /^\/etc\/init\.d\/([^/]+)$/.exec(source)?.[1];
   if (script === undefined) return null;
@@ -193,7 +195,7 @@ export const systemctl = (
   );
 
 /**
- * Reports whether drop-ins in /etc were added or removed since systemd loaded the unit. systemd does not report that.
+ * Reports whether drop-ins in /etc were added or removed since systemd loaded the unit, which systemd does not report.
  */
 export function dropInsChanged({ dropIns }: UnitState, name: string): boolean {
   const folder = `/etc/systemd/system/${name}.d`;

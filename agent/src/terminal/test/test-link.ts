@@ -14,8 +14,8 @@ const sessionId = '0'.repeat(26);
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /**
- * The orchestrator's side of a link with terminals, in this process. It acknowledges or withholds output, and respects
- * the input window.
+ * The orchestrator's side of a link with terminals, in this process. Acknowledges or withholds output, and respects the
+ * input window.
  */
 export class TestLink {
   readonly terminals: Terminals;
@@ -104,7 +104,7 @@ export class TestShell {
   readonly channel: number;
   answer: TerminalReport | null = null;
   exit: Extract<AgentMessage, { type: 'terminal_exited' }> | null = null;
-  /** Total bytes of received output. */
+  /** Total number of bytes of received output. */
   shownBytes = 0;
   /** Whether output is acknowledged immediately. */
   isTaking = true;
@@ -147,7 +147,7 @@ export class TestShell {
       throw new Error('the credit was refused');
   }
 
-  /** Sends input in frames that fit the window. */
+  /** Sends input in frames that fit into the window. */
   async type(typed: string | Uint8Array): Promise<void> {
     let rest = Buffer.from(typed);
     while (rest.length > 0 && this.exit === null) {
@@ -168,7 +168,7 @@ export class TestShell {
   /** Runs a line and waits until it finishes. @returns the output, including the echoed line */
   async run(line: string): Promise<string> {
     this.text = '';
-    // The mark appears only in the output, because the echoed line contains it in another form.
+    // The marker appears only in the output, because the echoed line contains it in a different form.
     await this.type(`${line}; echo __END$((40+2))\r`);
     await this.shows('__END42');
     return this.text;
