@@ -8,12 +8,14 @@ import { type Declared, resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** Tests accounts, SSH keys, and kernel parameters on a real machine, including interference by users and programs. */
+/**
+ * Tests accounts, SSH keys, and kernel parameters on a real machine, including interference from users and programs.
+ */
 
 const reason = noHosts();
 const key = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}`;
 
-/** Builds a resource without the orchestrator's validation. */
+/** Builds a resource without the validation by the orchestrator. */
 const raw = <T extends ResourceType>(type: T, body: ResourceBodies[T]): ResolvedResource => {
   const identity = JSON.stringify(body);
   const links = { depends_on: [], reload_on: [], restart_on: [], rerun_on: [], sensitive_fields: [] };
@@ -39,7 +41,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
   const said = (results: ResourceResult[]) => results.map(({ status, message }) => ({ status, message }));
   const failed = (message: RegExp) => ({ status: 'failed', message: expect.stringMatching(message) });
 
-  test('an apply creates a group, a user, and an SSH key as planned, and the next one removes them', async () => {
+  test('an apply creates a group, a user, and an SSH key as planned, and the next apply removes them', async () => {
     const before = machine.changes();
     const desired = declared(
       { 'group-unix': { name: 'deploy', gid: 1800 } },
@@ -108,7 +110,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('groupdel shared');
   });
 
-  test('an apply does not remove or renumber an account in use, and reports the processes or users that use it', async () => {
+  test('an apply neither removes nor renumbers an account in use, and reports the processes or users that use it', async () => {
     await sh('useradd -M busy; setpriv --reuid busy sleep 1000 > /dev/null 2>&1 & sleep 0.2');
     expect(
       said(
@@ -201,7 +203,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
   });
 
   test('an apply does not change an account from a directory service', async () => {
-    // Simulates a directory service, because the test host has no NSS module for one.
+    // Simulates a directory service, because test hosts have no NSS module for one.
     await sh(`
       cp /etc/nsswitch.conf /srv/nsswitch.conf
       sed -i 's/^passwd:.*/passwd: files sss/' /etc/nsswitch.conf
@@ -248,7 +250,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     );
   });
 
-  test('the agent refuses resources that an orchestrator would have rejected', async () => {
+  test('the agent refuses resources that the orchestrator would have rejected', async () => {
     const before = machine.changes();
     const hostile = [
       raw('user-unix', { name: '-x' }),

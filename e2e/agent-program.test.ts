@@ -22,7 +22,9 @@ const lines = (program: { lastLines(count: number): string[] }) =>
 const logged = (program: { lastLines(count: number): string[] }, text: string) =>
   eventually(`"${text}" is logged`, async () => program.lastLines(400).find((line) => line.includes(text)) ?? null);
 
-/** Forwards bytes between agent and orchestrator. Cuts each link after a given number of bytes from the agent. */
+/**
+ * Forwards bytes between the agent and the orchestrator. Cuts each link after a given number of bytes from the agent.
+ */
 class Cutter {
   port = 0;
   private readonly server: Server;
@@ -152,7 +154,7 @@ describe('muster agent', () => {
     },
   );
 
-  test('the agent reads the token from the environment, and does not pass it on to programs', async ({ stage }) => {
+  test('the agent reads the token from the environment and does not pass it on to programs', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const env = { MUSTER_TOKEN: await orchestrator.token('web-1') };
     const agent = stage.agentAt('web-1', connectLine(orchestrator, orchestrator.agentPort), { env });
@@ -170,7 +172,7 @@ describe('muster agent', () => {
     expect(operation.status).toBe('succeeded');
   });
 
-  test('the agent delivers a large report although the link breaks repeatedly during the transfer', async ({
+  test('the agent delivers a large report even if the link breaks repeatedly during the transfer', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();

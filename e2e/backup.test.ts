@@ -28,7 +28,7 @@ interface DatabaseSetting {
   env: NodeJS.ProcessEnv;
 }
 
-/** Environment and options that encrypt and decrypt a backup. */
+/** Environment and options for encrypting and decrypting a backup. */
 interface Encryption {
   env: NodeJS.ProcessEnv;
   encrypt: readonly string[];
@@ -74,7 +74,7 @@ async function backUpAndRestore(
   await eventually('the script is running', async () => (existsSync(proof) ? true : null));
   const unused = await orchestrator.token('web-2');
 
-  // Keys are written in sequence, so a backup taken at any time contains consecutive values.
+  // Keys are written in sequence, so a backup always contains consecutive values.
   let answered = 0;
   let writing = true;
   const writer = (async () => {
@@ -94,7 +94,7 @@ async function backUpAndRestore(
   expect(statSync(backup).mode & 0o777).toBe(0o600);
   expect(readFileSync(backup).includes('hunter2')).toBe(false);
 
-  // Makes changes that the backup does not contain, then kills the orchestrator.
+  // Makes changes after the backup, then kills the orchestrator.
   await call(uploadModule, { body: moduleOf('later', file(motd, 'later\n')) });
   writing = false;
   await writer;
@@ -130,7 +130,7 @@ async function backUpAndRestore(
     'system.restored',
   );
 
-  // The running operation is reported as interrupted. Its script ran once.
+  // The running operation is reported as interrupted. Its script ran only once.
   const interrupted = await again(getOperation, { params: { operation_id } });
   expect(interrupted).toMatchObject({ status: 'interrupted', error: expect.stringContaining('restored') });
 
@@ -138,7 +138,7 @@ async function backUpAndRestore(
   await agent.connected(2);
   const [record] = await again(listAgents, {});
   expect(record).toMatchObject({ name: 'web-1', status: 'approved', connected: true });
-  // The result does not depend on the database, so one database suffices.
+  // Runs on a single database, because the result does not depend on the database.
   if (from.env.MUSTER_DATABASE_URL === undefined) {
     const stranger = stage.agentAt('web-2', [
       `127.0.0.1:${restored.agentPort}`,
@@ -168,7 +168,7 @@ async function backUpAndRestore(
   await again(checkDrift, { params });
   expect(await again(latestDrift, { params })).toMatchObject({ status: 'drifted' });
   expect(readFileSync(proof, 'utf8')).toBe('ran\n');
-  // The restore is an event in the audit chain, which causes a notification.
+  // The restore is an event in the audit chain and causes a notification.
   await eventually('operators are notified', async () => {
     const { notifications } = await again(listNotifications, {});
     return notifications.some(({ event_type }) => event_type === 'system.restored') ? true : null;
@@ -194,14 +194,14 @@ describe('backup and restore', () => {
     env: { MUSTER_DATABASE_URL: await server!.createDatabase() },
   });
 
-  test('a backup of SQLite that was taken under load can be restored to PostgreSQL', async ({ stage }) => {
+  test('a backup of SQLite taken under load can be restored to PostgreSQL', async ({ stage }) => {
     const env = { MUSTER_BACKUP_PASSPHRASE: 'correct horse battery staple' };
     await backUpAndRestore(stage, { env: {} }, await postgres(), { env, encrypt: [], decrypt: [] });
   });
 
-  test('a backup of PostgreSQL that was taken under load can be restored to SQLite', async ({ stage }) => {
+  test('a backup of PostgreSQL taken under load can be restored to SQLite', async ({ stage }) => {
     const identity = join(stage.dir, 'identity');
-    // Writes an identity file like `age-keygen`.
+    // Writes an identity file as `age-keygen` does.
     const key = 'AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX';
     writeFileSync(identity, `# created: today\n${key}\n`, { mode: 0o600 });
     const encrypt = ['--recipient', 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'];

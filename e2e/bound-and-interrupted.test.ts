@@ -8,7 +8,7 @@ import { type Declared, resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** Tests that packages, services, and accounts are applied as planned or not at all, even after an interruption. */
+/** Verifies that packages, services, and accounts are applied as planned or not at all, even after an interruption. */
 
 const reason = noHosts();
 const log = '/var/tmp/services.log';
@@ -39,7 +39,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       enabled: true,
     },
   });
-  /** Returns the logged service starts since the previous call. */
+  /** Returns the service starts logged since the previous call. */
   const happened = async () =>
     (await sh(`touch ${log}; cat ${log}; rm ${log}`)).split('\n').filter((line) => line !== '');
 
@@ -122,7 +122,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
         1,
       ],
     ] as const)(
-      'the next agent process completes applying %s after it was stopped midway',
+      'the next agent process finishes applying %s if the previous one was stopped midway',
       async (kind, desired, point, nth) => {
         const before = machine.changes();
         await happened();
@@ -169,7 +169,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       await happened();
       expect(statuses(await apply([conf('2', 'false'), restarted()]))).toEqual(['failed', 'skipped']);
       expect(await happened()).toEqual([]);
-      // The source changes and another dependency of the unit fails, so the restart stays due.
+      // The source changes and another dependency of the unit fails, so the restart remains due.
       const stuck = (apply: string) => script('stuck', { check: 'test -e /var/tmp/go', apply });
       const needing = { ...restarted(), depends_on: ['path:/var/tmp/conf', 'script:stuck'] };
       expect(statuses(await apply([conf('3'), stuck('false'), needing]))).toEqual(['changed', 'failed', 'skipped']);

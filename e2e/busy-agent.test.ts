@@ -3,18 +3,18 @@ import { applyAgent, planAgent, uploadModule } from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
 import { test } from './harness.ts';
 
-/** Tests a real agent with thousands of small resources, whose link carries results without a pause. */
+/** Tests a real agent with thousands of small resources, whose link transfers results without a pause. */
 
 const modules = 4;
 const filesEach = 600;
 /**
- * Number of operations. With MUSTER_EVERY_STEP, which `npm run soak -- kill-steps` sets, they yield more than 37,000 results,
- * because a former bug reset links after that number.
+ * Number of operations. With MUSTER_EVERY_STEP, which `npm run soak -- kill-steps` sets, they produce more than 37,000
+ * results, because a former bug reset links after that number.
  */
 const rounds = process.env.MUSTER_EVERY_STEP === undefined ? 3 : 16;
 
 describe('a real agent with thousands of resources', () => {
-  test('an agent that reports at the maximum rate loses no link and no result', async ({ stage }) => {
+  test('an agent that reports at the maximum rate loses neither its link nor a result', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'busy');
     const root = stage.folder('many');
@@ -53,7 +53,7 @@ describe('a real agent with thousands of resources', () => {
     }
     expect(reported).toBe(rounds * count);
     expect(existsSync(`${root}/0-0`) && readdirSync(root).length).toBe(modules * filesEach);
-    // Only one line: the agent never reconnected.
+    // Only one line, because the agent never reconnected.
     const said = [...agent.program.lastLines(20_000), ...orchestrator.program.lastLines(20_000)];
     expect(said.filter((line) => /"event":"connected"/.test(line)).length).toBe(1);
     expect(said.filter((line) => /not connected|disconnected|protocol_violation|ECONNRESET|reset/.test(line))).toEqual(

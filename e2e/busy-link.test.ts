@@ -72,7 +72,7 @@ test('links stay up while agents send 37,000 results at full speed and commits a
   const links = new MemoryLinks();
   const committing = links.reported.bind(links);
   let commits = 0;
-  // Most commits take no time; some take 5 ms, and some 100 ms. The results are discarded.
+  // Most commits take no time; some take 5 ms, and others 100 ms. The results are discarded.
   links.reported = async (nodeId, instanceId, seq, reports) => {
     commits++;
     if (commits % 7 === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -95,7 +95,7 @@ test('links stay up while agents send 37,000 results at full speed and commits a
         const keys = await loadAgentIdentity(join(dir, `agent-${number}`));
         const spool = new Spool();
         for (let position = 0; position < results; position++) spool.add([result(position)]);
-        // Adds output that exceeds the size of one message.
+        // Adds output that does not fit into one message.
         const output = { type: 'output', operation_id: operationId, resource: 'many/script', stderr: '' } as const;
         for (let more = 0; more < 20; more++)
           spool.add([{ ...output, stdout: 'x'.repeat(100_000), exit_code: 0, truncated: false }]);

@@ -46,7 +46,10 @@ export function transportTo(certificate: () => string): Transport {
     });
 }
 
-/** Signs in with a challenge. @returns the sign-in session's token */
+/**
+ * Answers a challenge to sign in.
+ * @returns the token of the sign-in session
+ */
 export async function signIn(anyone: Client, operator: Operator): Promise<string> {
   const { nonce } = await anyone(challenge, { body: { public_key: operator.publicKey } });
   const signature = sign(null, Buffer.from(nonce, 'hex'), operator.privateKey).toString('hex');

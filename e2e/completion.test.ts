@@ -8,7 +8,7 @@ import { operatorEnvironment } from './person.ts';
 import { bashCompletion, missing, type Requirement } from './requirements.ts';
 import { Tmux } from './tmux.ts';
 
-/** Commands that start an interactive shell without the user's files, and load the completion script. */
+/** Commands that start an interactive shell without the user's files and load the completion script. */
 const shells: readonly { name: string; needs: readonly Requirement[]; start: string; load: string }[] = [
   { name: 'bash', needs: [], start: 'bash --norc', load: 'source <(muster completion bash)' },
   { name: 'bash with bash-completion', needs: ['bash-completion'], start: 'bash --norc', load: `. ${bashCompletion}` },
@@ -22,7 +22,7 @@ const shells: readonly { name: string; needs: readonly Requirement[]; start: str
 ];
 
 test.for(shells)(
-  '$name completes subcommands, names of agents, options, and files',
+  '$name completes subcommands, agent names, options, and files',
   async ({ needs, start, load }, { stage, skip, onTestFinished }) => {
     const reason = missing('linux', 'tmux', ...needs);
     if (reason !== null) skip(reason);

@@ -6,8 +6,8 @@ import { signIn, transportTo } from './client.ts';
 import { type Orchestrator, type Stage, test } from './harness.ts';
 
 /**
- * Tests the API behavior that docs/api.md promises beyond the schemas, with a real orchestrator and agent: statuses,
- * headers, the meaning of null, and repeated requests.
+ * Tests the API behavior that docs/api.md promises in addition to the schemas, with a real orchestrator and agent:
+ * statuses, headers, the meaning of null, and repeated requests.
  */
 
 interface Answer {
@@ -47,7 +47,7 @@ async function open(stage: Stage) {
   const orchestrator = await stage.orchestrator();
   const ask = await signedIn(orchestrator);
   const waiting = async () => (await stage.agent(orchestrator, 'web-1', { token: null })).nodeId;
-  /** Returns the status of a response, followed by its error code if it has one. */
+  /** Returns the status of a response, followed by its error code, if any. */
   const outcomeOf = async (...call: Parameters<Ask>) => {
     const { status, code } = await ask(...call);
     return code === undefined ? `${status}` : `${status} ${code}`;
@@ -64,7 +64,7 @@ const moduleAt = (name: string, path: string) => ({
   }),
 });
 
-test('the API keeps the name on a second approval, and pages lists by the Link header', async ({ stage }) => {
+test('the API keeps the name on a second approval, and paginates lists with the Link header', async ({ stage }) => {
   const { ask, outcomeOf, waiting } = await open(stage);
   const id = await waiting();
   expect(await outcomeOf('DELETE', `/agents/${id}`)).toBe('409 agent_not_rejected');
@@ -106,7 +106,7 @@ test('the API keeps the name on a second approval, and pages lists by the Link h
   }
 });
 
-test('the API responds immediately with respond-async, binds applies to plans, and pages by cursor', async ({
+test('the API responds immediately with respond-async, binds applies to plans, and paginates by cursor', async ({
   stage,
 }) => {
   const { ask, outcomeOf, waiting } = await open(stage);
@@ -169,7 +169,7 @@ test('the API responds immediately with respond-async, binds applies to plans, a
   expect(seen.length).toBeGreaterThanOrEqual(5);
 });
 
-test('the API clears a field that is null in a request, and keeps a field that is absent', async ({ stage }) => {
+test('the API clears a field that is null in a request and keeps a field that is absent', async ({ stage }) => {
   const { ask, outcomeOf } = await open(stage);
   const expires_at = '2036-01-01T02:00:00+02:00';
   await ask('POST', '/secrets', { name: 'pw', value: 'x', description: 'd', expires_at, restriction: { tags: 'a=b' } });

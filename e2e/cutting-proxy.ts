@@ -7,9 +7,9 @@ export class CuttingProxy {
   readonly #sockets = new Set<Socket>();
   /** Number of bytes from clients to forward before the cut; null if no cut is pending. */
   #left: number | null = null;
-  /** Number of bytes from the target to forward before the cut of all connections; null if no cut is pending. */
+  /** Number of bytes from the target to forward before all connections are cut; null if no cut is pending. */
   #answersLeft: number | null = null;
-  /** Bytes from the target that were forwarded to clients. */
+  /** Number of bytes forwarded from the target to clients. */
   answered = 0;
   /** Number of connections so far. */
   joined = 0;

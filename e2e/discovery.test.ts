@@ -8,7 +8,7 @@ const machines = {
   orchestrator: ['10.77.0.1/24', 'fd77::1/64'],
   a: ['10.77.0.11/24'],
   b: ['10.77.0.12/24'],
-  // Reachable over IPv6 only.
+  // An address that is reachable only over IPv6.
   c: ['fd77::13/64'],
 };
 
@@ -70,7 +70,7 @@ test('`muster discover` finds agents without an orchestrator by address and by b
   const plan = await here<Operation>('plan', 'web-a', '--module', 'motd');
   expect(plan).toMatchObject({ kind: 'plan', status: 'succeeded', node_id: waiting[0]!.node_id });
 
-  // The agent has stored the orchestrator's address: after a restart it connects, and no longer listens for discovery.
+  // The agent has stored the orchestrator's address. After a restart, it connects and no longer listens for discovery.
   expect((await agents.a.stop()).code).toBe(0);
   const again = agentOn(networks, 'a', dirs.a);
   expect(await again.event('connected')).toMatchObject({ node_id: waiting[0]!.node_id });

@@ -19,7 +19,7 @@ function flat(value: object, prefix = ''): Record<string, unknown> {
 
 const page = readFileSync(join(root, 'docs/operations.md'), 'utf8');
 
-/** Returns the defaults by key from the table with this heading, as written. */
+/** Returns the defaults by key in the table with this heading, as written. */
 function tableAfter(heading: string): Record<string, string> {
   const [, rows = ''] = page.split(heading);
   const table = rows.split('\n\n')[0] as string;

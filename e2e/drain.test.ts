@@ -8,7 +8,7 @@ import { signIn } from './client.ts';
 import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 
-test('an orchestrator that stops under load completes pending responses and loses no acknowledged write', async ({
+test('an orchestrator that is stopped under load completes pending responses and loses no acknowledged write', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator();
@@ -68,7 +68,7 @@ test('an orchestrator that stops under load completes pending responses and lose
   expect(operation.status).toBe('running');
   await Promise.all(writers);
   expect(last).not.toBe('');
-  // A drain that exceeds its time limit results in another exit code.
+  // A drain that exceeds its time limit results in a different exit code.
   expect((await stopped).code).toBe(0);
   await eventually('the stream has ended', async () => (events.ended === 'end' ? true : null));
 
@@ -76,7 +76,7 @@ test('an orchestrator that stops under load completes pending responses and lose
   const { tags } = await call(getAgent, { params });
   for (const tag of answered) {
     const [key = '', value = ''] = tag.split('=');
-    // The last write of each client may have been committed without a response.
+    // Each client's last write may have been committed without a response.
     expect(Number(tags[key])).toBeGreaterThanOrEqual(Number(value));
   }
   await eventually('the apply has ended', async () => {

@@ -29,13 +29,13 @@ const latestThat = async (orchestrator: Orchestrator, fits: (record: DriftRecord
 const driftEventsOf = async ({ call }: Orchestrator) =>
   (await call(listAudit, { query: { category: 'drift' } })).events.map(({ event_type }) => event_type).reverse();
 
-test('the watch reports manual changes and when they are repaired', async ({ stage }) => {
+test('the watch reports manual changes and their repair', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const [motd, issue] = (await applied(stage, orchestrator)).paths as [string, string];
   for (const text of ['kilroy\n', 'was\n', 'here\n']) {
     writeFileSync(motd, text);
     const drifted = await latestThat(orchestrator, ({ status }) => status === 'drifted');
-    // The trigger shows that the agent's watch detected the change, not a scheduled check.
+    // The trigger shows that the agent's watch detected the change, rather than a scheduled check.
     expect(drifted).toMatchObject({
       trigger: 'watch',
       resources: [{ identity: motd, changes: [{ field: 'content' }] }],
@@ -48,7 +48,8 @@ test('the watch reports manual changes and when they are repaired', async ({ sta
     Array.from({ length: 3 }, () => ['drift.detected', 'drift.resolved']).flat(),
   );
 
-  // Drift is reported once, and once more when another resource drifts. The apply that repairs it causes no drift event.
+  // Drift is reported once, and once more when another resource drifts. The apply that repairs the drift causes no
+  // drift event.
   chmodSync(motd, 0o600);
   await latestThat(orchestrator, ({ status }) => status === 'drifted');
   chmodSync(issue, 0o600);

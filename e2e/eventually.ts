@@ -11,8 +11,8 @@ import { FairTime } from '../tools/suite/fair-time.ts';
 const pause = (waitedMs: number) => Math.min(100, Math.max(20, waitedMs / 10));
 
 /**
- * Polls until `ask` returns a value. For conditions that no event reports reliably, because the reporting process may be
- * dead.
+ * Polls until `ask` returns a value. Intended for conditions that no event reports reliably, because the reporting
+ * process may be dead.
  * @param what      the condition as a statement, for the error message
  * @param ask       returns null or throws while the condition does not hold; the type excludes false, which would stop
  * the wait
@@ -41,7 +41,10 @@ export async function eventually<T extends object | string | number | true | und
   }
 }
 
-/** Waits until an operation has finished. @returns the operation */
+/**
+ * Waits until an operation has ended.
+ * @returns the operation
+ */
 export const ended = (call: Client, operationId: string): Promise<Operation> =>
   eventually(`operation ${operationId} has ended`, async () => {
     const operation = await call(getOperation, { params: { operation_id: operationId } });

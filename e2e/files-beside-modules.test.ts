@@ -22,7 +22,9 @@ import { type AgentProcess, type Orchestrator, type Stage, test } from './harnes
 import { operatorEnvironment } from './person.ts';
 
 const mebibyte = 1024 * 1024;
-/** Size of the large file. With MUSTER_EVERY_STEP, which `npm run soak -- kill-steps` sets, that of a disk image. */
+/**
+ * Size of the large file: with MUSTER_EVERY_STEP, which `npm run soak -- kill-steps` sets, the size of a disk image.
+ */
 const size = (process.env.MUSTER_EVERY_STEP === undefined ? 40 : 200) * mebibyte;
 /** Maximum growth of an agent's memory while it fetches the file, in bytes. */
 const growth = 20 * mebibyte;
@@ -46,12 +48,12 @@ async function hashOf(path: string): Promise<string> {
   return digest.digest('hex');
 }
 
-/** Returns a value of `/proc/PID/status` in bytes. */
+/** Returns a value in `/proc/PID/status`, in bytes. */
 const memory = ({ program }: AgentProcess, field: 'VmRSS' | 'VmHWM') =>
   Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${program.pid}/status`, 'utf8'))?.[1]) *
   1024;
 
-/** Returns a function that runs the CLI as the first admin, and returns its output. */
+/** Returns a function that runs the CLI as the first admin and returns the output. */
 function musterAt(stage: Stage, orchestrator: Orchestrator) {
   const all = stage.environment(operatorEnvironment(stage, orchestrator));
   const env = Object.fromEntries(
@@ -64,7 +66,7 @@ function musterAt(stage: Stage, orchestrator: Orchestrator) {
   };
 }
 
-test('three agents fetch a large file, one of them over a link that is cut in the middle', async ({ stage }) => {
+test('three agents fetch a large file, one of them over a link that is cut halfway through', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const { call } = orchestrator;
   const folder = stage.folder('app');
@@ -100,7 +102,7 @@ resources:
       },
     ]);
     const before = agents.map((agent) => {
-      // Resets the peak of the resident memory, which the start of the agent has raised.
+      // Resets the peak of the resident memory, which the agent's startup has raised.
       writeFileSync(`/proc/${agent.program.pid}/clear_refs`, '5');
       return memory(agent, 'VmRSS');
     });
@@ -119,7 +121,7 @@ resources:
     );
     expect(run).toMatchObject({ status: 'succeeded' });
     for (const name of names) expect(await hashOf(`${target}/${name}.bin`), name).toBe(sha256);
-    // The half that had arrived was not sent again: the rest is at most the window and the overhead of frames and TLS.
+    // The first half was not sent again: the rest is at most the window and the overhead of frames and TLS.
     const sent = proxy.answered - answered;
     console.log(`sent ${sent} bytes for ${size}, over ${proxy.joined} links`);
     expect(proxy.joined).toBe(2);
@@ -133,7 +135,9 @@ resources:
   }
 });
 
-test('uploads a folder, applies its files, removes files that left it, and restores everything', async ({ stage }) => {
+test('the CLI uploads a folder, the agent applies its files and removes files that left it, and a removal restores everything', async ({
+  stage,
+}) => {
   const orchestrator = await stage.orchestrator();
   const { call } = orchestrator;
   const agent = await stage.agent(orchestrator, 'web-1');
@@ -161,7 +165,7 @@ test('uploads a folder, applies its files, removes files that left it, and resto
   expect(statSync(`${root}/run`).mode & 0o777).toBe(0o755);
   expect(await apply()).toMatchObject({ status: 'succeeded', summary: { unchanged: 5 } });
 
-  // Another revision: a file changes, and one leaves the folder.
+  // Uploads another revision, in which a file has changed and another has been removed from the folder.
   writeFileSync(join(folder, 'site/index.html'), '<h1>two</h1>\n');
   rmSync(join(folder, 'site/css'), { recursive: true });
   await muster('modules', 'upload', folder);
@@ -172,7 +176,7 @@ test('uploads a folder, applies its files, removes files that left it, and resto
   expect(readdirSync(root).sort()).toEqual(['index.html', 'run']);
   expect(readFileSync(`${root}/index.html`, 'utf8')).toBe('<h1>two</h1>\n');
 
-  // Downloading gives the same folder.
+  // The download results in the same folder.
   const copy = join(stage.dir, 'copy');
   await muster('modules', 'download', 'website', '-o', copy);
   expect(readFileSync(join(copy, 'site/index.html'), 'utf8')).toBe('<h1>two</h1>\n');

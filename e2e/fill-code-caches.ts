@@ -4,8 +4,8 @@ import { bundles } from '../tools/build/bundle.ts';
 import { Stage } from './stage.ts';
 
 /**
- * Fills V8's code caches of the orchestrator and the agent before the first test of a run. Most tests kill their
- * programs, and a killed program stores no cache. Each later start saves a fifth of its CPU time.
+ * Fills V8's code caches of the orchestrator and the agent before the first test in a run, because most tests kill
+ * their programs, and a killed program stores no cache. With a cache, each start saves a fifth of its CPU time.
  */
 export async function setup(): Promise<void> {
   const folder = await bundles();

@@ -8,7 +8,7 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { operatorEnvironment, Person } from './person.ts';
 
-/** Returns a module with a script that runs on each apply and exits when the file `gate` exists. */
+/** Returns a module with a script that runs on each apply and exits once the file `gate` exists. */
 const gated = (name: string, gate: string) => `name: ${name}
 supports: [{ platform: linux }]
 resources:
@@ -88,7 +88,7 @@ test('the CLI plans several agents together, applies as one run, detaches, cance
   const expectRestored = (person: Person) => {
     const [before, after] = person.shown.match(/^[0-9a-f]+(:[0-9a-f]+)+/gm) ?? [];
     expect(after).toBe(before);
-    // The last escape sequence that concerns the cursor makes it visible.
+    // The last escape sequence for the cursor makes it visible.
     expect(person.shown.lastIndexOf('\u001b[?25h')).toBeGreaterThanOrEqual(person.shown.lastIndexOf('\u001b[?25l'));
   };
 
@@ -121,7 +121,7 @@ test('the CLI plans several agents together, applies as one run, detaches, cance
   await canceller.sees('Keep watching');
   canceller.type('\u001b[B\r');
   await canceller.sees('Cancelling');
-  // An agent that receives the cancellation after this line runs the script that sleeps, and skips the directory.
+  // An agent that receives the cancellation after this line runs the sleeping script and skips the directory.
   writeFileSync(join(gates, 'two'), '');
   await canceller.sees('2 cancelled');
   await canceller.sees('code=1');

@@ -21,7 +21,7 @@ import type { RootDifference } from './hosts/root-difference.ts';
 import { noHosts } from './hosts/test.ts';
 import { type WebModule, webModule } from './hosts/web-module.ts';
 
-/** Tests the main scenario on real machines: applies a module, detects drift from it, and removes it again. */
+/** Tests the main scenario on real machines: applies a module, detects drift from it, and removes the module again. */
 
 const reason = noHosts();
 const kestrel = { files: { '/etc/os-release': 'ID=kestrel\nID_LIKE=debian\nVERSION_ID="3"\nNAME="Kestrel Linux"\n' } };
@@ -47,7 +47,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
   });
   afterAll(() => fleet?.end());
 
-  /** Returns a run's operations. Fails if one of them did not succeed. */
+  /** Returns the operations of a run. Fails if one of them did not succeed. */
   async function operationsOf(run: Run): Promise<Operation[]> {
     const operations = await Promise.all(
       run.results.map(({ operation_id }) => call(getOperation, { params: { operation_id: operation_id as string } })),
@@ -61,7 +61,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     [...new Set(operations.flatMap(({ resources }) => resources.map(({ status }) => status)))].sort();
 
   const page = async (name: string, port = 80) => (await fetch(`http://${machine(name).address}:${port}/`)).text();
-  /** Returns nginx's PIDs: the master, which survives a reload, and its workers, which a reload replaces. */
+  /** Returns the PIDs of nginx: the master, which survives a reload, and its workers, which a reload replaces. */
   const processes = async (name: string) => {
     const master = (await machine(name).exec('systemctl', 'show', '--property=MainPID', '--value', 'nginx')).trim();
     return { master, workers: await machine(name).exec('pgrep', '--parent', master) };
@@ -76,7 +76,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
 
     const applied = await apply();
     expect(statuses(applied)).toEqual(['changed']);
-    // An apply may change less than planned, but not more: the nginx package itself enables and starts nginx.
+    // An apply may change less than planned but not more: the nginx package itself enables and starts nginx.
     const actions = ({ resources }: Operation) => resources.map(({ id, action }) => [id, action]);
     for (const [i, operation] of applied.entries()) {
       const expected = actions(planned[i] as Operation);
@@ -135,7 +135,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     expect(statuses(await apply())).toEqual(['unchanged']);
   });
 
-  /** Makes a manual change, and waits until a drift record names the resource. */
+  /** Makes a manual change and waits until a drift record names the resource. */
   async function expectDrift(name: string, edit: string, id: string, expected: Partial<DriftRecord>): Promise<void> {
     await machine(name).sh(edit);
     await eventually(`${id} of ${name} has drifted`, async () => {
@@ -158,7 +158,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     expect((await call(listDrift, { params: params('web-2'), query: {} })).length).toBe(0);
   });
 
-  test('requested and scheduled drift checks find changes to kernel parameters and packages, which the watch does not report', async () => {
+  test('requested and scheduled drift checks find changes to kernel parameters and packages that the watch does not report', async () => {
     const packageOf = 'DEBIAN_FRONTEND=noninteractive dpkg --force-depends --remove nginx-light';
     await machine('web-2').sh(`sysctl -qw net.ipv4.ip_forward=0; ${packageOf}`);
     const checked = await call(checkDrift, { params: params('web-2') });

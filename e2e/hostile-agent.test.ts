@@ -6,7 +6,7 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { HostileAgent, type Strategy, strategies } from './hostile-agent.ts';
 
-/** Counts the rows, bytes, and links that hostile agents cause at a real orchestrator, independent of time. */
+/** Counts the rows, bytes, and links that hostile agents cause on a real orchestrator, independently of time. */
 
 const names = Object.keys(strategies) as Strategy[];
 const mebibyte = 1024 * 1024;
@@ -43,7 +43,7 @@ test('the orchestrator stores at most the budgeted data from hostile agents, and
   // none of it.
   for (const name of ['long-names', 'other-positions'] as const)
     await eventually(`links of the agent "${name}" were ended`, () => until(() => countsOf(name).ended > 3));
-  // The orchestrator accepts the final reports of these operations, regardless of how much the agents sent before.
+  // The orchestrator accepts the final reports of these operations, no matter how much the agents sent before.
   for (const name of ['huge-results', 'many-results'] as const)
     await eventually(
       `the agent "${name}" has finished an operation`,
@@ -67,7 +67,7 @@ test('the orchestrator stores at most the budgeted data from hostile agents, and
     new Set(refused.filter(({ metadata }) => metadata.code === code).map(({ target }) => target.name));
   expect(refusedFor('protocol_violation')).toEqual(new Set(['long-names', 'other-positions']));
   expect(refusedFor('rate_exceeded')).toContain('versions');
-  // Hostile agents reconnect immediately after a link is closed, so any of these may exceed the connection rate.
+  // Hostile agents reconnect immediately after a link is closed, so each of them may exceed the connection rate.
   expect(['long-names', 'other-positions', 'versions']).toEqual(
     expect.arrayContaining([...refusedFor('rate_exceeded')]),
   );

@@ -26,7 +26,7 @@ export interface HostileCounts {
 }
 
 const long = (i: number): string => `/${i}/${'n'.repeat(4_000)}`;
-/** The text consists of ASCII letters that JSON does not escape, so each character is one byte. */
+/** The text consists of ASCII letters that JSON does not escape, so each character takes one byte. */
 const changes: FieldChange[] = Array.from({ length: 64 }, (_, i) => ({
   field: `field-${i}`,
   from: 'f'.repeat(4_096),
@@ -56,8 +56,8 @@ const resultOf = (
 const moved = { action: 'update', status: 'would_change' } as const;
 
 /**
- * An agent under an attacker's control. It has a valid key and is approved, and it respects the flow control and the
- * schema where that lets it send more. It reconnects immediately when its link closes.
+ * An agent under an attacker's control. It has a valid key, is approved, and respects the flow control and the schema
+ * where this allows it to send more. It reconnects immediately when its link closes.
  */
 export class HostileAgent {
   readonly key: AgentKey;
@@ -69,7 +69,7 @@ export class HostileAgent {
   #link: TestAgent | null = null;
   #seq = 0;
   #drifts = false;
-  /** Resources of the most recent apply, which drift checks inspect. */
+  /** Resources of the latest apply, which drift checks inspect. */
   #applied: OperationMessage['resources'] = [];
   readonly #removals: number;
   /** Received operations without an acknowledged outcome. */

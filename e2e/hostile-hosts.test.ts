@@ -5,12 +5,14 @@ import type { HostAgent } from './hosts/agent.ts';
 import { Fleet } from './hosts/fleet.ts';
 import { noHosts } from './hosts/test.ts';
 
-/** Tests that a machine's faults fail only the affected resources, with a clear message, and that the agent survives. */
+/**
+ * Verifies that a machine's faults fail only the affected resources, with a clear message, and that the agent survives.
+ */
 
 const reason = noHosts();
 /** System call number of renameat2, which can exchange two paths atomically. */
 const renameat2 = process.arch === 'arm64' ? 276 : 316;
-/** The agent's maximum resident memory, in MiB. */
+/** Maximum resident memory of the agent, in MiB. */
 const memoryLimit = 400;
 
 const file = (path: string, content = 'ours\n') => ({ 'file-unix': { path, content } });
@@ -53,7 +55,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     const content = JSON.stringify({ name: 'hostile', supports: [{ platform: 'linux' }], resources });
     await call(uploadModule, { body: { name: 'hostile', content } });
     const operation = await call(applyAgent, { params: { node_id: agent.nodeId }, body: { modules: ['hostile'] } });
-    // The last results are the removals of resources from earlier tests.
+    // The last results are removals of resources from earlier tests.
     const reported = operation.resources
       .slice(0, hostile.length)
       .map(({ id, status, message }) => ({ id, status, message }));
@@ -134,7 +136,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     await lives();
   });
 
-  test('the agent follows no symbolic link that repeatedly replaces a parent directory of a file while it writes', async () => {
+  test('the agent follows no symbolic link that repeatedly replaces a parent directory of a file during a write', async () => {
     // The swap is atomic: `way` is always either a directory or a link to a directory that the agent must not write to.
     const swap = `
       $SIG{TERM} = sub { print "$n\\n"; exit }; chdir "/srv/mallory" or die;
@@ -161,7 +163,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     for (const { message } of refused) expect(message).toMatch(/symbolic link|is not a directory/);
     expect(written.filter(({ status }) => status === 'changed').length).toBe(count - refused.length);
     expect(await sh('systemctl is-active mallory; ls /srv/target')).toBe('active\n');
-    // The number of failed writes is random. Once `way` stays a directory, all writes succeed.
+    // The number of failed writes is random. Once `way` remains a directory, all writes succeed.
     await sh(`
       systemctl stop mallory
       cd /srv/mallory

@@ -8,7 +8,7 @@ import { expect } from 'vitest';
 import { dialAsAgent, type TestAgent } from '../orchestrator/test/test-agent.ts';
 import { test } from './harness.ts';
 
-/** Tests how unauthenticated clients affect other clients. Prints times but does not compare them with limits. */
+/** Tests how unauthenticated clients affect other clients. Prints times without comparing them with limits. */
 
 /** Returns the milliseconds until `/healthz` responds on a new connection. */
 async function healthMs(port: number, localAddress: string): Promise<number> {
@@ -63,7 +63,8 @@ function processorMs(pid: number): number {
 }
 
 /**
- * Requests `/healthz` repeatedly from a separate process, so that this process's other work does not distort the times.
+ * Requests `/healthz` repeatedly from a separate process, so that other work in this process does not distort the
+ * times.
  * @returns a function that kills the process and returns the longest response time in milliseconds
  */
 function longestHealthMs(port: number): () => Promise<number> {
@@ -126,7 +127,7 @@ test('a hostile hello costs the orchestrator less than twice the CPU time of a v
     const redials = dials.reduce((sum, each) => sum + each, 0) - count;
     return { ms: (processorMs(pid) - before) / count, health: await health(), redials };
   };
-  /** Repeats the measurement while more than 5 % of the clients had to reconnect, which distorts the times. */
+  /** Repeats the measurement if more than 5 % of the clients had to reconnect, which distorts the times. */
   const measured = async (say: (agent: TestAgent) => Promise<unknown>) => {
     for (let attempt = 1; ; attempt++) {
       const found = await measure(say);
@@ -152,6 +153,6 @@ test('a hostile hello costs the orchestrator less than twice the CPU time of a v
     `CPU time per hello: small and valid ${small.ms.toFixed(1)} ms, hostile ${hostile.ms.toFixed(1)} ms, ratio ${ratio.toFixed(2)}; ` +
       `longest response of /healthz: ${small.health} and ${hostile.health} ms`,
   );
-  // The ratio is about 4 with full validation, and 0.9 to 1.3 with an early refusal.
+  // The ratio is about 4 with full validation, and 0.9 to 1.3 with early refusal.
   expect(ratio).toBeLessThan(2);
 });

@@ -38,7 +38,7 @@ const settled = ({ call }: Orchestrator, agent: AgentProcess) =>
   });
 
 describe('key rotation of an agent', () => {
-  test('a key rotation takes effect immediately, keeps the identity of the agent, and invalidates copies of the previous key', async ({
+  test('a key rotation takes effect immediately, keeps the agent’s identity, and invalidates copies of the previous key', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();
@@ -66,7 +66,7 @@ describe('key rotation of an agent', () => {
     expect(events).toMatchObject([{ target: { id: nodeId }, metadata: { code: 'key_replaced' } }]);
     expect(await orchestrator.call(listAgents, {})).toMatchObject([{ node_id: nodeId, connected: true }]);
 
-    // The agent keeps its id after a restart, although the id is no longer derived from its key.
+    // The agent keeps its ID after a restart, even though the ID is no longer derived from its key.
     await agent.stop();
     await agent.start();
     expect(agent.nodeId).toBe(nodeId);
@@ -89,7 +89,7 @@ describe('key rotation of an agent', () => {
         await part.kill9();
         await part.start();
         if (killed === 'orchestrator') {
-          // Restarts the agent, which then starts with the minimum backoff instead of up to a minute.
+          // Restarts the agent, so that it starts with the minimum backoff instead of up to a minute.
           await agent.stop();
           await agent.start();
         }

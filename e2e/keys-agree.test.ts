@@ -38,7 +38,7 @@ class Table {
     this.rows = rows;
   }
 
-  /** Returns the number of the agent's keys that do not expire. */
+  /** Returns how many of the agent's keys do not expire. */
   current(nodeId: string): number {
     return [...this.rows.values()].filter((row) => row.node_id === nodeId && row.valid_until === null).length;
   }
@@ -46,8 +46,8 @@ class Table {
 
 const day = 86_400;
 /**
- * Outcome of a hello: it is lost; the orchestrator commits it but the reply is lost; the agent receives the reply; or
- * the agent receives the reply and is killed after this number of file writes.
+ * Outcome of a hello: the hello is lost; the orchestrator commits it but the reply is lost; the agent receives the
+ * reply; or the agent receives the reply and is killed after this number of file writes.
  */
 type Reach = 'lost' | 'unanswered' | 'whole' | 0 | 1 | 2;
 type Step =
@@ -55,11 +55,14 @@ type Step =
   | { do: 'hello'; reach: Reach }
   | { do: 'wait'; secs: number }
   | { do: 'backup' }
-  /** `back` is the index of the backup, from 0 for the newest. */
+  /** `back` is the index of the backup, starting with 0 for the newest. */
   | { do: 'restore'; back: number }
   /** An attacker copies the agent's data directory. */
   | { do: 'steal' }
-  /** The attacker connects with a copy, perhaps without key statements. `back` is its index, from 0 for the newest. */
+  /**
+   * The attacker connects with a copy, possibly without key statements. `back` is the index of the copy, starting with
+   * 0 for the newest.
+   */
   | { do: 'intrude'; back: number; withoutStatements: boolean };
 
 const reach = fc.constantFrom<Reach>('lost', 'unanswered', 0, 1, 2, 'whole');
@@ -75,9 +78,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 /**
  * Executes the steps and verifies that the agent keeps its identity after each of them, even if messages are lost and
- * backups restored. Once the agent has connected with a key, a copy of an earlier key is refused, or can connect only
- * until that key expires, and cannot register another key. Before the agent connects again after a restore, a copy may
- * act as the agent, as the decision record states; the sequence stops there.
+ * backups restored. Once the agent has connected with a key, a copy of an earlier key is refused or can connect only
+ * until that key expires, and cannot register another key. After a restore, a copy may act as the agent until the agent
+ * reconnects, as the decision record states; the sequence stops there.
  */
 async function checkSteps(steps: readonly Step[]): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'muster-keys-'));
@@ -137,7 +140,7 @@ async function checkSteps(steps: readonly Step[]): Promise<void> {
     };
     /**
      * Connects with a copy.
-     * @returns whether the copy can act as the agent from now on, so that the guarantee no longer holds
+     * @returns whether the copy can now act as the agent, in which case the guarantee no longer holds
      */
     const intrude = async (copy: string, withoutStatements: boolean): Promise<boolean> => {
       const identity = await loadAgentIdentity(copy);
@@ -177,8 +180,8 @@ async function checkSteps(steps: readonly Step[]): Promise<void> {
         const copy = stolen.at(-1 - each.back);
         if (copy !== undefined && (await intrude(copy, each.withoutStatements))) return;
       }
-      // The orchestrator accepts the agent on its second hello at the latest: a refused first hello may make the agent
-      // drop a key.
+      // The orchestrator accepts the agent on its second hello at the latest, because a refused first hello may make
+      // the agent drop a key.
       const verdicts = [await hello('lost')];
       if ('refusal' in verdicts[0]!) {
         await hello('unanswered');
@@ -220,7 +223,7 @@ for (const seed of seeds)
   test(`an agent keeps its identity after any lost message or restore, and a copy of a previous key gains nothing: seed ${seed}`, () =>
     check(seed, 40));
 
-// A failure prints the seed. MUSTER_KEY_RUNS sets the number of sequences, for a longer search.
+// A failure prints the seed. For a longer search, MUSTER_KEY_RUNS sets the number of sequences.
 test(
   'an agent keeps its identity after any lost message or restore, and a copy of a previous key gains nothing: a random seed',
   () => check(Date.now() | 0, Number(process.env.MUSTER_KEY_RUNS ?? 60)),

@@ -31,7 +31,7 @@ const moments: Moment[] = [...sampled([0, 3, 10, 25, 60, 120], 3), 'script'];
 const pauses = sampled([0, 40, 80, 120, 160], 3);
 
 describe('kill -9 during an apply', () => {
-  test('an apply finishes once and loses no acknowledged change when the orchestrator is killed', async ({ stage }) => {
+  test('an apply finishes once and loses no acknowledged change if the orchestrator is killed', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const parts = { orchestrator, agent };
@@ -41,14 +41,14 @@ describe('kill -9 during an apply', () => {
       await orchestrator.start();
       await connected(parts);
       await expectDone(trial, `site-${moment}`);
-      // Restarts the agent, which then starts with the minimum backoff instead of up to half a minute.
+      // Restarts the agent, so that it starts with the minimum backoff instead of up to half a minute.
       await agent.stop();
       await agent.start();
     }
     expect(await orchestrator.call(listModules, {})).toHaveLength(moments.length);
   });
 
-  test('an apply resumes and runs its script once when the agent is killed', async ({ stage }) => {
+  test('an apply resumes and runs its script once if the agent is killed', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const parts = { orchestrator, agent };
@@ -61,7 +61,7 @@ describe('kill -9 during an apply', () => {
     }
   });
 
-  test('an apply finishes once when both processes are killed', async ({ stage }) => {
+  test('an apply finishes once if both processes are killed', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const parts = { orchestrator, agent };
@@ -74,7 +74,7 @@ describe('kill -9 during an apply', () => {
     }
   });
 
-  test('the orchestrator keeps every acknowledged write by concurrent clients when it is killed', async ({ stage }) => {
+  test('the orchestrator keeps every acknowledged write of concurrent clients if it is killed', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1');
@@ -116,7 +116,7 @@ describe('kill -9 during an apply', () => {
         }
       };
       const writers = Promise.all([tag, tag, secret, window, channel, run].map(writer));
-      // Waits for a number of writes instead of a time, because the machine may be busy. The pause afterwards varies
+      // Waits for a number of writes instead of a time, because the machine may be busy. The pause that follows varies
       // when the process is killed.
       await eventually('each kind of write has been acknowledged several times', async () =>
         answered.size > 7 * (round + 1) && Object.values(ids).every(({ length }) => length > 2 * (round + 1))
@@ -151,7 +151,7 @@ describe('kill -9 during an apply', () => {
     expect(events.length).toBeGreaterThanOrEqual(Math.min(500, answered.size));
   });
 
-  test('the agent does not rerun a script without `check` after it was killed, and reports its outcome as unknown', async ({
+  test('the agent does not rerun a script without `check` after being killed, and reports the script’s outcome as unknown', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();

@@ -16,9 +16,9 @@ import { type Orchestrator, test } from './harness.ts';
 import { runsOf, siteModule } from './site.ts';
 import { connected } from './trial.ts';
 
-/** Tests agents that are offline, disconnected, copied, or have a clock that is off by an hour. */
+/** Tests agents that are offline, disconnected, copied, or whose clock is off by an hour. */
 
-/** A TCP proxy between agent and orchestrator that can cut and restore the link. */
+/** A TCP proxy between the agent and the orchestrator that can cut and restore the link. */
 class Cable {
   port = 0;
   readonly #server: Server;
@@ -80,7 +80,7 @@ const faketime = ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu']
   .map((directory) => `${directory}/faketime/libfaketime.so.1`)
   .find(existsSync);
 
-/** Returns an environment that shifts a program's wall clock by the offset in the file. It does not affect timers. */
+/** Returns an environment that shifts a program's wall clock by the offset in the file. Timers are not affected. */
 function clockFrom(file: string, offset: string): NodeJS.ProcessEnv {
   writeFileSync(file, offset);
   return {
@@ -131,7 +131,7 @@ describe('an agent that is offline, disconnected, or copied', () => {
     expect(['one', 'two', 'late'].map((name) => existsSync(path(name)))).toEqual([false, true, false]);
   });
 
-  test('an agent that was killed resumes its operation without a link, and reports the results once when it reconnects', async ({
+  test('a killed agent resumes its operation without a link, and reports the results once when it reconnects', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();
@@ -168,7 +168,7 @@ describe('an agent that is offline, disconnected, or copied', () => {
     }
   });
 
-  test('the orchestrator refuses a copy of a connected agent, keeps the first one connected, and notifies operators', async ({
+  test('the orchestrator refuses a copy of a connected agent, keeps the original connected, and notifies operators', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();
@@ -189,7 +189,7 @@ describe('an agent that is offline, disconnected, or copied', () => {
     expect(runsOf(root)).toBe(1);
     const again = await call(applyAgent, { params, body: { modules: ['site'] } });
     expect(again.summary).toMatchObject({ total: 26, unchanged: 26 });
-    // Only one line: the first agent never reconnected.
+    // Only one line, because the first agent never reconnected.
     expect(agent.program.lastLines(200).filter((line) => line.includes('"event":"connected"'))).toHaveLength(1);
     await eventually('operators are notified of the clone', async () => {
       const { notifications } = await call(listNotifications, { query: {} });
@@ -229,7 +229,7 @@ describe('a clock that is off by an hour', () => {
       const shown = await call(getAgent, { params });
       expect(Math.abs(Number(shown.attributes.clock_skew_secs) - offset)).toBeLessThan(hour / 2);
       for (const at of [shown.last_seen_at, shown.connected_at, shown.updated_at]) near(at, from);
-      // Moves the agent's clock by two hours while an operation runs. The operation must not time out.
+      // Shifts the agent's clock by two hours while an operation is running. The operation must not time out.
       const go = join(stage.dir, `${name}.go`);
       const script = { program: 'sh', manages: name, apply: `touch ${go}; sleep 2.5`, check: `test -e ${go}` };
       const content = JSON.stringify({
@@ -261,7 +261,7 @@ describe('a clock that is off by an hour', () => {
     }
   });
 
-  test("setting the orchestrator's clock back breaks no link and expires no operation early", async ({
+  test('setting the orchestrator’s clock back breaks no link and expires no operation early', async ({
     stage,
     skip,
   }) => {
@@ -290,7 +290,7 @@ describe('a clock that is off by an hour', () => {
       expect(operation.status).toBe('succeeded');
       return operation.created_at < before.created_at - hour / 2 ? operation : null;
     });
-    // Operation ids increase even if the clock goes back.
+    // Operation IDs increase even if the clock is set back.
     expect(later.operation_id > before.operation_id).toBe(true);
     near(later.finished_at, later.created_at);
     await connected({ orchestrator, agent });

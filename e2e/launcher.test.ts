@@ -20,7 +20,7 @@ describe.each([
 });
 
 test.each(['orchestrator', 'orchestrator init', 'agent', 'migrate', 'export', 'import', 'backup', 'restore'])(
-  'the help of muster %s fits 80 columns, and describes each option with a capital',
+  'the help of muster %s fits into 80 columns, and each option’s description begins with a capital letter',
   (words) => {
     const { stdout } = spawnSync(muster, [...words.split(' '), '--help'], { encoding: 'utf8' });
     const lines = stdout.trimEnd().split('\n');

@@ -4,7 +4,7 @@ import { applyAgent, createAssignment, planAgent, uploadModule } from '@muster/p
 import { expect } from 'vitest';
 import { test } from './harness.ts';
 
-test('nested loops, and a template with loops and conditions, plan and apply the same', async ({ stage }) => {
+test('a plan and an apply agree on nested loops and on a template with loops and conditions', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const { call } = orchestrator;
   await stage.agent(orchestrator, 'web-1');

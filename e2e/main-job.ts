@@ -56,7 +56,7 @@ export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise
   };
 
   await approve(job);
-  // The directory exists, with a different mode and one page with different content.
+  // The directory already exists with a different mode, and contains one page with different content.
   mkdirSync(root, { mode: 0o700 });
   writeFileSync(pagePath(root, 0), 'mine\n', { mode: 0o600 });
   const before = treeOf(root);
@@ -130,7 +130,9 @@ async function expectNothingToDo({ call, params, root }: Job): Promise<void> {
   expect((await call(getState, { params })).applied).toHaveLength(26);
 }
 
-/** Expects that a drift check reports exactly the manual changes, and that an apply repairs them as corrective changes. */
+/**
+ * Expects that a drift check reports exactly the manual changes, and that an apply repairs them as corrective changes.
+ */
 async function repairDrift({ call, params, root }: Job, tree: Tree): Promise<void> {
   appendFileSync(pagePath(root, 2), 'kilroy was here\n');
   chmodSync(pagePath(root, 3), 0o600);
@@ -161,7 +163,7 @@ async function repairDrift({ call, params, root }: Job, tree: Tree): Promise<voi
   expect((await call(checkDrift, { params })).status).toBe('in_sync');
 }
 
-/** Changes a page. Expects an update that is not corrective, and another run of the script. */
+/** Changes a page. Expects an update that is not corrective, and a rerun of the script. */
 async function changeGreeting({ call, params, root, upload }: Job): Promise<void> {
   await upload({ greeting: 'good evening' });
   const changed = await call(applyAgent, { params, ...nothing });

@@ -19,7 +19,7 @@ const intervalSecs = 1;
 /** Tolerance in bytes for other activity on this machine between two measurements. */
 const noise = 128 * 1024 ** 2;
 
-/** Measurements of this machine, which shares its kernel with the test hosts, at one time. */
+/** Measurements at one time on this machine, which shares its kernel with the test hosts. */
 interface Look {
   at: number;
   idle: number;
@@ -60,7 +60,7 @@ const onParts = (body: string) => `
 const send = (socket: Socket, address: string) =>
   new Promise<void>((resolve) => socket.send(Buffer.alloc(1_000), 9, address, () => resolve()));
 
-/** Shell text that mounts a file system at /mnt/far that never responds to requests. */
+/** Shell text that mounts, at /mnt/far, a file system that never responds to requests. */
 const silentFar = `mount -t tmpfs none /mnt; mkdir /mnt/far; exec 5<>/dev/fuse
   mount -i -t fuse -o fd=5,rootmode=40000,user_id=0,group_id=0 silent /mnt/far`;
 
@@ -84,7 +84,7 @@ function amongMounts(shell: string, body: string): Record<string, unknown> {
 const program = '"$NODE" --input-type=module-typescript --eval "$BODY" || test $? = 137';
 
 describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`}`, () => {
-  test("samples agree with the machine's tools, and arrive once and in order after the link is lost, and the agent is stopped and killed", async ({
+  test('samples agree with the machine’s tools, and arrive once and in order even if the link is lost and the agent is stopped and killed', async ({
     hosts,
     stage,
   }) => {
@@ -106,7 +106,9 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
         const sample = await latest();
         return sample !== null && sample.collected_at > second ? sample : null;
       });
-    /** Returns the samples in the agent's log: time of the sample, time of the line, and index of the agent's start. */
+    /**
+     * Returns the samples in the agent's log: time of the sample, time of the log line, and index of the agent's start.
+     */
     const taken = async (): Promise<{ collected_at: number; at: number; start: number }[]> => {
       const runs = (await agent.log(2_000)).split(/^.*"agent started".*$/m);
       return runs.flatMap((run, start) =>
@@ -159,7 +161,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     between(sample.net_rx_bytes, [before.traffic[0]!, then.traffic[0]!], 0);
     between(sample.net_tx_bytes, [before.traffic[1]!, then.traffic[1]!], 0);
     between(sample.uptime, [Math.floor(before.uptime[0]!), then.uptime[0]!], 0);
-    // The tolerance covers the processes that take the measurement.
+    // The tolerance covers the processes that take the measurements.
     between(sample.processes, [before.processes[0]!, then.processes[0]!], 10);
     between(
       sample.load1,
@@ -192,7 +194,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     await agent.stop();
     expect(await onDisk()).toBe('-rw-------');
     await agent.start();
-    // The kill loses only the samples in memory, which are at most ten minutes old.
+    // Killing the agent loses only the samples in memory, which are at most ten minutes old.
     await takenAfter(2);
     await agent.kill9();
     const afterKill = await takenAfter(3);
@@ -243,7 +245,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     const found = amongMounts(
       `mount -t tmpfs none /mnt; at="/mnt/at$(printf '\\374 \\t\\134\\n#')é"; mkdir "$at"
       mount -t tmpfs -o size=1m none "$at"; ${program}`,
-      // Presents the tmpfs as a file system on a disk.
+      // Makes the tmpfs look like a file system on a disk.
       onParts(`const source = { ...machineSource, text: (...of) => machineSource.text(...of).split('\\n')
         .filter((line) => line.includes(' /mnt/at')).map((line) => line.replace(/ 0:\\d+ /, ' 8:1 ').replace(' - tmpfs ', ' - ext4 ')).join('\\n') };
       console.log(JSON.stringify(await new DiskReader(source, systemClock).read()));`),
@@ -305,7 +307,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
   plainTest('samples are null for a disk that hangs, which is queried once and does not block other reads', () => {
     const found = amongMounts(
       `${silentFar}\n${program}`,
-      // Presents the file system that never responds as one on a disk.
+      // Makes the unresponsive file system look like one on a disk.
       onParts(`let asked = 0;
       const source = {
         ...machineSource,

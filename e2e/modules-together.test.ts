@@ -4,7 +4,7 @@ import { applyAgent, getModule, getState, planAgent, removeModule, uploadModule 
 import { expect } from 'vitest';
 import { test } from './harness.ts';
 
-test('two modules share a resource, one requires the other, and a required module cannot be removed', async ({
+test('modules can share a resource and require each other, and a required module cannot be removed', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator();
@@ -65,7 +65,7 @@ test('two modules share a resource, one requires the other, and a required modul
   });
   expect(await call(getModule, { params: { name: 'base' } })).toMatchObject({ required_by: ['site'] });
 
-  // Without `site`, the shared file stays with what `base` declares.
+  // Without `site`, the shared file keeps the content that `base` declares.
   expect(await apply('base')).toMatchObject({ status: 'succeeded' });
   expect([existsSync(page), existsSync(shared)]).toEqual([false, true]);
   expect(statSync(shared).mode & 0o777).toBe(0o600);

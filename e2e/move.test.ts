@@ -29,7 +29,7 @@ const tablesOf = ({ stdout }: Ran) =>
   );
 
 describe('export and import of a database', () => {
-  test('an orchestrator continues with all data after a move to PostgreSQL, and the data can be moved back', async ({
+  test('an orchestrator keeps all data after a move to PostgreSQL, and the data can be moved back', async ({
     stage,
     skip,
   }) => {
@@ -51,7 +51,7 @@ describe('export and import of a database', () => {
       const file = join(stage.dir, 'muster.export');
       const from = ['--data-dir', dataDir];
 
-      // The commands refuse a database that a running orchestrator uses.
+      // The commands refuse a database that a running orchestrator is using.
       for (const args of [
         ['export', ...from, file],
         ['migrate', ...from],
@@ -99,7 +99,7 @@ describe('export and import of a database', () => {
         unchanged: 26,
       });
       const events = (await call(listAudit, { query: { limit: '500' } })).events.length;
-      // A second orchestrator and an export refuse the database, because the first orchestrator uses it.
+      // A second orchestrator and an export refuse the database, because the first orchestrator is using it.
       const second = stage.run('second', [
         'orchestrator',
         ...['--data-dir', stage.folder('second')],

@@ -5,8 +5,8 @@ import { Program } from '../tools/suite/program.ts';
 import { test as base, type Stage } from './harness.ts';
 
 /**
- * Machines that share a network. Each machine is a network namespace; the first one contains the bridge that connects
- * them. Requires root.
+ * Machines that share a network. Each machine is a network namespace, and the first one contains the bridge that
+ * connects them. Requires root.
  */
 export class Networks {
   readonly #stage: Stage;
@@ -52,7 +52,7 @@ export class Networks {
     return namespace;
   }
 
-  /** Starts `muster` on a machine. The stage kills it when the test finishes. */
+  /** Starts `muster` on a machine. The stage kills the process when the test finishes. */
   run(machine: string, args: readonly string[]): Program {
     const command = ['netns', 'exec', this.#in(machine), muster, ...args];
     const env = this.#stage.environment();
@@ -76,7 +76,7 @@ export class Networks {
     });
   }
 
-  /** Removes the names of the namespaces. The kernel deletes a namespace when its last process has exited. */
+  /** Removes the names of the namespaces. The kernel deletes a namespace once its last process has exited. */
   end(): void {
     for (const namespace of this.#names.values()) ip('netns', 'delete', namespace);
     this.#names.clear();

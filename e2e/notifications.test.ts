@@ -66,7 +66,7 @@ test('the orchestrator delivers events to a webhook, signed as documented, even 
 
     const page = await call(listNotifications, { query: { unread: 'true' } });
     expect(page).toMatchObject({ notifications: [{ event_type: 'operator.added', read: false }], unread_count: 1 });
-    // A new operator has no unread notifications for earlier events.
+    // For a new operator, earlier events do not count as unread notifications.
     expect((await orchestrator.clientFor(bob)(listNotifications, {})).unread_count).toBe(0);
     await call(readAllNotifications, {});
     expect((await call(listNotifications, {})).unread_count).toBe(0);

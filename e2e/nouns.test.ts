@@ -8,8 +8,9 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 
 /**
- * Runs CLI commands against a real orchestrator and agent. The commands run in this process, which checks their
- * `--json` output against their schemas. A command that follows events does not exit, so it runs in a separate process.
+ * Runs CLI commands against a real orchestrator and agent. The commands run in this process, which validates their
+ * `--json` output against their schemas. A command that follows events does not exit and therefore runs in a separate
+ * process.
  */
 test('CLI commands for tags, modules, operations, state, operators, windows, kinds, metrics, events, and audit log work', async ({
   stage,
@@ -39,7 +40,7 @@ test('CLI commands for tags, modules, operations, state, operators, windows, kin
   const seen = () => follower.events('audit').map(({ data }) => data as ChainedEvent);
   await muster('agents', 'list');
   await eventually('the follower receives events', async () =>
-    // Causes an event, because the follower receives only events that follow its connection.
+    // Causes an event, because the follower receives only events that occur after it connects.
     (await json('web-login')) && seen().some(({ event_type }) => event_type === 'auth.web_login_requested')
       ? true
       : null,
@@ -120,7 +121,7 @@ test('CLI commands for tags, modules, operations, state, operators, windows, kin
   expect(await json('metrics', 'show', 'web-1')).toMatchObject({ node_id: agent.nodeId });
   expect(await muster('metrics', 'show', 'web-1')).toMatch(/\ncpu .*%\n?/);
 
-  // The follower continues after the orchestrator restarts. It has received all events in order.
+  // The follower continues after the orchestrator restarts, and has received all events in order.
   await orchestrator.stop();
   await orchestrator.start();
   await muster('tags', 'set', 'web-1', 'last=one');
@@ -141,7 +142,7 @@ test('CLI commands for tags, modules, operations, state, operators, windows, kin
     has_more: false,
   });
   expect(await json('audit', 'verify')).toMatchObject({ ok: true, fault: null });
-  // Event times are whole seconds, so the events of the current second are not older than `0s`.
+  // Event times are whole seconds, so events in the current second are not older than `0s`.
   await eventually('a prune would delete all events that the follower has received, and earlier ones', async () =>
     (await json('audit', 'prune', '--before', '0s', '--dry-run')).would_delete > positions.length ? true : null,
   );

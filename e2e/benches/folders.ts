@@ -7,8 +7,8 @@ afterEach(() => {
 });
 
 /**
- * Creates a temporary directory for the programs that a test starts. It is directly in /tmp, because Chromium creates a
- * socket in it, whose path is limited to 107 bytes.
+ * Creates a temporary directory for the programs that a test starts. The directory is directly in /tmp, because
+ * Chromium creates a socket in it, and the path of a socket is limited to 107 bytes.
  */
 export function temporary(): string {
   const folder = mkdtempSync('/tmp/muster-benches-');
@@ -16,5 +16,5 @@ export function temporary(): string {
   return folder;
 }
 
-/** Returns the names of the entries that benches have left in the directory. */
+/** Returns the names of the entries that benches left in the directory. */
 export const left = (folder: string) => readdirSync(folder).filter((name) => name.startsWith('muster-'));

@@ -19,7 +19,7 @@ const all = [
     .map((name) => ({ script: 'soak', name })),
 ];
 
-/** Number of test files. The files run in parallel; each runs its share of the benches in sequence. */
+/** Number of test files. The files run in parallel, and each file runs its share of the benches in sequence. */
 const parts = 3;
 
 /** Number of benches that `npm test` runs for each file, selected at random. `npm run soak -- kill-steps` runs all. */

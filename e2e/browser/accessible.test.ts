@@ -18,7 +18,7 @@ const withSelection = (button: string | RegExp) => async (page: Page) => {
   await page.getByRole('region', { name: 'Selected agents' }).getByRole('button', { name: button }).first().click();
 };
 
-/** How to open each dialog: its page, and what to do there. */
+/** How to open each dialog: the page, and the steps on it. */
 const dialogs: readonly (readonly [name: string, path: string, open: (page: Page) => Promise<void>])[] = [
   ['palette', '/', (page) => page.keyboard.press('Control+k')],
   ['keyboard shortcuts', '/', (page) => page.keyboard.press('?')],
@@ -51,7 +51,7 @@ async function announced(page: Page, part: string): Promise<string> {
   return tree;
 }
 
-/** Computes the contrast of the border of a field, and of the focus ring, with their backgrounds. */
+/** Computes the contrast of a field's border and of the focus ring with their backgrounds. */
 const contrasts = `(() => {
   const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
   const luminance = (color) => {

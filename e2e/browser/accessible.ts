@@ -9,9 +9,9 @@ interface Found {
 
 /**
  * Checks the accessibility of a page with axe.
- * @param part selector of the part to check; null checks the whole page
+ * @param part selector of the part to check; null to check the whole page
  * @param theme 'dark' checks only colors, the only difference between the themes
- * @returns one line for each violation
+ * @returns one line per violation
  */
 async function violationsOf(page: Page, part: string | null, theme: 'light' | 'dark'): Promise<string[]> {
   if (!(await page.evaluate('typeof window.axe === "object"'))) await page.evaluate(axe.source);

@@ -12,7 +12,9 @@ const fileModule = (name: string) =>
     resources: [{ resource: { 'file-unix': { path: `/srv/${name}`, content: `${name}\n`, mode: '0644' } } }],
   });
 
-/** The tests share agents with simulated machines, `app-1` and `app-2`. An assignment gives them the module `wanted`. */
+/**
+ * The tests share the agents `app-1` and `app-2` on simulated machines. An assignment gives them the module `wanted`.
+ */
 const test = base.extend<{ $file: { agents: readonly ShowcaseAgent[] } }>({
   agents: [
     async ({ orchestrator }, use) => {
@@ -33,7 +35,10 @@ const test = base.extend<{ $file: { agents: readonly ShowcaseAgent[] } }>({
 });
 
 describe.skipIf(reason !== null)(`applying in the console${reason === null ? '' : ` (${reason})`}`, () => {
-  test('plans when an operator applies to several agents, and applies exactly the plan', async ({ tab, agents }) => {
+  test('plans when an operator applies to several agents, and then applies exactly the plan', async ({
+    tab,
+    agents,
+  }) => {
     const { page } = tab;
     expect(agents).toHaveLength(2);
     await tab.signIn('/agents?filter=role%3Dapp');
@@ -67,7 +72,7 @@ describe.skipIf(reason !== null)(`applying in the console${reason === null ? '' 
     expect(applied.map(({ identity }) => identity)).toEqual(['/srv/wanted']);
   });
 
-  test('shows a machine that arrives in the dialog, and approves it there', async ({ tab, orchestrator }) => {
+  test('shows a newly connected machine in the dialog and approves it there', async ({ tab, orchestrator }) => {
     const { page } = tab;
     await tab.signIn('/agents');
     await page.getByRole('button', { name: 'Add a machine' }).click();

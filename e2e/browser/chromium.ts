@@ -21,7 +21,9 @@ const flags = [
 export const openBrowser = (): Promise<Browser> => chromium.launch({ executablePath: browserProgram, args: flags });
 
 const proxyPort = 3128;
-/** Forwards a port in the browser's network namespace to a Unix socket, which is reachable from any network namespace. */
+/**
+ * Forwards a port in the browser's network namespace to a Unix socket, which is reachable from any network namespace.
+ */
 const splice = `
   const { connect, createServer } = require('node:net');
   createServer((near) => {
@@ -32,8 +34,8 @@ const splice = `
 `;
 
 /**
- * Starts Chromium in a network namespace that reaches only this machine's loopback. Test hosts add and remove interfaces
- * on this machine, and Chromium aborts its requests whenever an interface in its namespace changes.
+ * Starts Chromium in a network namespace that can reach only this machine's loopback interface. Test hosts add and
+ * remove interfaces on this machine, and Chromium aborts its requests whenever an interface in its namespace changes.
  */
 export async function openBrowserApart(): Promise<Browser> {
   if (missing('linux', 'root', 'namespaces') !== null) return openBrowser();

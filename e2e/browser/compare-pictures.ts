@@ -4,18 +4,20 @@ import pixelmatch from 'pixelmatch';
 import { PNG } from 'pngjs';
 import { root } from '../../tools/suite/cli.ts';
 
-/** Folder of the approved pictures. */
+/** Folder of the approved screenshots. */
 const approved = join(import.meta.dirname, 'approved');
-/** Folder of the pictures that differ. */
+/** Folder of the screenshots that differ. */
 const differing = join(root, '.cache/picture-differences');
 
 /**
- * Maximum number of differing pixels. Text may be smoothed differently in a few places; a button that moves by a pixel
- * changes more.
+ * Maximum number of differing pixels. Text may be antialiased differently in a few places; a button that moves by one
+ * pixel changes more.
  */
 export const maxDifferingPixels = 60;
 
-/** Returns the number of pixels that differ, and a picture that marks them. Pictures of different sizes differ wholly. */
+/**
+ * Returns the number of differing pixels, and an image that marks them. Screenshots of different sizes differ entirely.
+ */
 export function differenceOf(one: Buffer, other: Buffer): { readonly pixels: number; readonly picture: Buffer | null } {
   const [a, b] = [PNG.sync.read(one), PNG.sync.read(other)];
   if (a.width !== b.width || a.height !== b.height) return { pixels: b.width * b.height, picture: null };
@@ -24,18 +26,18 @@ export function differenceOf(one: Buffer, other: Buffer): { readonly pixels: num
   return { pixels, picture: PNG.sync.write(marked) };
 }
 
-/** Whether new pictures replace the approved ones: `npm run console:approve`. */
+/** Whether new screenshots replace the approved ones: `npm run console:approve`. */
 const approves = process.env.MUSTER_APPROVE_PICTURES !== undefined;
 
 /**
- * Compares a picture with the approved one.
- * @returns what differs, with the folder of both pictures; null if nothing does
+ * Compares a screenshot with the approved one.
+ * @returns the difference, with the folder of both screenshots; null if there is none
  */
 export function faultOf(name: string, picture: Buffer): string | null {
   const file = join(approved, `${name}.png`);
   if (approves) {
     mkdirSync(approved, { recursive: true });
-    // Smaller than the picture of the browser: filters do not help with flat areas.
+    // Encodes without filters, because they do not help with flat areas. The file is smaller than the browser's own.
     const options = { colorType: 2, filterType: 0, deflateLevel: 9, deflateStrategy: 0 } as const;
     writeFileSync(file, PNG.sync.write(PNG.sync.read(picture), options));
     return null;
@@ -45,5 +47,5 @@ export function faultOf(name: string, picture: Buffer): string | null {
   mkdirSync(differing, { recursive: true });
   writeFileSync(join(differing, `${name}.png`), picture);
   if (marked !== null) writeFileSync(join(differing, `${name}.difference.png`), marked);
-  return `${name}: ${pixels} pixels differ; see ${differing}. If this is how it should look: npm run console:approve`;
+  return `${name}: ${pixels} pixels differ; see ${differing}. If the new screenshot is correct, run: npm run console:approve`;
 }

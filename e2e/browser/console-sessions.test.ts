@@ -25,7 +25,10 @@ async function startEvil(received: string[]): Promise<{ url: string; server: Ser
 }
 
 describe.skipIf(reason !== null)(`the session of a browser${reason === null ? '' : ` (${reason})`}`, () => {
-  test('survives reloads, new tabs, and a restart of the orchestrator', async ({ tab, orchestrator }) => {
+  test('keeps a console session across reloads, new tabs, and a restart of the orchestrator', async ({
+    tab,
+    orchestrator,
+  }) => {
     const { page } = tab;
     await tab.signIn('/modules');
     await page.getByRole(...heading('Modules')).waitFor();
@@ -34,7 +37,7 @@ describe.skipIf(reason !== null)(`the session of a browser${reason === null ? ''
     await page.reload();
     await page.getByRole(...heading('Modules')).waitFor();
     await page.getByText('Live', { exact: true }).waitFor();
-    // The first requests are those of the page: none asks for the session.
+    // The page sends the first requests. None of them asks for the session.
     expect(paths.filter((path) => path.startsWith('/api/v1/auth/'))).toEqual([]);
     const opened = page.context().waitForEvent('page');
     await page.getByRole('link', { name: 'Agents' }).click({ modifiers: ['Control'] });
@@ -52,7 +55,7 @@ describe.skipIf(reason !== null)(`the session of a browser${reason === null ? ''
     await page.getByText('Live', { exact: true }).waitFor();
   });
 
-  test('ends in the page immediately when another session ends it', async ({ tab, orchestrator }) => {
+  test('ends a console session in its page immediately when another session ends it', async ({ tab, orchestrator }) => {
     const { page } = tab;
     await tab.signIn('/modules');
     await page.getByText('Live', { exact: true }).waitFor();
@@ -65,7 +68,11 @@ describe.skipIf(reason !== null)(`the session of a browser${reason === null ? ''
     await page.getByRole('button', { name: 'Open key file' }).waitFor();
   });
 
-  test('lists sessions, ends one, and signs out everywhere, in all tabs', async ({ tab, browser, orchestrator }) => {
+  test('lists console sessions, ends one, and signs out everywhere, in all tabs', async ({
+    tab,
+    browser,
+    orchestrator,
+  }) => {
     const { page } = tab;
     const eve = newOperator();
     const body = { public_key: eve.publicKey, username: 'eve', role: 'operator' as const };
@@ -116,7 +123,7 @@ describe.skipIf(reason !== null)(`the session of a browser${reason === null ? ''
     tab.watch.expects(/401/);
     await second.getByRole('button', { name: 'Sign in', exact: true }).click();
     await second.getByRole('button', { name: 'Signed in as bob' }).waitFor();
-    // The first tab keeps its page, and sends nothing as the other operator.
+    // The first tab keeps its page and sends no requests as the other operator.
     const dialog = page.getByRole('dialog', { name: 'bob signed in' });
     await dialog.waitFor();
     expect(await page.getByText('name: half').count()).toBe(1);
@@ -126,7 +133,7 @@ describe.skipIf(reason !== null)(`the session of a browser${reason === null ? ''
     await second.close();
   });
 
-  test('stays unused by a page on another port of the host, which receives the cookie', async ({
+  test('keeps a console session unused by a page on another port of the host, which receives the cookie', async ({
     tab,
     orchestrator,
   }) => {
@@ -156,7 +163,7 @@ describe.skipIf(reason !== null)(`the session of a browser${reason === null ? ''
       })()`);
       expect((await answered).status()).toBe(403);
     }
-    // A program with the cookie can do nothing without the page key.
+    // A program that has the cookie can do nothing without the page key.
     const headers = { cookie: `${cookie?.name}=${cookie?.value}`, 'sec-fetch-site': 'same-origin' };
     const replayed = await new Promise((resolve, reject) =>
       get(`${orchestrator.url}/api/v1/auth/session`, { headers, rejectUnauthorized: false }, (answer) =>
@@ -171,7 +178,7 @@ describe.skipIf(reason !== null)(`the session of a browser${reason === null ? ''
     await page.getByRole(...heading('Modules')).waitFor();
   });
 
-  test('survives a reload over plain HTTP on a loopback address', async ({ browser, stage }) => {
+  test('keeps a console session across a reload over plain HTTP on a loopback address', async ({ browser, stage }) => {
     const plain = await stage.orchestrator({ flags: ['--no-tls'] });
     const tab = await Tab.open(browser, plain);
     await tab.page.goto(`${plain.url}/modules`);
@@ -186,7 +193,7 @@ describe.skipIf(reason !== null)(`the session of a browser${reason === null ? ''
     await tab.close();
   });
 
-  test('hidden tabs hold no connection', async ({ tab }) => {
+  test('keeps no connections open in hidden tabs', async ({ tab }) => {
     const { page } = tab;
     await tab.signIn('/modules');
     await page.getByText('Live', { exact: true }).waitFor();

@@ -24,7 +24,7 @@ const stored = `new Promise((resolve) => {
   };
 })`;
 
-/** A form in a dialog: how it opens, and the typed texts by label. */
+/** A form in a dialog: how to open it, and the text to type, by label. */
 interface Form {
   readonly path: string;
   readonly open: string;
@@ -58,7 +58,10 @@ const forms: readonly Form[] = [
 ];
 
 describe.skipIf(reason !== null)(`drafts${reason === null ? '' : ` (${reason})`}`, () => {
-  test('survive a reload, and are deleted when they are saved or discarded', async ({ tab, orchestrator }) => {
+  test('keeps drafts across a reload, and deletes them when they are saved or discarded', async ({
+    tab,
+    orchestrator,
+  }) => {
     const { page } = tab;
     page.on('dialog', (dialog) => void dialog.accept());
     const drafts = async () => String(await page.evaluate(stored));
@@ -106,7 +109,7 @@ describe.skipIf(reason !== null)(`drafts${reason === null ? '' : ` (${reason})`}
     while ((await drafts()) !== '[]') await page.evaluate('new Promise(requestAnimationFrame)');
   });
 
-  test('keeps the input of dialogs across a reload, without values of secrets', async ({ tab }) => {
+  test('keeps the input of dialogs across a reload, except for secret values', async ({ tab }) => {
     const { page } = tab;
     const drafts = async () => String(await page.evaluate(stored));
     const untilStored = async (holds: (text: string) => boolean) => {

@@ -27,11 +27,11 @@ import {
 import type { Page } from 'playwright-core';
 
 /**
- * Answers the reads of a page with fixed data, for pictures that must be equal in each run: with the data below, or with
- * the example of the route. Sign-in and the event stream are those of the orchestrator.
+ * Responds to the page's reads with fixed data, so that screenshots are equal in each run: with the data below, or with
+ * the example of the route. The orchestrator handles sign-in and the event stream.
  */
 
-/** The time of the data in Unix seconds. All times are sent relative to now. */
+/** Time of the data in Unix seconds. All times are sent relative to the current time. */
 const now = 1_795_000_300;
 const minute = 60;
 const hour = 60 * minute;
@@ -39,7 +39,7 @@ const day = 24 * hour;
 
 const example = <T>(route: Route): T => route.example.answer as T;
 const iso = (at: number): string => new Date(at * 1000).toISOString();
-/** Returns an id in the form of the orchestrator's. */
+/** Returns an ID in the orchestrator's format. */
 const idOf = (number: number): string => `01KAGZ5R3E5F6G7H8J9K0M1${String(number).padStart(3, '0')}`;
 const nodeOf = (number: number): string => (number + 1).toString(16).padStart(32, 'a');
 
@@ -137,7 +137,7 @@ const channels: Channel[] = [
   }),
 ];
 
-/** Answers by route id. All other reads are answered with the example of their route. */
+/** Responses by route ID. All other reads receive the example of their route. */
 const answers: Readonly<Record<string, unknown>> = {
   [getOverview.id]: {
     ...example<object>(getOverview),
@@ -181,10 +181,10 @@ const answers: Readonly<Record<string, unknown>> = {
   })),
 };
 
-/** Reads that the orchestrator answers. */
+/** Reads that the orchestrator handles. */
 const isReal = (id: string, path: string): boolean => /session|stream/i.test(id) || /events|sessions/.test(path);
 
-/** Moves all times of the data by a number of seconds. They are in 2026 and 2027. */
+/** Shifts all times in the data by a number of seconds. They are in 2026 and 2027. */
 function moved(value: unknown, by: number): unknown {
   if (typeof value === 'number') {
     if (value > 1.79e9 && value < 1.81e9) return value + by;
@@ -197,16 +197,16 @@ function moved(value: unknown, by: number): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, moved(each, by)]));
 }
 
-/** The reads, and plans, which change nothing. */
+/** All reads, and plans, which change nothing. */
 const reads = routes
   .filter(({ method, media, id }) => (method === 'GET' || id === planAgent.id) && media === undefined)
-  // Paths without parameters come first, so that they are not read as the name of something.
+  // Paths without parameters come first, so that their last segment is not read as a name.
   .toSorted((one, other) => one.path.split('{').length - other.path.split('{').length)
   .map((route) => ({ route, pattern: new RegExp(`^${apiPrefix}${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }));
 
 /**
- * Answers the reads of a page with fixed data.
- * @throws Error if an answer does not have the shape that the route table requires
+ * Responds to the page's reads with fixed data.
+ * @throws Error if a response does not have the shape that the route table requires
  */
 export async function fixApi(page: Page): Promise<void> {
   for (const { route } of reads)

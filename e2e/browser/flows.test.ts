@@ -33,7 +33,7 @@ async function goByKeys({ page }: Tab, key: string, heading: string): Promise<vo
   await page.keyboard.press('/');
 }
 
-/** Waits until the shell has printed its number of columns. Returns the most recent number. */
+/** Waits until the shell has printed its number of columns. Returns the latest number. */
 const columnsOn = (screen: Locator): Promise<number> =>
   eventually('the shell has printed its number of columns', async () => {
     const [, columns] = [...(await screen.innerText()).matchAll(/cols (\d+)/g)].at(-1) ?? [];
@@ -140,7 +140,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await tab.go('/out-of-sync');
     await page.getByText('Everything is in sync').waitFor();
 
-    // An agent whose drift was accepted is in sync.
+    // An agent with accepted drift is in sync.
     await web.machine.sh('chmod 600 /srv/greeting');
     await page.getByRole('button', { name: 'Accept… web-1' }).click();
     const accepting = page.getByRole('dialog');
@@ -151,7 +151,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await off.getByText('/srv/greeting: mode 0600, expected 0644').waitFor();
   });
 
-  test('the console opens a terminal by keyboard, rejoins it after a reload, lets others watch, and replays it', async ({
+  test('the console opens a terminal by keyboard, reattaches it after a reload, lets others watch, and replays it', async ({
     tab,
     web,
     orchestrator,
@@ -188,7 +188,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await page.locator('.xterm-helper-textarea').focus();
     await page.keyboard.type('echo seen by both\n');
     await screen(other.page).getByText('seen by both').first().waitFor();
-    // Tab moves the focus out of a watcher's screen. The controller uses the shortcut that the page describes.
+    // Tab moves the focus out of a viewer's screen. The controller uses the shortcut that the page describes.
     const focused = (of: Page) => of.evaluate('document.activeElement.className');
     await other.page.locator('.xterm-helper-textarea').focus();
     await other.page.keyboard.press('Shift+Tab');
@@ -200,7 +200,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await page.keyboard.press('Control+Shift+L');
     expect(await focused(page)).not.toContain('xterm');
     await page.locator('.xterm-helper-textarea').focus();
-    // A narrow window, as on a phone, also shows the connected operators.
+    // A narrow window, such as on a phone, shows the connected operators too.
     const watcher = await Tab.open(browser, orchestrator, { viewport: { width: 390, height: 800 } });
     await watcher.signIn('/terminals');
     await watcher.page.getByRole('row', { name: 'web-1' }).getByText('ada, ada').first().waitFor();
@@ -244,7 +244,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     expect(await web.machine.sh('pgrep -xc bash || true')).toBe('0\n');
   });
 
-  test('the console shows a run that a failed canary halted, and retries failed agents', async ({
+  test('the console shows a run that a failed canary halted, and retries the failed agents', async ({
     tab,
     orchestrator,
   }) => {

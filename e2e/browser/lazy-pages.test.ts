@@ -4,10 +4,10 @@ import { noBrowser, test } from './test.ts';
 const reason = noBrowser();
 
 describe.skipIf(reason !== null)(`a page whose code is not loaded${reason === null ? '' : ` (${reason})`}`, () => {
-  test('opens as soon as the orchestrator answers, without a reload', async ({ tab }) => {
+  test('opens a page as soon as the orchestrator responds, without a reload', async ({ tab }) => {
     const { page } = tab;
     tab.watch.expects(/settings-page|healthz|ERR_FAILED/);
-    // The orchestrator restarts, as far as this page is concerned.
+    // Simulates a restart of the orchestrator for this page.
     await page.route('**/settings-page*', (route) => route.abort());
     await page.route('**/healthz', (route) => route.abort());
     await tab.signIn('/modules/new');
@@ -21,7 +21,7 @@ describe.skipIf(reason !== null)(`a page whose code is not loaded${reason === nu
     expect(await page.evaluate('document.body.dataset.loaded')).toBe('once');
   });
 
-  test('asks before it reloads if the orchestrator has another version', async ({ tab }) => {
+  test('asks before reloading if the orchestrator has a different version', async ({ tab }) => {
     const { page } = tab;
     tab.watch.expects(/settings-page|404/);
     let isReloaded = false;
@@ -33,7 +33,7 @@ describe.skipIf(reason !== null)(`a page whose code is not loaded${reason === nu
     await tab.go('/settings');
     await page.getByText('The console was updated').waitFor();
     expect(await page.evaluate('document.body.dataset.loaded')).toBe('once');
-    // The page also loads by itself as soon as its code exists, so the code must be missing until the reload.
+    // The page also loads as soon as its code exists, so the code must be missing until the reload.
     page.on('request', (request) => {
       isReloaded ||= request.isNavigationRequest();
     });
@@ -42,7 +42,7 @@ describe.skipIf(reason !== null)(`a page whose code is not loaded${reason === nu
     expect(await page.evaluate('document.body.dataset.loaded')).toBe(undefined);
   });
 
-  test('loads before its first visit, while the browser is idle', async ({ tab }) => {
+  test('loads pages before their first visit, while the browser is idle', async ({ tab }) => {
     const { page } = tab;
     const loaded = page.waitForResponse((answer) => /settings-page/.test(answer.url()));
     await tab.signIn('/modules');

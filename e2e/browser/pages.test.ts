@@ -16,7 +16,7 @@ async function walk(tab: Tab, pages: ReadonlyMap<string, string>): Promise<Recor
   for (const [address, path] of pages) {
     await tab.go(path);
     await tab.settled();
-    // The header and navigation are the same on every page, so they are checked once.
+    // Checks the header and navigation only once, because they are the same on every page.
     const faults = await inBothThemes(tab, Object.keys(seen).length === 0 ? null : '#content');
     if ((await tab.page.getByRole('heading', { level: 1 }).count()) !== 1)
       faults.push('the page must have exactly one level-1 heading');
@@ -28,7 +28,7 @@ async function walk(tab: Tab, pages: ReadonlyMap<string, string>): Promise<Recor
 }
 
 interface Loaded {
-  /** Number of bytes as sent. */
+  /** Number of bytes as transferred. */
   readonly bytes: number;
   readonly text: string;
 }

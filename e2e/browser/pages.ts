@@ -1,14 +1,14 @@
 import { listAgentOperations, listLatestDrift } from '@muster/protocol/http';
 import type { Showcase } from '../showcase/showcase.ts';
 
-/** Query strings of the page views that need their own screenshots, by page address. */
+/** Query strings of page views that need their own screenshots, by page address. */
 const views: Readonly<Record<string, readonly string[]>> = {};
 
 /**
- * Fills in the parameters of console addresses with ids and names from a showcase.
+ * Fills in the parameters of console addresses with IDs and names from a showcase.
  * @param addresses with parameters as `$name`
  * @returns paths by address, without the sign-in page
- * @throws Error for a parameter that has no value below
+ * @throws Error for a parameter without a value below
  */
 export async function pagesOf(addresses: readonly string[], showcase: Showcase): Promise<Map<string, string>> {
   const { call } = showcase.orchestrator;
@@ -26,7 +26,7 @@ export async function pagesOf(addresses: readonly string[], showcase: Showcase):
   };
   const filled = (address: string): string =>
     address.replaceAll(/\$(\w+)/g, (_, name: string) => {
-      // Only the workshop has a real agent, so only it offers terminals.
+      // Only the workshop has a real agent and therefore offers terminals.
       const value = address.startsWith('/terminals/new') ? 'workshop' : parameters[name];
       if (value === undefined)
         throw new Error(`${address}: the parameter "${name}" has no value; add one in ${import.meta.filename}`);

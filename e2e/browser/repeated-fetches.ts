@@ -1,15 +1,15 @@
 /** Maximum milliseconds between two requests for the same URL that count as a repeated read. */
 const doubleFetchMs = 1_000;
 /**
- * Maximum milliseconds by which news may precede the first of the two requests. The console delays a read until the event
- * stream opens, and the first events of the stream may cause another read. It also collects changed agents for up to a
- * second before it reads them.
+ * Maximum milliseconds by which news may precede the first of the two requests. The console delays a read until the
+ * event stream opens, and the first events of the stream may cause another read. The console also collects changed
+ * agents for up to a second before it reads them.
  */
 const delayedMs = 1_500;
 
 /**
- * A script that runs in every document before the document's own scripts. It reports a repeated read as an error on the
- * browser's console, unless the page has received news: a chunk of the event stream, a WebSocket message, the response
+ * A script that runs in every document before the document's own scripts. Reports a repeated read as an error on the
+ * browser's console unless the page has received news: a chunk of the event stream, a WebSocket message, the response
  * to a write, or a failed request. The time at which the page handles the news counts, so late delivery on a busy
  * machine causes no report.
  */

@@ -35,7 +35,7 @@ const only = values.only.split(',');
 const height = 900;
 const tallest = 2600;
 
-/** Makes the window tall enough to show content that would otherwise need scrolling, up to `tallest` pixels. */
+/** Makes the window tall enough to show content that would otherwise require scrolling, up to `tallest` pixels. */
 async function stretched(tab: Tab, width: number): Promise<void> {
   const hidden = await tab.page.evaluate(
     `Math.max(0, ...[...document.querySelectorAll('#content, [role=dialog]')].map((e) => e.scrollHeight - e.clientHeight))`,

@@ -39,7 +39,7 @@ const moduleNamed = (name: string) =>
   });
 
 test.skipIf(reason !== null)(
-  'the browser fixture reports a page that repeats a read although nothing has changed',
+  'the browser fixture reports a page that repeats a read even though nothing has changed',
   async ({ tab }) => {
     const { page, watch } = tab;
     watch.expects(/requested twice within \d+ ms/, /answered 401/, /status of 401/);
@@ -61,7 +61,7 @@ test.skipIf(reason !== null)(
 );
 
 describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` (${reason})`}`, () => {
-  test('the console signs in with a key file by keyboard, and sends the key nowhere', async ({
+  test('the console signs in with a key file by keyboard and does not send the key', async ({
     tab,
     stage,
     orchestrator,
@@ -84,7 +84,8 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
       expect(body).not.toContain(secret.toString('hex'));
       expect(body).not.toContain(secret.toString('base64'));
     }
-    // No script can read the cookie or the token of the sign-in; the storage has only the page key, which needs the cookie.
+    // Scripts can read neither the cookie nor the sign-in token. The storage contains only the page key, which is
+    // useless without the cookie.
     const { token } = (await (await verified).json()) as { token: string };
     const readable = String(
       await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])'),
@@ -95,7 +96,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
       expect(readable).not.toContain(hidden);
   });
 
-  test('a sign-in link from the CLI works once', async ({ tab, stage, orchestrator }) => {
+  test('a sign-in link from the CLI works only once', async ({ tab, stage, orchestrator }) => {
     const program = stage.run('web-login', ['web-login'], operatorEnvironment(stage, orchestrator));
     await program.ended;
     const link = program.lastLines(10).find((line) => line.startsWith('https://')) as string;
@@ -110,7 +111,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await tab.page.keyboard.press('Enter');
     await tab.page.getByRole('navigation', { name: 'Main' }).waitFor();
     expect(tab.page.url()).toBe(`${tab.url}/`);
-    // Opens the same link again, after a sign-out.
+    // Opens the same link again after a sign-out.
     tab.watch.expects(/40\d.*redeem|40\d \(/);
     await tab.page.getByRole('button', { name: 'Signed in as ada' }).click();
     await tab.page.getByRole('menuitem', { name: 'Sign out' }).click();
@@ -158,7 +159,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     const body = { public_key: bob.publicKey, username: 'bob', role: 'operator' as const };
     await orchestrator.call(addOperator, { body });
     const bobs = orchestrator.clientFor(bob);
-    /** Opens a sign-in link without a reload: only the fragment of the URL changes. */
+    /** Opens a sign-in link without a reload, because only the fragment of the URL changes. */
     const openLink = async (call: Client) => {
       const { url } = await call(webLogin, {});
       await page.evaluate("document.body.dataset.loaded = 'once'");
@@ -172,7 +173,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await editor.click();
     await page.keyboard.insertText('name: half\n');
 
-    // Keys that the operator types while the dialog opens do not confirm it.
+    // Keys that the operator types while the dialog is opening do not confirm it.
     await openLink(bobs);
     await signInDialog('bob').waitFor();
     expect(page.url()).toBe(`${tab.url}/modules/new`);
@@ -180,7 +181,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await page.keyboard.press('Enter');
     await page.keyboard.press('Escape');
     await signInDialog('bob').getByText('You are signed in as ada').waitFor();
-    // A second link replaces the first one and revokes the first one's sign-in session.
+    // A second link replaces the first one and revokes its sign-in session.
     const out = () => page.waitForResponse((answer) => answer.url().endsWith('/auth/logout'));
     let refused = out();
     const used = await openLink(bobs);
@@ -203,7 +204,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await page.keyboard.press('Escape');
     await failed.waitFor({ state: 'hidden' });
 
-    // Unsaved input stays if the same operator signs in.
+    // Unsaved input is kept if the same operator signs in.
     await openLink(orchestrator.call);
     refused = out();
     await signInDialog('ada').getByRole('button', { name: 'Sign in' }).click();
@@ -211,7 +212,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await signInDialog('ada').waitFor({ state: 'hidden' });
     expect(await editor.innerText()).toContain('name: half');
 
-    // Unsaved input is discarded if another operator signs in.
+    // Unsaved input is discarded if a different operator signs in.
     await openLink(bobs);
     refused = out();
     await signInDialog('bob').getByRole('button', { name: 'Sign in' }).click();
@@ -299,7 +300,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     expect(await dialog.getByLabel('Reason').inputValue()).toBe('new switches');
   });
 
-  test('the console keeps a draft across tabs and removal of its module, and asks before it discards a form', async ({
+  test('the console keeps a draft across tabs and the removal of its module, and asks before it discards a form', async ({
     tab,
     orchestrator,
   }) => {

@@ -11,7 +11,7 @@ import { PageWatch } from './watch.ts';
 /** Directory for traces, screenshots, and logs of failed tests. */
 const failures = join(root, '.cache/browser-failures');
 
-/** A browser tab with an orchestrator's console. Records errors on its page. */
+/** A browser tab with an orchestrator's console. Records errors on the page. */
 export class Tab {
   readonly page: Page;
   readonly watch: PageWatch;
@@ -36,7 +36,7 @@ export class Tab {
       reducedMotion: 'reduce',
       ...options,
     });
-    // Milliseconds. Long, because the machine may be busy: only actions that hang reach the limit.
+    // Milliseconds. Only actions that hang reach this limit, because the machine may be busy.
     context.setDefaultTimeout(300_000);
     await context.tracing.start({ snapshots: true });
     const page = await context.newPage();
@@ -57,17 +57,17 @@ export class Tab {
     await this.page.getByRole('button', { name: 'Search or go to' }).waitFor();
   }
 
-  /** Navigates inside the console, without loading it again. */
+  /** Navigates within the console without reloading it. */
   async go(path: string): Promise<void> {
     await this.page.evaluate(`__TSR_ROUTER__.history.push(${JSON.stringify(path)})`);
   }
 
-  /** Returns the addresses of all pages from the console's router, with parameters as `$name`. */
+  /** Returns the addresses of all pages in the console's router, with parameters as `$name`. */
   async addresses(): Promise<string[]> {
     return (await this.page.evaluate('Object.keys(__TSR_ROUTER__.routesByPath)')) as string[];
   }
 
-  /** Ends the newest console session on the orchestrator, from another session of the same operator. */
+  /** Ends the newest console session on the orchestrator from another session of the same operator. */
   async endSession(): Promise<void> {
     const { call } = this.#orchestrator;
     this.watch.expects(/^answered 401: /, /^console: .* status of 401 /);
@@ -86,13 +86,13 @@ export class Tab {
     await this.watch.quiet();
   }
 
-  /** Resolves when the page shows the fonts that the console ships, which it loads after its first paint. */
+  /** Resolves when the page shows the fonts that the console ships, which are loaded after its first paint. */
   async fontsShown(): Promise<void> {
     const shown = "document.documentElement.dataset.fonts === '' && document.fonts.status === 'loaded'";
     await eventually('the fonts are loaded', async () => ((await this.page.evaluate(shown)) ? true : null));
   }
 
-  /** Presses a key until an element has the focus, like an operator without a mouse. */
+  /** Presses a key until an element has the focus, as an operator without a mouse does. */
   async press(key: string, until: Locator, maxPresses = 40): Promise<void> {
     for (let pressed = 0; pressed < maxPresses; pressed++) {
       if (await until.evaluate((element) => element === element.ownerDocument.activeElement)) return;
@@ -111,7 +111,7 @@ export class Tab {
     await this.#context.tracing.stop();
   }
 
-  /** Saves a failed test's report, screenshot of the page, and trace. */
+  /** Saves the report, the screenshot of the page, and the trace of a failed test. */
   async keep(test: string, report: string): Promise<void> {
     const folder = join(failures, test.replaceAll(/[^\w]+/g, '-').slice(0, 100));
     mkdirSync(folder, { recursive: true });

@@ -7,7 +7,7 @@ import { openBrowserApart } from './chromium.ts';
 import { Tab } from './tab.ts';
 
 /**
- * Returns the reason why browser tests cannot run on this machine, or null if they can.
+ * Returns the reason why browser tests cannot run on this machine; null if they can.
  * @throws Error in CI, which must be able to run them
  */
 export function noBrowser(): string | null {

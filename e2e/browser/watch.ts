@@ -36,9 +36,9 @@ export class PageWatch {
     page.on('requestfailed', (request) => {
       ended(request);
       const reason = request.failure()?.errorText ?? '';
-      // The console repeats such a request, so it is not an error.
+      // The console repeats such a request, so this is not an error.
       if (reason === networkChanged) return;
-      // ERR_ABORTED is not a fault: the page aborted the request by navigating away.
+      // ERR_ABORTED is not an error: the page aborted the request by navigating away.
       if (reason !== 'net::ERR_ABORTED') watch.#fault(`failed: ${request.method()} ${request.url()}: ${reason}`);
     });
     page.on('response', (response) => {
@@ -53,7 +53,7 @@ export class PageWatch {
     return watch;
   }
 
-  /** Ignores matching errors, because the test causes them. */
+  /** Ignores matching errors, which the test causes. */
   expects(...faults: readonly RegExp[]): void {
     this.#expected.push(...faults);
   }

@@ -8,7 +8,7 @@ const unit = 'muster-agent.service';
 
 export interface AgentOptions {
   tags?: Record<string, string>;
-  /** Lines of the unit's `[Service]` section. */
+  /** Lines in the unit's `[Service]` section. */
   service?: readonly string[];
   flags?: readonly string[];
   /** Whether to approve and name the agent. Default: true. */
@@ -37,7 +37,8 @@ export class HostAgent {
     address: string,
     options: AgentOptions = {},
   ): Promise<HostAgent> {
-    // `muster agent` builds missing bundles, but the machine mounts the repository read-only.
+    // Builds the bundles, because the machine mounts the repository read-only and `muster agent` would build missing
+    // bundles.
     await bundles();
     const { approved = true } = options;
     const token = await orchestrator.token(approved ? machine.name : null, options.tags);
@@ -76,7 +77,9 @@ export class HostAgent {
     await this.machine.exec('systemctl', 'start', unit);
   }
 
-  /** Kills only the agent's main process, as the kernel's out-of-memory killer does. systemd restarts the agent. */
+  /**
+   * Kills only the main process of the agent, as the kernel's out-of-memory killer does. systemd restarts the agent.
+   */
   async kill9(): Promise<void> {
     await this.machine.exec('systemctl', 'kill', '--kill-whom=main', '--signal=KILL', unit);
   }

@@ -11,8 +11,8 @@ const suite = 'stable';
 const component = 'main';
 
 /**
- * A signed apt repository, served on the bridge of the test hosts. By default it offers nginx-light with its dependencies,
- * and the packages of `apt/packages.ts` in two versions each. `offer` changes the offered packages.
+ * A signed apt repository, served on the bridge of the test hosts. By default, it offers nginx-light with its
+ * dependencies, and the packages of `apt/packages.ts` in two versions each. `offer` changes the offered packages.
  */
 export class AptRepository {
   readonly #pool: readonly PoolPackage[];
@@ -23,7 +23,7 @@ export class AptRepository {
   readonly #server: Server;
   /** Paths of all requests, oldest first. */
   readonly requestedPaths: string[] = [];
-  /** Whether the server leaves requests without a response. */
+  /** Whether the server does not respond to requests. */
   stalled = false;
 
   private constructor(pool: readonly PoolPackage[], address: string) {
@@ -59,7 +59,7 @@ export class AptRepository {
   offer(isOffered: (offered: { name: string; version: string }) => boolean = () => true): void {
     const stanzas = this.#pool.filter(isOffered).map((entry) => {
       const content = readFileSync(entry.path);
-      // Replaces the colon of an epoch, which some clients percent-encode.
+      // Replaces the colon after an epoch, which some clients percent-encode.
       const filename = `pool/${entry.name}_${entry.version.replace(':', '.')}.deb`;
       this.#paths.set(`/${filename}`, entry.path);
       return `${entry.control}\nFilename: ${filename}\nSize: ${content.length}\nSHA256: ${sha256(content)}\n`;
@@ -81,7 +81,7 @@ export class AptRepository {
     const source = `deb [signed-by=/usr/share/keyrings/tests.asc] ${this.url} ${suite} ${component}\n`;
     const write = [
       'cat > /usr/share/keyrings/tests.asc; echo "$0" > /etc/apt/sources.list',
-      // Skips fsync, which may be slow; no test with this repository cuts the power.
+      // Skips fsync, which may be slow. No test with this repository cuts the power.
       'echo force-unsafe-io > /etc/dpkg/dpkg.cfg.d/tests; apt-get update -qq',
     ].join('\n');
     const { code, stderr } = await machine.run(['sh', '-euc', write, source.trim()], { input: this.publicKey });
@@ -106,5 +106,5 @@ export class AptRepository {
 
 const sha256 = (content: Buffer): string => createHash('sha256').update(content).digest('hex');
 
-/** Debian's architecture names by Node's, where they differ. */
+/** Debian's architecture names by Node's names, where they differ. */
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64' };

@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The test hosts' Debian release. */
+/** The Debian release of the test hosts. */
 export const suite = 'bookworm';
 /** Packages that the root contains in addition to Debian's required ones. */
 const packages = [
   ...['systemd', 'systemd-sysv', 'dbus', 'apt', 'passwd', 'iproute2', 'procps', 'ca-certificates', 'cron', 'sudo'],
 ];
-/** Build version, part of the cache key. Increase it whenever `finish` changes. */
+/** Build version, which is part of the cache key. Increase it whenever `finish` changes. */
 const recipe = 1;
 const defaultMirror = 'http://deb.debian.org/debian';
 const buildLimitMs = 10 * 60_000;
@@ -31,8 +31,8 @@ for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub
 done
 `;
 
-// Unpacks in memory, because dpkg calls fsync for every file. Builds under a lock, copies the root next to its target, and
-// renames it, so that no build uses the remains of a killed one. The mounts are private to the build.
+// Unpacks in memory, because dpkg calls fsync for every file. Builds under a lock, copies the root next to its target,
+// and renames it, so that no build uses the remains of a killed one. The mounts are private to the build.
 const build = `
 set -eu
 if [ -d "$base" ]; then exit 0; fi
@@ -79,7 +79,7 @@ export const buildAlone = (root: string, shell: string): string[] => [
   ...['flock', `${root}.lock`, 'sh', '-c', shell],
 ];
 
-/** Returns the mirror URL to fetch packages from. */
+/** Returns the URL of the mirror from which to fetch packages. */
 export const debianMirror = (): string => mirrorOf(sources());
 
 /** Returns the text of this machine's apt sources. */

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
  * Returns the mount points of the cgroup hierarchies that systemd uses: the unified one and, on a hybrid host, the
- * named one. Each machine needs its own group in each of them, because two systemd instances cannot manage the same
+ * named one. Each machine needs its own group in each hierarchy, because two systemd instances cannot manage the same
  * group.
  */
 const hierarchies = (): string[] => {
@@ -48,7 +48,7 @@ export async function endControlGroups(name: string): Promise<void> {
       }
     await sleep(10);
   }
-  throw new Error(`processes of ${name} still run 5 s after SIGKILL`);
+  throw new Error(`processes of ${name} are still running 5 s after SIGKILL`);
 }
 
 /** Removes matching groups that have no processes. */
@@ -58,7 +58,7 @@ export function removeControlGroups(isMatch: (name: string) => boolean): void {
       try {
         rmdirSync(folder);
       } catch {
-        // A process is still leaving the group; the next test run removes the group.
+        // A process is still leaving the group. The next test run removes the group.
       }
 }
 

@@ -8,11 +8,11 @@ import { baseRoot, buildAlone, cacheFolder, debianMirror, suite } from './base-r
 export interface DerivedRoot {
   name: string;
   packages: readonly string[];
-  /** Shell text that runs as the last step of the build; `$new` is the root's directory. */
+  /** Shell text that runs as the last step of the build. `$new` is the root's directory. */
   finish?: string;
 }
 
-/** Build version, part of the cache key. Increase it whenever `build` changes. */
+/** Build version, which is part of the cache key. Increase it whenever `build` changes. */
 const recipe = 1;
 const buildLimitMs = 15 * 60_000;
 

@@ -38,7 +38,7 @@ resources:
 `,
 ];
 
-/** Returns a module with the examples in docs/module-kinds.md of all kinds that a test host supports. */
+/** Returns a module with the examples in docs/module-kinds.md for all kinds that a test host supports. */
 function everyKind(): string {
   const shown = yamlOf('docs/module-kinds.md').map((source) => ({
     source: source.trimEnd(),
@@ -61,7 +61,7 @@ describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` ($
       AptRepository.open(hosts),
     ]);
     await repository.use(machine);
-    // debootstrap does not create this file, unlike Debian's installer.
+    // debootstrap does not create this file, but Debian's installer does.
     await machine.sh('echo 127.0.0.1 localhost > /etc/hosts');
     const { nodeId: node_id } = await HostAgent.install(machine, orchestrator, hosts.bridge.address);
     const params = { node_id };

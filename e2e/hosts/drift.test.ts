@@ -12,7 +12,7 @@ const resources = [
   { 'file-unix': { path: '/srv/app/etc/app.conf', content: 'as applied\n' } },
   { 'service-systemd': { name: 'napper', exec_start: '/bin/sleep infinity', enabled: true, running: true } },
 ];
-/** Manual changes with the resource and fields that each changes, and the command that reverts it. */
+/** Manual changes, each with the resource and the fields that it changes, and the command that reverts it. */
 const byHand: [shell: string, identity: string, fields: string[], back: string][] = [
   ['usermod -s /bin/sh deploy', 'deploy', ['shell'], 'usermod -s /bin/bash deploy'],
   ['gpasswd -d deploy deployers', 'deploy', ['additional_groups'], 'gpasswd -a deploy deployers'],
@@ -24,7 +24,7 @@ const byHand: [shell: string, identity: string, fields: string[], back: string][
 ];
 
 describe.skipIf(reason !== null)(`drift${reason === null ? '' : ` (${reason})`}`, () => {
-  test("a real agent's watch reports manual changes to accounts, units, and files", async ({ hosts, stage }) => {
+  test('the watch of a real agent reports manual changes to accounts, units, and files', async ({ hosts, stage }) => {
     const [machine, orchestrator] = await Promise.all([hosts.start('web'), stage.orchestrator()]);
     await HostAgent.install(machine, orchestrator, hosts.bridge.address);
     const params = { node_id: 'web' };
@@ -44,7 +44,7 @@ describe.skipIf(reason !== null)(`drift${reason === null ? '' : ` (${reason})`}`
         const found = record?.resources.find((resource) => resource.identity === identity);
         return record?.status === 'drifted' && found ? { record, found } : null;
       });
-      // The trigger shows that the agent's watch detected the change, not a scheduled check.
+      // The trigger shows that the agent's watch detected the change, rather than a scheduled check.
       expect(moved.record.trigger).toBe('watch');
       expect(moved.found.changes.map(({ field }) => field)).toEqual(fields);
       await machine.sh(back);

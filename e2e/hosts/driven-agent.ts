@@ -9,7 +9,7 @@ import { root as repository } from '../../tools/suite/cli.ts';
 import { type Machine, repositoryInside } from './machine.ts';
 
 const dataDir = '/var/lib/muster-agent';
-/** The driver's path. In /run, so that it does not count as a change to the root. */
+/** Path of the driver. In /run, so that the file does not count as a change to the root. */
 const program = '/run/muster-driver.mjs';
 
 /**
@@ -34,7 +34,7 @@ async function bundled(): Promise<Uint8Array> {
   return file.contents;
 }
 
-/** The real state engine with its providers in a test host. Its driver receives one JSON line for each command. */
+/** The real state engine with its providers on a test host. Its driver receives one JSON line per command. */
 export class DrivenAgent implements ContractAgent {
   readonly #machine: Machine;
   readonly #process: ChildProcess;
@@ -53,7 +53,7 @@ export class DrivenAgent implements ContractAgent {
     this.#answers = createInterface({ input: stdout })[Symbol.asyncIterator]();
   }
 
-  /** Starts the engine in a running machine. */
+  /** Starts the engine on a running machine. */
   static async start(machine: Machine): Promise<DrivenAgent> {
     bundle ??= bundled();
     writeFileSync(`${machine.rootPath}${program}`, await bundle);

@@ -83,7 +83,7 @@ describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${re
     await machine.sh('muster apply bare -m motd --yes');
     expect(await machine.sh('cat /etc/motd /root/note')).toBe('Welcome to bare\nroot\n');
 
-    // SIGUSR1 opens the debugger port in a plain Node.js process. The check below finds no such port.
+    // SIGUSR1 opens the debugger port of a plain Node.js process. The check below finds no such port.
     await machine.sh('systemctl kill --kill-whom=main --signal=USR1 agent orchestrator');
 
     // Native add-ons are extracted once, and only their own user can read them.
@@ -99,7 +99,7 @@ describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${re
     await machine.sh(
       'systemctl stop orchestrator; muster export --data-dir /var/lib/private/own /root/export; test -s /root/export',
     );
-    // `muster export` as root loads its own copy of the add-on, which the orchestrator's user cannot write to.
+    // `muster export` as root loads its own copy of the add-on, to which the orchestrator's user cannot write.
     expect(await machine.sh('stat --format %a:%u /var/cache/muster/addons/*')).toBe('500:0\n');
     expect(await machine.sh(brought)).toBe(files);
   });

@@ -2,7 +2,7 @@ import { planAgent } from '@muster/protocol/http';
 import { expect } from 'vitest';
 import type { Orchestrator } from '../harness.ts';
 
-/** Expects that an agent can plan a module: no resource fails, and only conditions of `only_if` skip one. */
+/** Expects that an agent can plan a module: no resource fails, and resources are skipped only because of `only_if`. */
 export async function expectPlan(orchestrator: Orchestrator, nodeId: string, module: string): Promise<void> {
   const { status, resources } = await orchestrator.call(planAgent, {
     params: { node_id: nodeId },

@@ -6,7 +6,7 @@ import { noHosts, test } from './test.ts';
 const reason = noHosts();
 
 describe.skipIf(reason !== null)(`facts of a real machine${reason === null ? '' : ` (${reason})`}`, () => {
-  test("facts match the machine's tools and are updated over an open link, and `verify` checks them after an apply", async ({
+  test('facts match the machine’s tools and are updated over an open link, and `verify` checks them after an apply', async ({
     hosts,
     stage,
   }) => {
@@ -41,7 +41,7 @@ describe.skipIf(reason !== null)(`facts of a real machine${reason === null ? '' 
     const of = (key: string) => async () => (await now()).attributes[key];
     await machine.sh('mkdir -p /etc/muster/facts.d; echo "rack: { row: 4 }" > /etc/muster/facts.d/site.yaml');
     await expect.poll(of('rack.row')).toBe('4');
-    // The agent sends facts at most every five seconds, so it delays these changes.
+    // The agent sends facts at most every five seconds, so these changes are delayed.
     const program = '#!/bin/sh\\necho "motd: $(cat /etc/motd)"\\n';
     await machine.sh(`cd /etc/muster/facts.d; printf '${program}' > .p; chmod 755 .p; mv .p p; echo a > /etc/motd`);
     await machine.sh('echo "rack: { row: 5 }" > /etc/muster/facts.d/site.yaml');
@@ -50,7 +50,7 @@ describe.skipIf(reason !== null)(`facts of a real machine${reason === null ? '' 
       .poll(async () => (await now()).attributes)
       .toMatchObject({ 'rack.row': '5', motd: 'a', timezone: 'Asia/Tokyo', hostname: 'renamed' });
 
-    // No file in the facts directory changes, so only the apply makes the agent collect the facts again.
+    // No file in the facts directory changes, so only the apply can make the agent collect the facts again.
     const content = JSON.stringify({
       name: 'motd',
       supports: [{ platform: 'linux' }],

@@ -74,7 +74,7 @@ export class Fleet {
     await this.stage.end();
   }
 
-  /** Returns the last output of all programs, to print after a failed test. */
+  /** Returns the last output of all programs, for printing after a failed test. */
   async report(): Promise<string> {
     const logs = [...this.agents.values()].map(async (agent) => {
       const log = await agent.log().catch((error: Error) => error.message);

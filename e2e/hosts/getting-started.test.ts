@@ -40,7 +40,7 @@ describe.skipIf(reason !== null)(`getting started${reason === null ? '' : ` (${r
     ]);
     if (control === undefined) throw new Error('the first machine has not started');
     const machines = [control, ...others];
-    // The page's prerequisites: machines that can resolve each other's names, and a user with sudo rights.
+    // The prerequisites on the page: machines that can resolve each other's names, and a user with sudo rights.
     const known = machines.map(({ address, name }) => `${address} ${name}\n`).join('');
     for (const machine of machines) await machine.sh(`printf '127.0.0.1 localhost\n${known}' > /etc/hosts`);
     await control.sh(`

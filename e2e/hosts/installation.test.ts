@@ -30,9 +30,9 @@ const test = base.extend<{ $file: { hosts: TestHosts } }>({
 const property = async (machine: Machine, unit: string, name: string): Promise<string> =>
   (await machine.exec('systemctl', 'show', `--property=${name}`, '--value', unit)).trim();
 
-/** Paths that the comparison ignores. Unlike by default, it includes Muster's own files. */
+/** Paths that the comparison ignores. Unlike the default, this does not exclude Muster's own files. */
 const volatile = volatilePaths.filter((path) => !path.includes('muster'));
-/** Files that may differ after a purge, because the system writes them itself. */
+/** Files that may differ after a purge, because the system itself writes them. */
 const written = ['/etc/machine-id', '/etc/hostname', '/var/lib/dbus/machine-id'];
 
 const hello = `name: hello
@@ -94,7 +94,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     expect(sent).toMatch(/^content-encoding: (br|gzip)\r$/im);
     expect(sent).toContain('createRoot');
 
-    // The timer is disabled by default, and its service creates a backup.
+    // The timer is disabled by default. Its service creates a backup.
     expect((await machine.run(['systemctl', 'is-enabled', 'muster-backup.timer'])).stdout.trim()).toBe('disabled');
     await machine.sh('systemctl enable --now muster-backup.timer; systemctl start muster-backup');
     expect(await machine.sh('muster backup verify /var/backups/muster/*.backup 2>&1')).toContain('valid backup of');
@@ -122,7 +122,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     const where = await web.exec('cat', '/var/tmp/where');
     expect(where).toMatch(/\/muster-script-[0-9a-f]+\.scope$/m);
     expect(where).not.toContain('muster-agent.service');
-    // For a few milliseconds, the unit also contains the `systemd-notify` that reports to the watchdog.
+    // For a few milliseconds, the unit also contains the `systemd-notify` process that sends watchdog notifications.
     await eventually("the agent's unit contains only the agent", async () => {
       const inUnit = await web.sh(
         'cat /sys/fs/cgroup/*/system.slice/muster-agent.service/cgroup.procs /sys/fs/cgroup/system.slice/muster-agent.service/cgroup.procs 2> /dev/null | sort -u',
@@ -151,7 +151,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     await Promise.all([machine.reboot(), web.reboot()]);
     expect((await orchestrator.connected('web')).node_id).toBe(node_id);
 
-    // Restores the group and the permissions as version 0.1 installed them, to test the upgrade.
+    // Restores the group and the permissions to those of version 0.1, to test the upgrade.
     await machine.sh('cd /etc/muster; chgrp root orchestrator.yml; chmod 644 orchestrator.yml; groupdel muster');
 
     // The upgrade keeps the data, the agent's identity, and the configuration.
@@ -172,7 +172,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     expect(await machine.exec('muster', 'modules', 'list')).toContain('hello');
     await machine.exec('muster', 'plan', 'web', '-m', 'hello', '--exit-code');
 
-    // Removal keeps all data. A purge deletes it.
+    // Removal keeps all data. A purge deletes the data.
     await Promise.all([
       machine.sh('dpkg --remove muster-orchestrator muster; test -s /var/lib/muster-orchestrator/muster.db'),
       web.sh(
@@ -187,8 +187,8 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
       const left = each.changes(volatile);
       for (const path of written) delete left[path];
       if (each === machine) {
-        // A purge keeps the group, as with Debian's own packages: a new group with the same GID could read files of the
-        // old one.
+        // A purge keeps the group, as Debian's own packages do, because a new group with the same GID could read files
+        // of the old one.
         const groups = (await machine.exec('cat', '/etc/group')).replace(/^muster:x:\d+:\n/m, '');
         expect(groups).toBe(readFileSync(join(hosts.base, 'etc/group'), 'utf8'));
         for (const path of ['/etc/group', '/etc/gshadow']) delete left[path];

@@ -20,8 +20,8 @@ export async function dpkgInstall(machine: Machine, paths: readonly string[]): P
 }
 
 /**
- * An orchestrator from Debian packages on a machine without Node.js and the repository. The machine's root is the first
- * admin.
+ * An orchestrator installed from Debian packages, on a machine without Node.js and the repository. The machine's root
+ * user is the first admin.
  */
 export class InstalledOrchestrator {
   readonly machine: Machine;
@@ -30,7 +30,7 @@ export class InstalledOrchestrator {
     this.machine = machine;
   }
 
-  /** Starts a machine, installs the packages on it, and signs its root in as the first admin. */
+  /** Starts a machine, installs the packages on it, and signs in its root user as the first admin. */
   static async start(hosts: TestHosts, name: string, packages?: Packages): Promise<InstalledOrchestrator> {
     const [{ muster, orchestrator }, machine] = await Promise.all([
       packages ?? built().then(({ debs }) => debs),
@@ -56,7 +56,10 @@ export class InstalledOrchestrator {
     return (await this.machine.exec('muster', 'agents', 'enroll', ...options)).trim();
   }
 
-  /** Enrolls a machine by running the enrollment line in its shell. @returns the output */
+  /**
+   * Enrolls a machine by running the enrollment line in its shell.
+   * @returns the output of the line
+   */
   async enroll(machine: Machine, ...options: string[]): Promise<string> {
     const line = await this.enrolmentLine('--name', machine.name, ...options);
     return await machine.exec('sh', '-c', `${line} 2>&1`);

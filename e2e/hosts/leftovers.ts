@@ -6,8 +6,8 @@ import { endControlGroups, processesOf, removeControlGroups } from './control-gr
 import { ip, links } from './ip.ts';
 
 /**
- * Name prefix of the namespaces, control groups, and directories that test hosts use. The names contain the owner,
- * which distinguishes leftovers of killed test runs from resources in use.
+ * Name prefix of the namespaces, control groups, and directories of test hosts. The names contain the owner, which
+ * distinguishes leftovers of killed test runs from resources in use.
  */
 const prefix = 'muster-hosts';
 
@@ -27,7 +27,7 @@ function startTime(pid: number): string | null {
 
 const pattern = new RegExp(`^${prefix}-(\\d+)-(\\d+)`);
 
-/** Reports whether a test run that is no longer running created the name. */
+/** Reports whether the name was created by a test run that is no longer running. */
 function isLeftOver(name: string): boolean {
   const [, pid, since] = pattern.exec(name) ?? [];
   return pid !== undefined && startTime(Number(pid)) !== since;
@@ -54,7 +54,7 @@ function attempt(...args: string[]): void {
   try {
     ip(...args);
   } catch {
-    // The next test run removes the resource if it still exists.
+    // If the resource still exists, the next test run removes it.
   }
 }
 

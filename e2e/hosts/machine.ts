@@ -9,7 +9,7 @@ import { machineName, removeFolder } from './leftovers.ts';
 import type { Bridge } from './network.ts';
 import { differenceFromBase, type RootDifference } from './root-difference.ts';
 
-/** Directory in a test host with a read-only mount of this repository, including Node.js in `node_modules/.bin`. */
+/** Directory on a test host with a read-only mount of this repository, including Node.js in `node_modules/.bin`. */
 export const repositoryInside = '/muster';
 
 export interface Ran {
@@ -39,7 +39,7 @@ interface MachineOptions {
   repository: boolean;
 }
 
-// The mounts are in a private mount namespace, which disappears with its last process. nspawn is the first process of a
+// The mounts are in a private mount namespace, which disappears with its last process. nspawn is the first process in a
 // private PID namespace, because otherwise the guest's init would survive a killed nspawn.
 const boot = `
 set -e
@@ -59,7 +59,7 @@ const rebootCode = 133;
 const powerOffSignal = 38;
 const bootLimitMs = 180_000;
 
-/** A test host: a container with its own root and network, and systemd as its first process. */
+/** A test host: a container with its own root and network, and with systemd as its first process. */
 export class Machine {
   readonly name: string;
   readonly address: string;
@@ -158,7 +158,7 @@ export class Machine {
         bootLimitMs,
       );
     } catch (error) {
-      throw new Error(`the machine ${this.name} does not boot: ${this.#console}`, { cause: error });
+      throw new Error(`the machine ${this.name} failed to boot: ${this.#console}`, { cause: error });
     }
   }
 
@@ -179,7 +179,7 @@ export class Machine {
     return `/proc/${this.#leader}/root`;
   }
 
-  /** Returns the command on this host that runs a command in the machine as root. */
+  /** Returns the command on this host that runs a command on the machine as root. */
   entering(command: readonly string[], env: Readonly<Record<string, string>> = {}): string[] {
     if (this.#leader === 0) throw new Error(`the machine ${this.name} is off`);
     const enter = ['-t', String(this.#leader), '-m', '-p', '-u', '-i', '-n', '-C', '-r', '-w', '--'];
@@ -188,13 +188,13 @@ export class Machine {
     return ['nsenter', ...enter, ...drop, 'env', '-i', ...environment, ...variables, ...command];
   }
 
-  /** Starts a command in the machine as root, with a minimal environment. */
+  /** Starts a command on the machine as root, with a minimal environment. */
   begin(command: readonly string[], stdin: 'ignore' | 'pipe' = 'ignore'): ChildProcess {
     const [file, ...args] = this.entering(command);
     return spawn(file as string, args, { stdio: [stdin, 'pipe', 'pipe'] });
   }
 
-  /** Runs a command in the machine until it exits. Does not throw for a nonzero exit code. */
+  /** Runs a command on the machine until it exits. Does not throw for a nonzero exit code. */
   async run(command: readonly string[], { input = null as string | null, timeoutMs = 300_000 } = {}): Promise<Ran> {
     const child = this.begin(command, input === null ? 'ignore' : 'pipe');
     child.stdin?.on('error', () => {});
@@ -213,9 +213,9 @@ export class Machine {
   }
 
   /**
-   * Runs a command in the machine.
-   * @returns its standard output
-   * @throws CommandFailed if its exit code is not 0
+   * Runs a command on the machine.
+   * @returns the standard output
+   * @throws CommandFailed if the exit code is not 0
    */
   async exec(...command: string[]): Promise<string> {
     const ran = await this.run(command);
@@ -224,8 +224,8 @@ export class Machine {
   }
 
   /**
-   * Runs shell text in the machine with `sh -euc`, which stops at the first command that fails.
-   * @throws CommandFailed if its exit code is not 0
+   * Runs shell text on the machine with `sh -euc`, which stops at the first failing command.
+   * @throws CommandFailed if the exit code is not 0
    */
   async sh(text: string): Promise<string> {
     return await this.exec('sh', '-euc', text);
@@ -264,7 +264,7 @@ export class Machine {
     await this.#up(0);
   }
 
-  /** Resets the root to its state before the first boot. The machine is off afterwards. */
+  /** Resets the root to its state before the first boot. The machine is off afterward. */
   async wipe(): Promise<void> {
     await this.powerCut();
     const { folder } = this.#options;
@@ -280,7 +280,7 @@ export class Machine {
     await removeFolder(this.#options.folder);
   }
 
-  /** Returns the last output on the machine's console, to print after a failed test. */
+  /** Returns the last output on the machine's console, for printing after a failed test. */
   report(): string {
     return `── ${this.name} (${this.address}, booted ${this.#boots} times)\n${this.#console}`;
   }

@@ -1,12 +1,12 @@
 import { ip, links } from './ip.ts';
 import { machineName, owner } from './leftovers.ts';
 
-/** Maximum number of bridges, and so of concurrent test runs. Creating a bridge reserves its number. */
+/** Maximum number of bridges, and therefore of concurrent test runs. Creating a bridge reserves its number. */
 const numbers = 100;
 
 /**
- * A test run's bridge, with an address range from 10.130.0.0/24 to 10.229.0.0/24. This machine has the address .1. The
- * test hosts can reach only each other and this machine.
+ * The bridge of a test run, with an address range from 10.130.0.0/24 to 10.229.0.0/24. This machine has the address .1.
+ * Test hosts can reach only each other and this machine.
  */
 export class Bridge {
   readonly #name: string;
@@ -58,7 +58,7 @@ export class Bridge {
   }
 
   /**
-   * Deletes the link before the namespace. The kernel deletes the links of a namespace asynchronously, and the next
+   * Deletes the link before the namespace. The kernel deletes the links of a namespace asynchronously, so the next
    * bridge with this number could not reuse their names.
    */
   #remove(namespace: string, cable: string): void {

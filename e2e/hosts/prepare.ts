@@ -1,5 +1,5 @@
 // `npm test` starts this program first, to build the roots of the test hosts and Muster's packages while other tests
-// run. A test that needs one of them earlier waits for the build lock. If the build fails here, the test repeats it and
+// run. A test that needs one of them earlier waits for the build lock. If a build fails here, the test repeats it and
 // reports the reason.
 import { built } from '../../packaging/built.ts';
 import { missing } from '../requirements.ts';

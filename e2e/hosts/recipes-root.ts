@@ -1,7 +1,7 @@
 import { derivedRoot } from './derived-root.ts';
 
 /**
- * Builds the root for the machine that runs the documentation's recipes. It contains an SSH server, which the recipes
+ * Builds the root for the machine that runs the documentation's recipes. Contains an SSH server, which the recipes
  * configure, and the dependencies of the recipes' packages, so that the test installs only the packages themselves.
  */
 export const recipesRoot = (): Promise<string> =>

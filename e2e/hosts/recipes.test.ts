@@ -44,7 +44,7 @@ const assignment = 'everything';
 const key = sshKey();
 const ssh = 'ssh -i /run/ada -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR';
 
-/** Returns the actions of an operation or plan that change something, by `module/id`. */
+/** Returns the actions that change something in an operation or plan, by `module/id`. */
 const changesOf = ({ resources }: Operation): Record<string, string> =>
   Object.fromEntries(
     resources
@@ -86,7 +86,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
       AptRepository.open(hosts, 'recipes'),
     ]);
     await repository.use(machine);
-    // debootstrap does not create this file, unlike Debian's installer.
+    // debootstrap does not create this file, but Debian's installer does.
     await machine.sh('echo 127.0.0.1 localhost recipes > /etc/hosts');
     agent = await HostAgent.install(machine, orchestrator, hosts.bridge.address, { tags: { role: 'all' } });
     writeFileSync(join(machine.rootPath, 'run/ada'), key.privateKey, { mode: 0o600 });
@@ -135,7 +135,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh("nginx -T 2> /dev/null | grep -A2 'listen 80'")).toContain('www.example.com example.com;');
     expect(await page(9100, '/metrics')).toContain('node_systemd_unit_state{name="nginx.service",state="active"');
 
-    // The database accepts the role with its password only. The firewall blocks its port.
+    // The database accepts the role only with its password. The firewall blocks its port.
     const local = `PGPASSWORD="$0" psql -XAtqw -h 127.0.0.1 -U app app -c "$1"`;
     const query = 'SELECT current_user, current_database()';
     expect(await machine.exec('sh', '-euc', local, password, query)).toBe('app|app\n');
@@ -187,7 +187,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await page(80)).toContain('Served by recipes.');
   });
 
-  test("applying changed recipe parameters does not interrupt the agent's connection", async () => {
+  test('applying changed recipe parameters does not interrupt the agent’s connection', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     await assign(changedParameters(parameters));
@@ -203,7 +203,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect((await client.query('SELECT current_user AS who')).rows).toEqual([{ who: 'app' }]);
     await client.query('CREATE TABLE kept (it text)');
     await client.end();
-    // The agent connected once: no firewall change interrupted its connection.
+    // The agent connected only once, so no firewall change interrupted its connection.
     expect((await agent.log(1000)).split('\n').filter((line) => line.includes('"event":"connected"'))).toHaveLength(1);
   });
 
@@ -292,7 +292,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
       ),
     ).toBe('');
     expect(await readSysctls()).toBe(sysctls);
-    // The database still exists with its data.
+    // The database and its data still exist.
     expect(different).toContain('/var/lib/postgresql/15/main/PG_VERSION');
   });
 });

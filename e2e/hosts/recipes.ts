@@ -13,7 +13,7 @@ export type Recipe = (typeof recipes)[number];
 
 export const recipeText = (name: string): string => readFileSync(join(root, `docs/recipes/${name}.yml`), 'utf8');
 
-/** A password with characters that are special in a shell, in SQL, or in a connection string. */
+/** A password with characters that have a special meaning in a shell, in SQL, or in a connection string. */
 export const password = `it's "$(touch /pwned)" \\ :'x' %s`;
 
 export type Parameters = Record<string, Record<string, Json>>;
@@ -34,7 +34,7 @@ export const parametersOf = (key: string, network: string): Parameters => ({
   firewall: { tcp: [80, '9000-9200'] },
   'unattended-upgrades': { keep: ['linux-'] },
   backup: { keep: 3, sources: ['/etc', '/srv/www'], exclude: ['*.pub'] },
-  // A container cannot set the other kernel parameters. This one already has the value.
+  // A container cannot set the other kernel parameters. This one already has the desired value.
   'sysctl-hardening': { kernel: [{ key: 'kernel.randomize_va_space', value: '2' }] },
 });
 
@@ -46,7 +46,7 @@ export const changedParameters = (parameters: Parameters): Parameters => ({
   firewall: { tcp: [8080, 5432, '9000-9200'] },
 });
 
-/** All changes expected from an apply with the changed parameters: the action by `module/id`. */
+/** All changes that an apply with the changed parameters must make: the action by `module/id`. */
 export const changesThen: Readonly<Record<string, string>> = {
   'motd/motd': 'update',
   'nginx/page': 'update',
@@ -56,7 +56,7 @@ export const changesThen: Readonly<Record<string, string>> = {
   'firewall/loaded': 'run',
 };
 
-/** Actions of an apply that differ from the plan, because a package makes some of the changes; null for no action. */
+/** Actions of an apply that differ from the plan because a package makes some of the changes; null for no action. */
 export const doneByPackage: Readonly<Record<string, string | null>> = {
   'nginx/service': 'reload',
   'postgresql/cluster': 'restart',
@@ -67,7 +67,7 @@ export const doneByPackage: Readonly<Record<string, string | null>> = {
   'node-exporter/service': 'restart',
 };
 
-/** Manual changes, and the resources and fields that a drift check then reports. */
+/** Manual changes, with the resources and fields that a drift check then reports. */
 export const byHand: Readonly<Record<Recipe, { shell: string; moved: Readonly<Record<string, string[]>> }>> = {
   motd: { shell: 'echo free beer > /etc/motd', moved: { motd: ['content'] } },
   users: {
@@ -110,7 +110,7 @@ export const byHand: Readonly<Record<Recipe, { shell: string; moved: Readonly<Re
   },
 };
 
-/** Parameter values with characters that are special in the file or command that contains them. */
+/** Parameter values with characters that have a special meaning in the file or command that contains them. */
 export const hostile: Parameters = {
   users: { sudo: 'ALL=(ALL) ALL\nmallory ALL=(ALL) NOPASSWD: ALL', password_login: 'no\nPermitEmptyPasswords yes' },
   nginx: { names: ['_; location /etc/ { root /; } #'] },
@@ -139,7 +139,7 @@ export const refusals: Readonly<Record<string, string>> = {
   'backup/program': 'keep must be at least 1',
 };
 
-/** Patterns for the paths that remain after all recipes are removed, as their pages state. */
+/** Patterns for the paths that remain after all recipes are removed, as the recipe pages state. */
 export const staysAfterwards: readonly RegExp[] = [
   // Accounts that packages created, which Debian keeps after a purge.
   /^\/etc\/(passwd|group|shadow|gshadow|subuid|subgid)$/,
@@ -153,7 +153,7 @@ export const staysAfterwards: readonly RegExp[] = [
   /^\/var\/lib\/ucf\//,
 ];
 
-/** Packages that Debian keeps while a database cluster exists. */
+/** Packages that Debian keeps as long as a database cluster exists. */
 export const clientsOfDatabase = ['postgresql-client-15', 'postgresql-client-common'];
 
 /** Generates a key. @returns the public key in OpenSSH format, and the private key in PEM */

@@ -27,7 +27,7 @@ const folder = join(root, 'examples/roles');
 /** Containers have no swap. */
 const notApplied = ['swapfile'];
 
-test('a machine can apply every module of examples/roles except for the listed ones', () => {
+test('a machine can apply every module in examples/roles except the listed ones', () => {
   const files = readdirSync(folder).flatMap((file) => (file.endsWith('.yml') ? [file.replace('.yml', '')] : []));
   expect([...roles.map(({ name }) => name), ...notApplied].sort()).toEqual(files.sort());
 });
@@ -59,7 +59,7 @@ describe.skipIf(reason !== null)(`the modules of examples/roles${reason === null
   });
 
   test.each(sampled(roles, 3, process.env.MUSTER_EVERY_ROLE !== undefined))(
-    'a machine applies $name as planned, and its removal leaves nothing',
+    'a machine applies $name as planned, and its removal leaves nothing behind',
     { timeout: 300_000 },
     async ({ name, parameters, shows, expected, stays = [] }) => {
       onTestFailed(async () => console.error(stage.report(), await agent.log()));
@@ -89,7 +89,7 @@ describe.skipIf(reason !== null)(`the modules of examples/roles${reason === null
     },
   );
 
-  test('a machine plans every module of docs/coming-from.md and docs/rewriting-a-role.md', async () => {
+  test('a machine plans every module in docs/coming-from.md and docs/rewriting-a-role.md', async () => {
     onTestFailed(async () => console.error(stage.report(), await agent.log()));
     for (const page of ['docs/coming-from.md', 'docs/rewriting-a-role.md'])
       for (const { source } of blocksOf(readFileSync(join(root, page), 'utf8'))) {

@@ -1,6 +1,6 @@
 import type { Json } from '@muster/protocol/module';
 
-/** The modules of `examples/roles` that a Debian machine applies. */
+/** The modules in `examples/roles` that a Debian machine can apply. */
 
 export interface Role {
   name: string;
@@ -53,7 +53,7 @@ export const roles: readonly Role[] = [
     parameters: { bantime: 3600, ignoreips: ['127.0.0.1/8', '10.0.0.0/8'] },
     shows: 'fail2ban-client get sshd bantime; fail2ban-client status | grep -c sshd',
     expected: '3600\n1\n',
-    // The package is not purged, because its database of bans was added.
+    // The package is not purged, because its ban database was added.
     stays: [/fail2ban/, /^\/etc\/monit(\/|$)/],
   },
   {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 
-/** The current state of each path that differs from the base root; `absent` if the path was deleted. */
+/** Current state of each path that differs from the base root; `absent` if the path was deleted. */
 export type RootDifference = Record<string, string>;
 
 /** Paths that the comparison ignores: mounts, logs, caches, the package database, and the agent's data. */
@@ -31,14 +31,14 @@ interface Roots {
 }
 
 /**
- * Compares type, owner, permissions, and content of all files in an overlay with its lower directory. Reads only files in
- * the upper directory and their counterparts, because no others can differ.
+ * Compares type, owner, permissions, and content of all files in an overlay with its lower directory. Reads only files
+ * in the upper directory and their counterparts, because no other files can differ.
  */
 export function differenceFromBase({ base, upper, merged, volatile = volatilePaths }: Roots): RootDifference {
   const found: RootDifference = {};
   const left = new Set(volatile);
   const visit = (folder: string): void => {
-    // `merged` may be a link in /proc, which only a path with a trailing slash follows.
+    // `merged` may be a link in /proc, which is followed only in a path with a trailing slash.
     const there = folder === '' ? new Set(readdirSync(`${merged}/`)) : namesIn(join(merged, folder));
     const below = namesIn(join(base, folder));
     for (const name of below) {

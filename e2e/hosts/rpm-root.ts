@@ -2,7 +2,7 @@ import { derivedRoot } from './derived-root.ts';
 import { volatilePaths } from './root-difference.ts';
 import type { Subject } from './subjects/subject.ts';
 
-// Moves rpm's database to its path on Fedora, because Debian's default is in the calling user's home directory.
+// Moves rpm's database to its path on Fedora, because Debian's default is in the home directory of the calling user.
 const finish = `
 mkdir -p "$new/etc/rpm" "$new/etc/yum.repos.d" "$new/srv/build"
 echo '%_dbpath /var/lib/rpm' > "$new/etc/rpm/macros"

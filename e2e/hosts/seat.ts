@@ -6,7 +6,7 @@ import type { Machine } from './machine.ts';
 
 const cols = 110;
 const rows = 40;
-/** Milliseconds without output after which a question is complete. */
+/** Milliseconds without output after which a question is considered complete. */
 const quietMs = 150;
 
 /** An emulated terminal with a login shell on a machine. */
@@ -63,7 +63,7 @@ export class Seat {
     return this.#lines(Math.max(0, this.#at - rows)).join('\n');
   }
 
-  /** Waits until the cursor's line is the prompt, at index `from` or later. Calls `answer` while it waits. */
+  /** Waits until the cursor's line is the prompt, at index `from` or later. Calls `answer` while waiting. */
   async #prompts(prompt: string, from: number, answer: () => void, timeoutMs: number): Promise<void> {
     await eventually(
       `the prompt "${prompt}" follows\n${this.view}`,
@@ -81,8 +81,8 @@ export class Seat {
   /**
    * Waits for the prompt, types a command, and waits for the next prompt.
    * @param next prompt after the command
-   * @param answers answers to the command's questions, in this order; removes those that it types
-   * @returns the command's output lines
+   * @param answers answers to the command's questions, in this order; those that are typed are removed
+   * @returns the output lines of the command
    */
   async type(
     { prompt }: Step,
@@ -107,7 +107,7 @@ export class Seat {
       next,
       from,
       () => {
-        // Muster's prompts mark an open question with ◆. For any other program, the question is the cursor's line.
+        // Muster's prompts mark an open question with ◆. For other programs, the question is the cursor's line.
         const marked = this.#lines(from).findLast((line) => line.includes('◆'));
         const question = marked ?? (/[:?]$/.test(this.#line) ? `${this.#at} ${this.#line}` : undefined);
         const quiet = performance.now() - this.#lastByte > quietMs;

@@ -15,9 +15,9 @@ async function answer(link: ServedLink, types: readonly AgentMessage['type'][]):
   }
 }
 
-/** Tests a bundled agent on a test host over the wire protocol, against a test orchestrator. */
+/** Tests a bundled agent on a test host over the wire protocol, with a test orchestrator. */
 describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ? '' : ` (${reason})`}`, () => {
-  test("terminals run login shells of the configured user outside the agent's unit, and are closed when the agent is killed", async ({
+  test('terminals run login shells of the configured user outside the agent’s unit, and are closed when the agent is killed', async ({
     hosts,
   }) => {
     const [machine, orchestrator] = await Promise.all([
@@ -67,14 +67,14 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
       expect(shown()).toMatch(/\/muster-terminal-[0-9a-f]{12}\.scope\r\n/);
       expect(shown()).not.toContain('muster-agent.service');
       const [scope] = /muster-terminal-[0-9a-f]{12}\.scope/.exec(shown()) ?? [];
-      // The out-of-memory kill of one process does not terminate the shell, and a shutdown does not wait for shells.
+      // An out-of-memory kill of one process does not terminate the shell, and a shutdown does not wait for shells.
       expect(await machine.sh(`systemctl show --property=OOMPolicy,SendSIGHUP ${scope}`)).toBe(
         'OOMPolicy=continue\nSendSIGHUP=yes\n',
       );
       expect(shown()).toMatch(/\n0\r\n/);
       for (const set of ['Inh', 'Prm', 'Eff', 'Amb']) expect(shown()).toMatch(new RegExp(`Cap${set}:\\s0{16}\\r`));
 
-      // Two accounts share a UID, but have different groups.
+      // Two accounts share a UID but have different groups.
       await machine.sh(
         'echo "remote_terminal: { enabled: true, user: twin, shell: /bin/sh }" > /etc/muster/agent.yaml',
       );
@@ -84,7 +84,7 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
       });
       link.ws.send(encodeTerminalFrame(channel, Buffer.from('grep Groups: /proc/self/status\r')));
       await link.until(() => /Groups:[\t\d ]+\r/.test(shown()));
-      // The GIDs of the groups `games` and `nogroup`. Does not use `id`, which looks the account up by its UID.
+      // The GIDs of the groups `games` and `nogroup`. Does not use `id`, which looks up the account by its UID.
       expect(shown()).toMatch(/Groups:\t60 65534 \r/);
 
       // A terminal can be closed while the agent waits for its scope.

@@ -14,7 +14,7 @@ import { noHosts, test } from './test.ts';
 
 const reason = noHosts();
 
-test("test hosts use this machine's Debian mirror, by default deb.debian.org", () => {
+test('test hosts use this machine’s Debian mirror, or deb.debian.org by default', () => {
   expect(mirrorOf('deb [arch=amd64] https://mirror.example/debian/ bookworm main\n')).toBe(
     'https://mirror.example/debian',
   );
@@ -24,7 +24,7 @@ test("test hosts use this machine's Debian mirror, by default deb.debian.org", (
   expect(mirrorOf('')).toBe('http://deb.debian.org/debian');
 });
 
-test.skipIf(reason !== null)('a bridge can reuse a number while a process of the old network runs', async () => {
+test.skipIf(reason !== null)('a bridge can reuse a number while a process in the old network is running', async () => {
   const first = new Bridge();
   first.join('a');
   const process = spawn('ip', ['netns', 'exec', machineName('a'), 'sh', '-c', 'echo ready; exec sleep 3600']);
@@ -41,9 +41,7 @@ test.skipIf(reason !== null)('a bridge can reuse a number while a process of the
 });
 
 describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason})`}`, () => {
-  test('test hosts run systemd in namespaces of their own, and keep data through a power failure', async ({
-    hosts,
-  }) => {
+  test('test hosts run systemd in their own namespaces, and keep data across a power failure', async ({ hosts }) => {
     const [a, b] = await Promise.all([hosts.start('a'), hosts.start('b')]);
     expect(await a.sh('ps -p 1 -o comm=; systemctl is-system-running; hostname')).toBe('systemd\nrunning\na\n');
     expect(b.changes()).toMatchObject({ '/etc/hostname': '0:0 100644 b\n' });
@@ -52,7 +50,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     expect((await a.run(['bash', '-c', 'exec 3<> /dev/tcp/192.0.2.1/22'])).stderr).toContain('unreachable');
     const clean = a.changes();
     await a.sh('echo ours > /etc/motd; rm /etc/issue; rm -r /etc/skel; mkdir -m 700 /etc/skel; chmod 711 /opt');
-    // A file that is rewritten with the same content is not a difference.
+    // A file that is rewritten with the same content does not count as a difference.
     await a.sh('cp -a /etc/fstab /etc/copy; mv /etc/copy /etc/fstab; echo x > /run/x; echo x > /etc/passwd-');
     const changed = a.changes();
     expect(changed).toEqual({
@@ -108,7 +106,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     expect(await apply()).toMatchObject({ status: 'succeeded', summary: { unchanged: 1 } });
   });
 
-  test('a test run removes the test hosts that a killed test run left', async ({ hosts }) => {
+  test('a test run removes the test hosts that a killed test run left behind', async ({ hosts }) => {
     const script = `
       const { TestHosts } = await import('./e2e/hosts/test-hosts.ts');
       const hosts = await TestHosts.open();
@@ -142,7 +140,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     const others = await TestHosts.open();
     await others.end();
     expect(left()).toEqual({ namespaces: 0, disks: 0, links: 0, controlGroups: 0 });
-    // The current test run's machine still works.
+    // The machine of the current test run still works.
     expect(await mine.sh('echo here')).toBe('here\n');
   });
 });

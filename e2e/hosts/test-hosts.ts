@@ -15,7 +15,7 @@ export interface MachineOptions {
 
 /** Directories for test host data: in memory and on disk. */
 const disks = ['/dev/shm', '/var/tmp'];
-/** Minimum free bytes for test hosts in memory. */
+/** Minimum free bytes for keeping test hosts in memory. */
 const minFreeMemory = 2 * 1024 ** 3;
 
 /**
@@ -24,7 +24,7 @@ const minFreeMemory = 2 * 1024 ** 3;
  */
 export class TestHosts {
   readonly bridge: Bridge;
-  /** The Debian root that every machine starts from. */
+  /** The Debian root from which every machine starts. */
   readonly base: string;
   readonly #disk: string;
   readonly #machines: Machine[] = [];
@@ -69,7 +69,7 @@ export class TestHosts {
     if (failed) throw failed.reason;
   }
 
-  /** Returns the last output of every machine, to print after a failed test. */
+  /** Returns the last output of every machine, for printing after a failed test. */
   report(): string {
     return this.#machines.map((machine) => machine.report()).join('\n');
   }

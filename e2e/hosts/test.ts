@@ -3,7 +3,7 @@ import { missing } from '../requirements.ts';
 import { TestHosts } from './test-hosts.ts';
 
 /**
- * Returns the reason why this machine cannot run test hosts, or null if it can.
+ * Returns the reason why this machine cannot run test hosts; null if it can.
  * @throws Error in CI, which must be able to run them
  */
 export function noHosts(): string | null {

@@ -15,7 +15,7 @@ export class Walk {
   readonly #seats = new Map<string, Seat>();
   readonly #shown: string[] = [];
   readonly #faults: string[] = [];
-  /** Real ids by the sample ids on the page. */
+  /** Real IDs by the sample IDs on the page. */
   #samples: Samples = new Map();
 
   readonly #file: string;

@@ -7,7 +7,7 @@ import { buildAlone, cacheFolder, debianMirror, suite } from '../base-root.ts';
 import { type PackageRecipe, recipes } from './packages.ts';
 
 interface Contents {
-  /** Names of Debian packages. Their dependencies are fetched too if the base root lacks them. */
+  /** Names of Debian packages. Dependencies that the base root lacks are fetched too. */
   fetched: readonly string[];
   /** Packages built for the tests. */
   made: readonly PackageRecipe[];
@@ -19,10 +19,10 @@ const contents = {
   /** The packages for the documentation's recipes. Separate, so that only their test waits for the 25 MB download. */
   recipes: {
     fetched: ['nginx', 'postgresql-15', 'nftables', 'unattended-upgrades', 'prometheus-node-exporter'],
-    // Empty packages suffice, because the tests only plan the containers recipe.
+    // Empty packages suffice, because the tests only plan the recipe for containers.
     made: ['docker.io', 'docker-compose'].map((name) => ({ name, version: '20.10' })),
   },
-  /** The packages for the modules of `examples/roles`, on the root of the recipes. */
+  /** The packages for the modules in `examples/roles`, on the root of the recipes. */
   roles: {
     fetched: [
       ...['chrony', 'logrotate', 'sudo', 'logcheck', 'nullmailer', 'fail2ban', 'nginx'],
@@ -33,7 +33,7 @@ const contents = {
 } satisfies Record<string, Contents>;
 export type PoolName = keyof typeof contents;
 
-/** Build version, part of the cache key. Increase it whenever the build changes. */
+/** Build version, which is part of the cache key. Increase it whenever the build changes. */
 const recipe = 1;
 
 const run = promisify(execFile);
@@ -62,7 +62,7 @@ mv "$new"/apt/archives/*.deb "$new"
 rm -rf "$new/apt"
 `;
 
-// Builds in a temporary directory under a lock, and renames it, so that no build uses the remains of a killed build.
+// Builds in a temporary directory under a lock and renames it, so that no build uses the remains of a killed build.
 const build = `
 set -eu
 if [ -d "$pool" ]; then exit 0; fi
@@ -75,8 +75,8 @@ mv -T "$new" "$pool"
 `;
 
 /**
- * Returns a pool's packages. Fetches and builds them on the first call.
- * @param base root that the packages are for
+ * Returns the packages of a pool. Fetches and builds them on the first call.
+ * @param base root for which the packages are intended
  */
 export async function packagePool(base: string, name: PoolName = 'samples'): Promise<PoolPackage[]> {
   const { fetched, made }: Contents = contents[name];

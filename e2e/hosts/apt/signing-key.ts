@@ -16,7 +16,7 @@ const uint32 = (value: number): Buffer => {
   return bytes;
 };
 
-/** Encodes an integer of any length (RFC 4880, MPI): its length in bits, followed by the number. */
+/** Encodes an integer of any length (RFC 4880, MPI): the length in bits, followed by the number. */
 function mpi(bytes: Buffer): Buffer {
   const start = bytes.findIndex((byte) => byte !== 0);
   const number = bytes.subarray(start === -1 ? bytes.length : start);

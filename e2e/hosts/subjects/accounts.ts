@@ -39,7 +39,7 @@ export const accountSubjects: Subject[] = [
   },
   {
     name: 'user-unix, adopted',
-    // In its groups, the account is the first or the last member. The removal must also restore the order of members.
+    // The account is the first or the last member of its groups. The removal must also restore the order of members.
     prepare:
       'useradd -m ann; useradd -M bob; echo ann:secret | chpasswd; chage -d 1000 ann; gpasswd -M ann,bob games; gpasswd -M bob,ann audio',
     desired: user({

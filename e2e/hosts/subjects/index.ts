@@ -13,7 +13,7 @@ import type { Subject } from './subject.ts';
 import { systemSubjects } from './system.ts';
 import { unitSystemdSubjects } from './unit-systemd.ts';
 
-/** The subjects for all kinds except packages, whose slow tests run in parallel in their own files. */
+/** The subjects of all kinds except packages, whose slow tests run in parallel in separate files. */
 export const subjects: readonly Subject[] = [
   ...accountSubjects,
   ...authorizedKeySubjects,

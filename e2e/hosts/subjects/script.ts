@@ -22,7 +22,7 @@ const built = (name: string) => ({
   },
 });
 
-/** A script runs in its own systemd scope here, unlike in the unit tests, which have no systemd. */
+/** Scripts run in their own systemd scopes here, whereas the unit tests have no systemd. */
 export const scriptSubjects: Subject[] = [
   {
     name: 'script',

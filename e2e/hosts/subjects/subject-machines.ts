@@ -26,7 +26,7 @@ export class SubjectMachines {
     const prepared = await (this.#next ?? this.#boot());
     this.#current = prepared;
     this.#next = this.#count < this.#expected ? this.#boot() : null;
-    // Prevents an unhandled rejection. The next call awaits the same promise and reports its error.
+    // Prevents an unhandled rejection. The next call awaits the same promise and reports the error.
     this.#next?.catch(() => {});
     const { machine } = prepared;
     if (subject.packages === true) {

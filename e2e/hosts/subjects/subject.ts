@@ -4,24 +4,27 @@ import { fillSecrets, parseModule, resolveDesiredSet } from '@muster/protocol/mo
 /** A resource as in a module: its kind with its fields. */
 export type Declared = { [T in ResourceType]?: Partial<ResourceBodies[T]> };
 
-/** A resource to test the provider contract with. */
+/** A resource with which to test the provider contract. */
 export interface Subject {
   /** The kind and the case, such as `user-unix, adopted`. */
   name: string;
   /** Shell text that prepares the machine before the agent starts. */
   prepare?: string;
   desired: Declared;
-  /** The same resource with other fields. */
+  /** The same resource with different fields. */
   changed: Declared;
   /** Shell text that changes the resource manually. */
   tamper: string;
   /** The fields that a drift check reports after `tamper`. */
   moved: readonly string[];
-  /** Shell text that prints state outside files that the removal must restore, such as `systemctl is-active x || true`. */
+  /**
+   * Shell text that prints state other than files that the removal must restore, such as `systemctl is-active x ||
+   * true`.
+   */
   state?: string;
   /** Paths to ignore in comparisons, because a removal does not restore them. */
   volatile?: readonly string[];
-  /** Whether each step takes seconds. The tests then kill the agent at fewer steps. */
+  /** Whether each step takes seconds, in which case the tests kill the agent at fewer steps. */
   slow?: boolean;
   /** Whether the machine needs the test repository as an apt source. */
   packages?: boolean;

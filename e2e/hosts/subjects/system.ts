@@ -1,8 +1,8 @@
 import type { Subject } from './subject.ts';
 
-/** A parameter of the test host's own network namespace. */
+/** A kernel parameter in the test host's own network namespace. */
 const key = 'net.ipv4.ip_forward';
-/** In a test host, `/proc/sys` is read-only by default. */
+/** By default, `/proc/sys` is read-only on a test host. */
 const writable = 'mount -o remount,bind,rw /proc/sys';
 const state = `cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv4/ip_local_port_range`;
 
