@@ -45,7 +45,7 @@ test.each([
   expect(withVerb(typed(line), 0, noun(name))).toEqual(typed(whole));
 });
 
-test('every noun accepts its singular and its plural', () => {
+test('accepts the singular and the plural of every noun', () => {
   const names = program.commands.filter((command) => command.commands.length > 0).map((command) => command.name());
   const uncountable = ['audit', 'maintenance', 'metrics', 'state'];
   for (const name of names.filter((each) => !launched.has(each) && !uncountable.includes(each))) {
@@ -54,7 +54,7 @@ test('every noun accepts its singular and its plural', () => {
   }
 });
 
-test('every noun that lists, creates, or removes accepts the other words for it', () => {
+test('accepts other words for list, create, and remove with every noun that has these subcommands', () => {
   const wordsOf = (command: Command) => command.commands.flatMap((each) => [each.name(), ...each.aliases()]);
   for (const command of program.commands) {
     const words = wordsOf(command);
@@ -66,7 +66,7 @@ test('every noun that lists, creates, or removes accepts the other words for it'
     expect(wordsOf(noun(name)), name).toEqual(expect.arrayContaining(['create', 'add']));
 });
 
-test('help shows no aliases', () => {
+test('shows no aliases in help', () => {
   expect(noun('agents').helpInformation()).not.toMatch(/\bls\b|\brm\b|enrol\b|\|/);
 });
 

@@ -1,6 +1,6 @@
 /** Other words for nouns and their subcommands. Help and completion show only the first. */
 
-/** Nouns by their other words, except the singular of a plural noun. Includes names from earlier releases. */
+/** Nouns by their aliases, except the singular of a plural noun. Includes names from earlier releases. */
 const nouns: Readonly<Record<string, string>> = {
   'enrolment-token': 'enrollment-tokens',
   'enrolment-tokens': 'enrollment-tokens',
@@ -16,13 +16,13 @@ const nouns: Readonly<Record<string, string>> = {
   windows: 'maintenance',
 };
 
-/** Nouns by their name in earlier releases. Scripts find the schemas of their output by these names. */
+/** Nouns by their names in earlier releases. Scripts find the schemas of their output by these names. */
 export const formerNouns: Readonly<Record<string, string>> = {
   'enrolment-tokens': 'enrollment-tokens',
   windows: 'maintenance',
 };
 
-/** Other words for subcommands. A noun that has a subcommand of that name keeps it. */
+/** Aliases for subcommands. If a noun has a subcommand with the name of an alias, the subcommand takes precedence. */
 export const otherVerbs: Readonly<Record<string, readonly string[]>> = {
   list: ['ls'],
   show: ['get'],
@@ -53,28 +53,31 @@ export const withoutNoun: Readonly<Record<string, string>> = {
 };
 
 /**
- * Subcommands of `muster agents`, which `muster agent` accepts too. All other words after `muster agent` belong to the
- * program that runs an agent. cli/bin/muster and packaging/executable/roles.ts have the same list.
+ * Subcommands of `muster agents` that `muster agent` accepts too. All other words after `muster agent` belong to the
+ * program that runs an agent. Must match the lists in cli/bin/muster and packaging/executable/roles.ts.
  */
 export const agentVerbs: ReadonlySet<string> = new Set([
   ...['approve', 'attributes', 'delete', 'enrol', 'enroll', 'get', 'list', 'ls', 'reject', 'remove', 'rm', 'show'],
   ...['tag', 'untag', 'values'],
 ]);
 
-/** Subcommands that a noun without a subcommand stands for. Others stand for `list`. */
+/** Subcommands for which a noun without a subcommand stands. All other nouns stand for `list`. */
 const defaultVerbs: Readonly<Record<string, string>> = {
   retention: 'show',
   selectors: 'match',
   settings: 'show',
   state: 'show',
 };
-/** Nouns with one subcommand, whose name may be omitted before its arguments. */
+/** Nouns with a single subcommand, whose name may be omitted before its arguments. */
 const single: ReadonlySet<string> = new Set(['selectors', 'settings', 'state']);
 
 /** Global options with a value. */
 const withValue: ReadonlySet<string> = new Set(['--url', '--profile', '--key-file', '--fingerprint']);
 
-/** Returns the index of the first word from `start` that is not an option or its value; -1 if there is none. */
+/**
+ * Returns the index of the first word from `start` on that is neither an option nor an option's value; -1 if there is
+ * none.
+ */
 export function operandAt(words: readonly string[], start = 0): number {
   for (let at = start; at < words.length; at++) {
     const word = words[at] as string;
@@ -86,7 +89,7 @@ export function operandAt(words: readonly string[], start = 0): number {
 }
 
 /**
- * Replaces an alias with the noun that it stands for.
+ * Replaces an alias with its noun.
  * @param isNoun reports whether the program has a noun
  */
 export function withNoun(words: readonly string[], isNoun: (word: string) => boolean): string[] {
@@ -106,7 +109,7 @@ interface Subcommands {
 }
 
 /**
- * Inserts the subcommand that a bare noun stands for: `muster agents` lists agents.
+ * Inserts the subcommand for which a noun alone stands: `muster agents` lists agents.
  * @param nounAt index of the noun
  * @param noun the noun with its subcommands
  */

@@ -25,7 +25,7 @@ export async function makePrivateDirectory(path: string): Promise<void> {
 }
 
 /**
- * Writes a file that only its owner can read. After a power failure the file has either the old or the new content.
+ * Writes a file that only its owner can read. After a power failure, the file has either the old or the new content.
  * @param path its directory is created if it does not exist
  */
 export async function writePrivateFile(path: string, content: string): Promise<void> {

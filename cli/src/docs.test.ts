@@ -14,12 +14,12 @@ const leaves = (command: Command, words: string[] = []): { words: string; comman
     : command.commands.flatMap((each) => leaves(each, [...words, each.name()]));
 const verbs = leaves(program);
 
-test('docs/cli.md lists the exit codes of the program', () => {
+test('finds the program’s exit codes in docs/cli.md', () => {
   const listed = [...page.matchAll(/^\| (\d) \| (.*) \|$/gm)].map(([, code, meaning]) => [Number(code), meaning]);
   expect(listed).toEqual(Object.entries(exits).map(([name, code]) => [code, exitMeanings[name as keyof typeof exits]]));
 });
 
-test('docs/cli.md lists the variable of every global flag', () => {
+test('finds the variable of every global flag in docs/cli.md', () => {
   const flags = program.options.filter(({ long }) => long !== '--version');
   const listed = [...page.matchAll(/^\| `(--[a-z-]+)` \| `(MUSTER_[A-Z_]+)`/gm)].map(([, ...pair]) => pair);
   const documented = flags.map(({ long, description }) => [long, /\b(MUSTER_[A-Z_]+)\b/.exec(description)?.[1]]);
@@ -27,7 +27,7 @@ test('docs/cli.md lists the variable of every global flag', () => {
 });
 
 test.each(verbs.filter(({ words }) => words !== 'orchestrator' && words !== 'agent'))(
-  'muster $words has help with an example',
+  'finds an example in the help of muster $words',
   ({ words, command }) => {
     let help = '';
     command.configureOutput({ writeOut: (text) => (help += text) });
@@ -43,7 +43,7 @@ const everyCommand = (command: Command, words: string): [string, Command][] => [
 ];
 
 test.each(everyCommand(await describeProgram(80), 'muster'))(
-  'the help of %s describes each option and subcommand in one line of 80 columns, with a capital',
+  'finds each option and subcommand of %s described in one line of 80 columns that begins with a capital letter',
   (_, command) => {
     const lists = command
       .helpInformation()
@@ -54,7 +54,7 @@ test.each(everyCommand(await describeProgram(80), 'muster'))(
   },
 );
 
-test('wraps prose, and leaves lists and examples', () => {
+test('wraps prose, and keeps lists and examples unchanged', () => {
   const text = 'Usage: x\n\nOne two three\nfour five.\n\nExample:\n  $ muster a very long example line\n';
   expect(wrapProse(text, 12)).toBe(
     'Usage: x\n\nOne two\nthree four\nfive.\n\nExample:\n  $ muster a very long example line\n',
@@ -62,7 +62,8 @@ test('wraps prose, and leaves lists and examples', () => {
 });
 
 /**
- * Returns the words of each `muster` command in an example line, split as a shell does, without pipes and redirections.
+ * Returns the words of each `muster` command in an example line, split as a shell splits them, without pipes and
+ * redirections.
  */
 function wordsIn(line: string): string[][] {
   return line

@@ -6,14 +6,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, type Seen, type Standing, standIn } from '../test/orchestrator.ts';
 import { makeHome, musterHere, type Ran } from '../test/process.ts';
 
-// Runs every command line in the table and expects it to call its route. The server validates the request.
+// Runs every command line in the table, and expects it to call its route. The server validates the request.
 
 const ulid = '01KAGZ4D3E5F6G7H8J9K0M1N2P';
 const key = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
 
 /**
- * Command lines by the id of the route that they must call, if {@link usualLine} does not return them. FILE is replaced
- * with a module file.
+ * Command lines by the ID of the route that they must call, for routes whose command line {@link usualLine} does not
+ * return. FILE is replaced with a module file.
  */
 const unusual: Readonly<Record<string, string>> = {
   challenge: 'login',
@@ -99,7 +99,7 @@ const unusual: Readonly<Record<string, string>> = {
 /** Routes without a command: those that only a browser calls, and one that removeOperatorReporting replaces. */
 const notHere: readonly string[] = ['redeemWebLogin', 'openConsoleSession', 'getSession', 'removeOperator'];
 
-/** Returns the command that a route usually has: `secrets show NAME` for `GET /secrets/{name}`. */
+/** Returns the command that a route usually has, such as `secrets show NAME` for `GET /secrets/{name}`. */
 function usualLine({ method, path, example }: Route): string {
   const [noun = '', item] = path.slice(1).split('/');
   const named = Object.values(example.params ?? {}).join(' ');
@@ -119,9 +119,9 @@ let folder: string;
 let server: Standing;
 let env: Record<string, string>;
 
-/** Responses that replace an example that would prevent the command from calling its route. */
+/** Responses to use instead of an example that would prevent the command from calling its route. */
 const answers: Record<string, (seen: Seen) => Answer | undefined> = {
-  // Refuse the second request, so that the command exits.
+  // Refuses the second request, so that the command exits.
   followEvents: () => ({ code: 'forbidden', detail: 'not here' }),
   getSecret: ({ params }) =>
     params.name === 'fresh' ? { code: 'secret_not_found', detail: 'there is none' } : undefined,
@@ -164,7 +164,7 @@ const wordsOf = (id: string, line: string): string[] => {
     .split(' ');
 };
 
-test('lists no route that the API does not have', () => {
+test('lists only routes of the API', () => {
   const ids = routes.map(({ id }) => id);
   expect([...Object.keys(unusual), ...notHere].filter((id) => !ids.includes(id))).toEqual([]);
 });
@@ -235,7 +235,7 @@ describe('hostile text is escaped', () => {
   const own = () => ({ ...env, MUSTER_URL: evilServer.url });
 
   test.each(lines)('escapes hostile text in the responses of %s (muster %s)', async (id, line) => {
-    // In a pipe, `modules show` prints a module unchanged, and output keeps its line feeds.
+    // In a pipe, `modules show` prints a module unchanged, and script output keeps its line feeds.
     const verbatim = line.startsWith('modules show');
     const manyLines = verbatim || line.startsWith('operations output');
     for (const names of [false, true]) {

@@ -166,7 +166,7 @@ test('tests a cause for every exit code', () => {
   expect(new Set(Object.values(causes).map(({ exit }) => exit))).toEqual(new Set(Object.values(exits)));
 });
 
-/** Starts the real program, with standard output as a shell would open it. */
+/** Starts the real program, with standard output opened as a shell would open it. */
 function start(args: string[], stdout: 'pipe' | number | 'ignore') {
   const child = spawn(process.execPath, [fileURLToPath(new URL('./main.ts', import.meta.url)), ...args], {
     env,

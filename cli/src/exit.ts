@@ -25,18 +25,18 @@ export const exitMeanings: Readonly<Record<keyof typeof exits, string>> = {
   partly: 'partial failure: some agents or items succeeded, others failed',
 };
 
-/** Makes a command exit, with a message for the operator. */
+/** Makes a command exit with a message for the operator. */
 export class CliError extends Error {
   readonly exit: Exit;
-  /** Stable, in snake_case. Shown with `--json` and `--verbose`. */
+  /** Stable code in snake_case. Shown with `--json` and `--verbose`. */
   readonly code: string;
   /** What to do; null if the message is sufficient. */
   readonly remedy: string | null;
   readonly faults: readonly Fault[];
 
   /**
-   * @param message one line: what happened
-   * @param remedy  one line: what to do
+   * @param message what happened, in one line
+   * @param remedy what to do, in one line
    */
   constructor(
     exit: Exit,
@@ -54,7 +54,7 @@ export class CliError extends Error {
   }
 }
 
-/** The reader closed standard output, as `head` does. The program exits without a message. */
+/** The reader has closed standard output, as `head` does. The program exits without a message. */
 export class OutputClosed extends Error {}
 
 /** Creates the error that reports an invalid command line. */

@@ -53,7 +53,7 @@ describe('keys and sign-in sessions', () => {
     expect(again).toMatchObject({ exit: 1, stdout: '' });
     expect(again.stderr).toContain('--force');
     expect(again.stderr).toContain('muster operator whoami --public-key');
-    // No terminal: the program cannot ask.
+    // There is no terminal, so the program cannot ask.
     const nonInteractive = { interactive: false } as Prompter;
     const init = ['operator', 'init', '--force', '--key-file', join(home.path, 'other')];
     const captured = await run(init, env);
@@ -101,7 +101,7 @@ describe('keys and sign-in sessions', () => {
     expect(server.seen).toEqual([]);
   });
 
-  test('login --accept-new trusts and pins an unknown certificate, and never a changed one', async () => {
+  test('login --accept-new trusts and pins an unknown certificate, but never a changed one', async () => {
     const { MUSTER_FINGERPRINT: _, ...withoutFingerprint } = env;
     const own = { ...withoutFingerprint, XDG_CONFIG_HOME: join(home.path, 'rig'), MUSTER_KEY_FILE: keyFile() };
     const login = await run(['login', '--accept-new'], own);
@@ -117,7 +117,7 @@ describe('keys and sign-in sessions', () => {
     await other.close();
   });
 
-  test('login --accept-new refuses a certificate for another name, and a server that an authority vouched for', async () => {
+  test('login --accept-new refuses a certificate for a different name, and a server for which an authority vouched before', async () => {
     const certificate = await makeCertificate();
     const other = await standIn({ tls: certificate });
     const { MUSTER_FINGERPRINT: _, ...withoutFingerprint } = env;
@@ -179,7 +179,7 @@ describe('keys and sign-in sessions', () => {
     expect((await muster('operator', 'whoami', '--public-key')).stdout).toMatch(/^[0-9a-f]{64}\n$/);
   });
 
-  test('sends no stored token to an unchecked server with another key', async () => {
+  test('sends no stored token to an unchecked server with a different key', async () => {
     const genuine = await standIn({ tls: certificate });
     const { url } = genuine;
     const { MUSTER_FINGERPRINT: _, ...rest } = env;
@@ -196,7 +196,7 @@ describe('keys and sign-in sessions', () => {
     await other.close();
   });
 
-  test('sends no stored token to an unknown server after an authority verified the former one', async () => {
+  test('sends no stored token to an unknown server after an authority vouched for the previous one', async () => {
     const { MUSTER_FINGERPRINT: _, ...rest } = env;
     const vouched = { key: certificate.key, cert: certificate.cert };
     const genuine = await standIn({ tls: vouched });
@@ -224,7 +224,7 @@ describe('keys and sign-in sessions', () => {
     await stranger.close();
   });
 
-  test('sends no stored token to a server with another pinned certificate', async () => {
+  test('sends no stored token to a server with a different pinned certificate', async () => {
     await muster('login');
     const tokens = server.seen.map(({ headers }) => headers.authorization).filter((token) => token !== undefined);
     expect(tokens).not.toEqual([]);
@@ -250,7 +250,7 @@ describe('keys and sign-in sessions', () => {
     expect((await muster('logout')).exit).toBe(0);
   });
 
-  test('uses the profile if no flags are given', async () => {
+  test('uses the profile if there are no flags', async () => {
     const { MUSTER_URL: _url, MUSTER_FINGERPRINT: _print, ...withoutServer } = env;
     const own = {
       ...withoutServer,
@@ -276,7 +276,7 @@ describe('keys and sign-in sessions', () => {
 });
 
 describe('agents', () => {
-  test('prints a list in a pipe with full ids, without colors, and uncut', async () => {
+  test('prints a list in a pipe with full IDs, without colors, and without truncation', async () => {
     const { stdout, exit } = await muster('agents', 'list', '--filter', 'role=web');
     expect(exit).toBe(0);
     expect(stdout).toContain('3f8c2b0a9d7e41568c1b2a3d4e5f6071');
@@ -304,7 +304,7 @@ describe('agents', () => {
     );
   });
 
-  test('lists enrollment tokens without values, and revokes them by the last characters of their id', async () => {
+  test('lists enrollment tokens without their values, and revokes them by the last characters of their IDs', async () => {
     expect((await muster('enrolment-tokens', 'list')).stdout).toMatch(/01KAGZ3N8V5T1Q6W9X2Y4Z7B8C +web-2 +yes +1 /);
     expect((await muster('enrolment-tokens', 'revoke', '7b8c')).stdout).toBe('Revoked 01KAGZ3N8V5T1Q6W9X2Y4Z7B8C.\n');
     expect(sent('revokeEnrolmentToken')?.params).toEqual({ id: '01KAGZ3N8V5T1Q6W9X2Y4Z7B8C' });
@@ -312,7 +312,7 @@ describe('agents', () => {
     expect((await muster('enrolment-tokens', 'list')).stderr).toContain('muster agents enroll');
   });
 
-  test('requires a name for the first approval of an agent, and without a terminal requires it as a flag', async () => {
+  test('requires a name for the first approval of an agent, and requires it as a flag if there is no terminal', async () => {
     const pending = agent({ name: null, status: 'pending' });
     answers.getAgent = () => ({ body: pending });
     answers.listAgents = () => ({ body: [pending] });
@@ -328,7 +328,7 @@ describe('agents', () => {
     });
   });
 
-  test('continues after a failure to reject one of several agents, and exits with 6', async () => {
+  test('continues if one of several agents cannot be rejected, and exits with 6', async () => {
     const agents = [agent({}), agent({ name: 'web-2', node_id: 'ab'.repeat(16) })];
     answers.getAgent = ({ params }) => {
       const body = agents.find(({ name }) => name === params.node_id);
@@ -346,7 +346,7 @@ describe('agents', () => {
     expect(unknown.stderr).toContain('Did you mean web-1?');
   });
 
-  test('asks for confirmation before it removes agents, and without a terminal requires --yes', async () => {
+  test('asks for confirmation before it removes agents, and requires --yes if there is no terminal', async () => {
     expect((await muster('agents', 'remove', 'web-1')).exit).toBe(2);
     expect(routes()).not.toContain('removeAgent');
     expect((await muster('agents', 'remove', 'web-1', '--yes')).exit).toBe(0);
@@ -403,7 +403,7 @@ describe('agents', () => {
       expect(routes().toSorted()).toEqual(['listAgents', 'listAgents', ...named.map(() => 'putTag')]);
     });
 
-    test('sets tags without a value, and refuses the name of an agent as such a tag', async () => {
+    test('sets tags without a value, and refuses an agent name as such a tag', async () => {
       answers.listAgents = () => ({ body: named });
       answers.getAgent = ({ params }) => {
         const body = named.find(({ name, node_id }) => name === params.node_id || node_id === params.node_id);
@@ -433,7 +433,7 @@ describe('agents', () => {
       expect((await muster('agents', 'untag', '-l', 'role', 'role', '--yes')).exit).toBe(0);
     });
 
-    test('prints several agents with --json as an array, and a single named one as an object', async () => {
+    test('prints several agents as an array with --json, and a single named agent as an object', async () => {
       answers.listAgents = () => ({ body: named });
       answers.getAgent = () => ({ body: named[0] });
       expect((await muster('agents', 'show', 'web-1', 'db-1')).stdout.match(/^node id/gm)).toHaveLength(2);
@@ -490,7 +490,7 @@ describe('modules', () => {
     await writeFile(file('bad.yml'), bad);
   });
 
-  test('validate needs no orchestrator, and prints errors in the format of compilers', async () => {
+  test('validate requires no orchestrator, and prints errors in the format of compilers', async () => {
     const ran = await run(['modules', 'validate', file('good.yml'), file('bad.yml')], {
       ...home.env,
       MUSTER_URL: 'https://127.0.0.1:1',
@@ -505,7 +505,7 @@ describe('modules', () => {
     expect((await muster('modules', 'validate', file('absent.yml'))).stderr).toContain('no such file');
   });
 
-  test('check finds conflicts between the modules of a directory, without an orchestrator', async () => {
+  test('check finds conflicts between the modules in a directory without an orchestrator', async () => {
     const folder = join(home.path, 'modules');
     await mkdir(join(folder, 'web', '.git'), { recursive: true });
     await writeFile(join(folder, 'motd.yml'), good);
@@ -527,7 +527,7 @@ describe('modules', () => {
     expect((await run(['modules', 'check', join(folder, 'web', '.git', '..', '..', 'none')], away)).exit).toBe(1);
   });
 
-  test('deps orders the resources of files as text, for Graphviz, and as JSON, without an orchestrator', async () => {
+  test('deps prints the resource order of files as text, for Graphviz, and as JSON, without an orchestrator', async () => {
     const away = { ...home.env, MUSTER_URL: 'https://127.0.0.1:1' };
     await writeFile(
       file('order.yml'),
@@ -549,7 +549,7 @@ describe('modules', () => {
     expect((await run(['modules', 'deps', file('bad.yml')], away)).exit).toBe(1);
   });
 
-  test('check and deps follow what the modules of files require', async () => {
+  test('check and deps follow the requirements of modules in files', async () => {
     const away = { ...home.env, MUSTER_URL: 'https://127.0.0.1:1' };
     const module = (name: string, more: string) =>
       writeFile(file(`${name}.yml`), `name: ${name}\nsupports: [{ platform: linux }]\n${more}\n`);
@@ -676,7 +676,7 @@ describe('plan, apply, drift, operations', () => {
     expect(stderr).toContain(message);
   });
 
-  test('does not advise to apply a removed module', async () => {
+  test('does not suggest applying a removed module', async () => {
     answers.listModules = () => ({ body: [] });
     answers.planAgent = () => ({ body: operation(variety) });
     const ran = await muster('apply', 'web-1', '--yes');
@@ -736,7 +736,7 @@ describe('plan, apply, drift, operations', () => {
     expect(ran.stdout).toContain('Nothing to do.');
   });
 
-  test('apply without a terminal requires --yes, and sends nothing without it', async () => {
+  test('apply without a terminal requires --yes and otherwise sends nothing', async () => {
     const ran = await muster('apply', 'web-1', '-m', 'motd');
     expect(ran.exit).toBe(2);
     expect(ran.stderr).toContain('--yes');
@@ -757,7 +757,7 @@ describe('plan, apply, drift, operations', () => {
     expect(ran.stdout).toContain('Applied: 1 created, 0 updated, 0 removed, 0 unchanged');
   });
 
-  test('exits with 1 after a failed apply, and prints the command that shows script output', async () => {
+  test('exits with 1 after a failed apply, and prints the command that shows the script output', async () => {
     answers.applyAgent = () => ({
       body: operation([result({ status: 'failed', message: 'no' })], { kind: 'apply', status: 'failed' }),
     });
@@ -769,7 +769,7 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('apply', 'web-1', '-m', 'site', '--yes')).stderr).toContain('muster operations show');
   });
 
-  test('advises running the command again when the agent refuses a stale plan', async () => {
+  test('suggests running the command again if the agent refuses a stale plan', async () => {
     answers.applyAgent = () => ({
       body: operation([], {
         ...{ kind: 'apply', status: 'failed', plan_id: 'p', error: 'plan_stale: the machine has changed' },
@@ -905,7 +905,7 @@ describe('plan, apply, drift, operations', () => {
       expect(ran.stderr).toContain('muster runs show 01KAGZ5R3E5F6G7H8J9K0M1N2P');
     });
 
-    test('drift --check compares several machines, prints those that drifted, and continues after an offline one', async () => {
+    test('drift --check compares several machines, prints those that have drifted, and continues after an offline one', async () => {
       const moved = result({
         action: 'update',
         status: 'would_change',
@@ -934,7 +934,7 @@ describe('plan, apply, drift, operations', () => {
       expect((await muster('drift', 'web-1', 'web-2', '--latest')).exit).toBe(2);
     });
 
-    test('refuses unconfirmed removals without -m, and pacing options for a single agent', async () => {
+    test('refuses unconfirmed removals without -m, and refuses pacing options for a single agent', async () => {
       answers.startRun = () => ({ status: 202, body: runOf([outcome(0), outcome(1)]) });
       const ran = await muster('apply', 'web-1', 'web-2', '--yes');
       expect(ran.exit).toBe(1);
@@ -1012,7 +1012,7 @@ describe('plan, apply, drift, operations', () => {
     ['listRuns', ['runs', 'list']],
     ['listModuleRevisions', ['modules', 'history', 'motd']],
     ['listTerminals', ['terminal', 'list']],
-  ] as const)('reads more pages of %s until it has as many as --limit requests', async (id, verb) => {
+  ] as const)('reads more pages of %s until it has as many items as --limit requests', async (id, verb) => {
     const { example, path } = allRoutes.find((each) => each.id === id) as Route;
     const [item] = example.answer as [unknown];
     let pages = 0;
@@ -1026,7 +1026,7 @@ describe('plan, apply, drift, operations', () => {
     expect(pages).toBe(3);
   });
 
-  test('drift lists the results of earlier checks without running a new one', async () => {
+  test('drift lists the results of earlier checks without running a new check', async () => {
     const moved = result({
       action: 'update',
       status: 'would_change',
@@ -1071,7 +1071,7 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('operations', 'show', 'zzz')).stderr).toContain('muster operations list');
   });
 
-  test('operations output --follow prints new output until the operation finishes, and exits with its result', async () => {
+  test('operations output --follow prints new output until the operation finishes, and exits with the operation’s result', async () => {
     const said = [
       { stdout: 'one\ntw', stderr: '', exit_code: null, truncated: false, running: true as const },
       { stdout: 'one\ntwo\n', stderr: 'oh\u001b[2J\n', exit_code: null, truncated: false, running: true as const },
@@ -1097,7 +1097,7 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('operations', 'output', id)).stdout).toBe('site/deploy\nno newline\nof its own\nexit 3\n');
   });
 
-  test('cancels operations, and reports if one has to finish its current resource', async () => {
+  test('cancels operations, and reports if an operation must finish its current resource first', async () => {
     expect((await muster('operations', 'cancel', 'n2p')).stdout).toBe('Cancelled 01KAGZ4D3E5F6G7H8J9K0M1N2P.\n');
     answers.cancelOperation = () => ({ status: 202, body: operation([], { status: 'running' }) });
     expect((await muster('operations', 'cancel', 'n2p')).stdout).toContain('is running and ends after');
@@ -1122,7 +1122,7 @@ describe('assignments and runs', () => {
     expect(made.stderr).toContain('Did you mean motd?');
   });
 
-  test('says once why a run was halted, and shortens ids on a terminal of 80 columns', async () => {
+  test('explains only once why a run was halted, and shortens IDs on a terminal with 80 columns', async () => {
     const skipped = (name: string) => ({
       ...{ node_id: name, name, operation_id: null, status: 'cancelled' as const, summary: null },
       error: 'not tried: the run was halted, because a canary did not succeed',
@@ -1210,7 +1210,7 @@ describe('assignments and runs', () => {
     server.seen.splice(0, server.seen.length, ...server.seen.filter(({ route }) => route.id === 'applyAssignment'));
     expect((await muster('assignments', 'apply', 'base', '--yes', '--remove')).exit).toBe(0);
     expect(routes()).not.toContain('getAssignment');
-    // The apply is bound to the plan that was checked. Window-only assignments are an exception: their plan is for the
+    // The apply is bound to the checked plan. Window-only assignments are an exception, because their plan is for the
     // next window.
     expect(server.seen.filter(({ route }) => route.id === 'applyAssignment').map(({ body }) => body)).toEqual([
       { plan_run_id: '01KAGZ5R3E5F6G7H8J9K0M1N2P' },
@@ -1223,7 +1223,7 @@ describe('assignments and runs', () => {
     expect(sent('applyAssignment')?.body).toEqual({});
   });
 
-  test('prints a note if the selector of an assignment matches no agent, without failing', async () => {
+  test('prints a note, without failing, if the selector of an assignment matches no agent', async () => {
     answers.planAssignment = () => ({ body: runOf('succeeded') });
     answers.applyAssignment = () => ({ body: { ...runOf('succeeded'), kind: 'apply' } });
     const said = 'The selector of base matches no agent: there is nothing to';
@@ -1241,7 +1241,7 @@ describe('assignments and runs', () => {
     expect(routes()).not.toContain('startRun');
   });
 
-  test('asks before an apply, and includes the number of removals in the question', async () => {
+  test('asks before an apply, and states the number of removals in the question', async () => {
     answers.planAssignment = () => ({ body: runOf('succeeded', { status: 'succeeded', summary }) });
     const questions: string[] = [];
     const prompt: Prompter = {
@@ -1303,7 +1303,7 @@ describe('applying and planning an assignment', () => {
     expect(routes()).toContain('applyAssignment');
   });
 
-  test('applies exactly the plan of --plan-run', async () => {
+  test('applies exactly the plans in --plan-run', async () => {
     const planned = '01KAGZ5R3E5F6G7H8J9K0M1N2P';
     answers.getRun = example(planned);
     expect((await muster('assignments', 'apply', 'base', '--yes', '--plan-run', planned)).exit).toBe(0);
@@ -1341,7 +1341,7 @@ describe('the program', () => {
     [['plan', 'web-1', '--exitcode'], '--exit-code'],
     [['status', '--url', 'ftp://x'], 'https'],
     [['orchestrator'], 'launcher'],
-  ])('%j is a usage error: exit code 2, nothing on stdout, and a hint', async (args, hint) => {
+  ])('treats %j as a usage error: exit code 2, nothing on stdout, and a hint', async (args, hint) => {
     const ran = await muster(...args);
     expect(ran).toMatchObject({ exit: 2, stdout: '' });
     expect(ran.stderr).toContain(hint);
@@ -1366,7 +1366,7 @@ describe('the program', () => {
     expect(routes()).toContain(id);
   });
 
-  test('muster without arguments on a terminal shows the fleet, its issues, and five commands', async () => {
+  test('shows the fleet, its issues, and five commands for muster without arguments on a terminal', async () => {
     const prompt = { interactive: true } as Prompter;
     const here = { ...env, NO_COLOR: '1' };
     const { exit, stdout } = await run([], here, '', { columns: 80, prompt });
@@ -1377,12 +1377,12 @@ describe('the program', () => {
     expect(stdout).toContain('2 agents wait for approval: muster agents approve --all-pending');
     expect(stdout.split('\nCommands\n')[1]?.trim().split('\n')).toHaveLength(5);
     for (const line of stdout.split('\n')) expect(stringWidth(line)).toBeLessThanOrEqual(80);
-    // Without a known orchestrator, and in a pipe, it prints help.
+    // If no orchestrator is known, or in a pipe, the program prints help.
     expect((await run([], home.env, '', { columns: 80, prompt })).stdout).toContain('Usage: muster');
     expect((await run([], env)).stdout).toContain('Usage: muster');
   });
 
-  test('--watch needs a terminal, and drift --watch starts no checks', async () => {
+  test('requires a terminal for --watch, and starts no checks with drift --watch', async () => {
     expect((await muster('agents', '--watch')).stderr).toContain('--watch needs a terminal');
     server.seen.length = 0;
     const drifting = await run(['drift', 'web-1', '--watch'], env, '', {
@@ -1537,7 +1537,7 @@ describe('with a terminal', () => {
     await other.close();
   });
 
-  test('approve shows the agent, and proposes a valid name', async () => {
+  test('approve shows the agent and proposes a valid name', async () => {
     answers.getAgent = () => ({
       body: agent({
         name: null,
@@ -1555,7 +1555,7 @@ describe('with a terminal', () => {
     expect(sent('setAgentStatus')?.body).toEqual({ status: 'approved', name: 'web-9' });
   });
 
-  test('prints colors, except with NO_COLOR or a dumb terminal', async () => {
+  test('prints colors, except with NO_COLOR or on a dumb terminal', async () => {
     const { terminal } = person();
     expect((await run(['agents', 'list'], { ...env, ...tty }, '', terminal)).stdout).toContain('\u001b[');
     for (const without of [{ NO_COLOR: '1' }, { TERM: 'dumb' }])
@@ -1586,7 +1586,7 @@ describe('with a terminal', () => {
 });
 
 describe('in a separate process', () => {
-  test("exits with the command's code, and writes data only to stdout", async () => {
+  test('exits with the command’s code, and writes only data to stdout', async () => {
     const status = await spawned(['status'], env);
     expect(status).toMatchObject({ exit: 0, stderr: '' });
     expect(status.stdout).toContain(server.url);
@@ -1650,7 +1650,7 @@ describe('discovery', () => {
     });
   });
 
-  test('reports if no agent connects, and why nothing could be sent', async () => {
+  test('reports if no agent connects and why nothing could be sent', async () => {
     answers.listAgents = () => ({ body: [] });
     expect((await muster('discover', '--wait', '1')).stderr).toContain('No new agent has connected.');
     expect((await muster('discover', '--wait', 'soon')).exit).toBe(2);

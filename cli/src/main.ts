@@ -1,10 +1,10 @@
 import { runProgram } from './program/program.ts';
 
-// Apart from commander, import modules on demand: every import slows down every start.
+// Imports modules other than commander on demand, because every import slows down every start.
 
 const { argv, env, stdout, stderr } = process;
 
-// Exit without a message when the reader closes the pipe, as in `muster … | head`.
+// Exits without a message when the reader closes the pipe, as in `muster … | head`.
 stderr.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
@@ -13,11 +13,11 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(1);
 });
 
-// Exit with a failure if the process exits before the program has a result.
+// Exits with a failure if the process exits before the program has a result.
 process.exitCode = 1;
 void runProgram(argv.slice(2), {
   env,
-  // Opened on demand: opening takes several milliseconds, and few commands read standard input.
+  // Opened on demand, because opening takes several milliseconds and few commands read standard input.
   get stdin() {
     return process.stdin;
   },
@@ -29,7 +29,7 @@ void runProgram(argv.slice(2), {
   onInterrupt: (say) => {
     const leave = () => {
       process.off('SIGINT', onSigint);
-      // Exit by the signal, so that the shell detects it.
+      // Exits by the signal, so that the shell detects it.
       process.kill(process.pid, 'SIGINT');
     };
     const onSigint = () => {
@@ -57,6 +57,6 @@ void runProgram(argv.slice(2), {
   },
 }).then((exit) => {
   process.exitCode = exit;
-  // Do not wait for a late response from the orchestrator.
+  // Does not wait for a late response from the orchestrator.
   if (argv[2] === '__complete') process.exit();
 });

@@ -20,14 +20,14 @@ export interface ControlledTerminal {
   take(): void;
   /** Closes the reading side of the output. */
   hangUp(): void;
-  /** Returns the number of written bytes that were not accepted yet. */
+  /** Returns the number of written bytes that have not been accepted yet. */
   untaken(): number;
 }
 
 export function controlTerminal(kind: 'terminal' | 'pipe', first: Size = { cols: 80, rows: 24 }): ControlledTerminal {
   let size = first;
   let listeners: { bytes(bytes: Uint8Array): void; end(): void } | null = null;
-  /** Events before the program starts to read. */
+  /** Events from before the program starts reading. */
   const early: (() => void)[] = [];
   let onResize = () => {};
   let onSignal: (signal: EndSignal) => void = () => {};

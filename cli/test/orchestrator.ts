@@ -21,7 +21,7 @@ export type Answer =
   | { status?: number; body: unknown; next?: string }
   /** A body that is not JSON. */
   | { text: string }
-  /** The first part of a response; the server then closes the connection. */
+  /** The first part of a response, after which the server closes the connection. */
   | { cut: string }
   | { code: ErrorCode; detail: string; errors?: unknown[] };
 
@@ -31,7 +31,7 @@ export interface Standing {
   seen: Seen[];
   /** Returns the number of TCP connections that were opened. */
   connections: () => number;
-  /** Revokes every sign-in session, as when the orchestrator restarts. */
+  /** Revokes every sign-in session, as a restart of the orchestrator does. */
   forgetSessions(): void;
   close(): Promise<void>;
 }
@@ -39,17 +39,17 @@ export interface Standing {
 interface StandInOptions {
   tls?: { key: string; cert: string };
   answers?: Record<string, (seen: Seen) => Answer | undefined>;
-  /** The default is any free port. */
+  /** Port; by default, any free port. */
   port?: number;
   /** Lifetime of a sign-in session in seconds. */
   tokenLife?: number;
-  /** Called with each WebSocket and the path of its request. */
+  /** Called with each WebSocket and its request path. */
   webSocket?: (socket: WebSocket, path: string) => void;
 }
 
 /**
- * Starts a server that responds to every route in the table with its example, validates requests with their schemas,
- * and verifies sign-ins. `answers` overrides the examples by route id.
+ * Starts a server that returns the example of every route in the table, validates requests with their schemas, and
+ * verifies sign-ins. `answers` overrides the examples by route ID.
  */
 export async function standIn(options: StandInOptions = {}): Promise<Standing> {
   const seen: Seen[] = [];
@@ -157,7 +157,10 @@ class SignIn {
 
 const tokenOf = ({ headers }: Seen): string => String(headers.authorization).slice('Bearer '.length);
 
-/** Reads a request with its body. @returns null if the route does not exist */
+/**
+ * Reads a request with its body.
+ * @returns null if the route does not exist
+ */
 async function requestOf(incoming: IncomingMessage): Promise<Seen | null> {
   const url = new URL(incoming.url ?? '', 'http://x');
   let text = '';

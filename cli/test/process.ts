@@ -29,16 +29,16 @@ export async function makeHome(): Promise<{ path: string; env: Record<string, st
 }
 
 /**
- * Files whose writes fail, as on a full or broken disk. The second is the memory of this process, which has no page mapped
- * at address 0.
+ * Files whose writes fail, as on a full or broken disk. The second one is the memory of this process, which has no page
+ * mapped at address 0.
  */
 const disks = { 'full disk': '/dev/full', 'broken disk': '/proc/self/mem' };
 
 /**
  * Runs the real program as one bundled file, without a terminal.
  * @param started called with the process, so that the test can send a signal
- * @param reader `hang up` closes the pipe after the first chunk of output, like `head`; `full disk` and `broken disk`
- * make writes fail
+ * @param reader `hang up` closes the pipe after the first chunk of output, as `head` does; `full disk` and `broken
+ *   disk` make writes fail
  */
 export function muster(
   args: readonly string[],

@@ -8,7 +8,7 @@ import type { Shape } from '../src/shapes/shape.ts';
 let known: Promise<Command> | undefined;
 
 /**
- * Returns the words that name the subcommand in a command line; null if there is none.
+ * Returns the words that name the subcommand in a command line; null if there are none.
  * @param args the words after `muster`
  */
 async function verbOf(typed: readonly string[]): Promise<string | null> {

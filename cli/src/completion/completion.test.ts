@@ -99,7 +99,7 @@ describe('candidates from the orchestrator', () => {
   });
   const complete = (variables: Record<string, string>, ...typed: string[]) =>
     musterHere(['__complete', '--', ...typed], variables);
-  /** Creates a separate home directory, with its own cache and sign-in session. */
+  /** Creates a separate home directory with its own cache and sign-in session. */
   const own = async (name: string) => {
     const here = { ...env, XDG_CACHE_HOME: join(home.path, name) };
     await musterHere(['login'], here);
@@ -107,7 +107,7 @@ describe('candidates from the orchestrator', () => {
     return here;
   };
 
-  test('completes the ids of sign-in sessions', async () => {
+  test('completes the IDs of sign-in sessions', async () => {
     const here = await own('sessions');
     const [sessionExample] = listSessions.example.answer as readonly object[];
     answers.listSessions = () => ({
@@ -140,7 +140,7 @@ describe('candidates from the orchestrator', () => {
     expect(server.seen.filter(({ route }) => route.id === 'listAgents')).toHaveLength(2);
   });
 
-  test('omits names that a shell would not read as one word', async () => {
+  test('omits names that a shell would not read as a single word', async () => {
     answers.listModules = () => ({
       body: ['motd', 'a b', '$(id)', '\u001b[2J', '--yes', 'ünïcode'].map((name) => ({
         name,
@@ -213,7 +213,7 @@ describe('candidates from the orchestrator', () => {
 });
 
 test.each(Object.entries(completionScripts))(
-  'prints the installation command in the script of %s',
+  'prints the installation command in the completion script of %s',
   async (shell, script) => {
     expect((await musterHere(['completion', shell], {})).stdout).toBe(script);
     expect(script).toContain(`muster completion ${shell}`);

@@ -1,8 +1,8 @@
 import type { Argument, Command, Option } from 'commander';
 
 /**
- * A kind of candidates, which are read from the orchestrator or from the local profiles: the plural of a noun, except
- * that `sessions` are terminal sessions.
+ * A kind of candidates, read from the orchestrator or from local profiles: the plural of a noun, except that `sessions`
+ * are terminal sessions.
  */
 export type Source = string;
 
@@ -13,21 +13,21 @@ export interface Candidate {
 }
 
 export interface Completion {
-  /** The part of the word before the completed value, such as `a,b,` in a list or `--flag=`. */
+  /** The part of the word before the value to complete, such as `a,b,` in a list or `--flag=`. */
   before: string;
   /** The part of the value typed so far. */
   begins: string;
   /** Candidates that are known without a request. */
   fixed: readonly Candidate[];
-  /** Null if there are no live candidates. */
+  /** Kind of live candidates; null if there are none. */
   source: Source | null;
-  /** Values that the typed list already contains; the shell does not suggest them. */
+  /** Values that the typed list already contains and that the shell does not suggest. */
   named: readonly string[];
   /** Whether the shell completes file names. */
   files: boolean;
 }
 
-/** Sources by the name of an argument, if it is not the singular or plural of a noun. */
+/** Kinds of candidates by the name of an argument, if that name is not the singular or plural of a noun. */
 const byWord: Readonly<Record<string, Source>> = {
   window: 'windows',
   windows: 'windows',
@@ -37,7 +37,7 @@ const byWord: Readonly<Record<string, Source>> = {
   operators: 'operators',
 };
 
-/** Sources by noun, for arguments named `name`, `names`, `ids`, or `words`. */
+/** Kinds of candidates by noun, for arguments named `name`, `names`, `ids`, or `words`. */
 const byNoun: Readonly<Record<string, Source>> = {
   agents: 'agents',
   tags: 'agents',

@@ -9,14 +9,15 @@ import type { Candidate, Source } from './completion.ts';
 
 /** Maximum age of a cached response that is used without a request, in seconds. */
 const freshSecs = 20;
-/** Page size. Small, because the user waits for the completion. */
+/** Page size. Small, because the user waits for completions. */
 const maxCandidates = '500';
 
 const named = (value: string, about = ''): Candidate => ({ value, about });
 const recent = { query: { limit: '50' } };
 
 /**
- * The requests for candidates that have an id or a description. Routes are imported on demand for a fast start.
+ * Requests for candidates with an ID or a description. Routes are imported on demand, so that the program starts
+ * quickly.
  */
 const asks: Readonly<Record<Source, (call: Client) => Promise<Candidate[]>>> = {
   agents: async (call) => {
@@ -75,13 +76,13 @@ const asks: Readonly<Record<Source, (call: Client) => Promise<Candidate[]>>> = {
   },
 };
 
-/** Returns the names that the list of a noun has. */
+/** Returns the names in a noun's list. */
 async function namesOf(call: Client, noun: string): Promise<Candidate[]> {
   const { listKinds, routes } = await import('@muster/protocol/http');
   const id = `list-${noun}`.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
   const route = routes.find((each) => each.id === id);
   if (route === undefined) return [];
-  // The lists of all nouns that are not in `asks` have names, as that of kinds has.
+  // All nouns that are not in `asks` have lists with names, as kinds do.
   const rows: readonly { name?: string }[] = await call(route as typeof listKinds, {});
   return rows.flatMap(({ name }) => (name === undefined ? [] : [named(name)]));
 }
@@ -93,7 +94,7 @@ interface CachedCandidates {
 
 async function read(path: string): Promise<CachedCandidates | null> {
   try {
-    // Ignore a file that other users can write: the shell would see its content.
+    // Ignores a file to which other users can write, because the shell would see its content.
     const { mode, uid } = await stat(path);
     if ((mode & 0o022) !== 0 || uid !== process.getuid?.()) return null;
     const { at, candidates } = JSON.parse(await readFile(path, 'utf8')) as CachedCandidates;
@@ -105,7 +106,7 @@ async function read(path: string): Promise<CachedCandidates | null> {
 
 /**
  * Returns the candidates of a kind, from the orchestrator or from the cache.
- * @param limitMs time limit for the orchestrator in milliseconds; older cached candidates are used after it
+ * @param limitMs time limit for the orchestrator in milliseconds, after which older cached candidates are used
  */
 export async function live(context: Context, source: Source, limitMs: number): Promise<Candidate[]> {
   const { env, now } = context;
@@ -118,7 +119,7 @@ export async function live(context: Context, source: Source, limitMs: number): P
   if (cached !== null && Math.abs(now() - cached.at) < freshSecs) return cached.candidates;
   const request = (async () => {
     const { call, session } = await context.connect();
-    // Do not sign in for a completion: the key may need a touch, and the audit log records each sign-in.
+    // Does not sign in for a completion, because the key may need a touch and the audit log records each sign-in.
     if (!(await session.isOpen())) return null;
     const candidates = (await (asks[source]?.(call) ?? namesOf(call, source))).filter(({ value }) =>
       /^[^-]/.test(value),

@@ -1,4 +1,4 @@
-/** Completion scripts. Each runs `muster __complete -- WORDS…` to complete the last word. */
+/** Completion scripts. Each one runs `muster __complete -- WORDS…` to complete the last word. */
 
 const bash = `# Completion of muster in bash. Put this into ~/.local/share/bash-completion/completions/muster, or into ~/.bashrc:
 #   source <(muster completion bash)

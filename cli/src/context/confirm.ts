@@ -3,9 +3,9 @@ import { sanitiseLine } from '../text/sanitize.ts';
 import type { Context } from './context.ts';
 
 /**
- * Asks for confirmation before a destructive change. Without a terminal, requires `--yes`.
- * @param what the effect of the change, for the error without a terminal
- * @throws CliError without a terminal, or if the answer is no
+ * Asks for confirmation before a destructive change. Requires `--yes` if there is no terminal.
+ * @param what the effect of the change, for the error if there is no terminal
+ * @throws CliError if there is no terminal, or if the answer is no
  */
 export async function confirmed(
   { out, prompt }: Pick<Context, 'out' | 'prompt'>,
@@ -20,7 +20,7 @@ export async function confirmed(
 
 /**
  * Asks for confirmation before items are removed.
- * @param noun kind of the items
+ * @param noun what the items are, such as `agent`
  */
 export async function confirmRemoval(
   context: Pick<Context, 'out' | 'prompt'>,

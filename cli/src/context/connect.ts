@@ -38,8 +38,8 @@ export async function connectTo(context: Context, atEnd: (close: () => void) => 
   };
   let link = open(policy);
   /**
-   * Opens a new connection after the operator has trusted a certificate: tokens from the old connection must not reach
-   * another server.
+   * Opens a new connection after the operator has trusted a certificate, because tokens from the old connection must
+   * not reach another server.
    */
   const linked = async <T>(use: (link: Link) => Promise<T>): Promise<T> => {
     const used = link;
@@ -103,8 +103,8 @@ function linkTo(context: Context, url: string, policy: TrustPolicy): Link {
           'Is this the address of an orchestrator? Specify another with --url or --profile.',
           { cause: error },
         );
-      // The session may no longer be valid. The orchestrator refused the request before it had any effect, so a retry
-      // is safe.
+      // The session may no longer be valid. A retry is safe, because the orchestrator refused the request before it had
+      // any effect.
       if (!(error instanceof ApiError) || error.problem.code !== 'unauthenticated') throw error;
       await session.forget();
       return await signedIn(route, request);
@@ -125,8 +125,8 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * Refuses a certificate that is faulty rather than unknown, and a server that a certificate authority vouched for: neither
- * is new, so someone may be intercepting the connection.
+ * Refuses a certificate that is invalid rather than unknown, and a server for which a certificate authority vouched
+ * before. Neither is new, so someone may be intercepting the connection.
  */
 async function requireNewServer(context: Context, { origin, reason }: UnknownCertificate): Promise<void> {
   const { url } = await context.target();

@@ -28,7 +28,7 @@ export interface Context {
   readonly stdin: (how?: {
     /** Whether to fail if the terminal would echo a typed secret. */ unseen?: boolean;
   }) => Promise<string>;
-  /** Opens the program's terminal or pipes. Called at most once in a process. */
+  /** Opens the program's terminal or pipes. May be called at most once per process. */
   readonly terminal: () => Promise<LocalTerminal>;
   /**
    * Calls `say` on Ctrl-C before the program exits. If `say` returns `stay`, the program continues.

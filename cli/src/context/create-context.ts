@@ -2,7 +2,7 @@ import type { OperatorKey } from '../keys/key.ts';
 import type { Connection, Context, Parts } from './context.ts';
 import { chooseTarget, readProfiles, type Target } from './profile.ts';
 
-/** Creates a command's context. Network code is imported on demand, so that other commands start fast. */
+/** Creates a command's context. Network code is imported on demand, so that other commands start quickly. */
 export function createContext(parts: Parts): Context {
   const closing: (() => void)[] = [];
   let target: Promise<Target> | undefined;

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { createLiveBlock } from './live-block.ts';
 
 /**
- * A terminal that supports only what the block needs: text, line feeds, cursor up, and erasing to the end of the
- * screen.
+ * A terminal that supports only the features that the block needs: text, line feeds, cursor up, and erasing to the end
+ * of the screen.
  */
 function screen(columns: number, rows = 24) {
   const lines: string[] = [''];
@@ -24,7 +24,7 @@ function screen(columns: number, rows = 24) {
   return { sink, shown: () => lines.filter((line) => line !== '') };
 }
 
-test('replaces the previous lines with each draw, and removes them on clear', () => {
+test('replaces the previous lines on each draw, and removes them on clear', () => {
   const { sink, shown } = screen(40);
   sink.write('$ muster apply\n');
   const block = createLiveBlock(sink, true);
@@ -38,7 +38,7 @@ test('replaces the previous lines with each draw, and removes them on clear', ()
   expect(shown()).toEqual(['$ muster apply', 'again']);
 });
 
-test('limits lines to the width of the window, and the block to its height', () => {
+test('limits lines to the width of the window and the block to its height', () => {
   const { sink, shown } = screen(20, 4);
   createLiveBlock(sink, true).draw(['東京東京東京東京東京東京', 'b', 'c', 'd', 'e']);
   expect(shown()).toEqual(['東京東京東京東京東…', 'b', 'c']);

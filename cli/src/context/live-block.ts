@@ -16,14 +16,14 @@ export interface LiveBlock {
 }
 
 /**
- * Creates a block. It draws nothing unless `isSeen` is true, and nothing while `isPaused` returns true.
- * @param isPaused reports whether something else uses the screen
+ * Creates a block. Draws nothing unless `isSeen` is true, or while `isPaused` returns true.
+ * @param isPaused reports whether something else is using the screen
  */
 export function createLiveBlock(stream: Sink, isSeen: boolean, isPaused: () => boolean = () => false): LiveBlock {
   let drawn: string[] = [];
   const size = () => ({ columns: Math.max(20, stream.columns ?? 80), rows: Math.max(4, stream.rows ?? 24) });
 
-  /** Returns the sequence that erases the block. Its lines may have wrapped if the window became narrower. */
+  /** Returns the sequence that erases the block, whose lines may have wrapped if the window became narrower. */
   const back = (): string => {
     if (drawn.length === 0) return '';
     const { columns, rows } = size();
@@ -39,7 +39,7 @@ export function createLiveBlock(stream: Sink, isSeen: boolean, isPaused: () => b
       const { columns, rows } = size();
       const maxLines = rows - 1;
       const next = lines.slice(0, maxLines).map((line) => cutTo(line, columns - 1));
-      // A single write, so that no other output is interleaved.
+      // Uses a single write, so that no other output is interleaved.
       stream.write(`${back()}${next.map((line) => `${line}\n`).join('')}`);
       drawn = next;
     },

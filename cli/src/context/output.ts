@@ -19,7 +19,7 @@ export interface OutputOptions {
 }
 
 interface Progress {
-  /** Whether the line is shown: false in a pipe or a CI job. */
+  /** Whether the progress line is shown: false in a pipe or a CI job. */
   readonly isSeen: boolean;
   update(text: string): void;
   end(): void;
@@ -34,7 +34,7 @@ export interface Output {
   readonly noteColor: Colors;
   /** Prints data as text, with a newline. Silent with `--json`. */
   print(text: string): void;
-  /** Prints data unchanged, such as the content of a module. */
+  /** Prints data unchanged, for example the content of a module. */
   raw(text: string): void;
   /** Prints the result as JSON. Silent without `--json`. */
   data(value: unknown): void;
@@ -48,8 +48,8 @@ export interface Output {
   /** Redrawn lines on standard error. Drawn only on a terminal outside CI. */
   live(): LiveBlock;
   /**
-   * Clears all drawing and pauses it while a question is on the screen.
-   * @returns a function that resumes it
+   * Clears and pauses all drawing while a question is on the screen.
+   * @returns a function that resumes drawing
    */
   pauseDrawing(): () => void;
 }

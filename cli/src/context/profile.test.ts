@@ -71,7 +71,7 @@ test('suggests the nearest name for a profile that does not exist', () => {
   );
 });
 
-test('does not use the key of the current profile for an explicit address', () => {
+test('does not use the key of the current profile with an explicit address', () => {
   expect(chooseTarget({ url: 'https://other.example' }, env, profiles)).toMatchObject({
     keyFile: '/home/ada/cfg/muster/operator.key',
     profile: null,
@@ -79,7 +79,7 @@ test('does not use the key of the current profile for an explicit address', () =
   });
 });
 
-test('pins a certificate for its address, not for the profile', () => {
+test('pins a certificate for its address rather than for the profile', () => {
   expect(chooseTarget({ url: 'https://prod.example:4748/' }, env, profiles).stored).toBe(print);
 });
 
@@ -160,7 +160,7 @@ test.each([
   '{"version":2,"current":null,"profiles":{},"servers":{}}',
   '{"version":1,"profiles":{"a":{}},"servers":{}}',
   '{"version":1,"profiles":{},"servers":{"https://a.example":{"fingerprint":"none"}}}',
-])('refuses a malformed profiles file and includes its path in the error; content: %s', async (text) => {
+])('refuses a malformed profiles file and names its path in the error; content: %s', async (text) => {
   const path = profilesPath(home.env);
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, text);

@@ -9,7 +9,7 @@ import { type Fingerprint, parseFingerprint } from '../transport/trust.ts';
 /** A named orchestrator. */
 export interface Profile {
   url: string;
-  /** Absolute path; null for the default key. */
+  /** Absolute path of the operator key; null for the default key. */
   key_file: string | null;
 }
 
@@ -26,7 +26,7 @@ const defaultKeyPath = (env: Environment): string => join(configDirectory(env), 
 export const defaultUrl = 'https://127.0.0.1:4748';
 
 const none = (): Profiles => ({ version: 1, current: null, profiles: named(), servers: named() });
-/** Creates a map without a prototype: users choose the keys, so `__proto__` must be an ordinary key. */
+/** Creates a map without a prototype, because users choose the keys, and `__proto__` must be an ordinary key. */
 const named = <T>(entries: Iterable<readonly [string, T]> = []): Record<string, T> =>
   Object.assign(Object.create(null), Object.fromEntries(entries));
 
@@ -80,7 +80,7 @@ export async function readProfiles(env: Environment): Promise<Profiles> {
   const path = profilesPath(env);
   let text: string;
   try {
-    // Synchronous: node:fs/promises takes longer to load than the file.
+    // Synchronous, because node:fs/promises takes longer to load than the file.
     text = readFileSync(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return none();
@@ -107,7 +107,7 @@ function checked(path: string, value: unknown): Profiles {
   const servers = Object.entries(value.servers).map(([origin, server]) => {
     const fingerprint =
       isRecord(server) && typeof server.fingerprint === 'string' ? parseFingerprint(server.fingerprint) : null;
-    // Refuse an unreadable pin: without it, the certificate would go unchecked.
+    // Refuses an unreadable pin, because the certificate would otherwise go unchecked.
     if (!isRecord(server) || fingerprint === null) throw faulty(path, `the fingerprint of ${origin} is invalid`);
     return [origin, { fingerprint, trusted_at: String(server.trusted_at ?? '') }] as const;
   });
@@ -134,19 +134,19 @@ export async function trustServer(
 export interface NewProfile {
   name: string;
   url: string;
-  /** Null for the default key. A relative path is resolved against the working directory. */
+  /** Path of the operator key; null for the default key. A relative path is resolved against the working directory. */
   keyFile?: string | null;
   fingerprint?: string | null;
-  /** Whether to replace an existing profile of this name. */
+  /** Whether to replace an existing profile with this name. */
   replace?: boolean;
-  /** Whether to make it the default; the first profile always becomes the default. */
+  /** Whether to make the profile the default. The first profile always becomes the default. */
   use?: boolean;
 }
 
 /**
  * Adds a profile, or with `replace` updates one.
  * @param now Unix seconds
- * @throws CliError (usage) if the name, address, or fingerprint is invalid, or the name exists
+ * @throws CliError (usage) if the name, address, or fingerprint is invalid, or if the name exists
  */
 export async function createProfile(env: Environment, profile: NewProfile, now: () => number): Promise<Profile> {
   if (!nameShape.test(profile.name))
@@ -196,7 +196,7 @@ export interface TargetOptions {
   acceptNew?: boolean | undefined;
 }
 
-/** The orchestrator, operator key, and expected certificate that a command uses. */
+/** The orchestrator, the operator key, and the expected certificate that a command uses. */
 export interface Target {
   url: string;
   keyFile: string;
@@ -208,7 +208,7 @@ export interface Target {
 
 /**
  * Chooses the target. Flags override variables, variables override the profile, and the profile overrides the defaults.
- * An explicit address ignores the current profile and its key unless a profile is also given.
+ * An explicit address ignores the current profile and its key unless a profile is specified too.
  */
 export function chooseTarget(options: TargetOptions, env: Environment, profiles: Profiles): Target {
   const url = options.url ?? (env.MUSTER_URL || undefined);

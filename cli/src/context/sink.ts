@@ -1,4 +1,4 @@
-/** The part of an output stream that the program uses. */
+/** The part of an output stream's interface that the program uses. */
 export interface Sink {
   write(text: string): unknown;
   isTTY?: boolean | undefined;

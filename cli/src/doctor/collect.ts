@@ -74,7 +74,7 @@ interface Raw {
   certificate: ReachFacts['certificate'];
 }
 
-/** Sends a request that contains none of the operator's data and accepts any certificate. */
+/** Sends a request that contains no operator data and accepts any certificate. */
 function ask(url: URL, limit: number): Promise<Raw> {
   return new Promise((resolve, reject) => {
     const fail = (error: NodeJS.ErrnoException) =>
@@ -82,7 +82,8 @@ function ask(url: URL, limit: number): Promise<Raw> {
     const secure = url.protocol === 'https:';
     const request = (secure ? secureRequest : plainRequest)(
       url,
-      // A limit for the whole request: a server that sends one byte at a time would never hit an idle timeout.
+      // Limits the duration of the whole request, because a server that sends one byte at a time would never reach an
+      // idle timeout.
       { agent: false, signal: AbortSignal.timeout(limit), ...(secure ? { rejectUnauthorized: false } : {}) },
       (answer) => {
         answer.on('error', fail);
@@ -128,7 +129,7 @@ function statusIn(text: string): (ReachFacts['status'] & { public_key?: unknown 
 }
 
 /**
- * Collects the facts that need no sign-in.
+ * Collects the facts that require no sign-in.
  * @param limit milliseconds to wait for a response
  * @returns the facts, and the public key that the orchestrator reports
  */
@@ -186,7 +187,7 @@ export async function collectReach(
 
 /**
  * Tries to connect.
- * @returns null if the connection succeeds, otherwise the reason why it failed
+ * @returns null if the connection succeeds, otherwise the reason for the failure
  */
 function dial(host: string, port: number): Promise<string | null> {
   return new Promise((resolve) => {
@@ -207,10 +208,10 @@ function dial(host: string, port: number): Promise<string | null> {
 
 type AuditPage = AnswerOf<typeof listAudit>;
 
-/** Maximum number of sign-in pages to read, with 500 sign-ins each. */
+/** Maximum number of pages of sign-ins to read, with 500 sign-ins each. */
 const maxPages = 20;
 
-/** Collects the sign-ins of the last seven days whose signature did not name a server. */
+/** Collects the sign-ins of the last seven days whose signatures did not name a server. */
 async function collectSignInsWithoutServer(call: Client, now: number): Promise<FleetFacts['signInsWithoutServer']> {
   const { listAudit } = await import('@muster/protocol/http');
   const after = new Date((now - 7 * 86_400) * 1000).toISOString();
@@ -242,14 +243,15 @@ export async function collectFleet(
 ): Promise<FleetFacts> {
   const http = await import('@muster/protocol/http');
   const { call, target } = await context.connect();
-  // Send this request before the parallel ones, because it signs in.
+  // Sends this request before the parallel ones, because it signs in.
   const health = await call(http.getHealth, {});
   const [agents, secrets, notifications] = await Promise.all([
     call(http.listAgents, { query: { sort: 'name' } }),
     call(http.listSecrets, { query: { limit: '1000' } }),
     call(http.listNotifications, { query: { limit: '100', unread: 'true' } }),
   ]);
-  // Only admins may read settings; a refused request would be recorded in the audit log.
+  // Skipped for other roles, because only admins may read settings, and a refused request would be recorded in the
+  // audit log.
   const { operatorId } = await context.key();
   const { role } = await call(http.getOperator, { params: { operator_id: operatorId } });
   const settings = role === 'admin' ? (await call(http.getSettings, {})).settings : null;

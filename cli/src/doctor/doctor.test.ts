@@ -90,7 +90,7 @@ describe('findings about this client', () => {
     [100 * 1024 ** 3, 1024 ** 3, 'warning'],
     [1024 ** 3, 400 * 1024 ** 2, 'warning'],
     [1024 ** 3, 10 * 1024 ** 2, 'problem'],
-  ])('reports a disk of %i bytes with %i bytes free as %s', (size, free, verdict) => {
+  ])('reports a disk with %i bytes, of which %i are free, as %s', (size, free, verdict) => {
     expect(judgeDisk('machine', { path: '/x', size, free }).verdict).toBe(verdict);
   });
 });
@@ -350,7 +350,7 @@ describe('muster doctor', () => {
     },
   );
 
-  test('sends no admin requests as an operator, since refusals are in the audit log', async () => {
+  test('sends no admin requests as an operator, because refusals are recorded in the audit log', async () => {
     answers.getOperator = ({ route }) => ({ body: { ...(route.example.answer as object), role: 'operator' } });
     server.seen.length = 0;
     const { exit, findings } = await look(env);
@@ -360,7 +360,7 @@ describe('muster doctor', () => {
     expect(server.seen.map(({ route }) => route.id)).not.toContain('getSettings');
   });
 
-  test('reports an invalid port for agents as a problem', async () => {
+  test('reports an invalid agent port as a problem', async () => {
     answers.getSettings = ({ route }) => ({
       body: { ...(route.example.answer as object), settings: { agent_port: 99_999, advertised_host: '127.0.0.1' } },
     });

@@ -37,7 +37,7 @@ export const findingsOf = (area: Area) => ({
 
 export interface PathFacts {
   path: string;
-  /** Description of the content, for messages. */
+  /** Describes the content, for messages. */
   what: string;
   isDirectory: boolean;
   /** Permission bits; null if the path does not exist. */
@@ -49,7 +49,7 @@ const octal = (mode: number): string => mode.toString(8).padStart(4, '0');
 
 /**
  * Checks that only the owner has access.
- * @param owner the expected owner's uid
+ * @param owner UID of the expected owner
  */
 export function judgePermissions(
   area: Area,

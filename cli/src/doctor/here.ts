@@ -1,6 +1,6 @@
 import { type Finding, findingsOf, judgePermissions, type PathFacts } from './finding.ts';
 
-/** Facts about the operator's machine, collected without a request. */
+/** Facts about the operator's machine, collected without any request. */
 export interface HereFacts {
   uid: number;
   pathFacts: readonly PathFacts[];
@@ -9,7 +9,7 @@ export interface HereFacts {
   key:
     | { path: string; publicKey: string; storage: 'plain' | 'sealed' | 'agent' }
     | { path: string | null; message: string; remedy: string | null };
-  /** Names of the environment variables that are set and change how the program connects. */
+  /** Names of environment variables that are set and change how the program connects. */
   variables: readonly string[];
 }
 

@@ -4,17 +4,17 @@ import { type Disk, type Finding, findingsOf, judgeDisk, judgePermissions, type 
 export interface MachineFacts {
   program: 'agent' | 'orchestrator';
   directory: string;
-  /** This process's UID. Only root and the owner can read a data directory. */
+  /** UID of this process. Only root and the owner can read a data directory. */
   uid: number;
   readable: boolean;
-  /** Whether this user has no search permission on a parent of the data directory. */
+  /** Whether this user lacks search permission on a parent of the data directory. */
   closed: boolean;
-  /** The uid that owns the data directory; null if the directory does not exist or was not found. */
+  /** UID of the data directory's owner; null if the directory does not exist or was not found. */
   owner: number | null;
   pathFacts: readonly PathFacts[];
-  /** An orchestrator's configuration file; null if it is not at a usual path. */
+  /** The orchestrator's configuration file; null if it is not at a usual path. */
   config: { path: string; mode: number } | null;
-  /** State of the systemd unit; null without the unit or systemd. */
+  /** State of the systemd unit; null without a unit or without systemd. */
   unit: { name: string; state: string; enabled: string } | null;
   disk: Disk | null;
   /** The orchestrator that the agent is enrolled with; null if it is not enrolled. */
@@ -23,7 +23,7 @@ export interface MachineFacts {
   damaged: boolean;
   /** Public key of the orchestrator that responded; null if none responded. */
   orchestratorKey: string | null;
-  /** Ports that an orchestrator usually uses, and whether something listens there. */
+  /** Ports that an orchestrator usually uses, and whether a program is listening on them. */
   ports: readonly { port: number; what: string; listening: boolean }[];
 }
 
@@ -115,7 +115,7 @@ function judgeDirectory({ program, directory, readable, closed, owner }: Machine
   ];
 }
 
-/** Reports whether an agent's orchestrator responded. */
+/** Reports whether the agent's orchestrator responded. */
 function judgeReachable({ address, error }: NonNullable<MachineFacts['belongs']>): Finding {
   if (error === null) return ok('agent_orchestrator', `its orchestrator at ${address} answers`);
   return problem(
@@ -126,7 +126,7 @@ function judgeReachable({ address, error }: NonNullable<MachineFacts['belongs']>
   );
 }
 
-/** Compares the key that an agent pinned with the orchestrator's key, if both are known. */
+/** Compares the key that the agent pinned with the orchestrator's key, if both are known. */
 function judgePin(pinned: string | null, orchestratorKey: string | null): Finding[] {
   if (pinned === null)
     return [warning('agent_pin', 'the agent has not pinned an orchestrator key yet', 'It has never connected.', null)];
@@ -143,7 +143,7 @@ function judgePin(pinned: string | null, orchestratorKey: string | null): Findin
   ];
 }
 
-/** @param runs whether the program itself runs; if not, an open port belongs to another program */
+/** @param runs whether the program itself is running; if not, an open port belongs to another program */
 function judgePort(
   program: MachineFacts['program'],
   { port, what, listening }: MachineFacts['ports'][number],

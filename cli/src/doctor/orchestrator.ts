@@ -5,25 +5,25 @@ import { counted, duration } from '../text/style.ts';
 import { type Fingerprint, fingerprintSource, showFingerprint } from '../transport/trust.ts';
 import { type Finding, findingsOf, judgeDisk } from './finding.ts';
 
-/** Facts about an orchestrator that need no sign-in. Times are Unix seconds. */
+/** Facts about an orchestrator that require no sign-in. Times are Unix seconds. */
 export interface ReachFacts {
   url: string;
   now: number;
-  /** Null if the orchestrator responded. */
+  /** Why there was no response; null if the orchestrator responded. */
   unreachable: { message: string; remedy: string | null } | null;
   /** Null without TLS. */
   certificate: {
     fingerprint: Fingerprint;
     validFrom: number;
     validTo: number;
-    /** Whether it is signed by a CA that this machine trusts. */
+    /** Whether the certificate is signed by a CA that this machine trusts. */
     vouched: boolean;
   } | null;
   /** The certificate that the operator specified or has trusted; null if there is none. */
   expected: Fingerprint | null;
   /** Whether commands accept any certificate. */
   insecure: boolean;
-  /** From the `Date` header; null without one. */
+  /** Time in the `Date` header; null without the header. */
   serverTime: number | null;
   status: { status: string; version: string; protocol_version: number; reasons: readonly string[] } | null;
   /** HTTP status of `/readyz`; null without a response. */
@@ -51,7 +51,7 @@ const reasons: Readonly<Record<string, [what: string, remedy: string]>> = {
   disk: ['the disk is nearly full', 'Free space on the disk of the orchestrator’s data directory: df -h'],
 };
 
-/** Reports whether the certificate is trusted. If not, no more requests are sent. */
+/** Reports whether the certificate is trusted. If it is not, no more requests are sent. */
 export function isTrusted({ certificate, expected }: Pick<ReachFacts, 'certificate' | 'expected'>): boolean {
   if (certificate === null) return true;
   return expected === null ? certificate.vouched : certificate.fingerprint === expected;
@@ -154,7 +154,7 @@ export function judgeReach(facts: ReachFacts): Finding[] {
     );
   if (status === null) return findings;
   for (const reason of status.reasons) {
-    // Own properties only: an untrusted reason could be `constructor`.
+    // Uses only own properties, because an untrusted reason could be `constructor`.
     const known = Object.hasOwn(reasons, reason) ? reasons[reason] : undefined;
     const [what, remedy] = known ?? [
       `the orchestrator reports that it is degraded: ${sanitiseLine(reason)}`,
@@ -181,7 +181,7 @@ export function judgeReach(facts: ReachFacts): Finding[] {
   return findings;
 }
 
-/** Facts for a signed-in operator. Null if not available to this operator. */
+/** Facts that a signed-in operator can request; null if they are not available to this operator. */
 export interface FleetFacts {
   now: number;
   version: string | null;
@@ -191,7 +191,7 @@ export interface FleetFacts {
   secretsReadable: boolean;
   database: { kind: string; writable: boolean };
   unreadCritical: number;
-  /** Sign-ins of the last seven days whose signature did not name a server, and their operators. */
+  /** Sign-ins of the last seven days whose signatures did not name a server, and their operators. */
   signInsWithoutServer: { count: number; usernames: readonly string[] };
   /** The result of a connection from this machine to the address that agents use. */
   channel: { address: string; error: string | null } | null;

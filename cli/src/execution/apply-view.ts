@@ -24,7 +24,7 @@ export interface OperationView {
   output: string;
 }
 
-/** Returns the lines for one agent: its progress, and its finished, current, and upcoming resources. */
+/** Returns the lines for one agent: its progress, followed by finished, current, and upcoming resources. */
 export function operationLines(view: OperationView, moment: Moment, color: Colors): string[] {
   const { agent, doing, operation, plan, output } = view;
   const { spinner, seconds, columns, rows } = moment;
@@ -44,7 +44,7 @@ export function operationLines(view: OperationView, moment: Moment, color: Color
       ? []
       : [`  ${color.cyan(spinner)} ${sanitiseLine(current.type)} ${color.bold(sanitiseLine(current.identity))}`];
   const outputLines = output === '' ? [] : [`      ${color.dim(output)}`];
-  // Show the most recently finished resources, the current one, and as many upcoming ones as fit.
+  // Shows the most recently finished resources, the current one, and as many upcoming ones as fit.
   const freeRows = Math.max(1, rows - 3 - now.length - outputLines.length);
   const past = done.slice(-Math.max(1, freeRows - Math.min(rest.length, 3)));
   const left = Math.max(0, freeRows - past.length);
@@ -66,7 +66,7 @@ export interface RunView {
   doing: string;
   run: Run | null;
   fanOut: FanOut;
-  /** Operations of running agents, by node id. Contains only operations that are polled. */
+  /** Operations of running agents, by node ID. Contains only operations that are being polled. */
   at: ReadonlyMap<string, Operation>;
 }
 
@@ -75,7 +75,7 @@ type Outcome = Run['results'][number];
 export const outcomeName = ({ name, node_id }: Pick<Outcome, 'name' | 'node_id'>): string =>
   sanitiseLine(name ?? node_id.slice(0, 12));
 
-/** Sorts results naturally by name: `web-2` before `web-10`. */
+/** Sorts results by name in natural order: `web-2` before `web-10`. */
 export const byName = (results: readonly Outcome[]): Outcome[] =>
   results.toSorted((one, other) => collator.compare(outcomeName(one), outcomeName(other)));
 
@@ -94,7 +94,7 @@ export function countsOf(results: readonly Outcome[]) {
   return counts;
 }
 
-/** Returns the line for an agent in a run that has finished. */
+/** Returns the line for an agent of a run that has finished. */
 export function outcomeLine(result: Outcome, kind: Run['kind'], color: Colors): string {
   const { status, error, summary } = result;
   const symbol = status === 'succeeded' ? color.green('✓') : color.red('!');
@@ -104,7 +104,7 @@ export function outcomeLine(result: Outcome, kind: Run['kind'], color: Colors): 
 
 const newest = <T>(list: readonly T[], maxItems: number): readonly T[] => (maxItems <= 0 ? [] : list.slice(-maxItems));
 
-/** Returns the lines for a run: its counts, the failed agents, and the progress of each busy agent. */
+/** Returns the lines for a run: its counts, the failed agents, and the progress of each running agent. */
 export function runLines(view: RunView, moment: Moment, color: Colors): string[] {
   const { doing, run, fanOut } = view;
   const { spinner, seconds, columns, rows } = moment;

@@ -20,7 +20,7 @@ test.each([
   ['the beginning of one name', 'da', db],
   ['the beginning of one node id', '3f8d', web10],
   ['an agent without a name by its node id', 'b2', pending],
-])('matchAgent finds an agent by %s', (_, nameOrId, found) => {
+])('finds an agent by %s', (_, nameOrId, found) => {
   expect(matchAgent(nameOrId, all)).toEqual({ fitting: [found], nearest: [] });
 });
 
@@ -35,7 +35,7 @@ test('does not match web-10 with the prefix web-1', () => {
   expect(matchAgent('3f8d0', [web10, db])).toEqual({ fitting: [web10], nearest: [] });
 });
 
-test('ignores hostnames, since a pending agent chooses its own', () => {
+test('ignores hostnames, because a pending agent chooses its own', () => {
   expect(matchAgent('cache-1', all)).toMatchObject({ fitting: [] });
 });
 
@@ -49,7 +49,7 @@ test.each([
   expect(matchAgent(nameOrId, all)).toEqual({ fitting: [], nearest: near });
 });
 
-/** Creates a client that responds like the orchestrator and records the requests. */
+/** Creates a client that responds as the orchestrator does and records the requests. */
 function clientOf(agents: readonly Agent[]) {
   const requests: unknown[] = [];
   const call = (async (
@@ -121,14 +121,14 @@ test('reports unknown and ambiguous names with instructions', async () => {
   });
 });
 
-test('reports all wrong names together', async () => {
+test('reports all wrong names at once', async () => {
   await expect(choose(['web-1', 'wbe-1', 'web'])).rejects.toMatchObject({
     message: 'there is no agent "wbe-1"\n2 agents begin with "web": web-1, web-10',
     remedy: expect.stringMatching(/^Did you mean web-1\?\nType more .*\nList the agents/),
   });
 });
 
-test('lets the orchestrator match a selector against the approved agents', async () => {
+test('leaves it to the orchestrator to match a selector against the approved agents', async () => {
   const { context, requests } = clientOf(all);
   expect(await chooseAgents(context(), [], { selector: 'role=web' })).toEqual([web1, web10, db]);
   expect(requests).toEqual([{ sort: 'name', status: 'approved', filter: 'role=web' }]);
@@ -158,7 +158,7 @@ test.each([
   await expect(choose(typed, options)).rejects.toMatchObject({ code: 'usage' });
 });
 
-test('fewNames lists the first names and the number of the others', () => {
+test('lists the first names and the number of the others', () => {
   expect(fewNames([web1, web10, db], 2)).toBe('web-1, web-10, database');
   expect(fewNames([web1, web10, db, pending], 2)).toBe('web-1, web-10 and 2 more');
   expect(fewNames([agent({ name: null, node_id: '\u001b]0;x\u0007' })])).toBe('\\x1b]0;x\\x07');
@@ -190,7 +190,7 @@ describe('confirmation before a change of many agents', () => {
     await expect(agree(asking(false).context, all)).rejects.toMatchObject({ code: 'cancelled' });
   });
 
-  test('requires --yes without a terminal', async () => {
+  test('requires --yes if there is no terminal', async () => {
     await expect(agree(asking(true, false).context, all)).rejects.toMatchObject({
       exit: 2,
       remedy: expect.stringContaining('--yes'),

@@ -10,7 +10,7 @@ import { sanitiseLine } from '../text/sanitize.ts';
 import { counted } from '../text/style.ts';
 import { showingFault } from './selector-fault.ts';
 
-/** Resolves the agents on the command line; the rules are the same for all commands. */
+/** Resolves the agents on the command line. The rules are the same for all commands. */
 
 /** Options of commands with `selectorOption` and `allOption`. */
 export interface AgentOptions {
@@ -26,17 +26,17 @@ export const selectorOption = (): Option =>
   new Option('-l, --selector <selector>', 'Agents that match, e.g. "role=web site=paris"');
 
 interface Match {
-  /** Agents that match: none if nothing matches, several if the name is ambiguous. */
+  /** Agents that match: none if nothing matches, or several if the name is ambiguous. */
   readonly fitting: readonly Agent[];
   readonly nearest: readonly string[];
 }
 
-/** Reports whether a name begins with the typed text. Does not split a number: `web-1` does not match `web-10`. */
+/** Reports whether a name begins with the typed text. Does not split a number, so `web-1` does not match `web-10`. */
 const beginsWith = (name: string | null, prefix: string): boolean =>
   name?.startsWith(prefix) === true && !(/\p{Nd}$/u.test(prefix) && /^\p{Nd}/u.test(name.slice(prefix.length)));
 
 /**
- * Matches an agent by its complete name or node id, and only if there is none, by the beginning of either. Ignores
+ * Matches an agent by its complete name or node ID. If there is none, matches by the beginning of either. Ignores
  * hostnames, because a pending agent chooses its own.
  */
 export function matchAgent(nameOrId: string, agents: readonly Agent[]): Match {
@@ -86,7 +86,7 @@ const ambiguous = (nameOrId: string, fitting: readonly Agent[]): CliError =>
 
 /**
  * Returns the only match.
- * @throws CliError that lists all matches, or suggests similar names
+ * @throws CliError that lists all matches or suggests similar names
  */
 function onlyMatch(nameOrId: string, agents: readonly Agent[]): Agent {
   const match = matchAgent(nameOrId, agents);
@@ -104,7 +104,7 @@ function onlyMatch(nameOrId: string, agents: readonly Agent[]): Agent {
 export async function chooseAgent(call: Client, nameOrId: string): Promise<Agent> {
   if (nameOrId === '') throw usageError('the agent name is empty');
   if (isKeyId(nameOrId) || isName(nameOrId)) {
-    // Look up a complete name or id directly: listing a large fleet needs many requests.
+    // Looks up a complete name or ID directly, because listing a large fleet takes many requests.
     try {
       return await call(getAgent, { params: { node_id: nameOrId } });
     } catch (error) {
@@ -114,7 +114,7 @@ export async function chooseAgent(call: Client, nameOrId: string): Promise<Agent
   return onlyMatch(nameOrId, await call(listAgents, {}));
 }
 
-/** Resolves each agent once, in the typed order. Throws one error for all names that do not resolve. */
+/** Resolves each agent once, in the typed order. Throws a single error for all names that cannot be resolved. */
 function chooseByName(namesOrIds: readonly string[], agents: readonly Agent[]): Agent[] {
   const found = new Map<string, Agent>();
   const faults: CliError[] = [];
@@ -151,7 +151,8 @@ async function namesOf({ stdin }: Pick<Context, 'stdin'>, typed: readonly string
 /**
  * Resolves the agents that are named, the agents that a selector matches, or all agents, with one request.
  * @param typed the words that name agents
- * @param status restricts a selector and `--all` to agents of this status; the orchestrator checks named ones
+ * @param status restricts a selector and `--all` to agents with this status; the orchestrator checks agents given by
+ *   name
  * @returns at least one agent
  * @throws CliError with suggestions if no agent matches
  */
@@ -194,7 +195,7 @@ export async function chooseAgents(
   );
 }
 
-/** Reports whether a single agent was given by name. If so, `--json` prints one object, otherwise an array. */
+/** Reports whether a single agent was given by name. If so, `--json` prints an object instead of an array. */
 export const isOneNamed = (typed: readonly string[], agents: readonly Agent[]): boolean =>
   typed.length === 1 && agents.length === 1 && typed[0] !== '-' && !typed[0]?.includes(',');
 
@@ -204,7 +205,7 @@ const few = 3;
 /**
  * Asks for confirmation before more than a few agents are changed.
  * @param doing contains the verb in the question, such as `Tag` or `Reject`
- * @param always asks even for a few agents
+ * @param always whether to ask even for a few agents
  */
 export async function agreeTo(
   { out, prompt }: Pick<Context, 'out' | 'prompt'>,

@@ -5,9 +5,9 @@ import { sanitiseLine } from '../text/sanitize.ts';
 import { explain, renderExplanation } from '../transport/explain.ts';
 
 /**
- * Processes items one at a time, or a few in parallel, and continues after a failure.
- * @param atOnce maximum number of items in parallel
- * @returns the exit code: success, or partial failure
+ * Processes items one at a time, or several in parallel, and continues after a failure.
+ * @param atOnce maximum number of items to process in parallel
+ * @returns the exit code: success or partial failure
  * @throws the error if the only item fails
  */
 export async function eachOf<T>(
@@ -36,7 +36,7 @@ export async function eachOf<T>(
 }
 
 /**
- * Processes a few items in parallel. Starts no more items after a failure.
+ * Processes several items in parallel. Starts no more items after a failure.
  * @returns the results in the order of the items
  */
 export async function inTurns<T, R>(
@@ -63,9 +63,9 @@ export async function inTurns<T, R>(
 }
 
 /**
- * Removes the named items one after another after confirmation, and reports each.
- * @param noun kind of the items, for the question
- * @param remove removes the item of this name
+ * Removes the named items one after another, after confirmation, and reports each removal.
+ * @param noun what the items are, for the question
+ * @param remove removes the item with this name
  */
 export async function removeEach(
   context: Pick<Context, 'out' | 'prompt'>,

@@ -45,7 +45,7 @@ async function read(stream: AsyncGenerator<EventFrame>) {
   return { got, error };
 }
 
-test('resumes after the last complete event, for every kind of interruption', async () => {
+test('resumes after the last complete event for every kind of interruption', async () => {
   const { lastEventIds, stream, notes } = stand([
     { text: 'id: 5\n\nid: 6\ndata: a\n\nid: 7\ndata: ha', cut: true },
     lost(),
@@ -63,7 +63,7 @@ test('fails immediately if the first connection fails', async () => {
   expect(await read(stand([lost()]).stream())).toMatchObject({ got: [], error: { exit: exits.unreachable } });
 });
 
-test('backs off after failures, honors Retry-After, and starts over after an event', async () => {
+test('backs off after failures, honors Retry-After, and resets the backoff after an event', async () => {
   const { waits, stream } = stand([
     { text: 'id: 1\n\n' },
     lost(),

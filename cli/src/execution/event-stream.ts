@@ -9,7 +9,7 @@ interface StreamOptions {
   /** Comma-separated. */
   category?: string | undefined;
   node_id?: string | undefined;
-  /** The position in the log of the last event seen. The stream starts after it. */
+  /** The position of the last received event in the log. The stream starts after it. */
   after?: string | undefined;
 }
 
@@ -17,8 +17,8 @@ const firstWaitMs = 1_000;
 const longestWaitMs = 30_000;
 
 /**
- * Follows events as they happen. After a lost connection, reconnects and resumes without missing a recorded event.
- * @throws the error if the orchestrator refuses the request, or cannot be reached the first time
+ * Follows events as they happen. Reconnects after a lost connection, and resumes without missing a recorded event.
+ * @throws the error if the orchestrator refuses the request or cannot be reached the first time
  */
 export async function* followStream(
   { out, sleep }: Pick<Context, 'out' | 'sleep'>,
@@ -59,7 +59,7 @@ export async function* followStream(
   }
 }
 
-/** Yields a body's chunks. Finishes without an error if the connection breaks; the caller reconnects. */
+/** Yields the chunks of a body. Finishes without an error if the connection breaks; the caller reconnects. */
 async function* piecesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const pieces = body[Symbol.asyncIterator]();
   for (;;) {

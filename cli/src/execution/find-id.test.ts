@@ -10,16 +10,16 @@ test.each([
   ['n2p', first],
   ['3Q', second],
   ['01KAGZ4D3E5F6G7H8J9K0M1N3', second],
-])('finds the only id that %s matches', async (idPart, id) => {
+])('finds the only ID that %s matches', async (idPart, id) => {
   expect(await find(idPart)).toBe(id);
 });
 
-test('does not look up a complete id, which may be older than the list', async () => {
+test('does not look up a complete ID, which may be older than the list', async () => {
   const old = '01AAAAAAAAAAAAAAAAAAAAAAAA';
   expect(await findId('run', '', old, () => Promise.reject(new Error('looked up')))).toBe(old);
 });
 
-test('refuses an ambiguous or unknown part of an id, and suggests the command that lists ids', async () => {
+test('refuses an ambiguous or unknown part of an ID, and suggests the command that lists IDs', async () => {
   await expect(find('01K')).rejects.toMatchObject({
     code: 'id_ambiguous',
     remedy: expect.stringContaining('runs list'),

@@ -1,14 +1,14 @@
 import { CliError, exits, usageError } from '../exit.ts';
 
-/** Ids are ULIDs: the first 10 of the 26 characters encode the time, so recent ids begin alike. */
+/** IDs are ULIDs: the first 10 of the 26 characters encode the time, so recent IDs begin alike. */
 const fullId = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /**
- * Completes an id from its first or last characters.
- * @param noun what the id identifies, for messages
- * @param list the command that lists the ids
- * @param ids reads all ids; called only if the typed text is not a complete id
- * @throws CliError if no id or more than one matches
+ * Completes an ID from its first or last characters.
+ * @param noun what the ID identifies, for messages
+ * @param list the command that lists the IDs
+ * @param ids reads all IDs; called only if the typed text is not a complete ID
+ * @throws CliError if no ID or more than one matches
  */
 export async function findId(
   noun: string,

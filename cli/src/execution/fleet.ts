@@ -19,12 +19,12 @@ import { workRefused } from './operation.ts';
 import { renderPlans } from './plan-groups.ts';
 import { seeRunThrough } from './run-through.ts';
 
-/** Plans and applies on many agents. The orchestrator paces such runs and continues them without this program. */
+/** Plans and applies on many agents. The orchestrator paces such runs and continues them even without this program. */
 
 /** Maximum number of parallel requests. */
 const atOnce = 16;
 
-/** The parameters for a run on named agents, as in the API. */
+/** The parameters of a run on named agents, as in the API. */
 export interface FleetOptions {
   kind: 'plan' | 'apply';
   modules: readonly string[];
@@ -36,7 +36,7 @@ export interface FleetOptions {
 
 /**
  * Starts a run without waiting for it to finish.
- * @returns the run as it was started
+ * @returns the started run
  */
 export async function beginFleet(
   call: Client,
@@ -88,15 +88,15 @@ async function plansOf(call: Client, { results }: Run): Promise<Map<string, Oper
 }
 
 /**
- * Returns the message for a run without agents. Only an assignment's run can have none, because a selector may match no
- * agent.
+ * Returns the message for a run without agents. Only the run of an assignment can have none, because its selector may
+ * match no agent.
  */
 const noAgentsText = ({ assignment, kind }: Run): string => {
   const whose = assignment === null ? 'The selector' : `The selector of ${sanitiseLine(assignment)}`;
   return `${whose} matches no agent: there is nothing to ${kind}.`;
 };
 
-/** Prints a run's plans; equal plans appear once. */
+/** Prints the plans of a run, with equal plans only once. */
 export async function showPlans({ out }: Context, call: Client, run: Run): Promise<void> {
   if (out.json) return;
   if (run.results.length === 0) out.print(noAgentsText(run));
@@ -116,7 +116,7 @@ export const changingIn = ({ results }: Run): Run['results'] =>
  */
 export async function agreeToPlans({ out, prompt }: Context, plan: Run, what: string): Promise<boolean> {
   const unplanned = plan.results.filter(({ status }) => status !== 'succeeded').length;
-  // A failed agent's plan is incomplete, and is not applied.
+  // The plan of a failed agent is incomplete and is not applied.
   if (changingIn(plan).length === 0) {
     if (unplanned === plan.results.length && unplanned > 0)
       throw new CliError(
@@ -138,13 +138,13 @@ export async function agreeToPlans({ out, prompt }: Context, plan: Run, what: st
   return true;
 }
 
-/** Successful agents are listed individually in runs of at most this many agents. */
+/** Maximum number of agents in a run whose successful agents are listed individually. */
 const fewAgents = 20;
 /** Maximum number of failed agents whose script output is shown. */
 const maxShownFailures = 5;
 const tailLines = 5;
 
-/** Prints the result of an apply on many agents: the outcome, the reasons of failures, and where to see more. */
+/** Prints the result of an apply on many agents: the outcome, the reasons for failures, and where to find details. */
 export async function showOutcome({ out }: Context, call: Client, run: Run): Promise<void> {
   if (out.json) return;
   if (run.results.length === 0 && run.status === 'succeeded') {
@@ -206,7 +206,7 @@ async function whyFailed(
     }
     lines.push(dim(`  full output: muster operations show ${sanitiseLine(operation_id)} --output`));
   } catch (error) {
-    // The failure itself was printed; the details are optional.
+    // Ignores an error, because the failure itself was printed and the details are optional.
     if (!(error instanceof ApiError)) throw error;
   }
   return lines;

@@ -11,7 +11,7 @@ const away = () =>
 const stopping = () =>
   new ApiError({ type: '', title: '', status: 503, code: 'draining', detail: 'it is stopping', instance: '' });
 
-/** Follows a run with the given poll results; the last one repeats. The time advances only with each sleep. */
+/** Follows a run with the given poll results, the last of which repeats. The time advances only with each sleep. */
 function watching(looks: (number | Error)[], { json = false, begun = 0 as number | Error } = {}) {
   let now = 1000;
   let written = '';
@@ -57,7 +57,7 @@ function watching(looks: (number | Error)[], { json = false, begun = 0 as number
   };
 }
 
-test('waits while the orchestrator restarts, and reports it once', async () => {
+test('waits while the orchestrator restarts, and reports this once', async () => {
   const { ended, written, hears } = watching([1, away(), stopping(), away(), 2, away(), 3]);
   expect(await ended).toBe(3);
   expect(written().match(/no orchestrator answers/g)).toHaveLength(2);

@@ -31,21 +31,21 @@ export interface Followed<T> {
   begin: () => Promise<T>;
   look: (now: T) => Promise<T>;
   hasEnded: (now: T) => boolean;
-  /** Returns the lines of progress; `now` is null before the first response. */
+  /** Returns the progress lines; `now` is null before the first response. */
   draw: (now: T | null, moment: Moment) => string[];
-  /** Returns a line for each change since the last call; used without a terminal. */
+  /** Returns a line for each change since the last call. Used if there is no terminal. */
   changeLines: (now: T) => string[];
   see: (now: T | null) => string;
   end: (now: T) => string;
-  /** Null for a plan, which needs no cancellation. */
+  /** How to cancel; null for a plan, which needs no cancellation. */
   cancel: ((now: T) => Promise<void>) | null;
 }
 
 /**
- * Follows an operation or run until it finishes. While the orchestrator is unavailable, waits, because the agents
+ * Follows an operation or run until it finishes. Waits while the orchestrator is unavailable, because the agents
  * continue.
  * @returns the final state
- * @throws CliError with the command that shows the operation or run, if following failed
+ * @throws CliError with the command that shows the operation or run if following failed
  */
 export async function follow<T>(
   context: Pick<Context, 'out' | 'prompt' | 'sleep' | 'onInterrupt' | 'now'>,
@@ -107,7 +107,7 @@ function startDrawing(live: LiveBlock, seconds: () => number, lines: (moment: Mo
   let isPaused = false;
   let frame = 0;
   const draw = () => {
-    // Draw nothing for an operation that finishes immediately, to avoid flicker.
+    // Draws nothing for an operation that finishes immediately, to avoid flicker.
     if (isPaused || !live.isSeen || seconds() < 0.3) return;
     live.draw(lines({ spinner: frames[frame % frames.length] ?? '', seconds: seconds(), ...live.size() }));
   };

@@ -4,7 +4,7 @@ import { goesOnText } from './watch-through.ts';
 /** An operation or run, which continues without this program. */
 interface Work {
   /**
-   * Returns the command that shows the operation or run, such as `muster runs show 01K…`. The id is known after the
+   * Returns the command that shows the operation or run, such as `muster runs show 01K…`. The ID is known after the
    * first response.
    */
   see: () => string;
@@ -19,7 +19,7 @@ interface Work {
 
 /**
  * Handles Ctrl-C during an operation or run: asks whether to leave it running, cancel it, or keep watching. A second
- * Ctrl-C exits. Without a terminal, leaves it running and prints the commands that show and cancel it.
+ * Ctrl-C exits. Without a terminal, leaves it running, and prints the commands that show and cancel it.
  * @returns a function that removes the handler and closes an open question
  */
 export function onCtrlC(context: Pick<Context, 'out' | 'prompt' | 'onInterrupt'>, work: Work): () => void {

@@ -23,7 +23,7 @@ import { follow } from './follow.ts';
 
 /**
  * Plans on one agent and waits until the plan has finished. An interrupt is harmless, because a plan changes nothing.
- * @param purpose what the operator asked for; only an apply can wait for an offline agent
+ * @param purpose what the operator requested; only an apply can wait for an offline agent
  */
 export async function planThrough(
   context: Context,
@@ -46,14 +46,14 @@ export async function planThrough(
 
 interface Apply {
   modules: readonly string[];
-  /** Apply exactly this plan; fail if it has changed. */
+  /** Applies exactly this plan, and fails if the plan is stale. */
   plan_id?: string | undefined;
-  /** The confirmed plan; its resources are shown as upcoming. */
+  /** The confirmed plan, whose resources are shown as upcoming. */
   plan?: Operation | undefined;
 }
 
 /**
- * Applies on one agent and shows the progress until the apply has finished. On an interrupt, the operation continues
+ * Applies on one agent, and shows the progress until the apply has finished. On an interrupt, the operation continues,
  * and the commands that show and cancel it are printed.
  */
 export async function applyThrough(
@@ -128,11 +128,11 @@ export function exitOfOperation({ status }: Pick<Operation, 'status'>): Exit {
   return status === 'succeeded' || !hasEnded(status) ? exits.done : exits.failed;
 }
 
-/** Quotes a word for a shell: module names may contain spaces. */
+/** Quotes a word for a shell, because module names may contain spaces. */
 const shellWord = (text: string): string =>
   /^[\p{L}\p{N}_.@+-]+$/u.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Returns the command line that applies the given modules on an agent, ready to paste. */
+/** Returns a command line, ready to paste, that applies the given modules on an agent. */
 export const applyLine = (agent: string, modules: readonly string[], ...flags: string[]): string =>
   sanitiseLine(
     ['muster apply', shellWord(agent), ...modules.map((name) => `-m ${shellWord(name)}`), ...flags].join(' '),

@@ -10,7 +10,7 @@ const of = (name: string, ...resources: Parameters<typeof operation>[0]) => ({ n
 const create = result({ action: 'create', status: 'would_change' });
 const remove = result({ action: 'remove', status: 'would_change' });
 
-test('groups plans that differ only in durations, the largest group first', () => {
+test('groups plans that differ only in durations, largest group first', () => {
   const slower = { ...create, duration_ms: 99 };
   const groups = groupPlans([of('a', remove), of('b', create), of('c', slower), of('d', create, remove)]);
   expect(groups.map(({ names }) => names)).toEqual([['b', 'c'], ['a'], ['d']]);
@@ -29,7 +29,7 @@ test('groups plans that differ only in the name of their agent, and prints a not
   expect(renderPlans(run, operations, style())).toContain('(shown for db; the others differ only in their name)');
 });
 
-test('lists the first names of many agents, or all with -v, and escapes them visibly', () => {
+test('lists the first names of many agents, or all names with -v, and escapes them visibly', () => {
   const names = Array.from({ length: 12 }, (_, at) => `web-${at}`);
   expect(namesText(names, { verbose: false })).toBe('12 agents: web-0, web-1, web-2, web-3, web-4 and 7 more');
   expect(namesText(names, { verbose: true })).toContain('web-11');
@@ -54,7 +54,7 @@ test.each([40, 80, 200])('fits a plan into %i columns, and shows where long valu
   }
 });
 
-test('shows finished, current, and upcoming resources of a running apply, even in a small window', () => {
+test('shows finished, current, and upcoming resources of a running apply even in a small window', () => {
   const { color } = style();
   const plan = operation(variety);
   const done = { ...(plan.resources[0] ?? create), status: 'changed' as const };

@@ -6,7 +6,7 @@ import { counted, type Style } from '../text/style.ts';
 import { cutTo } from '../text/width.ts';
 import { byName, outcomeName } from './apply-view.ts';
 
-/** Renders the plans of many agents; equal plans appear once. */
+/** Renders the plans of many agents, with equal plans only once. */
 
 export interface AgentPlan {
   readonly name: string;
@@ -21,7 +21,7 @@ export interface PlanGroup {
   readonly containsName: boolean;
 }
 
-/** Groups equal plans, the largest group first, groups of the same size by their first agent. */
+/** Groups equal plans, largest group first. Groups of equal size are sorted by their first agent. */
 export function groupPlans(plans: readonly AgentPlan[]): PlanGroup[] {
   const groups = new Map<string, { names: string[]; operation: Operation; containsName: boolean }>();
   for (const { name, operation } of plans) {
@@ -37,7 +37,7 @@ const shownNames = 5;
 /** Maximum number of different plans to show in full. */
 const maxGroups = 10;
 
-/** Returns `web-1`, or `12 agents: web-1, web-2, … and 7 more`; with -v, all names. */
+/** Returns `web-1`, or `12 agents: web-1, web-2, … and 7 more`. With -v, returns all names. */
 export function namesText(names: readonly string[], { verbose }: Pick<Style, 'verbose'>): string {
   const [only] = names;
   if (only !== undefined && names.length === 1) return sanitiseLine(only);
@@ -67,8 +67,8 @@ function totalLine({ results }: Pick<Run, 'results'>, { color }: Style): string 
 }
 
 /**
- * Renders the plans of a run: each different plan once, unchanged agents, failed agents, and the totals.
- * @param operations by node id; contains only plans that failed or contain changes
+ * Renders the plans of a run: each different plan once, unchanged agents, failed agents, and totals.
+ * @param operations by node ID; contains only plans that failed or contain changes
  */
 export function renderPlans(run: Run, operations: ReadonlyMap<string, Operation>, style: Style): string {
   const { color, width, verbose } = style;

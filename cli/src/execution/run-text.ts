@@ -5,7 +5,7 @@ import { summaryText } from '../text/plan-text.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
 import { ago, type Colors, counted, duration, listedId } from '../text/style.ts';
 
-/** Returns the color for a status: green for success, red for failure, none while it runs. */
+/** Returns the color for a status: green for success, red for failure, none while running. */
 export const paintedBy = (status: string, color: Colors): ((text: string) => string) =>
   status === 'succeeded' ? color.green : status === 'running' || status === 'queued' ? (text) => text : color.red;
 
@@ -17,11 +17,11 @@ export const outcomeWord = (result: Run['results'][number]): string =>
 export const removedIn = ({ results }: Pick<Run, 'results'>): number =>
   results.reduce((sum, { summary }) => sum + (summary?.removed ?? 0), 0);
 
-/** Reports whether an apply would change anything on one of the run's agents. */
+/** Reports whether an apply would change anything on one of the agents in the run. */
 export const runChanges = ({ results }: Pick<Run, 'results'>): boolean =>
   results.some(({ summary }) => summary !== null && summary.changed + summary.removed > 0);
 
-/** Returns the results with failures first, then by name. */
+/** Returns the results, failures first, then by name. */
 const worstFirst = (results: Run['results']): Run['results'] =>
   results.toSorted(
     (one, other) =>
@@ -33,7 +33,7 @@ const byName = new Intl.Collator('en', { numeric: true });
 /** The error of an agent that was skipped because the run was halted. */
 const notTried = /^not tried: the run was halted, because (?<reason>.+)$/s;
 
-/** Returns why a halted run was halted, and how many agents it skipped; null for other runs. */
+/** Returns why a halted run was halted and how many agents it skipped; null for other runs. */
 function haltedLine({ status, results }: Run): string | null {
   const skipped = results.filter((result) => runOutcomeOf(result) === 'skipped');
   const reason = notTried.exec(skipped[0]?.error ?? '')?.groups?.reason;
@@ -41,7 +41,7 @@ function haltedLine({ status, results }: Run): string | null {
   return `Halted because ${sanitiseLine(reason)}. ${counted(skipped.length, 'agent was', 'agents were')} skipped.`;
 }
 
-/** Prints a run with a line for each agent, failures first. */
+/** Prints a run with one line per agent, failures first. */
 export function printRun(run: Run, out: Output): void {
   const { color, now } = out.style;
   const { assignment, kind, status, started_at, finished_at, results } = run;

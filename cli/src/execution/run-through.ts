@@ -8,11 +8,11 @@ import { type FanOut, outcomeLine, runLines } from './apply-view.ts';
 import { inTurns } from './each.ts';
 import { follow } from './follow.ts';
 
-/** Maximum number of running agents whose operations are polled; more do not fit on a screen. */
+/** Maximum number of running agents whose operations are polled. More do not fit on a screen. */
 const watchedAgents = 8;
 
 /**
- * Waits until a run has finished and shows the progress of each agent. On an interrupt, prints the commands that show
+ * Waits until a run has finished, and shows the progress of each agent. On an interrupt, prints the commands that show
  * and cancel the run.
  */
 export async function seeRunThrough(
@@ -45,7 +45,7 @@ export async function seeRunThrough(
     draw: (run, moment) => runLines({ doing, run, fanOut, at }, moment, out.noteColor),
     changeLines: ({ kind, results }) =>
       results
-        // The summary at the end has the plans that succeeded.
+        // The summary at the end contains the plans that succeeded.
         .filter(
           ({ node_id, status }) =>
             hasEnded(status) && !reported.has(node_id) && (kind === 'apply' || status !== 'succeeded'),
@@ -62,7 +62,7 @@ export async function seeRunThrough(
   });
 }
 
-/** Returns a run's exit code: success, failure, or partial failure if some agents succeeded. */
+/** Returns the exit code of a run: success, failure, or partial failure if some agents succeeded. */
 export function exitOfRun({ status, results }: Run): Exit {
   if (status === 'succeeded' || status === 'running') return exits.done;
   return results.some((result) => result.status === 'succeeded') ? exits.partly : exits.failed;

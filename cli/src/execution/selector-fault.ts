@@ -7,8 +7,8 @@ import { sanitiseLine } from '../text/sanitize.ts';
 const around = 30;
 
 /**
- * Returns two lines: the selector, and a caret below its error. Cuts a long selector around the error.
- * @param column starts at 1, in UTF-16 units
+ * Returns two lines: the selector, and a caret below its error. Shortens a long selector around the error.
+ * @param column starts at 1, in UTF-16 code units
  */
 function pointAt(selector: string, column: number): string {
   const at = Math.min(Math.max(0, column - 1), selector.length);
@@ -20,7 +20,7 @@ function pointAt(selector: string, column: number): string {
 }
 
 /**
- * Returns a handler for `catch` that adds the position of the error in a selector to the orchestrator's error.
+ * Returns a handler for `catch` that adds the position of a selector error to the orchestrator's error.
  * @param selector as typed
  */
 export const showingFault =

@@ -3,11 +3,12 @@ import { type Explanation, explain } from '../transport/explain.ts';
 
 /** Follows an operation or run on an orchestrator that may be unavailable for some time. */
 
-/** Maximum seconds to wait for an unavailable orchestrator. Covers a restart or an upgrade. */
+/** Maximum seconds to wait for an unavailable orchestrator. Long enough for a restart or an upgrade. */
 const patienceSecs = 120;
 
 /**
- * Reports whether an error is temporary: the orchestrator did not respond, is starting or stopping, or limits the rate.
+ * Reports whether an error is temporary: the orchestrator did not respond, is starting or stopping, or is limiting the
+ * rate.
  */
 function isTemporary({ code, status }: Explanation): boolean {
   return code === 'unreachable' || (status !== null && (status === 429 || [502, 503, 504].includes(status)));
@@ -19,16 +20,13 @@ export const goesOnText = (see: string, end: string | null): string =>
 const advised = (error: unknown, { exit, code, message, remedy, errors }: Explanation, more: string): CliError =>
   new CliError(exit, code, message, [remedy, more].filter(Boolean).join('\n'), { faults: errors, cause: error });
 
-/**
- * Returns the error after which the program stops following, with the commands that show and cancel the operation or
- * run.
- */
+/** Returns the error for the end of following, with the commands that show and cancel the operation or run. */
 export const followFailed = (error: unknown, see: string, end: string | null): CliError =>
   advised(error, explain(error), goesOnText(see, end));
 
 /**
- * Returns the error that prevented the operation or run from starting. If only the response was lost, the operation or
- * run may have started.
+ * Returns the error that prevented the operation or run from starting. If only the response was lost, it may have
+ * started.
  */
 export function startFailed(error: unknown, see: string): unknown {
   const { code } = ((error as Error)?.cause ?? {}) as NodeJS.ErrnoException;
@@ -41,7 +39,7 @@ export function startFailed(error: unknown, see: string): unknown {
   return advised(error, explain(error), `The plan or apply may have started. To see it: ${see}`);
 }
 
-/** Measures how long polls have failed with temporary errors. */
+/** Measures for how long polls have failed with temporary errors. */
 export class Patience {
   readonly #now: () => number;
   #since: number | null = null;
@@ -58,7 +56,7 @@ export class Patience {
 
   /**
    * Records a failed poll.
-   * @returns the message for the first failure in a row; null for later ones
+   * @returns the message for the first of consecutive failures; null for later ones
    * @throws `error` if it is permanent or has lasted too long
    */
   failed(error: unknown): string | null {

@@ -40,7 +40,7 @@ const isSignedBy = (publicKey: string, signature: Uint8Array): boolean => {
 };
 const modeOf = async (file: string) => ((await stat(file)).mode & 0o777).toString(8);
 
-test('creates a key of mode 0600 in a directory of mode 0700, with any umask', async () => {
+test('creates a key with mode 0600 in a directory with mode 0700, regardless of the umask', async () => {
   const before = process.umask(0);
   try {
     await makeKey(path, { replace: false, now });
@@ -52,7 +52,7 @@ test('creates a key of mode 0600 in a directory of mode 0700, with any umask', a
   expect(await readdir(join(path, '..'))).toEqual(['operator.key']);
 });
 
-test('reads back a written key, whose signatures verify with the public key', async () => {
+test('reads back a written key, whose signatures can be verified with the public key', async () => {
   const { key } = await makeKey(path, { replace: false, now });
   const read = await readKey(path);
   expect(read.publicKey).toBe(key.publicKey);
@@ -77,7 +77,7 @@ test('does not replace an existing key', async () => {
   expect(await readdir(join(path, '..'))).toEqual(['operator.key']);
 });
 
-test('keeps a replaced key under another name', async () => {
+test('keeps a replaced key under a different name', async () => {
   await makeKey(path, { replace: false, now });
   const before = await readFile(path, 'utf8');
   const { former } = await makeKey(path, { replace: true, now });
@@ -112,7 +112,7 @@ test('reports a missing key and how to create one', async () => {
 });
 
 describe('keys with a passphrase', () => {
-  test('asks for the passphrase only to sign: once, and again after a wrong one', async () => {
+  test('asks for the passphrase only to sign: once, and again after a wrong passphrase', async () => {
     const { key } = await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
     expect(await modeOf(path)).toBe('600');
     expect(await readFile(path, 'utf8')).not.toContain('BEGIN PRIVATE KEY');
@@ -124,7 +124,7 @@ describe('keys with a passphrase', () => {
     expect(isSignedBy(key.publicKey, await read.sign(message))).toBe(true);
   });
 
-  test('refuses a wrong passphrase after three attempts, without a terminal, or from the environment', async () => {
+  test('refuses a wrong passphrase after three attempts, if there is no terminal, or if it comes from the environment', async () => {
     await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
     const wrong = await readKey(path, { answers: ['a', 'b', 'c'] });
     await expect(wrong.sign(message)).rejects.toMatchObject({ code: 'passphrase_wrong', exit: exits.signIn });
@@ -134,7 +134,7 @@ describe('keys with a passphrase', () => {
     await expect(given.sign(message)).rejects.toMatchObject({ code: 'passphrase_wrong' });
   });
 
-  test('reads the passphrase from the file in the environment', async () => {
+  test('reads the passphrase from the file that the environment names', async () => {
     const { key } = await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
     const file = join(home.path, 'passphrase');
     await writeFile(file, 'correct horse\nand nothing else\n');
@@ -238,7 +238,7 @@ describe('OpenSSH keys', () => {
   });
 
   test.each(['', 'ssh-ed25519', 'ssh-ed25519 AAAA', 'ssh-rsa AAAAB3NzaC1yc2E= ada', 'hello'])(
-    'readPublicLine refuses %j',
+    'refuses %j as a public key line',
     (text) => {
       expect(readPublicLine(text)).toBeNull();
     },

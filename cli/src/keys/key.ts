@@ -20,7 +20,7 @@ export interface OperatorKey {
   /** 64 lowercase hexadecimal characters. */
   readonly publicKey: string;
   readonly operatorId: string;
-  /** Where the private key is: unencrypted in the file, encrypted in the file, or only in ssh-agent. */
+  /** How the private key is stored: unencrypted in the file, encrypted in the file, or only in ssh-agent. */
   readonly storage: 'plain' | 'sealed' | 'agent';
   /**
    * Signs a message. Asks for the passphrase on the first call if the key has one.
@@ -32,12 +32,13 @@ export interface OperatorKey {
 export interface KeyOptions {
   /** Used only to sign. */
   passphrases: Passphrases;
-  /** SSH_AUTH_SOCK; undefined without ssh-agent. */
+  /** Value of SSH_AUTH_SOCK; undefined without ssh-agent. */
   agentSocket: string | undefined;
 }
 
 /**
- * Label of the line that precedes an encrypted key and contains the public key, so that reading it needs no passphrase.
+ * Label of the line that precedes an encrypted key and contains the public key, so that reading the public key requires
+ * no passphrase.
  */
 export const publicKeyLabel = 'Public-Key: ';
 
@@ -128,7 +129,7 @@ async function readSealed(path: string, text: string, { passphrases }: KeyOption
     return opened;
   };
   const label = new RegExp(`^${publicKeyLabel}([0-9a-f]{64})\\s*$`, 'm').exec(text)?.[1];
-  // A key that `openssl` created lacks this line.
+  // Keys that `openssl` created lack this line.
   const said = label === undefined ? publicHalf(await unlock()) : Buffer.from(label, 'hex');
   return await keyOf(path, said, 'sealed', async (message) => {
     const key = await unlock();
@@ -167,7 +168,7 @@ async function readOpenSsh(path: string, text: string, options: KeyOptions): Pro
     return signs;
   };
   return await keyOf(path, head.key, head.sealed ? 'sealed' : 'plain', async (message) => {
-    // Like ssh, do not ask for a passphrase if ssh-agent has the key.
+    // Does not ask for a passphrase if ssh-agent has the key, as ssh does.
     if (head.sealed && signs === null && (await isInAgent(head.key, options)))
       return await byAgent(path, head.key, message, options);
     return (await unlock())(message);
@@ -218,8 +219,8 @@ export async function keyOf(
 }
 
 /**
- * Reads the private key from a file in one of Muster's own formats, to write it again.
- * @throws CliError if the file has no private key or another format
+ * Reads the private key from a file in one of Muster's own formats, which the caller will rewrite.
+ * @throws CliError if the file has no private key or has another format
  */
 export async function readPrivate(path: string, options: KeyOptions): Promise<KeyObject> {
   const { text } = readFileOfKey(path);

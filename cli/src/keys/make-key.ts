@@ -10,7 +10,7 @@ import { type PublicKey, publicLine } from './ssh-key.ts';
 interface KeyFileOptions {
   /** Whether to rename an existing key instead of failing. */
   replace: boolean;
-  /** Unix seconds; part of the previous key's new file name. */
+  /** Unix seconds, which become part of the previous key's new file name. */
   now: () => number;
 }
 
@@ -52,7 +52,7 @@ export async function useFile(path: string, target: string, options: KeyFileOpti
   return await installKeyFile(path, options, (fresh) => symlink(target, fresh));
 }
 
-/** Replaces a key file atomically with one that has another passphrase or none. */
+/** Atomically replaces a key file with one that has a different passphrase or none. */
 export async function resealKey(path: string, key: KeyObject, passphrase: string | null): Promise<void> {
   await writePrivateFile(path, await contentOf(key, passphrase));
 }
@@ -78,7 +78,7 @@ async function installKeyFile(
   let former: string | null = null;
   try {
     if (replace) former = await backUp(path, now());
-    // If `fresh` is a symbolic link, this creates a hard link to it, not to its target.
+    // If `fresh` is a symbolic link, this creates a hard link to the link itself, not to its target.
     await link(fresh, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

@@ -39,7 +39,7 @@ export async function writeNewFile(path: string, pieces: AsyncIterable<Uint8Arra
 }
 
 /**
- * Refuses everything except regular files: root would otherwise replace a device such as /dev/null.
+ * Refuses everything except regular files, because root would otherwise replace a device such as /dev/null.
  * @returns the path with symbolic links resolved
  */
 async function replaceable(path: string): Promise<string> {

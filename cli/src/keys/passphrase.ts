@@ -5,7 +5,7 @@ import type { Prompter } from './prompt.ts';
 
 export interface Passphrases {
   /**
-   * Tries the passphrase from the environment or, if there is none, up to three that the operator types.
+   * Tries the passphrase from the environment. If there is none, tries up to three that the operator types.
    * @param attempt returns null for a wrong passphrase
    * @throws CliError (sign-in) if all are wrong
    */
@@ -64,12 +64,12 @@ export async function readPassphraseFile(path: string): Promise<string> {
   }
 }
 
-/** Minimum length in characters; passphrases are not checked otherwise. */
+/** Minimum length in characters. This is the only check of new passphrases. */
 const shortest = 8;
 
 /**
  * Asks twice for a new passphrase, or reads one from a file.
- * @throws CliError if it is too short, or if there is no terminal
+ * @throws CliError if the passphrase is too short, or if there is no terminal
  */
 export async function newPassphrase(prompt: Prompter, file: string | undefined): Promise<string> {
   const refuse = (why: string) =>

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createOutput } from '../context/output.ts';
 import { createPrompter } from './prompt.ts';
 
-/** A terminal that a test types into, and the text that was written to it. */
+/** A terminal in which the test types, and the text that was written to it. */
 function terminal() {
   let text = '';
   let isRaw = false;
@@ -44,7 +44,7 @@ test.each(['confirm', 'ask', 'choose', 'secret'] as const)(
       .catch((error: Error) => error.message);
     await expect.poll(() => text().includes('?25l') && isRaw()).toBe(true);
     giveBack();
-    // Check synchronously: the signal terminates the program right after its handlers.
+    // Checks synchronously, because the signal terminates the program right after its handlers.
     expect(isRaw()).toBe(false);
     expect(text().lastIndexOf('?25h')).toBeGreaterThan(text().lastIndexOf('?25l'));
     expect(await answer).toBe(kind === 'choose' ? null : 'cancelled; nothing was changed');

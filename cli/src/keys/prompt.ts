@@ -3,17 +3,17 @@ import { CliError, exits } from '../exit.ts';
 
 /** Asks questions on a terminal. Writes to standard error, because standard output is for data. */
 export interface Prompter {
-  /** Whether there is a terminal to ask questions on. */
+  /** Whether there is a terminal for asking questions. */
   readonly interactive: boolean;
   confirm(question: string): Promise<boolean>;
   /**
    * Asks for a line of text.
-   * @param initial the answer if the operator presses only Enter
+   * @param initial the answer if the operator only presses Enter
    */
   ask(question: string, initial: string, fault: (answer: string) => string | undefined): Promise<string>;
   /**
    * Asks for one of several choices.
-   * @param choices the first is the answer if the operator presses only Enter
+   * @param choices the first one is the answer if the operator only presses Enter
    * @returns the choice; null after Ctrl-C, or if `over` is aborted
    */
   choose<C extends string>(
@@ -28,8 +28,8 @@ export interface Prompter {
 /**
  * Creates a prompter.
  * @param input returns standard input, which takes several milliseconds to open
- * @param onQuestion called before each question with a function that closes the question and restores the terminal; its
- * result is called after the question
+ * @param onQuestion called before each question with a function that closes the question and restores the terminal;
+ *   returns a function that is called after the question
  */
 export function createPrompter(
   input: () => Readable & { isTTY?: boolean | undefined },

@@ -2,7 +2,7 @@ import { createCipheriv, type KeyObject, randomBytes, scrypt } from 'node:crypto
 import { promisify } from 'node:util';
 import { derInteger, derOids, derSequence, derTags, derValue } from '../../../client/src/der.ts';
 
-/** scrypt parameters. A guess of the passphrase costs 16 MiB and about 0.25 s. */
+/** scrypt parameters. Each guess at the passphrase costs 16 MiB and about 0.25 s. */
 const cost = { N: 16_384, r: 8, p: 5 } as const;
 
 const octets = (content: Uint8Array): Uint8Array => derValue(derTags.octets, content);
@@ -10,8 +10,8 @@ const oid = (hex: string): Uint8Array => derValue(derTags.oid, Buffer.from(hex, 
 
 /**
  * Encrypts a private key as PKCS#8 `ENCRYPTED PRIVATE KEY` with PBES2 (RFC 8018), scrypt (RFC 7914), and AES-256-CBC,
- * which OpenSSL can read. Node.js itself offers only PBKDF2 with 2,048 rounds, too few for a key that controls every
- * machine.
+ * which OpenSSL can read. Node.js itself supports only PBKDF2 with 2,048 rounds, which is too few for a key that
+ * controls every machine.
  * @returns PEM
  */
 export async function sealKey(key: KeyObject, passphrase: string): Promise<string> {

@@ -6,7 +6,7 @@ import { readSshKeyHead } from '../../../client/src/openssh-key.ts';
 export type PublicKey = Buffer;
 
 const kind = 'ssh-ed25519';
-// The constant bytes before the key. RFC 4253, section 5: each field is preceded by its length.
+// The constant bytes before the key. RFC 4253, section 5: the length precedes each field.
 const head = Buffer.concat([Buffer.from([0, 0, 0, kind.length]), Buffer.from(kind), Buffer.from([0, 0, 0, 32])]);
 
 function ofBlob(blob: Buffer): PublicKey | null {
@@ -16,13 +16,13 @@ function ofBlob(blob: Buffer): PublicKey | null {
 }
 const blobOf = (key: PublicKey): Buffer => Buffer.concat([head, key]);
 
-/** Returns the line of a `.pub` file, as `ssh-keygen` writes it. */
+/** Returns the line of a `.pub` file as `ssh-keygen` writes it. */
 export const publicLine = (key: PublicKey, comment: string): string =>
   `${kind} ${blobOf(key).toString('base64')}${comment === '' ? '' : ` ${comment}`}\n`;
 
 /**
  * Parses the line of a `.pub` file.
- * @returns null for anything but an Ed25519 public key
+ * @returns null for anything other than an Ed25519 public key
  */
 export function readPublicLine(text: string): { key: PublicKey; comment: string } | null {
   const [, base64, comment] = /^ssh-ed25519 ([A-Za-z0-9+/]+={0,2})(?:[ \t]+([^\r\n]*))?\s*$/.exec(text.trim()) ?? [];
@@ -33,7 +33,7 @@ export function readPublicLine(text: string): { key: PublicKey; comment: string 
 export const isPrivateFile = (text: string): boolean => text.includes('-----BEGIN OPENSSH PRIVATE KEY-----');
 
 /**
- * Parses the part of a private key file that needs no passphrase (PROTOCOL.key in OpenSSH).
+ * Parses the part of a private key file that requires no passphrase (PROTOCOL.key in OpenSSH).
  * @returns null if the file is damaged or has no Ed25519 key
  */
 export function readPrivateHead(text: string): { key: PublicKey; sealed: boolean } | null {
@@ -77,7 +77,7 @@ export async function openPrivateFile(text: string, passphrase: string | null): 
 export async function keysOfAgent(socket: string): Promise<{ key: PublicKey; comment: string }[]> {
   const { OpenSSHAgent } = await loadSsh();
   const found = await new Promise<ParsedKey[]>((resolve, reject) => {
-    // The declared type allows several key forms; this agent returns only parsed ones.
+    // The declared type allows several forms of keys, but this agent returns only parsed ones.
     new OpenSSHAgent(socket).getIdentities((error, keys) =>
       error ? reject(error) : resolve((keys ?? []) as ParsedKey[]),
     );
@@ -103,7 +103,7 @@ export async function signByAgent(socket: string, key: PublicKey, message: Uint8
   });
 }
 
-/** Imported on demand: the import takes 100 ms. */
+/** Imported on demand, because the import takes 100 ms. */
 const loadSsh = async (): Promise<typeof import('ssh2')> => {
   const loaded = await import('ssh2');
   return loaded.default ?? loaded;

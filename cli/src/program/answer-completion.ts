@@ -57,7 +57,7 @@ export async function answer(program: Command, typed: readonly string[], surroun
     await runVerb(
       {
         ...surroundings,
-        // Omit ssh-agent, because its key may need a touch.
+        // Omits ssh-agent, because its key may need a touch.
         env: {
           ...env,
           SSH_AUTH_SOCK: undefined,

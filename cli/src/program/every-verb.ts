@@ -5,8 +5,8 @@ import { loadShapes } from '../shapes/index.ts';
 import { describeProgram, launched } from './program.ts';
 
 /*
- * Prints all commands and their results as one JSON object, so that checks and page generators start the program only
- * once.
+ * Prints all commands and their results as one JSON object, so that checks and page generators need to start the
+ * program only once.
  */
 
 const optionOf = ({ flags, description, defaultValue, negate }: Option) => ({
@@ -15,7 +15,7 @@ const optionOf = ({ flags, description, defaultValue, negate }: Option) => ({
   default: negate || typeof defaultValue === 'boolean' ? null : (defaultValue ?? null),
 });
 
-/** Returns the help text below the options: prose and examples. */
+/** Returns the help text below the options, which consists of prose and examples. */
 function afterHelp(command: Command): { prose: string; examples: string[] } {
   let help = '';
   command.configureOutput({ writeOut: (text) => (help += text) });
@@ -59,7 +59,7 @@ function* helpsOf(command: Command, words: readonly string[]): Generator<[string
 const program = await describeProgram();
 process.stdout.write(
   JSON.stringify({
-    /** Help output of each command, by its words. */
+    /** Help output of each command, by the words of the command. */
     helps: Object.fromEntries(helpsOf(program, [])),
     program: describe(program, []),
     exits: Object.entries(exits).map(([word, code]) => ({ code, meaning: exitMeanings[word as keyof typeof exits] })),

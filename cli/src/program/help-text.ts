@@ -1,5 +1,5 @@
 /**
- * Wraps the prose of a help text. Lists and examples are indented, and stay as they are.
+ * Wraps the prose in a help text. Keeps lists and examples, which are indented, unchanged.
  * @param width columns of the terminal
  */
 export function wrapProse(text: string, width: number): string {
@@ -28,7 +28,7 @@ export function wrapProse(text: string, width: number): string {
   return lines.join('\n');
 }
 
-/** Returns the part of a command's description that fits a list of commands. */
+/** Returns the part of a command's description that fits into a list of commands. */
 export const inBrief = (description: string): string => description.split(/[;:] /)[0] as string;
 
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -13,7 +13,7 @@ interface Entry {
   readonly name: string;
   readonly summary: string;
   readonly group: string;
-  /** Null for a separate program, which the launcher starts. */
+  /** Loads the code of the subcommands; null for a separate program, which the launcher starts. */
   readonly load: (() => Promise<{ register: Register }>) | null;
   /** Only for a separate program, which prints the rest of its help. */
   readonly example?: string;
@@ -280,7 +280,7 @@ interface ProgramOptions {
   stderr: (text: string) => void;
   /** Width of help output; null if the output is not a terminal. */
   width: number | null;
-  /** The typed noun. If it exists, the other nouns are not registered, not even for suggestions. */
+  /** The typed noun. If it exists, other nouns are not registered, not even for suggestions. */
   noun?: string | undefined;
 }
 
@@ -288,7 +288,7 @@ interface ProgramOptions {
 const wordsOf = (command: Command): string =>
   command.parent === null ? command.name() : `${wordsOf(command.parent)} ${command.name()}`;
 
-/** Creates the command line with the necessary nouns; the subcommands are loaded later. */
+/** Creates the command line with the necessary nouns. Their subcommands are loaded later. */
 function createProgram(options: ProgramOptions): Command {
   const { version, act, stdout, stderr, width, noun } = options;
   const program = new Command('muster');
@@ -300,16 +300,16 @@ function createProgram(options: ProgramOptions): Command {
     .showSuggestionAfterError(true)
     .configureHelp({
       helpWidth: width ?? 100,
-      // Without choices, which do not fit a line.
+      // Omits the choices, which do not fit into a line.
       optionDescription: ({ description, defaultValue, required, optional }) =>
         defaultValue !== undefined && (required || optional)
           ? `${description} (default: ${String(defaultValue)})`
           : description,
-      // Without aliases.
+      // Omits aliases.
       commandUsage: (command) => `${wordsOf(command)} ${command.usage()}`,
       subcommandDescription: (command) => inBrief(command.description()),
       argumentDescription: ({ description }) => capital(description),
-      // The arguments of a noun are known only after it is loaded.
+      // The arguments of a noun are known only after its code is loaded.
       subcommandTerm: (command) =>
         command.parent?.parent === null
           ? command.name()
@@ -379,8 +379,8 @@ async function loadEntry(command: Command, act: Act): Promise<void> {
 }
 
 /**
- * Returns the command line with all commands, arguments, and options loaded. The commands do nothing.
- * @param width columns of help output
+ * Returns the command line with all commands, arguments, and options. The commands do nothing.
+ * @param width columns of the help output
  */
 export async function describeProgram(width: number | null = null): Promise<Command> {
   const act: Act = () => async () => {};
@@ -389,7 +389,7 @@ export async function describeProgram(width: number | null = null): Promise<Comm
   return program;
 }
 
-/** Completes a command line. Loads only the typed noun, and ignores all errors: a shell must not show them. */
+/** Completes a command line. Loads only the typed noun, and ignores all errors, because a shell must not show them. */
 async function complete(program: Command, typed: readonly string[], surroundings: Surroundings): Promise<void> {
   try {
     const [last = '', ...before] = typed.toReversed();
@@ -403,11 +403,11 @@ async function complete(program: Command, typed: readonly string[], surroundings
     const { answer } = await import('./answer-completion.ts');
     await answer(program, words, surroundings);
   } catch {
-    // Print no completions.
+    // Prints no completions.
   }
 }
 
-/** Reports whether the words ask for build information: `--version` and `-v`, in any order. */
+/** Reports whether the words request build information: `--version` and `-v`, in any order. */
 const asksForBuild = (words: readonly string[]): boolean =>
   words.length === 2 &&
   words.some((word) => /^(-V|--version)$/.test(word)) &&
@@ -422,8 +422,8 @@ function buildText(): string {
 }
 
 /**
- * Returns the typed words with the noun's usual name, and with the subcommand that a bare noun stands for. Loads the
- * noun.
+ * Returns the typed words with the noun's canonical name, and with the subcommand for which a noun alone stands. Loads
+ * the noun.
  */
 async function completed(program: Command, typed: readonly string[], act: Act): Promise<readonly string[]> {
   let words = typed;
@@ -504,7 +504,7 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
         return await watch(context, surroundings, wordsOf(command), run);
       });
     };
-  // The options are not parsed yet, but `--json` must apply to parse errors too.
+  // The options have not been parsed yet, but `--json` must apply to parse errors too.
   const end = typed.indexOf('--');
   const json =
     typed.slice(0, end === -1 ? undefined : end).includes('--json') || /^(1|true|yes|on)$/i.test(env.MUSTER_JSON ?? '');
@@ -551,8 +551,8 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
 }
 
 /**
- * Treats `muster` as `muster --help`, and `muster help plan` as `muster plan --help`: commander's own help command does
- * not load the subcommand.
+ * Treats `muster` as `muster --help`, and `muster help plan` as `muster plan --help`, because commander's own help
+ * command does not load the subcommand.
  */
 function requestedWords(program: Command, typed: readonly string[]): readonly string[] {
   const [first, ...others] = typed;
@@ -560,7 +560,7 @@ function requestedWords(program: Command, typed: readonly string[]): readonly st
   if (first !== 'help') return typed;
   const words = withNoun(others, isNoun);
   const name = words[operandAt(words)];
-  // Report an unknown subcommand with the usual error, which suggests the most similar name.
+  // Reports an unknown subcommand with the usual error, which suggests the most similar name.
   const isKnown = name === undefined || program.commands.some((command) => command.name() === name);
   return isKnown ? [...words, '--help'] : words;
 }

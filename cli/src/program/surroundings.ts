@@ -12,7 +12,7 @@ export interface Surroundings {
   stdin: Readable & { isTTY?: boolean };
   stdout: Sink;
   stderr: NodeJS.WritableStream & Sink;
-  /** Replaces the terminal's prompter, in tests. */
+  /** Replaces the terminal's prompter in tests. */
   prompt?: Prompter;
   /** Unix seconds. */
   now: () => number;

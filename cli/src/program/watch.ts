@@ -12,11 +12,11 @@ import type { Surroundings } from './surroundings.ts';
 const restMs = 1_000;
 /** Redraw interval in milliseconds without events. Keeps ages such as `3m ago` current. */
 const idleMs = 15_000;
-/** Milliseconds between two requests without an event stream. */
+/** Milliseconds between requests if there is no event stream. */
 const pollMs = 5_000;
 
 /**
- * Runs a command again after each event, and redraws its output in place, until Ctrl-C.
+ * Reruns a command after each event and redraws its output in place, until Ctrl-C.
  * @param title the words of the command
  * @throws the error of the command, except while the orchestrator is unavailable
  */
@@ -36,7 +36,7 @@ export async function watch(
     const sink: Sink = {
       write: (piece) => (text += piece),
       isTTY: true,
-      // The block cuts lines that fill the last column.
+      // Avoids the last column, because the block cuts lines that fill it.
       columns: (stdout.columns ?? 80) - 1,
       rows: stdout.rows,
     };

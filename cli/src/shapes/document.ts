@@ -13,7 +13,7 @@ export const jsonSchemaOf = ({ schema }: Shape): Record<string, unknown> =>
 export const errorJsonSchema = (): Record<string, unknown> =>
   z.toJSONSchema(errorShape, draft) as Record<string, unknown>;
 
-/** Returns the names of a command: its own, and those from earlier releases. */
+/** Returns the names of a command: its current name, and those from earlier releases. */
 function namesOf(words: string): string[] {
   const [noun, ...rest] = words.split(' ');
   const former = Object.entries(formerNouns).flatMap(([name, now]) => (now === noun ? [name] : []));

@@ -9,7 +9,7 @@ const leaves = (command: Command, words: string[] = []): string[] =>
     ? [words.join(' ')]
     : command.commands.flatMap((each) => leaves(each, [...words, each.name()]));
 
-test('every command declares its --json output, and no other command is declared', async () => {
+test('declares the --json output of every command and of nothing else', async () => {
   const verbs = leaves(await describeProgram()).filter((words) => !launched.has(words));
   expect(Object.keys(await loadShapes()).toSorted()).toEqual(verbs.toSorted());
 });
@@ -19,7 +19,7 @@ test('documents every command that prints JSON, and errors', async () => {
   const document = documentOf(shapes) as { properties: Record<string, unknown>; $defs: Record<string, unknown> };
   const printing = Object.keys(shapes).filter((words) => shapes[words] !== null);
   expect(Object.keys(document.properties)).toEqual(expect.arrayContaining([...printing, 'error']));
-  // Scripts find the schemas of renamed nouns by the former name too.
+  // Scripts can also find the schemas of renamed nouns by the former name.
   for (const [former, now] of [
     ['windows add', 'maintenance add'],
     ['enrolment-tokens list', 'enrollment-tokens list'],

@@ -1,6 +1,8 @@
 import type { Shapes } from './shape.ts';
 
-/** Loads the shapes of the `--json` output, by the words of their command. Only `muster schema` and checks load them. */
+/**
+ * Loads the shapes of the `--json` output, by the words of their command. Loaded only by `muster schema` and by checks.
+ */
 export async function loadShapes(): Promise<Shapes> {
   const files = await Promise.all([
     import('./agents.ts'),

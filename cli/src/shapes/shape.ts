@@ -1,7 +1,7 @@
 import type { Route } from '@muster/protocol/http';
 import { z } from 'zod';
 
-/** A command's output with `--json`. */
+/** The output of a command with `--json`. */
 export interface Shape {
   readonly schema: z.ZodType;
   /** `lines` means that each line is a JSON value, printed as soon as it is available. */
@@ -24,5 +24,5 @@ export function answerOf(route: Route): z.ZodType {
   return schema;
 }
 
-/** Returns the shape of an object with one list: the ids or names of the changed items. */
+/** Returns the shape of an object with one list: the IDs or names of the changed items. */
 export const doneTo = (word: string): Shape => prints(z.strictObject({ [word]: z.array(z.string()) }));

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { answerOf, doneTo, prints, type Shapes } from './shape.ts';
 
 export const shapes: Shapes = {
-  // These commands print the output of a terminal, which is never JSON.
+  // These commands print terminal output, which is never JSON.
   'terminal open': null,
   'terminal attach': null,
   'terminal replay': null,

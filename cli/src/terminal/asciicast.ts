@@ -1,8 +1,8 @@
 import { CliError, exits } from '../exit.ts';
 
 /**
- * Reads asciicast v2: a header line, then one event per line. The orchestrator writes it, but the format is checked
- * here.
+ * Reads asciicast v2: a header line, followed by one event per line. The orchestrator writes recordings, but this code
+ * validates them anyway.
  */
 
 interface CastHeader {
@@ -15,7 +15,7 @@ export type CastEvent =
   | { readonly kind: 'output'; readonly at: number; readonly text: string }
   | { readonly kind: 'resize'; readonly at: number; readonly cols: number; readonly rows: number };
 
-/** Maximum line length in characters. Events are shorter: the orchestrator writes chunks of 64 KiB. */
+/** Maximum line length in characters. Events are shorter, because the orchestrator writes chunks of 64 KiB. */
 const longestLine = 2 * 1024 * 1024;
 
 const damaged = (line: number, what: string): CliError =>
@@ -27,7 +27,7 @@ const damaged = (line: number, what: string): CliError =>
   );
 
 /**
- * Parses a recording as it arrives. Skips events except output and resizes.
+ * Parses a recording as it arrives. Skips all events except output and resizes.
  * @returns the header first, then events in ascending order of time
  */
 export async function* readCast(source: AsyncIterable<Uint8Array>): AsyncGenerator<CastHeader | CastEvent> {
@@ -75,7 +75,7 @@ function headerOf(line: string): CastHeader {
 const sizeOr = (size: unknown, otherwise: number): number =>
   Number.isInteger(size) && (size as number) > 0 && (size as number) < 10_000 ? (size as number) : otherwise;
 
-/** Yields lines without their line feed. Only the last one may be incomplete. */
+/** Yields lines without line feeds. Only the last line may be incomplete. */
 async function* linesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<{ line: string; isComplete: boolean }> {
   let buffered: Buffer[] = [];
   let length = 0;

@@ -11,7 +11,7 @@ export type Token =
   | { readonly kind: 'escape'; readonly intermediates: string; readonly final: string }
   | {
       readonly kind: 'csi';
-      /** `?`, `>`, `<`, `=`, or empty. */
+      /** The character `?`, `>`, `<`, or `=`; or empty. */
       readonly prefix: string;
       readonly params: string;
       readonly intermediates: string;
@@ -22,7 +22,7 @@ export type Token =
 
 type State = 'ground' | 'escape' | 'csi' | 'csi_ignore' | 'string' | 'string_escape';
 
-/** Longer sequences are truncated; no terminal needs more. */
+/** Longer sequences are truncated, because no terminal needs more. */
 const maxData = 4096;
 const maxParams = 256;
 
@@ -84,7 +84,7 @@ export class ControlSequences {
       return;
     }
     if (this.#c1 && code >= 0x80 && code <= 0x9f) {
-      // A C1 character equals ESC and the character 64 code points below. ST terminates a string.
+      // A C1 character is equivalent to ESC and the character 64 code points below. ST terminates a string.
       if (this.#state === 'string' || this.#state === 'string_escape') {
         if (code === 0x9c) this.#endString(tokens);
         return;
@@ -101,7 +101,7 @@ export class ControlSequences {
       case 'string_escape':
         if (character === '\\') this.#endString(tokens);
         else {
-          // The string has no terminator: drop it and start a new sequence.
+          // The string has no terminator, so drops it and starts a new sequence.
           this.#begin('escape');
           this.#step(character, code, tokens);
         }

@@ -14,7 +14,7 @@ const largestRefusal = 64 * 1024;
 /**
  * Opens a WebSocket to an orchestrator, with the same certificate check as for requests.
  * @returns a paused connection
- * @throws CliError without a response; ApiError if the orchestrator refuses
+ * @throws CliError if there is no response; ApiError if the orchestrator refuses
  */
 export function dialTerminal(url: URL, agentFor: AgentFor, events: WireEvents): Promise<Wire> {
   const address = new URL(url);
@@ -60,7 +60,7 @@ export function dialTerminal(url: URL, agentFor: AgentFor, events: WireEvents): 
   });
 }
 
-/** Returns the orchestrator's refusal, even if its body did not arrive completely. */
+/** Returns the orchestrator's refusal even if its body did not arrive completely. */
 async function refusalOf(response: IncomingMessage): Promise<ApiError> {
   const pieces: Buffer[] = [];
   let size = 0;
@@ -72,7 +72,7 @@ async function refusalOf(response: IncomingMessage): Promise<ApiError> {
       if (size > largestRefusal) break;
     }
   } catch {
-    // The body is incomplete, so it is not a problem document.
+    // The body is incomplete and therefore not a problem document.
   }
   clearTimeout(late);
   const text = Buffer.concat(pieces).toString('utf8');

@@ -33,19 +33,19 @@ test.each([
   expect(typed(...pieces)).toBe(expected);
 });
 
-test('passes pasted text unchanged, even after a typed tilde', () => {
+test('passes pasted text on unchanged, even after a typed tilde', () => {
   const pasted = `first line of some length, as pastes have\n~.\n~~\n~?`;
   expect(typed('\r', pasted)).toBe(`\r${pasted}`);
   expect(typed('~', pasted)).toBe(`~${pasted}`);
 });
 
-test('passes small chunks of a paste unchanged, and detects keys again afterwards', () => {
+test('passes small chunks of a paste on unchanged, and detects keys again afterward', () => {
   const pasted = `first line of some length, as pastes have\n`;
   expect(typed(pasted, '~~~\n', 90, '~.', 90, '\n~~')).toBe(`${pasted}~~~\n~.\n~~`);
   expect(typed(pasted, '~.\r', 150, '~', '.')).toBe(`${pasted}~.\r<leave>`);
 });
 
-test('passes all bytes unchanged without a tilde, for any split', () => {
+test('passes all bytes on unchanged if they contain no tilde, for any split', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 100 })), (pieces) => {
       const clean = pieces.map((piece) => piece.map((byte) => (byte === 0x7e ? 0x21 : byte)));

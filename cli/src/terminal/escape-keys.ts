@@ -1,6 +1,6 @@
 /**
- * Detects the keys that leave a session, as in ssh: `~` at the start of a line, then a key. Passes all other bytes
- * unchanged.
+ * Detects the keys that leave a session, as in ssh: `~` at the start of a line, followed by a key. Passes all other
+ * bytes on unchanged.
  */
 
 export type Typed =
@@ -11,11 +11,11 @@ const tilde = 0x7e;
 const commands: Readonly<Record<string, 'leave' | 'detach' | 'help'>> = { '.': 'leave', d: 'detach', '?': 'help' };
 
 /**
- * Maximum size of a read that counts as typed keys, in bytes. A larger read is a paste: it passes unchanged, so that
- * `~.` in it does not close the session.
+ * Maximum size of a read that counts as typed keys, in bytes. A larger read is a paste, which is passed on unchanged,
+ * so that `~.` in it does not close the session.
  */
 const maxTyped = 32;
-/** Milliseconds after a paste in which small reads still belong to it. A terminal splits a large paste. */
+/** Milliseconds after a paste during which small reads still belong to it, because terminals split a large paste. */
 const pasteGoesOn = 100;
 
 export class EscapeKeys {
@@ -24,7 +24,7 @@ export class EscapeKeys {
   /** Time of the last chunk of a paste. */
   #pastedAt = Number.NEGATIVE_INFINITY;
 
-  /** Treats the next key as the first of a line, because earlier keys were dropped. */
+  /** Treats the next key as the first in a line, because earlier keys were dropped. */
   beginLine(): void {
     this.#lineBegins = true;
   }
@@ -58,7 +58,7 @@ export class EscapeKeys {
           from = at + 1;
           continue;
         }
-        // `~~` sends one tilde. Before any other key, send the tilde that was held back.
+        // `~~` sends one tilde. Before any other key, the withheld tilde is sent.
         if (byte !== tilde) pass(Uint8Array.of(tilde));
         from = at;
         this.#lineBegins = endsLine(byte);

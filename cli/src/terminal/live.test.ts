@@ -8,7 +8,7 @@ import { OutputClosed } from '../exit.ts';
 import { dialTerminal } from './dial.ts';
 import { type Ending, type LiveOptions, live } from './live.ts';
 
-// Uses a real WebSocket server over a real connection.
+// Uses a real WebSocket server and a real connection.
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -82,7 +82,7 @@ async function stage(
 
 const until = (check: () => void) => vi.waitFor(check, { interval: 5 });
 
-test('passes bytes unchanged in both directions, and returns the exit code of the shell', async () => {
+test('passes bytes on unchanged in both directions, and returns the exit code of the shell', async () => {
   const { controlled, far, ending } = await stage('terminal');
   await until(() => expect(far[0]?.messages).toEqual([{ type: 'resize', cols: 80, rows: 24 }]));
   const everyByte = Uint8Array.from({ length: 256 }, (_, at) => at);
@@ -90,7 +90,7 @@ test('passes bytes unchanged in both directions, and returns the exit code of th
   controlled.type('\u0003\u001agrün 東京');
   await until(() => expect(far[0]?.typed().length).toBeGreaterThan(256));
   expect(far[0]?.typed()).toBe(Buffer.concat([everyByte, Buffer.from('\u0003\u001agrün 東京')]).toString('latin1'));
-  // A character in two parts, then a terminal query: output to the operator's own terminal is not filtered.
+  // A character in two parts, followed by a terminal query. Output to the operator's own terminal is not filtered.
   far[0]?.socket.send(Buffer.from([0xe6, 0x9d]));
   far[0]?.socket.send(Buffer.from([0xb1]));
   far[0]?.socket.send(Buffer.from('\u001b[6n'));
@@ -136,7 +136,7 @@ test('~d leaves without closing the session, and ~? prints help', async () => {
 });
 
 test.each(['SIGTERM', 'SIGHUP'] as const)(
-  'closes the session after %s although the orchestrator does not respond',
+  'closes the session after %s even if the orchestrator does not respond',
   async (signal) => {
     const { controlled, far, ending } = await stage('terminal', { end: () => new Promise(() => {}) });
     await until(() => expect(far.length).toBe(1));
@@ -154,7 +154,7 @@ test('closes the session if the terminal hangs up', async () => {
   expect(ended).toEqual(['ended']);
 });
 
-test("returns the orchestrator's reason, and does not attach again", async () => {
+test('returns the orchestrator’s reason and does not attach again', async () => {
   let attached = 0;
   const { far, ending } = await stage('terminal', {
     attach: async () => {
@@ -169,7 +169,7 @@ test("returns the orchestrator's reason, and does not attach again", async () =>
   expect(attached).toBe(0);
 });
 
-test('after a reconnect, filters queries from the recent screen, keeps key modes, and drops keys typed without a connection', async () => {
+test('after a reconnect, filters queries in the recent screen, keeps key modes, and drops keys typed without a connection', async () => {
   const gate = Promise.withResolvers<void>();
   let tries = 0;
   const { controlled, far, ending } = await stage('terminal', {
@@ -253,7 +253,7 @@ test('retries a lost connection for a minute, but not after the session was clos
   expect(tries).toBeGreaterThan(25);
   expect(tries).toBeLessThan(40);
 
-  // The attempt fails with an error that a later attempt may not have.
+  // The attempt fails with an error that may not occur on a later attempt.
   let late = 0;
   const again = await stage('terminal', {
     attach: async () => {
@@ -300,10 +300,10 @@ test('reconnects after a long silence', async () => {
   let skipped = 0;
   const { far, ending, controlled } = await stage('terminal', { clock: () => performance.now() + skipped });
   await until(() => expect(far.length).toBe(1));
-  // A paused socket reads nothing, so it does not respond to pings.
+  // A paused socket reads nothing and therefore does not respond to pings.
   far[0]?.socket.pause();
   await until(() => {
-    // Bytes that were in transit reset the timer, so advance the time again.
+    // Bytes in transit reset the timer, so the time is advanced again.
     if (controlled.said.length === 0) skipped += 35_000;
     expect(controlled.said.length).toBe(1);
   });
@@ -374,7 +374,7 @@ test('closes the session if the reader closes the pipe', async () => {
   expect(ended).toEqual(['ended']);
 });
 
-test('in view mode, sends no input, filters queries, and leaves without closing the session', async () => {
+test('sends no input in view mode, filters queries, and leaves without closing the session', async () => {
   const { controlled, far, ended, ending } = await stage('terminal', {
     mode: 'view',
     onOpen: ({ socket, say }) => {

@@ -8,14 +8,14 @@ import type { EndSignal, LocalTerminal, Size } from './local-terminal.ts';
 import { ReplayFilter } from './replay-filter.ts';
 import { ScreenState } from './screen-state.ts';
 
-/** Permission for one connection to a session. */
+/** Permission for a single connection to a session. */
 interface Ticket {
   readonly ws_url: string;
 }
 
 export interface Wire {
   send(data: Uint8Array | string, sent?: () => void): void;
-  /** Bytes that are queued, but not written to the network. */
+  /** Number of bytes that are queued but not yet written to the network. */
   readonly unsent: number;
   pause(): void;
   resume(): void;
@@ -28,7 +28,7 @@ export interface WireEvents {
   text(text: string): void;
   /** Called whenever data arrives. */
   alive(): void;
-  /** Called when the server responds to a ping. It has then read all earlier data. */
+  /** Called when the server responds to a ping, which means that it has read all earlier data. */
   answered(): void;
   closed(): void;
 }
@@ -55,7 +55,7 @@ export interface LiveOptions {
 /** Why this program left the terminal session. */
 export type Ending =
   | { readonly kind: 'exit'; readonly code: number | null; readonly signal: string | null }
-  /** The orchestrator closed the connection or the session for this reason. */
+  /** The orchestrator closed the connection or the session, for this reason. */
   | { readonly kind: 'error'; readonly code: string; readonly message: string }
   /** The operator left. `goesOn` is true if the orchestrator has not confirmed that the session is closed. */
   | { readonly kind: 'left'; readonly how: 'leave' | 'detach'; readonly goesOn?: true }
@@ -65,10 +65,10 @@ export type Ending =
   /** Output could not be written, for example because the reader closed the pipe or the disk is full. */
   | { readonly kind: 'unread'; readonly error: unknown };
 
-/** Bytes of unwritten output. The connection pauses above the first limit and resumes below the second. */
+/** Limits of unwritten output, in bytes. The connection pauses above the first limit and resumes below the second. */
 const maxUnwritten = 256 * 1024;
 const fewUnwritten = 64 * 1024;
-/** Bytes of unsent input. The keyboard pauses above the first limit and resumes below the second. */
+/** Limits of unsent input, in bytes. The keyboard pauses above the first limit and resumes below the second. */
 const maxUnsent = 256 * 1024;
 const fewUnsent = 64 * 1024;
 
@@ -78,8 +78,9 @@ const maxReattachDelayMs = 2_000;
 const askAfter = 10_000;
 const lostAfter = 30_000;
 /**
- * Bytes of unread input. Above this limit, the remote program may not be reading its input; the orchestrator then stops
- * reading and does not respond to pings. The orchestrator's own pings, one every 30 s, still prove that it is alive.
+ * Limit of unread input, in bytes. Above it, the remote program may not be reading its input, in which case the
+ * orchestrator stops reading and does not respond to pings. The orchestrator's own pings, one every 30 s, still prove
+ * that it is alive.
  */
 const maxUnread = 32 * 1024;
 const lostAfterUnread = 75_000;
@@ -97,8 +98,8 @@ const helpText = [
 ].join('\n');
 
 /**
- * Connects the local terminal to a session until either side closes it. Reconnects for up to a minute after a lost
- * connection. Restores the local terminal before it returns.
+ * Connects the local terminal to a session until either side closes it. Tries to reconnect for up to a minute after a
+ * lost connection. Restores the local terminal before returning.
  */
 export async function live(options: LiveOptions): Promise<Ending> {
   const session = new Live(options);
@@ -126,7 +127,7 @@ class Live {
   #lastByte = 0x0a;
   #lastReceivedAt = 0;
   #connectedAt = 0;
-  /** Bytes of input since the orchestrator last proved that it reads. */
+  /** Number of input bytes since the orchestrator last proved that it is reading. */
   #unread = 0;
   /** Failed attempts to attach since the last stable connection. */
   #trouble: { since: number; failures: number } | null = null;
@@ -164,7 +165,7 @@ class Live {
     this.#options.terminal.close();
   }
 
-  /** Returns the text that restores the screen. Appends a newline for a following message, unless the shell exited. */
+  /** Returns the text that restores the screen. Appends a newline for a following message unless the shell exited. */
   #closingText(): string {
     const restored = this.#screen.restore();
     return this.#exited || (restored === '' && this.#lastShown === 0x0a) ? restored : `${restored}\r\n`;
@@ -176,13 +177,13 @@ class Live {
     this.#over.resolve(ending);
   }
 
-  /** Leaves the session at the operator's request. Closes it, unless the operator only viewed or detached. */
+  /** Leaves the session at the operator's request. Closes it unless the operator only viewed it or detached. */
   #leave(ending: Extract<Ending, { kind: 'left' | 'signal' | 'unread' }>): void {
     if (this.#isOver) return;
     this.#isOver = true;
     const goesOn = this.#options.mode === 'view' || (ending.kind === 'left' && ending.how === 'detach');
     if (goesOn) this.#over.resolve(ending);
-    // The orchestrator may not respond. In that case, the session is closed later, when the orchestrator times out.
+    // The orchestrator may not respond. In that case, it closes the session later, when it times out.
     else
       void Promise.race([
         this.#options.end().then(
@@ -226,7 +227,7 @@ class Live {
     this.#sentSize = null;
     this.#sendSize();
     if (again && terminal.hasScreen)
-      // Clear the screen, because the orchestrator sends the whole screen again.
+      // Clears the screen, because the orchestrator sends the whole screen again.
       void terminal.write(Buffer.from(`${this.#screen.restore()}\u001b[H\u001b[2J`)).catch(() => {});
     if (this.#inputPaused) this.#resumeInput();
     wire.resume();
@@ -262,7 +263,7 @@ class Live {
     }
   }
 
-  /** Finishes after all output was written. */
+  /** Finishes once all output has been written. */
   #finishShown(ending: Ending): void {
     this.#generation++;
     void this.#options.terminal
@@ -299,8 +300,8 @@ class Live {
     const current = this.#filter;
     if (current === null) return received;
     const admitted = current.filter.feed(current.decoder.decode(received, { stream: true }));
-    // The recent screen is one message. The terminal already responded to its queries when they were first shown.
-    // Remove the filter after it, when no sequence or character is incomplete.
+    // The recent screen is one message. The terminal already responded to the queries in it when they were first shown.
+    // Removes the filter after this message, when no sequence or character is incomplete.
     if (current.once && current.filter.isAtRest && (received.at(-1) ?? 0) < 0x80) this.#filter = null;
     return Buffer.from(admitted);
   }
@@ -316,7 +317,7 @@ class Live {
       this.#leave({ kind: 'left', how: 'leave' });
       return;
     }
-    // Without a connection, any key may start a line: ~. must always work.
+    // Without a connection, any key may start a line, because ~. must always work.
     if (this.#wire === null) this.#keys.beginLine();
     for (const typed of this.#keys.feed(bytes, this.#options.clock())) {
       if (typed.kind === 'bytes') this.#send(typed.bytes);
@@ -330,7 +331,7 @@ class Live {
 
   #send(bytes: Uint8Array): void {
     const wire = this.#wire;
-    // Drop keys while there is no connection, because the operator could not see their effect.
+    // Drops keys while there is no connection, because the operator could not see their effect.
     if (wire === null || this.#options.mode === 'view' || this.#isOver) return;
     this.#lastByte = bytes[bytes.length - 1] ?? this.#lastByte;
     this.#unread += bytes.length;
@@ -358,26 +359,26 @@ class Live {
     }
     if (this.#inputEnded || this.#options.mode === 'view') return;
     this.#inputEnded = true;
-    // Complete the last line if it has no newline.
+    // Completes the last line if it has no newline.
     if (this.#lastByte !== 0x0a && this.#lastByte !== 0x0d) this.#send(Uint8Array.of(0x0a));
     void this.#sendEnd();
   }
 
   /**
-   * Repeats Ctrl-D until the session is closed. The session's input is a terminal, where Ctrl-D means end of input, and
-   * a running program may consume the first ones.
+   * Repeats Ctrl-D until the session is closed. The session's input is a terminal, in which Ctrl-D means end of input,
+   * and a running program may consume the first ones.
    */
   async #sendEnd(): Promise<void> {
     const { sleep, clock } = this.#options;
     for (let wait = 100; !this.#isOver; wait = Math.min(2_000, wait * 2)) {
       this.#send(endOfInput);
       await sleep(wait);
-      // Wait while there is output.
+      // Waits while there is output.
       while (!this.#isOver && clock() - this.#shownAt < 100) await sleep(50);
     }
   }
 
-  /** Detects a dead connection, which a silent network does not report. */
+  /** Detects a dead connection, because a silent network does not report one. */
   #watch(): void {
     const wire = this.#wire;
     // A paused connection is always silent.

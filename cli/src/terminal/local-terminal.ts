@@ -11,7 +11,7 @@ export interface Size {
 /** Signals that terminate the program. */
 export type EndSignal = 'SIGTERM' | 'SIGHUP' | 'SIGINT' | 'SIGQUIT';
 
-/** The terminal or pipes of this program. */
+/** The terminal or the pipes of this program. */
 export interface LocalTerminal {
   /** Whether input comes from a keyboard. */
   readonly hasKeys: boolean;
@@ -22,7 +22,7 @@ export interface LocalTerminal {
   onResize(listener: () => void): void;
   /** Reads until `close`. A terminal delivers each key unprocessed and without echo. */
   read(listeners: { bytes(bytes: Uint8Array): void; end(): void }): void;
-  /** Stops reading; the terminal buffers typed keys. */
+  /** Stops reading. The terminal buffers typed keys. */
   pause(): void;
   resume(): void;
   /**
@@ -30,7 +30,7 @@ export interface LocalTerminal {
    * @throws OutputClosed or a write error
    */
   write(bytes: Uint8Array): Promise<void>;
-  /** Prints complete lines on standard error, after all pending output. */
+  /** Prints complete lines to standard error after all pending output. */
   say(lines: string): Promise<void>;
   onSignal(listener: (signal: EndSignal) => void): void;
   /**
@@ -83,8 +83,8 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
     try {
       stdin.setRawMode?.(raw);
       isRaw = raw;
-      // Node.js's raw mode still translates line feeds, which the remote terminal has translated already; an editor's
-      // output would slant. Only `stty` can turn this off. Leaving raw mode restores it.
+      // Node.js's raw mode still translates line feeds, which the remote terminal has already translated, so an
+      // editor's output would slant. Only `stty` can turn this off. Leaving raw mode turns it on again.
       if (raw) spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'], timeout: 5_000 });
     } catch {
       // The terminal was closed, so its settings need no restore.
@@ -95,8 +95,8 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
     undo.push(() => program.off(event, listener));
   };
 
-  // Use fs.write rather than the stream: a stream to a slow terminal or pipe blocks the whole program, including keys
-  // and signals.
+  // Uses fs.write rather than the stream, because a stream to a slow terminal or pipe blocks the whole program,
+  // including keys and signals.
   const writer = new Writer(stdout.fd, hasScreen);
 
   const restoreMode = () => {
@@ -109,7 +109,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
     stdin.pause();
     stdin.unref?.();
   };
-  // Restore the terminal even after an error.
+  // Restores the terminal even after an error.
   listen('exit', restoreMode);
   // The shell may have changed the terminal while this program was stopped.
   listen('SIGCONT', () => {
@@ -133,7 +133,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
       rawMode(true);
       stdin.on('data', bytes);
       stdin.on('end', end);
-      // A terminal that hangs up causes a read error. Keep the handler after `close`: an unhandled error would
+      // A terminal that hangs up causes a read error. Keeps the handler after `close`, because an unhandled error would
       // terminate the program.
       stdin.on('error', end);
       undo.push(() => {
@@ -175,7 +175,7 @@ function writeNow(fd: number, text: string): void {
     }
 }
 
-/** Returns the error for a failed write. EIO means that a terminal hung up, or that the disk of a file failed. */
+/** Returns the error for a failed write. EIO means that a terminal hung up, or that the disk with a file failed. */
 function unwritten(error: NodeJS.ErrnoException, isTerminal: boolean): Error {
   if (error.code === 'EPIPE' || (error.code === 'EIO' && isTerminal)) return new OutputClosed();
   const why = error.code === 'ENOSPC' ? 'no space left' : error.message;
@@ -237,7 +237,7 @@ class Writer {
     return new Promise((resolve, reject) =>
       write(this.#fd, bytes, (error, written) => {
         if (error === null) resolve(written);
-        // Another process made the file descriptor non-blocking: wait and retry.
+        // Another process has made the file descriptor non-blocking, so waits and retries.
         else if (error.code === 'EAGAIN') setTimeout(() => resolve(0), 5);
         else if (error.code === 'EINTR') resolve(0);
         else reject(error);

@@ -3,7 +3,7 @@ import { ReplayFilter } from './replay-filter.ts';
 import { ScreenState } from './screen-state.ts';
 
 export interface PlayerOptions {
-  /** Returns the recording from its beginning; called again for each replay. */
+  /** Returns the recording from its beginning. Called again for each replay. */
   readonly source: () => AsyncIterable<Uint8Array>;
   readonly speed: number;
   /** Maximum pause in seconds; null for no limit. */
@@ -11,7 +11,7 @@ export interface PlayerOptions {
   readonly write: (text: string) => Promise<void>;
   /** Returns the current window size. */
   readonly size: () => { cols: number; rows: number } | null;
-  /** Called before the first output, and whenever the recording grows, if the recording does not fit the window. */
+  /** Called before the first output and whenever the recording grows, if the recording does not fit into the window. */
   readonly tooLarge: (cols: number, rows: number) => void;
   /** Returns milliseconds on a monotonic clock. */
   readonly clock: () => number;
@@ -36,17 +36,19 @@ export function playerKeys(bytes: Uint8Array): PlayerKey[] {
   return keys;
 }
 
-/** Plays a recording with its original timing and configured maximum pause. Filters the output with `ReplayFilter`. */
+/**
+ * Plays a recording with its original timing and the configured maximum pause. Filters the output with `ReplayFilter`.
+ */
 export class Player {
   readonly #options: PlayerOptions;
   readonly #screen = new ScreenState();
-  /** Aborted by a key press, to cancel the current wait. */
+  /** Aborted on a key press to cancel the current wait. */
   #interrupt = new AbortController();
   #paused = false;
   #quit = false;
-  /** Position to skip to, in seconds of the recording; null if there is none. */
+  /** Position to which to skip, in seconds of the recording; null if there is none. */
   #target: number | null = null;
-  /** Position in the recording, and the time of the clock at that position. Both in seconds. */
+  /** Position in the recording, and the time of the clock at that position, both in seconds. */
   #position = 0;
   #since = 0;
 
@@ -78,7 +80,7 @@ export class Player {
   async play(): Promise<boolean> {
     this.#setPosition(0);
     while (!(await this.#once())) {
-      // To skip back, replay from the beginning up to the target without pauses.
+      // Skips back by replaying from the beginning up to the target without pauses.
       await this.#options.write(`${this.#screen.restore()}\u001b[H\u001b[2J`);
       this.#setPosition(0);
     }
@@ -138,7 +140,7 @@ export class Player {
       if (this.#quit) return 'quit';
       if (this.#target !== null) {
         const target = this.#target;
-        // Earlier output can only be shown by a replay from the beginning.
+        // Earlier output can only be shown by replaying from the beginning.
         if (target < this.#position) {
           this.#position = 0;
           return 'anew';

@@ -46,11 +46,11 @@ const hostile = {
 test.each(Object.entries(hostile))('blocks %s, whole or in chunks', (_, sequence) => {
   expect(shown(`a${sequence}b`)).toBe('ab');
   expect(shown('a', ...sequence, 'b')).toBe('ab');
-  // Terminals execute a sequence that contains a control character.
+  // Terminals execute a sequence even if it contains a control character.
   expect(shown(`a${sequence.replace('\u001b[', '\u001b[\u0000')}b`)).toBe('ab');
 });
 
-test('passes sequences that draw on the screen without a change', () => {
+test('passes sequences that draw on the screen unchanged', () => {
   const screen =
     '\u001b[?1049h\u001b[22;1H\u001b[2J\u001b[38;2;1;2;3mgrün 東京 👍🏽\u001b[0m\r\n\tx\b\u001b[1;24r\u001b[3L\u001b[?25l\u001b[?7h\u001b(0qqq\u001b(B\u001b7\u001b8\u001bM\u001b[4 q';
   expect(shown(screen)).toBe(screen);
@@ -98,7 +98,7 @@ const pieces = fc.array(
   ),
 );
 
-test('passes only allowed control sequences from any recording', () => {
+test('passes only allowed control sequences in any recording', () => {
   fc.assert(
     fc.property(pieces, (all) => {
       const text = shown(...all);
@@ -110,7 +110,7 @@ test('passes only allowed control sequences from any recording', () => {
   );
 });
 
-test('filters the same output for any split of the input', () => {
+test('returns the same output for any split of the input', () => {
   fc.assert(
     fc.property(pieces, (all) => {
       expect(shown(...all)).toBe(shown(all.join('')));
@@ -118,7 +118,7 @@ test('filters the same output for any split of the input', () => {
   );
 });
 
-test('PlainText keeps lines and removes everything that a terminal interprets', () => {
+test('keeps lines and removes everything that a terminal interprets in plain text', () => {
   const plain = new PlainText();
   expect(plain.feed('\u001b[1mone\u001b[0m\r\ntwo\r\r\n10%\r')).toBe('one\ntwo\n10%');
   expect(plain.feed('20%\r')).toBe('\n20%');

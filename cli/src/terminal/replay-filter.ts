@@ -4,15 +4,17 @@ import { ControlSequences, type Token } from './control-sequences.ts';
  * Filters output for the terminal of an operator who only views it. A recording or another operator's session is
  * untrusted input. Some sequences make a terminal send a response (DSR, DA, DECRQSS, DECRQM, window reports, color
  * queries), which arrives as if the viewer had typed it. Others write to the clipboard, set titles, print, save files,
- * resize the window, lock the keyboard, or enable mouse and key reports. Therefore only listed sequences pass: text,
- * colors, cursor movement, erasing, and scrolling. They are written again in their canonical form, so that no terminal
+ * resize the window, lock the keyboard, or enable mouse and key reports. Therefore, only listed sequences pass: text,
+ * colors, cursor movement, erasing, and scrolling. They are rewritten in their canonical form, so that no terminal
  * interprets them differently.
  */
 export class ReplayFilter {
   readonly #sequences = new ControlSequences({ c1: true });
   readonly #modes: ReadonlySet<string>;
 
-  /** @param types whether the viewer also types; sequences that set key, mouse, and paste modes then pass too */
+  /**
+   * @param types whether the viewer also types, in which case sequences that set key, mouse, and paste modes pass too
+   */
   constructor({ types = false } = {}) {
     this.#modes = types ? typedModes : shownModes;
   }
@@ -24,7 +26,7 @@ export class ReplayFilter {
 
   /**
    * Filters a chunk.
-   * @returns the allowed output, in order; an incomplete sequence is returned with a later chunk
+   * @returns the allowed output in order; the output of an incomplete sequence is returned with a later chunk
    */
   feed(piece: string): string {
     return this.#sequences
@@ -36,7 +38,7 @@ export class ReplayFilter {
 
 const controls = new Set('\u0007\b\t\n\u000b\f\r\u000e\u000f');
 
-// Final characters that pass without prefix and intermediates: ICH, cursor movement, tabs, erasing, inserting,
+// Final characters that pass without a prefix and intermediates: ICH, cursor movement, tabs, erasing, inserting,
 // deleting, scrolling, REP, TBC, SGR, DECSTBM.
 const plainFinals = new Set('@ABCDEFGHIJKLMPSTXZ`abdefgmrsu');
 
@@ -95,7 +97,7 @@ function csiAdmitted(
       return modes.length === 0 ? '' : `\u001b[?${modes.join(';')}${final}`;
     }
     if (prefix !== '') return '';
-    // Allow only insert mode. Others lock the keyboard, echo input, or change what Enter sends.
+    // Allows only insert mode. The other modes lock the keyboard, echo input, or change what Enter sends.
     if (final === 'h' || final === 'l') return params === '4' ? sequence : '';
     // With five parameters, T enables mouse tracking.
     if (final === 'T' && params.includes(';')) return '';
@@ -125,8 +127,8 @@ export class PlainText {
             ? token.character
             : '';
       if (said === '') continue;
-      // Text before a carriage return becomes a line of its own unless it is empty. CR CR LF, which terminals send, is
-      // one line end.
+      // Text before a carriage return becomes a separate line unless it is empty. CR CR LF, which terminals send,
+      // counts as one line end.
       if (this.#pendingReturn && said !== '\r' && said !== '\n' && !this.#lineBegins) text += '\n';
       this.#pendingReturn = said === '\r';
       if (this.#pendingReturn) continue;

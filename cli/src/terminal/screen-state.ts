@@ -3,12 +3,14 @@ import { ControlSequences, type Token } from './control-sequences.ts';
 /** DEC private modes that are on by default. All others are off. */
 const onAtRest = new Set(['7', '25']);
 /**
- * Switching these off changes the screen or moves the cursor, so they are restored only if the program switched them
- * on.
+ * Switching these modes off changes the screen or moves the cursor, so they are restored only if the program switched
+ * them on.
  */
 const otherScreens = ['1049', '1047', '47'];
 
-/** Tracks the terminal modes that a program has changed, to restore only these if the program is interrupted. */
+/**
+ * Tracks the terminal modes that a program has changed, so that only these are restored if the program is interrupted.
+ */
 export class ScreenState {
   readonly #sequences = new ControlSequences({ c1: false });
   /** DEC private modes that differ from the default. */
@@ -24,7 +26,7 @@ export class ScreenState {
     for (const token of this.#sequences.feed(piece.toString('latin1'))) this.#see(token);
   }
 
-  /** Returns the sequence that restores the terminal, empty if nothing has changed. Clears the tracked changes. */
+  /** Returns the sequence that restores the terminal; empty if nothing has changed. Clears the tracked changes. */
   restore(): string {
     let text = this.#sequences.isAtRest ? '' : '\u0018';
     text += this.#undo.get('margins') ?? '';
@@ -80,7 +82,7 @@ export class ScreenState {
         keep('modified keys', '\u001b[>4m', /^4;[1-9]/.test(params));
         return;
       case 'r':
-        // Save and restore the cursor, because resetting the margins moves it to the top left.
+        // Saves and restores the cursor, because resetting the margins moves it to the top left.
         keep('margins', '\u001b7\u001b[r\u001b8', params !== '' && params !== ';');
         return;
       case ' q':
@@ -109,14 +111,14 @@ export class ScreenState {
     }
   }
 
-  /** Tracks DECSTR, a soft reset. It does not change the alternate screen, the mouse, and the keyboard modes. */
+  /** Tracks DECSTR, a soft reset, which does not change the alternate screen, the mouse, or the keyboard modes. */
   #soft(): void {
     for (const mode of ['1', '6', '7', '25']) this.#modes.delete(mode);
     for (const what of ['mode 4', 'colours', 'margins', 'keypad', 'shift', 'set (', 'set )', 'set *', 'set +'])
       this.#undo.delete(what);
   }
 
-  /** Tracks changed colors; a query changes none. */
+  /** Tracks changed colors. A query changes none. */
   #osc(data: string): void {
     const [number = '', ...values] = data.split(';');
     if (values.length === 0 || values.includes('?')) return;

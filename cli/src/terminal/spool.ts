@@ -48,7 +48,7 @@ export class Spool {
   }
 
   /**
-   * Reads from the beginning and waits for more data.
+   * Reads from the beginning, and waits for more data.
    * @throws the source's error
    */
   async *read(): AsyncGenerator<Uint8Array> {

@@ -7,7 +7,7 @@ import { colorsFor } from './style.ts';
 const plain = { color: colorsFor(false), width: null };
 const source = 'name: motd\nsupports: [{ platform: linux }]\nresources:\n  - id: motd\n    resouce: {}\n';
 
-test('prints the lines around an error, with a caret below it', () => {
+test('prints the lines around an error with a caret below it', () => {
   expect(codeFrame(source, { line: 5, column: 5 }, plain)).toMatchInlineSnapshot(`
     "  3 | resources:
       4 |   - id: motd

@@ -5,12 +5,12 @@ import type { Style } from './style.ts';
 
 /** Number of lines shown before and after the faulty line. */
 const around = 2;
-/** Maximum number of characters in a line that are shown without a terminal. */
+/** Maximum number of characters of a line to show if there is no terminal. */
 const longest = 120;
 
 /**
  * Returns the lines around an error, with a caret below its position.
- * @param source the text that was parsed
+ * @param source the parsed text
  * @returns no lines if the error has no position in the text
  */
 export function codeFrame(
@@ -25,7 +25,7 @@ export function codeFrame(
   const first = Math.max(1, line - around);
   const last = Math.min(lines.length, line + around);
   const gutter = String(last).length;
-  // Cut all long lines at the same column, so that they stay aligned.
+  // Cuts all long lines at the same column, so that they stay aligned.
   const textWidth = Math.max(10, Math.min(longest, width ?? longest) - gutter - 5 - 2);
   const from = Math.max(0, column - 1 - Math.floor((textWidth * 2) / 3));
   const piece = (text: string) => {

@@ -38,13 +38,13 @@ checked just now against operation 01KAGZ4D3E5F6G7H8J9K0M1N2P
       mode  expected 0755`);
 });
 
-test('prints one line without drift', () => {
+test('prints one line if there is no drift', () => {
   expect(renderDrift(drift([]), 'web-1', style())).toBe(
     'web-1 is in sync: 26 resources as applied\nchecked just now against operation 01KAGZ4D3E5F6G7H8J9K0M1N2P',
   );
 });
 
-test('prints a failed check as a failure, not as drift', () => {
+test('prints a failed check as a failure rather than as drift', () => {
   const failed = drift([result({ status: 'failed', message: 'permission denied' })], {
     status: 'failed',
     error: 'it could not be read',

@@ -42,7 +42,7 @@ export const statusWord = ({ status, accepted }: Pick<DriftRecord, 'status' | 'a
 export const statusPaint = (status: DriftRecord['status'], color: Colors): ((text: string) => string) =>
   ({ in_sync: color.green, drifted: color.yellow, failed: color.red, cancelled: color.dim })[status];
 
-/** Returns a line for a list: the first drifted resources and their fields. */
+/** Returns a line for a list, with the first drifted resources and their fields. */
 export function inBrief({ resources, error }: Pick<DriftRecord, 'resources' | 'error'>): string {
   const few = resources.slice(0, 3).map((result) => {
     const fields = result.action === 'create' ? ['missing'] : result.changes.map(({ field }) => field);

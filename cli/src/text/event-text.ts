@@ -15,11 +15,11 @@ export const eventWhen = ({ timestamp: at }: Pick<AuditEvent, 'timestamp'>, { no
 const clock = (at: string, { verbose }: Style): string =>
   verbose ? at : timestamp(Date.parse(at) / 1000).slice(11, 19);
 
-/** Returns a line of a stream: time of day, type, summary, and actor. */
+/** Returns a line of the event stream: time of day, type, summary, and actor. */
 export function eventLine(event: AuditEvent, style: Style): string {
   const { color } = style;
   const paint = severityPaint(event.severity, color);
-  // A sentence about what an agent did names the agent already.
+  // Omits the actor if the sentence already names the agent that acted.
   const by = event.actor.id === event.target.id ? null : actorOf(event);
   const who = by === null ? '' : color.dim(` by ${sanitiseLine(by)}`);
   return `${color.dim(clock(sanitiseLine(event.timestamp), style))} ${paint(sanitiseLine(event.event_type).padEnd(18))} ${sanitiseLine(event.summary)}${who}`;

@@ -3,7 +3,7 @@ import { sanitiseLine } from './sanitize.ts';
 import type { Colors } from './style.ts';
 
 /**
- * Formats an error of a module like a compiler, so that editors find its position: `file.yml:12:7 message`.
+ * Formats an error in a module as compilers do, so that editors find its position: `file.yml:12:7 message`.
  * @param file the name as typed
  */
 export function faultLine(file: string, fault: Fault, color: Colors, warning = false): string {

@@ -27,7 +27,7 @@ const sample = (fields: Partial<Sample>): Sample => ({
 });
 
 describe('cutTime', () => {
-  test('splits the period up to now into columns wider than the sample interval', () => {
+  test('splits the period up to the current time into columns wider than the sample interval', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 60, max: 31_536_000 }),
@@ -47,7 +47,7 @@ describe('cutTime', () => {
     );
   });
 
-  test('medianInterval returns the median, even with missing samples', () => {
+  test('returns the median interval, even if samples are missing', () => {
     const at = (...times: number[]) => times.map((collected_at) => ({ collected_at }));
     expect(medianInterval(at(0, 30, 61, 90, 5000, 5031))).toBe(31);
     expect(medianInterval(at(7))).toBeNull();
@@ -117,13 +117,13 @@ describe('renderSeries', () => {
   });
 });
 
-test('shareCell prints a bar with a percentage, or a dash', () => {
+test('prints a share as a bar with a percentage, or as a dash', () => {
   expect(shareCell(0.5, 10, glyphs)).toBe('█████░░░░░  50 %');
   expect(shareCell(0.5, 0, glyphs)).toBe('50 %');
   expect(shareCell(null, 10, glyphs)).toBe('–');
 });
 
-test('csvLine returns every measure, and empty fields for missing values', () => {
+test('prints every measure as CSV, and empty fields for missing values', () => {
   expect(csvHead.split(',')).toHaveLength(12);
   expect(csvLine(sample({ cpu_usage: null, swap_used: null }))).toBe(
     '1795000000,,8589934592,2147483648,,107374182400,102005473280,0.42,0,0,143,864000',

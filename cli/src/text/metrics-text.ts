@@ -27,8 +27,8 @@ export interface Window {
 }
 
 /**
- * Splits the period up to now into columns that fit. Each column is longer than the interval between samples, so that a
- * healthy machine leaves no gap.
+ * Splits the period up to the current time into columns that fit. Each column is longer than the interval between
+ * samples, so that a healthy machine leaves no gap.
  * @param since length of the period in seconds
  * @param interval seconds between two samples; null if unknown
  */
@@ -48,8 +48,8 @@ export function medianInterval(samples: readonly Pick<Sample, 'collected_at'>[])
 }
 
 /**
- * Returns the last sample of each column; undefined for a column without one. Includes one column before the period,
- * because the rate of a counter needs two values.
+ * Returns the last sample of each column; undefined for a column without samples. Includes one column before the
+ * period, because the rate of a counter needs two values.
  */
 function columnsOf({ from, step, columns }: Window, samples: readonly Sample[]): (Sample | undefined)[] {
   const cells: (Sample | undefined)[] = Array.from({ length: columns + 1 });
@@ -77,7 +77,7 @@ interface Row {
   /** The value at the top of the scale; null to use the highest point. */
   readonly full: number | null;
   readonly of: string;
-  /** Minimum top of the scale if `full` is null, so that tiny values look tiny. */
+  /** Minimum for the top of the scale if `full` is null, so that tiny values look tiny. */
   readonly floor?: number;
 }
 
@@ -119,7 +119,7 @@ const labelWidth = 9;
 const cellWidth = 11;
 const maxColumns = 120;
 
-/** Returns the figures at the end of a row that fit the terminal's width. */
+/** Returns the figures at the end of a row that fit into the terminal's width. */
 const figuresFor = (width: number): readonly string[] =>
   width >= 100
     ? ['NOW', 'LOWEST', 'HIGHEST', 'OF']
@@ -129,12 +129,12 @@ const figuresFor = (width: number): readonly string[] =>
         ? ['NOW', 'HIGHEST']
         : ['NOW'];
 
-/** Returns the number of columns that fit a line of this width. */
+/** Returns the number of columns that fit into a line of this width. */
 export const columnsFor = (width: number | null): number =>
   Math.min(maxColumns, (width ?? 100) - labelWidth - figuresFor(width ?? 100).length * cellWidth);
 
 /**
- * Renders a row for each measure, the oldest sample on the left.
+ * Renders one row per measure, with the oldest sample on the left.
  * @param cpus number of CPUs of the machine, which is the top of the scale for load; null if unknown
  */
 export function renderSeries(

@@ -3,12 +3,12 @@ import { distance } from 'fastest-levenshtein';
 /** Returns the maximum edit distance for a suggestion. */
 const farthest = (word: string): number => Math.max(2, Math.floor(word.length / 3));
 
-/** Returns the known word that is most similar; null if more than a third of the word would have to change. */
+/** Returns the most similar known word; null if more than a third of the word would have to change. */
 export function nearest(typed: string, known: readonly string[]): string | null {
   let best: string | null = null;
   let bestSteps = farthest(typed) + 1;
   for (const word of known) {
-    // Skip words whose length alone makes them less similar than the best one, and words that share no letter.
+    // Skips words whose length alone makes them less similar than the best one, and words that share no letter.
     if (Math.abs(word.length - typed.length) >= bestSteps) continue;
     const steps = distance(typed.toLowerCase(), word.toLowerCase());
     if (steps < bestSteps && steps < word.length) [best, bestSteps] = [word, steps];

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { lastLine, newText } from './output-text.ts';
 
 describe('output that is polled', () => {
-  test('newText returns the new part, even if the beginning was dropped', () => {
+  test('returns the new part of the output, even if the beginning was dropped', () => {
     expect(newText('', 'a')).toBe('a');
     expect(newText('a', 'a')).toBe('');
     expect(newText('one\n', 'one\ntwo')).toBe('two');
@@ -12,12 +12,12 @@ describe('output that is polled', () => {
     expect(newText(before, now)).toBe(lines.slice(300).join(''));
   });
 
-  test('newText marks a gap between the shown and the new output', () => {
+  test('marks a gap between the shown and the new output', () => {
     expect(newText('one', 'three')).toBe('\n[…]\nthree');
     expect(newText('one\n', 'three')).toBe('[…]\nthree');
   });
 
-  test('lastLine applies carriage returns and skips blank lines', () => {
+  test('applies carriage returns and skips blank lines to find the last line', () => {
     expect(lastLine('')).toBe('');
     expect(lastLine('one\n 10 %\r 20 %\r\n\n')).toBe('20 %');
   });

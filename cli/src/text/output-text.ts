@@ -1,10 +1,10 @@
-/** Number of characters at the end of the earlier output that are searched for in the new output. */
+/** Number of characters at the end of the earlier output to search for in the new output. */
 const keyLength = 256;
 
 /**
- * Returns the part of a script's output that was not shown yet. A running script's output contains only its last part;
- * finished output may lack its middle.
- * @param before the output that was shown; empty if none
+ * Returns the part of a script's output that has not been shown yet. The output of a running script contains only its
+ * last part; finished output may lack its middle.
+ * @param before the output that was already shown; empty if none
  */
 export function newText(before: string, now: string): string {
   if (now === before) return '';

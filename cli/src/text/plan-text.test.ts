@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { operation, result, style, variety } from '../../test/examples.ts';
 import { countLine, hasChanges, renderOperation, summaryText } from './plan-text.ts';
 
-test('prints creates, updates, runs and removals, with fields, diffs, and totals', () => {
+test('prints creates, updates, runs, and removals, with fields, diffs, and totals', () => {
   expect(renderOperation(operation(variety), 'web-1', style())).toBe(`Plan for web-1 with site
 
   + create  file-unix /etc/site.conf (site/conf)
@@ -32,7 +32,7 @@ Plan: 2 to create, 2 to update, 1 to remove, 1 to run, 1 to restart, 20
   unchanged; 1 repairs drift`);
 });
 
-test('prints actions in different colors, and without color no escape', () => {
+test('prints actions in different colors, and no escapes without color', () => {
   const colored = renderOperation(operation(variety), 'web-1', style({ colored: true }));
   expect(colored).toContain('\u001b[32m+ create ');
   expect(colored).toContain('\u001b[33m~ update ');
@@ -51,7 +51,7 @@ test('prints a note for a plan without changes', () => {
   expect(renderOperation(nothing, 'web-1', style({ verbose: true }))).toContain('/etc/motd');
 });
 
-test('prints the outcome of an apply, and the reasons of failures', () => {
+test('prints the outcome of an apply and the reasons for failures', () => {
   const applied = operation(
     [
       result({ action: 'create', status: 'changed' }),
@@ -83,7 +83,7 @@ error: 2 resources failed
 Failed: 1 created, 0 updated, 0 removed, 0 unchanged, 1 skipped, 2 failed`);
 });
 
-test('after a confirmed plan, prints failures but no details', () => {
+test('prints failures but no details after a confirmed plan', () => {
   const text = renderOperation(
     operation(
       [
@@ -131,11 +131,11 @@ test('escapes text from agents and modules', () => {
     style(),
   );
   expect(text.replace(/\n/g, '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
-  // A single-line field must not imitate a line of the program with a second line.
+  // A single-line field must not imitate a second line of the program's output.
   expect(text.match(/^Plan: /gm)).toHaveLength(1);
 });
 
-test('cuts a long value, and prints it in full with -v', () => {
+test('truncates a long value, and prints it in full with -v', () => {
   const long = operation([
     result({ action: 'update', status: 'would_change', changes: [{ field: 'env', from: null, to: 'x'.repeat(1000) }] }),
   ]);
@@ -149,9 +149,9 @@ test('prints an empty value as ""', () => {
   expect(renderOperation(moved, 'web-1', style())).toContain('additional_groups  "" → ops');
 });
 
-test('summaryText counts changes first', () => {
+test('counts changes first in the summary', () => {
   expect(summaryText({ ...operation(variety), kind: 'apply' })).toBe('6 changed, 1 removed, 20 unchanged');
-  // Only an apply changes something.
+  // Only an apply changes anything.
   expect(summaryText({ ...operation(variety), kind: 'plan' })).toBe('6 to change, 1 to remove, 20 unchanged');
   expect(summaryText(operation([]))).toBe('0 resources');
   expect(summaryText({ ...operation([]), status: 'running' })).toBe('-');

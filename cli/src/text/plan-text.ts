@@ -85,7 +85,7 @@ export function stepLine(result: ResourceResult, color: Style['color']): string 
 const counts = (resources: readonly ResourceResult[], status: 'would_change' | 'changed') => {
   const found = { none: 0, create: 0, update: 0, remove: 0, run: 0, reload: 0, restart: 0 };
   for (const result of resources) if (result.status === status) found[result.action]++;
-  // Count a change without an action as an update.
+  // Counts a change without an action as an update.
   found.update += found.none;
   return found;
 };
@@ -126,7 +126,7 @@ export function countLine({ kind, resources, summary, status }: Operation, { col
 /**
  * Renders a plan or an apply in full.
  * @param agent the agent's label
- * @param detail false prints only outcomes, because the changes and diffs were shown before
+ * @param detail false prints only outcomes, because the changes and diffs were already shown
  */
 export function renderOperation(operation: Operation, agent: string, style: Style, detail = true): string {
   const { color, verbose } = style;
@@ -136,7 +136,7 @@ export function renderOperation(operation: Operation, agent: string, style: Styl
     operation.modules.length === 0 ? '' : color.dim(` with ${operation.modules.map(sanitiseLine).join(', ')}`);
   const lines = [wrapped(`${color.bold(`${head} ${sanitiseLine(agent)}`)}${modules}`, style), ''];
   const width = kind === 'plan' ? 7 : 9;
-  // Show unchanged resources that have a message, such as a removal that leaves files behind.
+  // Shows unchanged resources that have a message, such as a removal that leaves files behind.
   const listed = resources.filter((result) => verbose || result.status !== 'unchanged' || result.message !== null);
   for (const result of listed) lines.push(...resourceLines(result, style, { width, detail: detail || verbose }));
   if (listed.length > 0) lines.push('');
@@ -151,7 +151,7 @@ export function renderOperation(operation: Operation, agent: string, style: Styl
 
 const wrapped = (text: string, { width }: Style): string => (width === null ? text : wrapWords(text, width, '  '));
 
-/** Returns a line for a list: `3 changed, 20 unchanged`; of a plan, `3 to change, 20 unchanged`. */
+/** Returns a line for a list: `3 changed, 20 unchanged` or, for a plan, `3 to change, 20 unchanged`. */
 export function summaryText({ kind, summary, status }: Pick<Operation, 'kind' | 'summary' | 'status'>): string {
   const { changed, removed, failed, skipped, unchanged } = summary;
   const parts = [
@@ -161,7 +161,7 @@ export function summaryText({ kind, summary, status }: Pick<Operation, 'kind' | 
     ...words(skipped, 'skipped'),
     ...words(unchanged, 'unchanged'),
   ];
-  // A running operation without results has no count yet.
+  // A running operation without results has no counts yet.
   if (parts.length === 0) return hasEnded(status) ? counted(0, 'resource') : '-';
   return parts.join(', ');
 }

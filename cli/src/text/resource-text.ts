@@ -29,7 +29,7 @@ export const paintOf = (action: ResourceAction, color: Colors): Paint =>
     restart: color.cyan,
   })[action];
 
-/** Returns `module/id`, or only the module for a resource without an id. */
+/** Returns `module/id`; only the module for a resource without an ID. */
 const sourceOf = ({ module, id }: ResourceResult): string => (id === null ? module : `${module}/${id}`);
 
 const indent = '      ';
@@ -53,15 +53,15 @@ export function headLine(
   const head = `  ${paint(`${symbol} ${verb.padEnd(width)}`)} ${sanitiseLine(type)}`;
   const name = color.bold(sanitiseLine(identity));
   const fits = (text: string) => columns === null || stringWidth(text) <= columns;
-  // Move a long identity to its own line; do not cut it.
+  // Moves a long identity to its own line instead of truncating it.
   const line = fits(`${head} ${name}`) ? `${head} ${name}` : `${head}\n${indent}${name}`;
   return fits(`${head} ${name} ${source}`) ? `${line} ${source}` : `${line}\n${indent}${source}`;
 }
 
-/** Number of equal characters to show before the first difference if the beginning of a value is cut off. */
+/** Number of equal characters to show before the first difference if the beginning of a value is omitted. */
 const lead = 8;
 
-/** Returns the values of a field. Cuts long values to the part where they differ. */
+/** Returns the values of a field. Truncates long values to the part where they differ. */
 function shown(values: readonly (string | null)[], maxWidth: number | null): (string | null)[] {
   const texts = values.map((value) => (value === null ? null : value === '' ? '""' : [...sanitiseLine(value)]));
   const [one, other] = texts;
@@ -91,7 +91,7 @@ function valueWidthOf(
 
 /**
  * Returns a line for each changed field, with aligned names.
- * @param between joins the two values: `0600 → 0644`
+ * @param between the text that joins the two values: `0600 → 0644`
  */
 export function fieldLines(
   changes: readonly FieldChange[],
@@ -108,8 +108,8 @@ export function fieldLines(
 
 /**
  * Returns a unified diff, indented and colored.
- * @param headers keeps the `---` and `+++` lines, which are redundant for a single file
- * @param width cuts longer lines; null cuts none
+ * @param headers whether to keep the `---` and `+++` lines, which are redundant for a single file
+ * @param width maximum line length; null for no limit
  */
 export function diffLines(diff: string, color: Colors, headers = false, width: number | null = null): string[] {
   const cut = (line: string) => (width === null ? line : cutTo(line, Math.max(10, width - indent.length)));
@@ -136,7 +136,7 @@ export function messageLines(message: string, paint: Paint, width: number | null
     .map((line) => indent + paint(line));
 }
 
-/** Returns the changes to print. Omits the content digest next to a diff, and `ensure` if the action implies it. */
+/** Returns the changes to print. Omits the content digest if there is a diff, and `ensure` if the action implies it. */
 export const changesToPrint = ({ action, changes, diff }: ResourceResult): FieldChange[] =>
   changes.filter(({ field }) => {
     if (field === 'content') return diff === null;

@@ -24,7 +24,7 @@ test.each(Object.entries(escapes))('prints %s as a visible escape', (_, text) =>
   }
 });
 
-test('keeps plain text, other scripts and emoji unchanged', () => {
+test('keeps plain text, other scripts, and emoji unchanged', () => {
   for (const text of ['web-1', 'Größe', '東京', 'שלום', 'naïve 👍🏽']) expect(sanitiseLine(text)).toBe(text);
 });
 
@@ -33,7 +33,7 @@ test('keeps newlines and tabs in multi-line text, and escapes them in a single l
   expect(sanitiseLine('a\tb\nc')).toBe('a\\tb\\nc');
 });
 
-test('removes every character that a terminal interprets, from any text', () => {
+test('removes every character that a terminal interprets from any text', () => {
   fc.assert(
     fc.property(fc.string({ unit: codePoint }), (text) => {
       expect(sanitiseLine(text)).not.toMatch(/[\p{Cc}\p{Cs}\u202a-\u202e\u2066-\u2069]/u);
@@ -42,7 +42,7 @@ test('removes every character that a terminal interprets, from any text', () => 
   );
 });
 
-test('toJson keeps the value and contains no character that a terminal interprets', () => {
+test('keeps the JSON value and contains no character that a terminal interprets', () => {
   fc.assert(
     fc.property(fc.json(), fc.string({ unit: codePoint }), (json, text) => {
       const value = { json: JSON.parse(json), text };

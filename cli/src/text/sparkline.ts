@@ -3,7 +3,7 @@ import type { Colors } from './style.ts';
 
 /** Pure functions that render numbers as a row of characters. */
 
-/** Null for a sample without a value, undefined for no sample. */
+/** A number; null for a sample without a value, undefined for no sample. */
 export type Point = number | null | undefined;
 
 export interface Glyphs {
@@ -33,7 +33,7 @@ export function glyphsFor({ TERM, LC_ALL, LC_CTYPE, LANG }: Environment, plain =
 
 /**
  * Draws one character for each point, and a space for undefined.
- * @param range the scale, the same for rows to compare; values beyond it are clamped
+ * @param range the scale, which must be the same for rows to compare; values beyond it are clamped
  */
 export function sparkline(points: readonly Point[], range: { min: number; max: number }, glyphs: Glyphs): string {
   const { min, max } = range;
@@ -42,7 +42,7 @@ export function sparkline(points: readonly Point[], range: { min: number; max: n
     .map((point) => {
       if (point === undefined) return ' ';
       if (point === null || Number.isNaN(point)) return glyphs.none;
-      // Draw all points at the lowest level if the range is empty.
+      // Draws all points at the lowest level if the range is empty.
       const share = max > min ? (point - min) / (max - min) : 0;
       return glyphs.levels[Math.min(top, Math.max(0, Math.round(share * top)))] ?? '';
     })
@@ -51,7 +51,7 @@ export function sparkline(points: readonly Point[], range: { min: number; max: n
 
 /**
  * Draws a horizontal bar.
- * @param share from 0 to 1; clamped
+ * @param share number from 0 to 1; other values are clamped
  */
 export function bar(share: number, width: number, { full, empty }: Glyphs): string {
   const cells = Math.min(width, Math.max(0, Math.round(share * width)));

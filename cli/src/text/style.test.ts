@@ -15,7 +15,7 @@ test.each([
   expect(duration(seconds)).toBe(text);
 });
 
-test('ago() formats an approximate age', () => {
+test('formats an approximate age', () => {
   expect(ago(1000, 1004)).toBe('just now');
   expect(ago(1000, 1000 + 7199)).toBe('1h ago');
 });
@@ -36,7 +36,7 @@ test.each([
   expect(hasColor(terminal, env)).toBe(expected);
 });
 
-test('COLUMNS overrides the width of a terminal, but not of a pipe', () => {
+test('lets COLUMNS override the width of a terminal but not of a pipe', () => {
   expect(columnsOf({ isTTY: true, columns: 120 }, {})).toBe(120);
   expect(columnsOf({ isTTY: true, columns: 120 }, { COLUMNS: '60' })).toBe(60);
   expect(columnsOf({ isTTY: true, columns: 120 }, { COLUMNS: 'x' })).toBe(120);

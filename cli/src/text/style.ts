@@ -3,7 +3,7 @@ import type { Environment } from '../directories.ts';
 
 export type Colors = ReturnType<typeof picocolors.createColors>;
 
-/** The output properties that determine the layout and the colors of text. */
+/** Properties of the output that determine the layout and the colors of text. */
 export interface Style {
   readonly color: Colors;
   /** Columns of the terminal; null for no limit if the output is not a terminal. */
@@ -23,7 +23,7 @@ export function hasColor(terminal: boolean, env: Environment): boolean {
   return terminal && env.TERM !== 'dumb' && env.CLICOLOR !== '0' && !/^(0|false)$/.test(env.FORCE_COLOR ?? '');
 }
 
-/** Returns the width of a terminal; COLUMNS overrides it. Null for no limit if the output is not a terminal. */
+/** Returns the width of a terminal, which COLUMNS overrides; null for no limit if the output is not a terminal. */
 export function columnsOf(stream: { isTTY?: boolean | undefined; columns?: number | undefined }, env: Environment) {
   if (stream.isTTY !== true) return null;
   const said = /^[1-9]\d{0,3}$/.test(env.COLUMNS ?? '') ? Number(env.COLUMNS) : stream.columns;
@@ -61,7 +61,8 @@ export function duration(seconds: number): string {
 export const age = (at: number, now: number): string => largestUnit(Math.max(0, Math.round(now - at)))[0];
 
 /**
- * Formats a time relative to now, such as `3m ago`. A time slightly in the future, from clock skew, becomes "just now".
+ * Formats a time relative to the current time, such as `3m ago`. A time slightly in the future, which results from
+ * clock skew, becomes "just now".
  */
 export const ago = (at: number, now: number): string => (now - at < 5 ? 'just now' : `${age(at, now)} ago`);
 
@@ -71,13 +72,13 @@ export const ago = (at: number, now: number): string => (now - at < 5 ? 'just no
  */
 export const timestamp = (at: number): string => new Date(at * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
 
-/** Formats a time relative to now, or with `--verbose` as ISO 8601. */
+/** Formats a time relative to the current time; with `--verbose`, in ISO 8601. */
 export const when = (at: number, { now, verbose }: Pick<Style, 'now' | 'verbose'>): string =>
   verbose ? timestamp(at) : ago(at, now);
 
 /**
- * Returns an id for a list. On a terminal of less than 100 columns, returns its last eight characters, which vary most
- * and identify the item.
+ * Returns an ID for a list. On a terminal with less than 100 columns, returns its last eight characters, which vary
+ * most and identify the item.
  */
 export const listedId = (id: string, { width, verbose }: Pick<Style, 'width' | 'verbose'>): string =>
   width === null || width >= 100 || verbose ? id : id.slice(-8);

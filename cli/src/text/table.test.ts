@@ -22,14 +22,14 @@ const rows: Row[] = [
 
 const widest = (text: string) => Math.max(...text.split('\n').map((line) => stringWidth(line)));
 
-test.each([80, 120])('fits a table into %i columns without cutting inflexible columns', (width) => {
+test.each([80, 120])('fits a table into %i columns without truncating inflexible columns', (width) => {
   const text = renderTable(columns, rows, style({ width }));
   expect(widest(text)).toBeLessThanOrEqual(width);
   expect(text.split('\n')).toHaveLength(4);
   for (const { id } of rows) expect(text).toContain(id);
 });
 
-test('at 80 columns, narrows the widest flexible column', () => {
+test('narrows the widest flexible column at 80 columns', () => {
   expect(renderTable(columns, rows, style({ width: 80 }))).toMatchInlineSnapshot(`
     "NAME                              ID            TAGS
     web-1                             3f8c2b0a9d7e  role=web site=paris rack=12 own…
@@ -55,7 +55,7 @@ test('hides extra columns if there is no space, except with --verbose', () => {
   expect(at(60, true)).toContain('OPENED');
 });
 
-test('prints rows as uncut cards if even cut columns do not fit', () => {
+test('prints rows as cards without truncation if even truncated columns do not fit', () => {
   expect(renderTable(sessions, rows.slice(0, 2), style({ width: 40 }))).toMatchInlineSnapshot(`
     "SESSION   3f8c2b0a9d7e
     AGENT     web-1
@@ -88,7 +88,7 @@ test('fits any table into any terminal', () => {
   );
 });
 
-test('wrap keeps all text, in lines that fit', () => {
+test('keeps all text when wrapping it to lines that fit', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: 'grapheme-ascii', maxLength: 200 }),
@@ -102,7 +102,7 @@ test('wrap keeps all text, in lines that fit', () => {
   );
 });
 
-test('cuts nothing without a terminal', () => {
+test('truncates nothing if there is no terminal', () => {
   const text = renderTable(columns, rows, style({ width: null }));
   expect(text).toContain(rows[0]?.tags);
   expect(text).not.toContain('…');
@@ -122,7 +122,7 @@ test('prints the same layout with and without colors', () => {
   expect(colored.replace(/\u001b\[\d+m/g, '').replace(/ +$/gm, '')).toBe(plain);
 });
 
-test('fitWidths respects minimum widths and uses the available width', () => {
+test('respects minimum widths and uses the available width', () => {
   const arbitrary = fc.array(
     fc.record({ natural: fc.integer({ min: 0, max: 200 }), minWidth: fc.integer({ min: 0, max: 40 }) }),
     {

@@ -7,15 +7,14 @@ export interface Column<Row> {
   heading: string;
   /** Returns plain text, which the table escapes for the terminal; null for a dash. */
   text: (row: Row) => string | null;
-  /** Colors the escaped and cut text. */
+  /** Colors the escaped and truncated text. */
   paint?: (text: string, row: Row, style: Style) => string;
-  /** Whether the column may be cut if the line is too long. The widest such column is cut first. */
+  /** Whether the column may be truncated if the line is too long. The widest such column is truncated first. */
   flexible?: boolean;
-  /** Preferred minimum width of a flexible column; the default is 12. */
+  /** Preferred minimum width of a flexible column. Default: 12. */
   wants?: number;
   /**
-   * Whether the column is hidden on a narrow terminal, unless `--verbose` is given. The last such column is hidden
-   * first.
+   * Whether the column is hidden on a narrow terminal, except with `--verbose`. The last such column is hidden first.
    */
   extra?: boolean;
   align?: 'right';
@@ -23,7 +22,7 @@ export interface Column<Row> {
 
 const gap = 2;
 const narrowest = 6;
-/** Default preferred width of a flexible column. Extra columns are hidden before it becomes narrower. */
+/** Default preferred width of a flexible column. Extra columns are hidden before it becomes narrower than this. */
 const comfortable = 12;
 
 /**
@@ -70,7 +69,7 @@ function measure<Row>(column: Column<Row>, rows: readonly Row[]): Measured<Row> 
 const lineOf = (widths: readonly number[]): number =>
   widths.reduce((sum, width) => sum + width, 0) + gap * (widths.length - 1);
 
-/** Omits extra columns, the last one first, until all others have their preferred width. */
+/** Omits extra columns, the last one first, until all other columns have their preferred width. */
 function columnsThatFit<Row>(columns: readonly Measured<Row>[], { width, verbose }: Style): Measured<Row>[] {
   const remaining = [...columns];
   while (width !== null && !verbose && lineOf(remaining.map(({ good }) => good)) > width) {
@@ -82,8 +81,8 @@ function columnsThatFit<Row>(columns: readonly Measured<Row>[], { width, verbose
 }
 
 /**
- * Renders a table without borders that is at most as wide as the terminal. If cutting columns does not suffice, renders
- * each row as a card with one uncut line per column.
+ * Renders a table without borders that is at most as wide as the terminal. If truncating columns is not enough, renders
+ * each row as a card with one full line per column.
  */
 export function renderTable<Row>(all: readonly Column<Row>[], rows: readonly Row[], style: Style): string {
   const measured = columnsThatFit(
@@ -133,7 +132,7 @@ export function renderTable<Row>(all: readonly Column<Row>[], rows: readonly Row
     .join('\n');
 }
 
-/** Renders rows as cards for a narrow terminal: one line for each column, with its heading. */
+/** Renders rows as cards for a narrow terminal: one line per column, with its heading. */
 function renderCards<Row>(
   columns: readonly Measured<Row>[],
   rows: readonly Row[],
@@ -145,7 +144,7 @@ function renderCards<Row>(
     let mark = '';
     return columns.flatMap(({ column, cells }) => {
       const cell = cells[at] ?? '';
-      // A column without a heading contains a mark, which becomes a prefix of the next column.
+      // A column without a heading contains a marker, which becomes a prefix of the next column.
       if (column.heading === '') {
         mark = cell.trim() === '' ? '' : `${cell} `;
         return [];
@@ -189,7 +188,8 @@ export function wrap(text: string, width: number): string[] {
 }
 
 /**
- * Cuts text here rather than in the table library, to preserve the gap between columns, even after right-aligned text.
+ * Truncates text here rather than in the table library, to preserve the gap between columns even after right-aligned
+ * text.
  */
 function cut<Row>(text: string, width: number, at: number, columns: readonly Column<Row>[]): string {
   let shown = text;

@@ -6,7 +6,7 @@ test.each([
   ['a=b=c', { key: 'a', value: 'b=c' }],
   ['a=', { key: 'a', value: '' }],
   ['canary', { key: 'canary', value: '' }],
-])('parseTag parses %s', (text, parsed) => {
+])('parses the tag %s', (text, parsed) => {
   expect(parseTag(text)).toEqual(parsed);
 });
 
@@ -17,11 +17,11 @@ test.each([
   ['12h', 43_200],
   ['7d', 604_800],
   ['2w', 1_209_600],
-])('parseDuration parses %s as %i seconds', (text, seconds) => {
+])('parses the duration %s as %i seconds', (text, seconds) => {
   expect(parseDuration(text)).toBe(seconds);
 });
 
-test('parseMoment accepts an age, a day, a time, or UNIX seconds', () => {
+test('accepts an age, a day, a time, or UNIX seconds as a moment', () => {
   const now = 1_795_000_000.5;
   expect(parseMoment('2h', now)).toBe(1_795_000_000 - 7200);
   expect(parseMoment('2026-11-01T22:00:00Z', now)).toBe(Date.parse('2026-11-01T22:00:00Z') / 1000);
@@ -29,7 +29,7 @@ test('parseMoment accepts an age, a day, a time, or UNIX seconds', () => {
   expect(parseMoment('1794990000', now)).toBe(1_794_990_000);
 });
 
-test('parseMoment for a start or end accepts a duration, a day, or a time; an end includes its day', () => {
+test('accepts a duration, a day, or a time as a start or end, and includes the day in an end', () => {
   const now = 1_795_000_000.5;
   const at = (...parts: [number, number, number]) => new Date(...parts).getTime() / 1000;
   expect(parseMoment('90d', now, 'until')).toBe(1_795_000_000 + 90 * 86_400);
@@ -59,6 +59,6 @@ test.each([
   () => parseCount('--limit', '501', 1, 500),
   () => parseCount('--limit', '1e2', 1, 500),
   () => parseChoice('--kind', 'drift', ['apply', 'plan']),
-])('refuses %s, and says what to write instead', (parse) => {
+])('refuses %s, and suggests what to write instead', (parse) => {
   expect(parse).toThrow(expect.objectContaining({ code: 'usage', exit: 2, remedy: expect.any(String) }));
 });

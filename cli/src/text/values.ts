@@ -42,9 +42,9 @@ export function parseDuration(text: string): number {
 }
 
 /**
- * How a moment is used: in the past (`since`), or as the start (`from`) or end (`until`) of a future period. A duration
- * is subtracted from now for `since`, and added otherwise. For `until`, the period includes the whole day; otherwise, a
- * day means its start.
+ * How a moment is used: in the past (`since`), or as the start (`from`) or end (`until`) of a future period. For
+ * `since`, a duration is subtracted from the current time; otherwise, it is added. For `until`, the period includes the
+ * whole day; otherwise, a day means its start.
  */
 export type MomentUse = 'since' | 'from' | 'until';
 
@@ -56,7 +56,7 @@ const examples: Readonly<Record<MomentUse, string>> = {
     'Specify a duration from now, such as 30m, 2h, or 90d, a last day, such as 2026-12-01, or a time, such as 2026-12-01T22:00:00Z.',
 };
 
-/** UNIX seconds: ten digits, which no duration has. */
+/** UNIX seconds have ten digits, which no duration has. */
 const unixTime = /^\d{10}$/;
 
 /** End of the year 9999, the last year with four digits in ISO 8601. Unix seconds. */
@@ -79,7 +79,9 @@ export function parseMoment(text: string, now: number, use: MomentUse = 'since')
   return moment;
 }
 
-/** Returns the start or the end of a day in milliseconds; NaN for a day that does not exist, null for other text. */
+/**
+ * Returns the start or the end of a day in milliseconds; NaN for a day that does not exist, and null for other text.
+ */
 function dayOf(text: string, end: boolean): number | null {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text)?.map(Number) ?? [];
   if (year === undefined || month === undefined || day === undefined) return null;
@@ -93,7 +95,7 @@ function timeOf(text: string): number {
   return Date.parse(text.replace(' ', 'T'));
 }
 
-/** Reports whether a day exists: `Date` accepts February 30 as March 2. */
+/** Reports whether a day exists, because `Date` accepts February 30 as March 2. */
 function hasDay(year: number, month: number, day: number): boolean {
   const date = new Date(Date.UTC(year, month - 1, day));
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;

@@ -8,11 +8,11 @@ test.each([
   ['long text', 'web-10', 5, 'web-…'],
   ['wide text', '東京都', 4, '東…'],
   ['colored text', '\u001b[31mfailed\u001b[39m here', 4, '\u001b[31mfai…\u001b[0m'],
-])('cuts %s to its width', (_, text, width, cut) => {
+])('truncates %s to its width', (_, text, width, cut) => {
   expect(cutTo(text, width)).toBe(cut);
 });
 
-test('cutTo never returns wider text than requested', () => {
+test('never returns text wider than requested when truncating', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 1, max: 40 }), (text, width) => {
       expect(stringWidth(cutTo(text, width))).toBeLessThanOrEqual(Math.max(width, 1));
@@ -20,12 +20,12 @@ test('cutTo never returns wider text than requested', () => {
   );
 });
 
-test('wrapWords wraps at spaces, and keeps long words whole', () => {
+test('wraps at spaces, and keeps long words whole', () => {
   expect(wrapWords('Plan: 2 to create, 1 to update', 16, '  ')).toBe('Plan: 2 to\n  create, 1 to\n  update');
   expect(wrapWords('a verylongwordindeed b', 8, ' ')).toBe('a\n verylongwordindeed\n b');
 });
 
-test('wrapMessage wraps prose, and keeps indented lines and a command at the end', () => {
+test('wraps prose, and keeps indented lines and a command at the end', () => {
   const text =
     'hint: Compare the two fingerprints, then: muster login --fingerprint 9F:86\n  an indented line that is long';
   expect(wrapMessage(text, 30)).toBe(

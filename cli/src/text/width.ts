@@ -1,12 +1,12 @@
 import stringWidth from 'string-width';
 
-/** Cuts and wraps text by its width on a terminal. */
+/** Truncates and wraps text by its width on a terminal. */
 
 // Color escapes. Muster writes no other escapes.
 const paint = /\u001b\[[\d;]*m/y;
 
 /**
- * Cuts text to `width` columns and appends an ellipsis. Preserves colors and resets them at the end.
+ * Truncates text to `width` columns and appends an ellipsis. Preserves colors and resets them at the end.
  * @param width at least 1
  */
 export function cutTo(text: string, width: number): string {
@@ -34,9 +34,9 @@ export function cutTo(text: string, width: number): string {
 }
 
 /**
- * Wraps messages at spaces. Indented lines stay as they are. A command at the end of a long line gets its own line,
- * uncut, so that it can be copied.
- * @param width columns of the terminal; null wraps nothing
+ * Wraps messages at spaces. Keeps indented lines unchanged. Puts a command at the end of a long line on its own
+ * unwrapped line, so that it can be copied.
+ * @param width columns of the terminal; null for no wrapping
  */
 export function wrapMessage(text: string, width: number | null): string {
   if (width === null) return text;

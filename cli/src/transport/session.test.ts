@@ -20,7 +20,7 @@ test.each([
   [token, 4570, 'sign_in'],
   [token, 9999, 'sign_in'],
   [{ ...token, issued_at: 4601 }, 4000, 'use'],
-] as const)('judgeToken decides for %o at %i: %s', (stored, now, verdict) => {
+] as const)('decides for the token %o at %i: %s', (stored, now, verdict) => {
   expect(judgeToken(stored, now)).toBe(verdict);
 });
 
@@ -61,7 +61,7 @@ async function session(now: () => number) {
 
 const routes = () => server.seen.map(({ route }) => route.id);
 
-test('reuses one sign-in, until a quarter of its life is left', async () => {
+test('reuses one sign-in until a quarter of its lifetime is left', async () => {
   let now = Date.now() / 1000;
   const { open, client } = await session(() => now);
   const got = await open().token();
@@ -150,7 +150,7 @@ test.each([
   expect(routes()).toEqual(['challenge']);
 });
 
-test('signs for the second name of the server if the server does not know the first', async () => {
+test('signs for the server’s second name if the server does not know the first one', async () => {
   const named: unknown[] = [];
   await server.close();
   server = await standIn({

@@ -27,7 +27,10 @@ function tokenPath(env: Environment, url: string, operatorId: string): string {
   return join(cacheDirectory(env), 'sessions', `${name}.json`);
 }
 
-/** Returns how the server was verified that issued the stored token, as `trustName` returns it; null if none is stored. */
+/**
+ * Returns how the server that issued the stored token was verified, as `trustName` returns it; null if no token is
+ * stored.
+ */
 export async function lastTrustOf(env: Environment, url: string, operatorId: string): Promise<string | null> {
   try {
     const { trust } = JSON.parse(await promises.readFile(tokenPath(env, url, operatorId), 'utf8')) as {
@@ -40,8 +43,8 @@ export async function lastTrustOf(env: Environment, url: string, operatorId: str
 }
 
 /**
- * Returns a token store in a file of mode 0600, one for each operator and address. An invalid file counts as missing.
- * @param trust names how the server was verified; tokens from a server that was verified differently are ignored
+ * Returns a token store in files with mode 0600, one for each operator and address. An invalid file counts as missing.
+ * @param trust states how the server was verified; tokens from a server that was verified differently are ignored
  */
 export function tokenFile(
   env: Environment,
@@ -83,7 +86,7 @@ const notOffered = (cause?: unknown) =>
 export function judgeToken(token: Token | null, now: number): 'use' | 'renew' | 'sign_in' {
   if (token === null) return 'sign_in';
   const left = token.expires_at - now;
-  // If the clock was set back, an expired token looks valid; the server then responds with 401.
+  // If the clock was set back, an expired token looks valid, and the server responds with 401.
   if (left <= 30) return 'sign_in';
   return left < (token.expires_at - token.issued_at) / 4 ? 'renew' : 'use';
 }
@@ -91,7 +94,7 @@ export function judgeToken(token: Token | null, now: number): 'use' | 'renew' | 
 export interface Session {
   /** Returns a valid token. Signs in or renews the token if necessary. */
   token(): Promise<string>;
-  /** Signs in, even if the stored token is valid. */
+  /** Signs in even if the stored token is valid. */
   signIn(): Promise<Token>;
   /** Reports whether there is a token that should be valid. */
   isOpen(): Promise<boolean>;
@@ -104,7 +107,7 @@ export interface SessionOptions {
   store: (key: OperatorKey) => TokenStore;
   /** Creates a client that uses this token, or none. */
   client: (token: string | null) => Client;
-  /** Returns the names of the server that it last connected to, for signatures, preferred names first. */
+  /** Returns the names, for signatures, of the server to which the client last connected; preferred names first. */
   servers: () => readonly string[];
   /** Unix seconds. */
   now: () => number;
@@ -148,7 +151,7 @@ export function openSession({ key, store, client, servers, now }: SessionOptions
       try {
         return (await keep(await client(current.token)(renew, {}))).token;
       } catch (error) {
-        // The token is too old or was revoked: sign in with the key.
+        // The token is too old or was revoked, so signs in with the key.
         if (!(error instanceof ApiError)) throw error;
       }
     }
@@ -157,7 +160,7 @@ export function openSession({ key, store, client, servers, now }: SessionOptions
 
   return {
     token() {
-      // Concurrent calls share one sign-in: otherwise each would ask for the passphrase.
+      // Concurrent calls share one sign-in, because each of them would otherwise ask for the passphrase.
       opening ??= openOnce().finally(() => {
         opening = null;
       });

@@ -14,7 +14,7 @@ test.each([
   expect(parseFingerprint(text)).toBe(print);
 });
 
-test('shows a fingerprint like the orchestrator and OpenSSL, in a form that can be typed', () => {
+test('shows a fingerprint as the orchestrator and OpenSSL do, in a form that can be typed', () => {
   expect(showFingerprint('0f1e'.repeat(16))).toBe(`0F:1E${':0F:1E'.repeat(15)}`);
   expect(parseFingerprint(showFingerprint(print))).toBe(print);
 });
@@ -23,7 +23,7 @@ test.each(['', print.slice(1), `${print}0`, `md5:${print}`, 'g'.repeat(64)])('re
   expect(parseFingerprint(text)).toBeNull();
 });
 
-test('prefers a given fingerprint to the stored one and to --insecure-skip-verify', () => {
+test('prefers a specified fingerprint to the stored one and to --insecure-skip-verify', () => {
   const policy = choosePolicy({ insecure: true, given: other, stored: print });
   expect(policy).toEqual({ kind: 'pinned', fingerprint: other, source: 'given' });
 });

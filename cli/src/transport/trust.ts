@@ -16,17 +16,17 @@ export function parseFingerprint(text: string): Fingerprint | null {
   return /^[0-9a-f]{64}$/.test(digits) ? digits : null;
 }
 
-/** Formats a fingerprint as the orchestrator prints its own: pairs of capitals, separated by colons. */
+/** Formats a fingerprint as the orchestrator prints its own: pairs of capital digits, separated by colons. */
 export const showFingerprint = (fingerprint: Fingerprint): string =>
   (fingerprint.toUpperCase().match(/../g) ?? []).join(':');
 
-/** Says where the orchestrator prints its fingerprint, for messages. */
+/** States where the orchestrator prints its fingerprint, for messages. */
 export const fingerprintSource =
   'the fingerprint that `muster orchestrator init` printed, or the orchestrator when it started (npm start, or its log)';
 
 /**
- * How to check a certificate. `pinned`: exactly this certificate, regardless of its signer, name, and dates.
- * `authorities`: a trusted CA signed it; if not, the program asks the operator once. `anything`: no check.
+ * How to check a certificate. `pinned`: accept exactly this certificate, regardless of its signer, name, and dates.
+ * `authorities`: accept it if a trusted CA signed it; otherwise, ask the operator once. `anything`: no check.
  */
 export type TrustPolicy =
   | { readonly kind: 'pinned'; readonly fingerprint: Fingerprint; readonly source: 'given' | 'stored' }
@@ -43,7 +43,7 @@ export function choosePolicy(options: {
   given: Fingerprint | null;
   stored: Fingerprint | null;
 }): TrustPolicy {
-  // A given fingerprint overrides --insecure-skip-verify, which a script may still contain.
+  // A specified fingerprint overrides --insecure-skip-verify, which a script may still contain.
   if (options.given !== null) return { kind: 'pinned', fingerprint: options.given, source: 'given' };
   if (options.insecure) return { kind: 'anything' };
   if (options.stored !== null) return { kind: 'pinned', fingerprint: options.stored, source: 'stored' };
@@ -51,7 +51,7 @@ export function choosePolicy(options: {
 }
 
 /**
- * Names how the server was verified, to bind stored tokens to the server.
+ * States how the server was verified, to bind stored tokens to the server.
  * @param servers names of the server by its key, for a certificate that was not checked
  */
 export function trustName(policy: TrustPolicy, servers: readonly string[]): string {

@@ -40,7 +40,7 @@ const widest = (text: string) =>
   Math.max(...text.split('\n').map((line) => stringWidth(line.replace(/\u001b\[\d+m/g, ''))));
 
 /**
- * Simulates a terminal of this width, with a prompter that gives every question the same answer and records the
+ * Simulates a terminal of this width whose prompter answers every question with the given answer and records the
  * questions.
  */
 function person(columns: number, answer: boolean) {
@@ -59,7 +59,7 @@ function person(columns: number, answer: boolean) {
 }
 
 describe('tags', () => {
-  test('lists tags with their number of agents, and prints the key on every line of a pipe', async () => {
+  test('lists tags with their number of agents, and prints the key on every line in a pipe', async () => {
     expect((await muster('tags', 'list')).stdout).toMatch(/^KEY +VALUE +AGENTS\nrole +db +2\nrole +web +12\n$/);
     expect((await person(80, true).types('tags', 'list')).stdout).toMatch(/role +db +2\n +web +12/);
     expect(await json('tags', 'list', 'role')).toEqual({
@@ -86,7 +86,7 @@ describe('tags', () => {
 });
 
 describe('metrics', () => {
-  test('requests metrics of all agents once, of a few one by one, and lists agents without a sample', async () => {
+  test('requests the metrics of all agents with one request, requests those of a few agents individually, and lists agents without a sample', async () => {
     answers.listAgents = () => ({ body: [agent({}), agent({ node_id: 'ab'.repeat(16), name: 'web-2' })] });
     const listed = await muster('metrics', 'list');
     expect(listed.stdout).toMatch(
@@ -102,28 +102,31 @@ describe('metrics', () => {
     expect(sent('latestSample')?.params).toEqual({ node_id: agentExample.node_id });
   });
 
-  test.each([80, 40])('fits metrics into %i columns, and requests averages as wide as a column', async (columns) => {
-    const now = Math.floor(Date.now() / 1000);
-    const at = (ago: number) => ({ ...sampleExample, collected_at: now - ago });
-    answers.listSamples = ({ query }) => ({
-      body: {
-        node_id: agentExample.node_id,
-        samples: query.step === undefined ? [at(90), at(60), at(30)] : [at(2000), at(1000), at(0)],
-      },
-    });
-    const ran = await person(columns, true).types('metrics', 'show', 'web-1', '--since', '24h');
-    expect(ran.stdout).toMatch(/last 1d, \S+( \S+)? per column, newest 3\ds ago/);
-    for (const name of ['cpu', 'memory', 'disk', 'load', 'net in', 'net out'])
-      expect(ran.stdout).toContain(`\n${name}`);
-    // The first line is a sentence that is not wrapped.
-    expect(widest(ran.stdout.split('\n').slice(1).join('\n'))).toBeLessThanOrEqual(columns);
-    const averages = all('listSamples').find(({ query }) => query.step !== undefined);
-    const step = Number(averages?.query.step);
-    expect(step * columns).toBeGreaterThan(86_400);
-    // The request includes one earlier bucket, because a rate needs the previous value of the counter.
-    expect(now - Number(averages?.query.since)).toBeGreaterThan(86_400);
-    expect(Number(averages?.query.since) % step).toBe(0);
-  });
+  test.each([80, 40])(
+    'fits metrics into %i columns, and requests averages over the width of a column',
+    async (columns) => {
+      const now = Math.floor(Date.now() / 1000);
+      const at = (ago: number) => ({ ...sampleExample, collected_at: now - ago });
+      answers.listSamples = ({ query }) => ({
+        body: {
+          node_id: agentExample.node_id,
+          samples: query.step === undefined ? [at(90), at(60), at(30)] : [at(2000), at(1000), at(0)],
+        },
+      });
+      const ran = await person(columns, true).types('metrics', 'show', 'web-1', '--since', '24h');
+      expect(ran.stdout).toMatch(/last 1d, \S+( \S+)? per column, newest 3\ds ago/);
+      for (const name of ['cpu', 'memory', 'disk', 'load', 'net in', 'net out'])
+        expect(ran.stdout).toContain(`\n${name}`);
+      // The first line is a sentence that is not wrapped.
+      expect(widest(ran.stdout.split('\n').slice(1).join('\n'))).toBeLessThanOrEqual(columns);
+      const averages = all('listSamples').find(({ query }) => query.step !== undefined);
+      const step = Number(averages?.query.step);
+      expect(step * columns).toBeGreaterThan(86_400);
+      // The request includes one earlier bucket, because a rate needs the previous value of the counter.
+      expect(now - Number(averages?.query.since)).toBeGreaterThan(86_400);
+      expect(Number(averages?.query.since) % step).toBe(0);
+    },
+  );
 
   test('prints every sample as CSV or JSON', async () => {
     const ran = await muster('metrics', 'show', 'web-1', '--csv', '--since', '7d', '--step', '5m');
@@ -146,7 +149,7 @@ describe('metrics', () => {
       expect((await muster('metrics', 'show', 'web-1', ...wrong)).exit).toBe(2);
   });
 
-  test('follow prints each sample once', async () => {
+  test('prints each sample once when following', async () => {
     let requests = 0;
     answers.listSamples = ({ query }) => {
       if (requests++ === 3) return { code: 'agent_not_found', detail: 'it is gone' };
@@ -198,7 +201,7 @@ describe('the audit log', () => {
     expect(all('listAudit').map(({ query }) => query.limit)).toEqual(['500', '200']);
   });
 
-  test('verifies the chain, and exits with 1 if it finds a fault', async () => {
+  test('verifies the chain, and exits with 1 if it finds an error', async () => {
     expect(await muster('audit', 'verify')).toMatchObject({
       exit: 0,
       stdout: expect.stringContaining('The chain is intact: 1207 events verified.'),
@@ -259,7 +262,7 @@ describe('the audit log', () => {
   });
 });
 
-test('events prints events inside and outside the log as lines', async () => {
+test('prints events from inside and outside the log as lines', async () => {
   const agentFrame = `event: agents\ndata: {"agents":[{"node_id":"${'ab'.repeat(16)}","change":"disconnected"}]}\n\n`;
   const frames = `event: operation\ndata: {"operation_id":"o","status":"succeeded"}\n\nid: 1207\ndata: ${JSON.stringify(chainedExample)}\n\nevent: run\ndata: {"run_id":"x"}\n\n${agentFrame}`;
   let requests = 0;
@@ -295,7 +298,7 @@ describe('operators', () => {
   const line = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINdamAGCsQq31Uv+08lkBzoO4XLz2qYjJa8CGmj3B1Ea grace@laptop';
   const hex = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
 
-  test('adds an operator by a public key in hex or OpenSSH form', async () => {
+  test('adds an operator by a public key in hexadecimal or in OpenSSH form', async () => {
     const file = join(home.path, 'id_ed25519.pub');
     await writeFile(file, `# keys\nssh-rsa AAAAB3NzaC1yc2E= old\n${line}\n`);
     for (const key of [[hex.toUpperCase()], ['--from-ssh', file], ['--from-ssh', line]])
@@ -306,7 +309,7 @@ describe('operators', () => {
     );
   });
 
-  test('refuses an invalid public key before it sends a request', async () => {
+  test('refuses an invalid public key before sending a request', async () => {
     const file = join(home.path, 'id_rsa');
     await writeFile(file, '-----BEGIN OPENSSH PRIVATE KEY-----\n');
     const wrongs = [
@@ -349,7 +352,7 @@ const routeExample = (id: string) => {
   return route?.example.answer;
 };
 
-test('lists settings with their sources, by prefix, and changed ones', async () => {
+test('lists settings with their sources, by prefix, and only changed ones', async () => {
   expect((await muster('settings', 'show')).stdout).toMatch(
     /^KEY +VALUE +FROM\napi_port +4748 +default\ndrift\.enabled/,
   );
@@ -361,7 +364,7 @@ test('lists settings with their sources, by prefix, and changed ones', async () 
   expect((await muster('settings', 'show', 'api_prt')).stderr).toContain('Did you mean api_port?');
 });
 
-test('tests a selector, and shows the position of its fault', async () => {
+test('tests a selector, and shows the position of its error', async () => {
   expect((await muster('selectors', 'match', 'role=web')).stdout).toMatch(
     /web-1 +connected +role=web +3f8c2b0a9d7e\S+/,
   );
@@ -423,7 +426,7 @@ describe('modules', () => {
   });
 });
 
-test('asks before it removes anything, and without a terminal requires --yes', async () => {
+test('asks before removing anything, and requires --yes if there is no terminal', async () => {
   for (const noun of ['modules', 'assignments', 'secrets', 'channels', 'windows'])
     expect((await muster(noun, 'remove', 'x')).stderr).toContain('--yes');
   const no = person(80, false);
@@ -432,7 +435,7 @@ test('asks before it removes anything, and without a terminal requires --yes', a
   expect(sent('removeModule')).toBeUndefined();
 });
 
-test("updates a window's end relative to its start", async () => {
+test('updates the end of a window relative to its start', async () => {
   const id = '01KAGZ8S4F6G7H8J9K0M1N2P3Q';
   expect((await muster('windows', 'update', id, '--for', '4h', '--reason', 'more')).exit).toBe(0);
   expect(sent('updateWindow')?.body).toEqual({ ends_at: 1_795_000_000 + 14_400, reason: 'more' });
@@ -440,7 +443,7 @@ test("updates a window's end relative to its start", async () => {
     expect((await muster('windows', 'update', id, ...wrong)).exit).toBe(2);
 });
 
-test('updates only the given fields of a profile', async () => {
+test('updates only the specified fields of a profile', async () => {
   const own = { ...env, XDG_CONFIG_HOME: join(home.path, 'profiles') };
   const type = (...args: string[]) => run(['profile', ...args], own);
   await type('create', 'prod', '--url', 'https://a.example', '--key-file', '/k', '--fingerprint', 'ab'.repeat(32));
@@ -450,14 +453,14 @@ test('updates only the given fields of a profile', async () => {
   expect(JSON.parse((await type('list', '--json')).stdout)).toEqual([
     { name: 'live', url: 'https://b.example', key_file: '/k', current: true, fingerprint: null },
   ]);
-  // The certificate is removed because no profile uses the address anymore.
+  // The certificate is removed, because no profile uses the address anymore.
   expect(await readFile(join(home.path, 'profiles', 'muster', 'profiles.json'), 'utf8')).not.toContain('abab');
   expect((await type('update', 'live', '--usual-key')).exit).toBe(0);
   expect(JSON.parse((await type('list', '--json')).stdout)).toMatchObject([{ key_file: null, current: true }]);
 });
 
 describe('the fleet', () => {
-  test('says on stderr that a limited list of agents is not complete', async () => {
+  test('reports on stderr that a limited list of agents is not complete', async () => {
     answers.listAgents = () => ({ body: ['web-1', 'web-2', 'web-3'].map((name) => agent({ name })) });
     const { stdout, stderr } = await muster('agents', 'list', '--limit', '2');
     expect(stdout).not.toContain('web-3');
@@ -467,7 +470,7 @@ describe('the fleet', () => {
     expect([JSON.parse(asJson.stdout).length, asJson.stderr]).toEqual([2, '']);
   });
 
-  test('lists agents in natural order, those without a name last, and for how long they are offline', async () => {
+  test('lists agents in natural order, agents without a name last, and for how long they have been offline', async () => {
     const listed = (name: string | null) => agent({ name, node_id: `0${name}`.padEnd(32, '0') });
     const offline = { connected: false, last_seen_at: Math.floor(Date.now() / 1000) - 301 };
     answers.listAgents = () => ({ body: [{ ...listed('web-10'), ...offline }, listed('web-2'), listed(null)] });
@@ -478,7 +481,7 @@ describe('the fleet', () => {
     expect(rows[0]).toContain('connected');
   });
 
-  test('overview shows counts, and omits zero counts', async () => {
+  test('shows counts in the overview, and omits zeros', async () => {
     const { stdout, exit } = await muster('overview');
     expect(exit).toBe(0);
     expect(stdout).toContain('412 approved, 409 connected, 3 offline, 2 pending, 1 rejected');
@@ -540,7 +543,7 @@ describe('the fleet', () => {
     expect((await muster('assignments', 'update', 'base', '--values-only', '-m', 'a')).exit).toBe(2);
   });
 
-  test('updates only the given fields of an assignment', async () => {
+  test('updates only the specified fields of an assignment', async () => {
     await muster('assignments', 'update', 'base', '--enforce', '--any-time', '-m', 'a', '-m', 'b', '--description', '');
     expect(sent('updateAssignment')?.body).toEqual({
       modules: ['a', 'b'],

@@ -49,7 +49,7 @@ export function registerChanges(command: Command, act: Act): void {
       .argument('[agents...]', severalNaming)
       .addOption(selectorOption())
       .option('-y, --yes', 'Do not ask for confirmation');
-  many('approve', 'Approve agents; at the first approval an agent gets its permanent name')
+  many('approve', 'Approve agents; at the first approval, an agent gets its permanent name')
     .option('--all-pending', 'Approve every pending agent')
     .option('--name <name>', 'Name of a single agent; a terminal asks for it')
     .option('--hostnames', 'Name each agent after the hostname it reports')
@@ -94,7 +94,7 @@ export function registerChanges(command: Command, act: Act): void {
     .action(act(untag));
 }
 
-/** Returns the hostname's first label if it is a valid name, otherwise an empty string. */
+/** Returns the first label of the hostname if it is a valid name; otherwise, an empty string. */
 function proposedName({ attributes, initial_hostname }: Agent): string {
   const [label = ''] = (attributes.hostname ?? initial_hostname).split('.');
   return isName(label) ? label : '';
@@ -104,7 +104,7 @@ const nameFault = (name: string): string | undefined =>
   isName(name) ? undefined : 'A name has up to 64 letters, digits, - and _, and begins with a letter.';
 
 /**
- * Checks an agent's name.
+ * Checks an agent name.
  * @throws CliError (usage) if it is invalid
  */
 export function requireName(name: string): void {
@@ -225,13 +225,13 @@ export async function replaceTags(context: Context, words: string[], options: Ma
   });
 }
 
-/** Splits words into agents and tags. An agent's name contains no equals sign. */
+/** Splits words into agents and tags. An agent name contains no equals sign. */
 function splitWords(words: readonly string[]): { typed: string[]; pairs: string[] } {
   const first = words.findIndex((word) => word.includes('='));
   return { typed: words.slice(0, first < 0 ? undefined : first), pairs: first < 0 ? [] : words.slice(first) };
 }
 
-/** Refuses a tag that is the name of an agent: `agents tag web-1 web-2` lacks a tag. */
+/** Refuses a tag that is the name of an agent, because `agents tag web-1 web-2` lacks a tag. */
 async function requireNoAgent(call: Client, key: string): Promise<void> {
   if (!isName(key)) return;
   const isAgent = await call(getAgent, { params: { node_id: key } }).then(
@@ -270,7 +270,7 @@ async function retag(
   };
   const exit = await eachOf(context, agents, agentLabel, one, atOnce);
   const [only] = agents;
-  // Read the new tags of all agents with one request.
+  // Reads the new tags of all agents with one request.
   const now =
     agents.length === 1 && only
       ? [await chooseAgent(call, only.node_id)]

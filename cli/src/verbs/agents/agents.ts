@@ -48,7 +48,7 @@ export const register: Register = (command, act) => {
   registerValues(command, act);
   registerChanges(command, act);
   withTokenTerms(
-    command.command('enroll').description('Print the command that adds a machine: it contains a new enrollment token'),
+    command.command('enroll').description('Print the command that adds a machine, with a new enrollment token'),
   )
     .addHelpText('after', '\nExample:\n  $ muster agents enroll --name web-2 --tag role=web')
     .action(act(enroll));
@@ -71,7 +71,7 @@ const shortId = 12;
 const columns = (style: Style): Column<Agent>[] => [
   {
     heading: 'NAME',
-    // A pending agent has no name yet. It can be approved by its id.
+    // A pending agent has no name yet and can be approved by its ID.
     text: (agent) => (style.width === null ? agent.name : agentLabel(agent)),
     flexible: true,
     paint: (text, _, { color }) => color.bold(text),
@@ -115,7 +115,7 @@ async function list(
   const limit = options.limit === undefined ? undefined : parseCount('--limit', options.limit, 1, 100_000);
   const { call } = await context.connect();
   const progress = out.progress('reading the agents');
-  // Requests one agent more than the limit, to know whether there are more.
+  // Requests one agent more than the limit, to find out whether there are more.
   const found = await call(listAgents, {
     query: {
       sort: 'name',

@@ -18,7 +18,7 @@ export const register: Register = (command, act) => {
 };
 
 const pollMs = 500;
-/** Exceeds an orchestrator's maximum number of pending agents. */
+/** Higher than an orchestrator's maximum number of pending agents. */
 const maxPending = 10_000;
 
 const pendingAgents = (call: Client): Promise<Agent[]> =>

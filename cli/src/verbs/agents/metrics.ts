@@ -73,7 +73,7 @@ export const register: Register = (command, act) => {
     .action(act(follow));
 };
 
-/** Maximum number of agents to request one by one. */
+/** Maximum number of agents to request individually. */
 const few = 20;
 
 async function newestOf(call: Client, agents: readonly Agent[], filter: string | undefined) {
@@ -162,7 +162,7 @@ interface ShowOptions {
 /** Polling interval in milliseconds. Agents take a sample every 30 s by default. */
 const askMs = 5_000;
 
-/** Returns the age of a moment in seconds. A number of up to nine digits is a duration in seconds. */
+/** Returns how many seconds ago a moment was. A number with up to nine digits is a duration in seconds. */
 const secondsBack = (text: string, now: number): number =>
   /^\d{1,9}$/.test(text) ? parseDuration(text) : Math.floor(now) - parseMoment(text, now);
 
@@ -215,7 +215,7 @@ async function samplesOf(
   return (await call(listSamples, { params: { node_id }, query: typed }))?.samples ?? [];
 }
 
-/** Prints samples as lines; with `--follow` also each new one. */
+/** Prints samples as lines. With `--follow`, also prints each new one. */
 async function asLines(
   context: Context,
   call: Client,
@@ -281,7 +281,7 @@ async function draw(
   out.print(shown);
   while (follow) {
     await sleep(askMs);
-    // Show the last chart while the orchestrator is unavailable.
+    // Shows the last chart while the orchestrator is unavailable.
     const next = await picture().catch((error: unknown) => {
       if (explain(error).exit !== exits.unreachable) throw error;
       return null;

@@ -79,7 +79,7 @@ async function list(context: Context, keys: string[]): Promise<undefined> {
     [
       {
         heading: 'KEY',
-        // In a pipe, print the key on every line, for scripts.
+        // In a pipe, prints the key on every line, for scripts.
         text: ({ key, first }) => (first || out.style.width === null ? key : ''),
         flexible: true,
         paint: (text, _, { color }) => color.bold(text),

@@ -36,7 +36,7 @@ async function values(context: Context, named: string, { module }: { module?: st
   return found.some(({ faults }) => faults.length > 0) ? exits.failed : exits.done;
 }
 
-/** Formats values by module, each with its layers below it. */
+/** Formats values by module, each followed by its layers. */
 function valueLines(values: readonly AgentValue[], color: Colors): string[] {
   return [...Map.groupBy(values, ({ module }) => module)].flatMap(([module, ofModule], index) => [
     ...(index === 0 ? [] : ['']),
@@ -56,7 +56,7 @@ function parameterLines({ parameter, value, merge, layers, faults }: AgentValue,
     return [`  ${name}  ${color.red('error')}`, ...layers.map((layer) => `    ${layerText(layer)}`)];
   if (only === undefined) return [`  ${name}  ${color.dim('no value')}`];
   if (others.length === 0) return [`  ${name}: ${valueText(value)}  ${color.dim(originText(only))}`];
-  // Assignments of one precedence may give the same value.
+  // Assignments with the same precedence may give the same value.
   if (merge === 'replace') return [`  ${name}: ${valueText(value)}  ${color.dim(layers.map(originText).join(', '))}`];
   return [
     `  ${name}: ${valueText(value)}  ${color.dim(`merged (${merge}) from`)}`,

@@ -111,7 +111,7 @@ async function drift(context: Context, typed: string[], given: Options): Promise
     : checkNow(context, call, agentLabel(agent), agent.node_id, options);
 }
 
-/** Accepts the drift found by the latest check that found any, or withdraws the acceptance. */
+/** Accepts the drift from the latest check that found any, or withdraws the acceptance. */
 async function judge(context: Context, nameOrId: string | undefined, options: Options): Promise<Exit> {
   const { out } = context;
   const { accept, unaccept, record } = options;
@@ -255,8 +255,8 @@ async function show(
 }
 
 /**
- * Returns the command line that repairs drift. It includes all of the applied operation's modules, because an apply
- * removes the resources of modules that it omits.
+ * Returns the command line that repairs drift. Includes all modules of the applied operation, because an apply removes
+ * the resources of modules that it omits.
  */
 async function repairCommand(call: Client, agent: string, record: DriftRecord): Promise<string> {
   const { modules } = await call(getOperation, { params: { operation_id: record.snapshot_operation_id } });
@@ -269,12 +269,12 @@ async function repairCommand(call: Client, agent: string, record: DriftRecord): 
   return removed.length === 0 ? line : `upload ${sanitiseLine(removed.join(', '))} again, then ${line}`;
 }
 
-/** Returns those modules that assignments include in every apply on the agent. */
+/** Returns the given modules that assignments include in every apply on the agent. */
 async function assignedModules(call: Client, node_id: string, modules: readonly string[]): Promise<Set<string>> {
   const enforced = (await call(listAssignments, {})).filter(
     (assignment) => assignment.mode === 'enforce' && assignment.modules.some((name) => modules.includes(name)),
   );
-  // With many assignments, print all modules to save the requests.
+  // With many assignments, prints all modules to save the requests.
   if (enforced.length > 8) return new Set();
   const bound = await Promise.all(enforced.map(({ name }) => call(getAssignment, { params: { name } })));
   return new Set(bound.flatMap((each) => (each.matches.includes(node_id) ? each.modules : [])));

@@ -45,7 +45,7 @@ export const register: Register = (command, act) => {
     .option('--after <place>', 'Start after this position in the log instead of now')
     .addHelpText(
       'after',
-      '\nRuns until Ctrl-C. It reconnects after a lost connection and misses no event. With --json each line is an event in the\nformat of `audit export`.\n\nExample:\n  $ muster audit follow --category auth,operator',
+      '\nRuns until Ctrl-C. Reconnects after a lost connection and misses no event. With --json, each line is an event in the\nformat of `audit export`.\n\nExample:\n  $ muster audit follow --category auth,operator',
     )
     .action(act(followLog));
   command
@@ -109,11 +109,11 @@ interface Filters {
 
 const rfc3339 = (seconds: number): string => new Date(seconds * 1000).toISOString();
 
-/** Returns the filters as query parameters of the API. Only a complete id identifies a removed agent. */
+/** Returns the filters as query parameters of the API. A removed agent can only be identified by its complete ID. */
 async function queryOf(context: Context, options: Filters): Promise<Record<string, string>> {
   const { now } = context;
   const { operator, type, category, since, until } = options;
-  // Parse first, so that a typing error fails before the sign-in.
+  // Parses the options first, so that a typing error fails before the sign-in.
   const after = since === undefined ? undefined : rfc3339(parseMoment(since, now()));
   const before = until === undefined ? undefined : rfc3339(parseMoment(until, now()));
   let { agent } = options;
@@ -233,7 +233,7 @@ async function exportLog(context: Context, options: Filters & { output: string }
   }
   if (options.output === '-') {
     const terminal = await context.terminal();
-    // A pipe gets the exact bytes, a terminal gets escaped text.
+    // A pipe receives the exact bytes; a terminal receives escaped text.
     const decoder = new TextDecoder();
     for await (const piece of counting())
       if (terminal.hasScreen) out.raw(sanitise(decoder.decode(piece, { stream: true })));
@@ -282,8 +282,8 @@ async function prune(
 }
 
 /**
- * Maximum retention in days, about 2,700 years. `off` sets it, because the API has no value for an unlimited retention:
- * it refuses 0, and null restores the configured retention.
+ * Maximum retention in days, about 2,700 years. `off` sets this value, because the API has none for unlimited
+ * retention: it refuses 0, and null restores the configured retention.
  */
 const unlimitedDays = 1_000_000;
 

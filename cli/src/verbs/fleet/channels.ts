@@ -179,7 +179,7 @@ const destinationOf = ({ config }: Channel): string =>
 
 /** Describes the health of a channel's deliveries. */
 function deliveryText({ delivery }: Channel, style: Style): string {
-  // Orchestrators before this field do not report it.
+  // Orchestrators from before this field was added do not report it.
   if (delivery === undefined) return '';
   const { last_delivered_at, last_error } = delivery;
   const last = last_delivered_at === null ? 'nothing delivered yet' : `delivered ${when(last_delivered_at, style)}`;
@@ -243,7 +243,7 @@ async function add(context: Context, name: string, typed: string, options: Confi
   if (!(needed in config))
     throw usageError(`a ${channel_type} channel needs ${channel_type === 'ntfy' ? '--topic' : '--to'}`);
   const { call } = await context.connect();
-  // The cast is safe: `configOf` and the orchestrator check that the fields belong to the type.
+  // The cast is safe, because `configOf` and the orchestrator check that the fields belong to the type.
   const body = { name, channel_type, config } as Parameters<typeof call<typeof createChannel>>[1]['body'];
   const channel = await call(createChannel, { body });
   if (out.json) out.data(channel);

@@ -46,7 +46,7 @@ async function doctor(context: Context, options: Options): Promise<Exit> {
     const publicKey = await askOrchestrator(context, options, findings);
     for (const program of ['agent', 'orchestrator'] as const) {
       const isNamed = options[program] === true;
-      // If an option names a program, check only that program.
+      // Checks only the program that an option names.
       if (!isNamed && (agent || orchestrator)) continue;
       const facts = await collectMachine(
         program,

@@ -54,7 +54,7 @@ export async function follow(
   return undefined;
 }
 
-/** Returns the audit event in a frame; null for other events, which are printed only as data. */
+/** Returns the audit event in a frame; null for other events, of which only the data is printed. */
 export function auditEventOf({ event, data }: EventFrame): AuditEvent | null {
   if (event !== 'message') return null;
   const read = chainedEventSchema.safeParse(parsed(data));
@@ -91,8 +91,8 @@ const changeWords: Readonly<Record<string, string>> = {
 };
 
 /**
- * Prints a change of an agent that the audit log does not contain as one dim line. The log contains the other changes
- * as sentences.
+ * Prints a change to an agent that the audit log does not contain as one dim line. The log contains other changes as
+ * sentences.
  */
 async function printUnrecorded(
   { out }: Context,
@@ -115,7 +115,7 @@ async function printUnrecorded(
   for (const { node_id, change } of agents ?? []) {
     const word = Object.hasOwn(changeWords, change) ? changeWords[change] : undefined;
     if (word === undefined) continue;
-    // Remember unknown agents too, so that each is requested only once.
+    // Remembers unknown agents too, so that each one is requested only once.
     if (!names.has(node_id))
       names.set(node_id, (await agentNames(call, new Set([node_id]))).get(node_id) ?? node_id.slice(0, 12));
     line(`${names.get(node_id)} ${word}`);

@@ -9,9 +9,9 @@ import { sanitiseLine } from '../../text/sanitize.ts';
 import { counted } from '../../text/style.ts';
 import { overviewText } from './overview.ts';
 
-/** `muster` without arguments on a terminal. */
+/** Output of `muster` without arguments on a terminal. */
 
-/** Maximum number of agents with issues. */
+/** Maximum number of agents with issues to show. */
 const few = 5;
 
 /** Reports whether an orchestrator is known: a profile exists, or a variable names one. */
@@ -20,7 +20,7 @@ export async function isSetUp(env: Environment): Promise<boolean> {
   return Object.keys((await readProfiles(env)).profiles).length > 0;
 }
 
-/** Shows the fleet, what needs attention, and the commands to continue with. */
+/** Shows the fleet, its issues, and the commands to continue with. */
 export async function home(context: Context): Promise<Exit> {
   const { out } = context;
   const { color } = out.style;
@@ -70,7 +70,7 @@ function attention(
   for (const task of tasks) out.print(`  ${task}`);
 }
 
-/** Returns five commands with their effect. A fleet without agents needs one first. */
+/** Returns five commands and their effects. If the fleet has no agents, starts with the command that enrolls one. */
 function nextCommands({ agents }: Overview): [command: string, effect: string][] {
   const first: [string, string][] =
     agents.approved === 0

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Answer, type Seen, type Standing, standIn } from '../../../test/orchestrator.ts';
 import { makeHome, musterHere } from '../../../test/process.ts';
 
-// Tests the channel, notification, and window commands. The server validates every request with the route table.
+// Tests the commands for channels, notifications, and windows. The server validates every request with the route table.
 
 let home: Awaited<ReturnType<typeof makeHome>>;
 let server: Standing;
@@ -86,14 +86,14 @@ describe('channels', () => {
     [['add', 'x', 'webhook', '--to', 'https://h.example', '--to-file', 'x'], '--to cannot be combined with --to-file'],
     [['add', 'x', 'webhook', '--to', 'https://h.example', '--secret-file', '/no/such/file'], 'cannot read'],
     [['update', 'on-call'], 'no change was specified'],
-  ])('refuses %s before it sends a request', async (args, message) => {
+  ])('refuses %s before sending a request', async (args, message) => {
     const ran = await muster('channels', ...args);
     expect(ran.exit).toBe(2);
     expect(ran.stderr).toContain(message);
     expect([...sent('createChannel'), ...sent('updateChannel')]).toEqual([]);
   });
 
-  test('updates only the given fields of a channel', async () => {
+  test('updates only the specified fields of a channel', async () => {
     answers.updateChannel = () => ({ body: hook });
     await muster('channels', 'update', 'on-call', '--to', 'https://hooks.example/v2');
     await muster('channels', 'update', 'on-call', '--no-secret');

@@ -25,14 +25,14 @@ async function overview(context: Context): Promise<Exit> {
   return exits.done;
 }
 
-/** Joins the counts that are not zero with their words. */
+/** Joins the nonzero counts with their words. */
 const present = (counts: readonly (readonly [number, string])[]): string =>
   counts
     .filter(([count]) => count > 0)
     .map(([count, word]) => `${count} ${word}`)
     .join(', ');
 
-/** Returns the overview as lines that fit the terminal. */
+/** Returns the overview as lines that fit into the terminal. */
 export function overviewText(found: Overview, { color, now, width }: Style): string {
   const margin = 10;
   return linesOf(found, color, now)

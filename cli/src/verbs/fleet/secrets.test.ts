@@ -53,7 +53,7 @@ test('changes the value of an existing secret, and keeps its other properties', 
   expect(JSON.parse(ran.stdout)).toMatchObject({ name: 'db_password' });
 });
 
-test('reads a file to its last byte, and requires text', async () => {
+test('reads a file to its last byte, and requires it to be text', async () => {
   const file = join(home.path, 'key.pem');
   await writeFile(file, '-----BEGIN-----\r\nabc\n');
   expect((await muster(['set', 'x', '--file', file])).exit).toBe(0);
@@ -84,7 +84,7 @@ test('asks for the value on a terminal', async () => {
   expect(ran.stdout + ran.stderr).not.toContain('hunter2');
 });
 
-test('refuses an invalid value without a request', async () => {
+test('refuses an invalid value without sending a request', async () => {
   for (const input of ['', '\n', 'x'.repeat(65_537)]) expect((await muster(['set', 'x'], input)).exit).toBe(2);
   expect((await muster(['set', 'x', 'hunter2'], 'v')).exit).toBe(2);
   expect((await muster(['update', 'x'])).exit).toBe(2);
@@ -136,14 +136,14 @@ test('lists all pages, and suggests the nearest name for a typo', async () => {
   expect((await muster(['get', 'db_password'])).stdout).toContain('agents     role=web');
 });
 
-test('continues after a failure to remove a secret', async () => {
+test('continues if a secret cannot be removed', async () => {
   answers.removeSecret = ({ params }) => (params.name === 'a' ? absent() : undefined);
   const ran = await muster(['remove', 'a', 'b', '--yes']);
   expect(ran.exit).toBe(6);
   expect(ran.stdout).toBe('Removed b.\n');
 });
 
-test('rotate-key prints the result, and exits with 6 if a value cannot be decrypted', async () => {
+test('prints the result of rotate-key, and exits with 6 if a value cannot be decrypted', async () => {
   const ran = await muster(['rotate-key']);
   expect(ran.exit).toBe(0);
   expect(ran.stdout).toContain('Re-encrypted 12 values; all values now use key');

@@ -32,13 +32,13 @@ test('adds a window from one day to another, including the last day', async () =
   expect(sent('createWindow')).toEqual({ reason: 'move', starts_at: at(1, 30), ends_at: at(2, 1) });
 });
 
-test("moves a window's end to the end of a day", async () => {
+test('moves the end of a window to the end of a day', async () => {
   const ran = await muster('update', '01KAGZ8S4F6G7H8J9K0M1N2P3Q', '--until', '2027-01-31');
   expect(ran.exit, ran.stderr).toBe(0);
   expect(sent('updateWindow')).toEqual({ ends_at: at(2, 1) });
 });
 
-test('refuses a day that does not exist before it sends a request', async () => {
+test('refuses a day that does not exist before sending a request', async () => {
   const ran = await muster('add', 'move', '--until', '2027-02-30');
   expect(ran.exit).toBe(2);
   expect(ran.stderr).toContain('"2027-02-30" is not a time');

@@ -15,7 +15,7 @@ interface ApplyOptions {
   yes: boolean;
   remove: boolean;
   queue: boolean;
-  /** Seconds during which offline agents may still start the apply. */
+  /** Seconds for which offline agents may still start the apply. */
   ttl: number | undefined;
 }
 
@@ -50,7 +50,7 @@ export async function applyToMany(
       if (!(await agreeToPlans(context, plan, `this on ${which}`))) return exitOfRun(plan);
     }
   }
-  // Bind the apply to the plan that was confirmed or checked, because the desired state may change after the plan.
+  // Binds the apply to the plan that was confirmed or checked, because the desired state may have changed since.
   const chosen = plan === null ? agents : yes ? plannedIn(context, plan) : changingIn(plan);
   const bound = plan === null ? {} : { plan_run_id: plan.run_id };
   const run = await seeRunThrough(context, call, {
@@ -65,7 +65,7 @@ export async function applyToMany(
   return exit === exits.done && plan !== null ? exitOfRun(plan) : exit;
 }
 
-/** Returns the agents whose plan succeeded. Reports the others. */
+/** Returns the agents whose plan succeeded, and reports the others. */
 function plannedIn({ out }: Context, { results, run_id }: Run): Run['results'] {
   const planned = results.filter(({ status }) => status === 'succeeded');
   const others = results.filter(({ status }) => status !== 'succeeded');

@@ -53,8 +53,8 @@ interface Options extends AgentOptions, FanOutOptions {
 async function apply(context: Context, typed: string[], options: Options): Promise<Exit> {
   const { out, prompt } = context;
   const modules = options.module ?? [];
-  // Without -m, an apply removes the resources of forgotten modules. With -m, the operator chose the modules, and the
-  // plan lists removals.
+  // Without -m, an apply removes the resources of modules that the operator forgot. With -m, the operator chose the
+  // modules, and the plan lists the removals.
   const given = options.plan ?? options.planId;
   const guarded = modules.length === 0 && !options.remove && given === undefined;
   if (!options.yes && (!prompt.interactive || out.json || options.queue))
@@ -96,7 +96,7 @@ async function apply(context: Context, typed: string[], options: Options): Promi
     if (guarded) await refuseRemovals(call, plan, name);
     if (options.yes) requireComplete(plan, name);
     else if (!(await agreed(context, name, plan))) return exits.done;
-    // Bind the apply to the plan that was confirmed or checked, because the desired state may change after the plan.
+    // Binds the apply to the plan that was confirmed or checked, because the desired state may have changed since.
     bound = plan.operation_id;
   }
   if (options.queue) {
@@ -116,11 +116,11 @@ async function apply(context: Context, typed: string[], options: Options): Promi
   return exitOfOperation(started);
 }
 
-/** Refuses a plan that removes resources and shows the two commands that the operator may have meant. */
+/** Refuses a plan that removes resources, and shows the two commands that the operator may have meant. */
 async function refuseRemovals(call: Client, plan: Operation, agent: string): Promise<void> {
   const removals = removalsOf(plan);
   if (removals.length === 0) return;
-  // Removals are in the reverse order of applies.
+  // Removals are in the reverse order of the applies.
   const modules = [...new Set(removals.map(({ module }) => module).reverse())];
   const removed = await removedModules(call, modules);
   throw new CliError(

@@ -18,7 +18,7 @@ export async function output(context: Context, id: string, options: { follow?: b
   const operation_id = await findOperation(call, id);
   const shown = new Shown(context);
   for (;;) {
-    // Read the operation before its output: if the operation has finished, the output is complete.
+    // Reads the operation before its output, because the output is complete only if the operation had already finished.
     const operation = await call(getOperation, { params: { operation_id } });
     const { node_id } = operation;
     const answer = await call(getOperationOutput, { params: { node_id, operation_id } });
@@ -57,7 +57,7 @@ export async function followOutput(
 
 type One = OperationOutput['output'][string];
 
-/** Tracks the printed output, to print each part once. */
+/** Tracks the printed output, so that each part is printed only once. */
 class Shown {
   readonly #context: Context;
   readonly #before = new Map<string, One>();
@@ -76,7 +76,7 @@ class Shown {
       this.#before.set(resourceKey, now);
       this.#write(resourceKey, 'stdout', newText(before?.stdout ?? '', now.stdout), (text) => text);
       this.#write(resourceKey, 'stderr', newText(before?.stderr ?? '', now.stderr), color.red);
-      // The output of a finished script is printed once.
+      // The output of a finished script is printed only once.
       if (now.running || (before !== undefined && !before.running)) continue;
       this.#head(resourceKey);
       this.#line(color.dim(`${now.truncated ? '(output was truncated) ' : ''}${endOf(now)}`));

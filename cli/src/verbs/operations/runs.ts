@@ -44,7 +44,7 @@ export const register: Register = (command, act) => {
     .action(act(cancel));
 };
 
-/** Completes the id of a run. Searches only the latest 500 runs for a partial id. */
+/** Completes the ID of a run. Searches only the latest 500 runs for a partial ID. */
 export const findRun = (call: Client, idPart: string): Promise<string> =>
   findId('run', 'muster runs list', idPart, async () => (await recent(call, 500)).map(({ run_id: id }) => id));
 

@@ -20,7 +20,7 @@ async function login(context: Context): Promise<undefined> {
   const key = await context.key();
   const { call, session, target } = await context.connect();
   const { expires_at } = await session.signIn();
-  // Store the fingerprint after the sign-in: with a wrong one, the connection would have failed.
+  // Stores the fingerprint only after the sign-in, because the connection would have failed with a wrong one.
   if (target.given !== null && target.given !== target.stored) await trustServer(env, target.url, target.given, now);
   const operator = await call(getOperator, { params: { operator_id: key.operatorId } });
   if (out.json)

@@ -60,7 +60,7 @@ export function registerPeople(command: Command, act: Act): void {
 const everybody = (call: Client): Promise<Operator[]> =>
   call(listOperators, { query: { include_removed: 'true' }, all: true });
 
-/** Finds an operator by username or id. Prefers an active operator to a removed one with the same name. */
+/** Finds an operator by username or ID. Prefers an active operator to a removed one with the same name. */
 function findOperator(nameOrId: string, operators: readonly Operator[]): Operator {
   const matches = ({ username, operator_id }: Operator) =>
     username === nameOrId || (isKeyId(nameOrId.toLowerCase()) && operator_id === nameOrId.toLowerCase());
@@ -208,7 +208,7 @@ async function remove(context: Context, namesOrIds: string[], { yes }: { yes?: b
   const { out } = context;
   const { call } = await context.connect();
   const all = await everybody(call);
-  // Resolve all names before the confirmation, so that a wrong name fails before any removal.
+  // Resolves all names before the confirmation, so that a wrong name fails before anything is removed.
   const operators = namesOrIds.map((name) => findOperator(name, all));
   const names = sanitiseLine(operators.map(({ username }) => username).join(', '));
   await confirmed(context, yes, {

@@ -58,7 +58,7 @@ async function init(context: Context, options: InitOptions): Promise<undefined> 
   out.print(key.publicKey);
   out.note(storageText(key));
   if (former !== null) out.note(`The previous key is kept in ${former}.`);
-  // In $(…), another command reads the output, so next steps would be noise.
+  // In $(…), another command reads the output, so the next steps are not printed.
   if (out.style.width === null) return undefined;
   out.note(
     `Next: if the orchestrator has no admin yet, run on its machine:\n  sudo muster orchestrator init --username NAME --operator-key ${key.publicKey}\n` +
@@ -85,7 +85,7 @@ async function installKey(
     throw usageError('a passphrase, --from-ssh, and --ssh-agent cannot be combined', 'Use only one of them.');
   if (fromSsh !== undefined) {
     const file = resolve(fromSsh === true ? join(context.env.HOME || homedir(), '.ssh', 'id_ed25519') : fromSsh);
-    // Read the key now, so that an invalid key fails here rather than at the first sign-in.
+    // Reads the key now, so that an invalid key fails here rather than at the first sign-in.
     await readKey(file, keyOptions(context));
     const former = await useFile(path, file, fileOptions);
     return { key: await readKey(path, keyOptions(context)), former };

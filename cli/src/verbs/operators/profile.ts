@@ -113,7 +113,7 @@ async function update(
     },
     now,
   );
-  // Remove an address's certificate if no profile uses the address anymore.
+  // Removes the certificate of an address if no profile uses the address anymore.
   const after = await readProfiles(env);
   if (next !== name) delete after.profiles[name];
   forgetServer(after, profile.url);
@@ -123,7 +123,7 @@ async function update(
   return undefined;
 }
 
-/** Removes an address's certificate unless a profile uses the address. */
+/** Removes the certificate of an address unless a profile uses the address. */
 function forgetServer(profiles: Profiles, url: string): void {
   const { origin } = new URL(url);
   if (!Object.values(profiles.profiles).some((each) => new URL(each.url).origin === origin))

@@ -2,7 +2,7 @@ import type { Client } from '@muster/protocol/client';
 import { listTerminals, type TerminalSession } from '@muster/protocol/http';
 import { findId } from '../../execution/find-id.ts';
 
-/** Completes the id of a terminal session. Searches only the latest 500 sessions for a partial id. */
+/** Completes the ID of a terminal session. Searches only the latest 500 sessions for a partial ID. */
 export const findTerminal = (call: Client, idPart: string, status?: TerminalSession['status']): Promise<string> =>
   findId('terminal session', 'muster terminal list', idPart, async () =>
     (

@@ -12,7 +12,7 @@ import { parseCount } from '../../text/values.ts';
 import { explain } from '../../transport/explain.ts';
 import { findTerminal } from './find-terminal.ts';
 
-/** Opens a terminal on an agent, or attaches to one. */
+/** Opens a terminal on an agent, or attaches to an open one. */
 
 export interface OpenOptions {
   shell?: string;
@@ -23,7 +23,7 @@ export interface OpenOptions {
 /** Largest size of a terminal that the API accepts. */
 const longestSide = 1000;
 
-/** Parses the requested size. A pipe has no size of its own. */
+/** Parses the requested size, because a pipe has no size of its own. */
 function sizeOf({ cols, rows }: OpenOptions): { cols?: string; rows?: string } {
   return {
     ...(cols === undefined ? {} : { cols: String(parseCount('--cols', cols, 1, longestSide)) }),
@@ -89,7 +89,7 @@ function refusedBy(agent: Agent, error: unknown): unknown {
       ? 'Specify one of the shells in /etc/shells with --shell, or omit --shell.'
       : remedies[code];
   if (remedy === undefined) return error;
-  // For an agent from an older release, which has no terminals, the message already states the reason.
+  // If the agent runs an older release without terminals, the message already states the reason.
   if (code === 'terminal_disabled' && /\brelease\b/.test(message))
     return new CliError(exit, code, message, null, { cause: error });
   return new CliError(exit, code, message, remedy, { cause: error });
@@ -123,7 +123,7 @@ interface About {
   label: string;
 }
 
-/** Prints how the session was closed, after the local terminal was restored. */
+/** Prints how the session was closed, once the local terminal is restored. */
 async function conclude(context: Context, ending: Ending, about: About): Promise<number> {
   const { out } = context;
   const { session_id, mode, label } = about;

@@ -76,7 +76,7 @@ const two = [
 
 const open = (input: string): Promise<Ran> => spawned(['terminal', 'open', 'web-1'], env, input);
 
-test("forwards piped input, prints output unchanged, and exits with the shell's exit code", async () => {
+test('forwards piped input, prints output unchanged, and exits with the shell’s exit code', async () => {
   onTyped = (send) => {
     send(Buffer.from('grün 東京\r\n'));
     send(JSON.stringify({ type: 'exit', code: 42, signal: null }));
@@ -87,7 +87,7 @@ test("forwards piped input, prints output unchanged, and exits with the shell's 
   expect(sent('openTerminal')[0]?.query).toEqual({});
 });
 
-test('reports a signal or an error that closed the session, after all output', async () => {
+test('reports the signal or error that closed the session, after all output', async () => {
   onTyped = (send) => {
     send(Buffer.from('last words\u001b[?1049h'));
     send(JSON.stringify({ type: 'exit', code: null, signal: 'SIGKILL' }));
@@ -105,7 +105,7 @@ test('reports a signal or an error that closed the session, after all output', a
   );
 });
 
-test('includes the setting and the machine in the error if the agent refuses a terminal session', async () => {
+test('names the setting and the machine in the error if the agent refuses a terminal session', async () => {
   for (const [code, key] of [
     ['terminal_disabled', 'remote_terminal.enabled: true'],
     ['terminal_shell_refused', 'remote_terminal.allow_operator_shell_override: true'],
@@ -152,7 +152,7 @@ test('lists sessions with agents, operators, and attached operators', async () =
   expect((await on(80)).split('\n')[1]).toMatch(/^9V0P3A1S /);
 });
 
-test('accepts the first or last characters of a session id if only one matches', async () => {
+test('accepts the first or last characters of a session ID if only one session matches', async () => {
   answers.listTerminals = () => ({ body: two });
   expect((await muster('close', 'a1s')).stdout).toBe('Closed 01KAGZ7Q4W8E2R5T6Y9V0P3A1S.\n');
   expect(sent('closeTerminal')[0]?.params).toEqual({ session_id: '01KAGZ7Q4W8E2R5T6Y9V0P3A1S' });
@@ -171,7 +171,7 @@ test('reports that a session was closed if the operator attaches to it', async (
   expect(sent('attachTerminal')[0]?.params).toEqual({ session_id: two[1]!.session_id });
 });
 
-test('show prints all properties of a session', async () => {
+test('shows all properties of a session', async () => {
   const { stdout } = await muster('show', two[0]!.session_id);
   for (const word of [
     'session',
@@ -198,7 +198,7 @@ const transcripts = () => {
   answers.getTranscript = ({ query }) => ({ text: query.format === 'raw' ? '\u001b[6nraw' : recording });
 };
 
-test('replay prints plain text to a pipe immediately, and the exact bytes with --raw', async () => {
+test('replays plain text to a pipe immediately, and the exact bytes with --raw', async () => {
   transcripts();
   const id = two[0]!.session_id;
   const text = await spawned(['terminal', 'replay', id], env);
@@ -212,7 +212,7 @@ test.each([
   ['replay', (id: string) => ['replay', id]],
   ['replay --raw', (id: string) => ['replay', '--raw', id]],
   ['download -o -', (id: string) => ['download', id, '-o', '-']],
-] as const)('for %s, ignores a closed pipe, and fails if the disk is full or broken', async (_, words) => {
+] as const)('ignores a closed pipe, and fails if the disk is full or broken, for %s', async (_, words) => {
   const line = 'x'.repeat(100_000);
   const long = [{ version: 2, width: 80, height: 24 }, ...Array.from({ length: 20 }, () => [0, 'o', `${line}\n`])];
   answers.getTranscript = () => ({ text: long.map((each) => `${JSON.stringify(each)}\n`).join('') });
@@ -238,7 +238,7 @@ test('reports a full disk and closes the session', async () => {
   expect(sent('closeTerminal')).toHaveLength(1);
 });
 
-test('download writes a transcript completely, to a private file', async () => {
+test('downloads a transcript completely into a private file', async () => {
   transcripts();
   const path = join(home.path, 'session.cast');
   const ran = await muster('download', two[0]!.session_id, '-o', path);
