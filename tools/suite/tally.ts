@@ -22,7 +22,7 @@ const maxMessageLines = 40;
 
 /**
  * Returns the messages of an error and its causes. A property test reports its seed below the first line, and the
- * reason for the failure as the cause; a rare failure can be reproduced only with both.
+ * reason for the failure as the cause; both are needed to reproduce a rare failure.
  */
 export function describeError(error: SerializedError | undefined): string {
   const messages: string[] = [];

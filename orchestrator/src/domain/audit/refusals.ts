@@ -35,15 +35,11 @@ const atOnce = 200;
 const maxAddressLength = 64;
 
 const crowds: Readonly<Record<Refused, string>> = {
-  stranger:
-    'unknown clients on too many networks were refused sign-in to record each refusal; further refusals are only counted',
-  claimed:
-    'sign-ins with an operator’s key were refused from too many networks to record each refusal; further refusals are only counted',
-  signed_in:
-    'too many different requests of an operator were refused to record each refusal; further refusals are only counted',
-  agent: 'too many agents were refused to record each refusal; further refusals are only counted',
-  unknown_agent:
-    'unknown agents on too many networks were refused to record each refusal; further refusals are only counted',
+  stranger: 'sign-ins by unknown clients from many networks were refused; further refusals are only counted',
+  claimed: 'sign-ins with an operator’s key from many networks were refused; further refusals are only counted',
+  signed_in: 'many different requests of an operator were refused; further refusals are only counted',
+  agent: 'many agents were refused; further refusals are only counted',
+  unknown_agent: 'unknown agents from many networks were refused; further refusals are only counted',
 };
 
 export function createRefusals(context: Context): Refusals {
