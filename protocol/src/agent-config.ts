@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Schema of the agent's configuration file. Every key may be absent. */
+/** Schema of the agent's configuration file. Every key is optional. */
 export const agentConfigSchema = z.strictObject({
   remote_terminal: z
     .strictObject({

@@ -32,7 +32,7 @@ describe('client lists', () => {
     ]);
   });
 
-  test('reads pages until there are `atMost` items', async () => {
+  test('reads pages until it has `atMost` items', async () => {
     const { urls, client } = pages(9);
     expect(await client(listModules, { query: { limit: '3' }, atMost: 3 })).toEqual([0, 1, 2]);
     expect(urls).toHaveLength(2);
@@ -48,7 +48,7 @@ describe('client lists', () => {
     expect(urls).toHaveLength(1);
   });
 
-  test('fails if the link to the next page leads to another address', async () => {
+  test('fails if the link to the next page leads to a different address', async () => {
     const elsewhere = pages(5, () => '<https://evil.test/api/v1/modules>; rel="next"');
     expect(await elsewhere.client(listModules, { all: true })).toEqual([0, 1]);
     await expect(pages(100).client(listModules, { all: true })).rejects.toThrow(ApiError);

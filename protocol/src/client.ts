@@ -52,7 +52,7 @@ export type Transport = (request: {
 export interface ClientOptions {
   /** The orchestrator's base address, such as `https://127.0.0.1:4748`. */
   url: string;
-  /** Returns the token for a request that needs a sign-in session, or null to send none. May sign in. */
+  /** Returns the token for a request that requires a sign-in session; null to send none. May sign in. */
   token?: () => Promise<string | null>;
   transport: Transport;
 }
@@ -90,7 +90,7 @@ export function pathOf(route: Route, params: Record<string, string> = {}, query:
 
 /**
  * Creates a client that is typed by the route table.
- * @returns a function that calls a route; it throws ApiError for a status outside 2xx, and the transport's errors
+ * @returns a function that calls a route; throws ApiError for a status outside 2xx, and the errors of the transport
  */
 export function createClient(options: ClientOptions): Client {
   return async (route, call) => {
@@ -165,7 +165,7 @@ export function problemOf(status: number, text: string, retryAfter: string | nul
     const problem = JSON.parse(text) as Problem;
     if (typeof problem.code === 'string' && typeof problem.detail === 'string') return new ApiError(problem, wait);
   } catch {
-    // The response is not from the orchestrator; a proxy may have responded.
+    // The response is not from the orchestrator, but perhaps from a proxy.
   }
   const detail = `the response with status ${status} is not from an orchestrator: check the address`;
   return new ApiError(

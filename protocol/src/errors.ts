@@ -1,5 +1,5 @@
 /**
- * Every error that Muster responds with: its stable code, its HTTP status, whether the same request may succeed later,
+ * All errors that Muster responds with: the stable code, the HTTP status, whether the same request may succeed later,
  * and a remedy. `docs/errors.md` is generated from this table.
  */
 export interface ErrorKind {
@@ -473,13 +473,13 @@ export interface Fault {
   column?: number;
 }
 
-/** An error from the table, which is sent to the client. Any other error is a bug and is sent as `internal`. */
+/** An error in the table, which is sent to the client. Any other error is a bug and is sent as `internal`. */
 export class MusterError extends Error {
   readonly code: ErrorCode;
   readonly errors: readonly Fault[] | undefined;
 
   /**
-   * @param code   entry of the table
+   * @param code entry in the table
    * @param detail what happened in this case, for the operator; must not contain a secret value
    * @param errors one entry for each error in the input
    */

@@ -7,9 +7,9 @@ export interface Executable {
    * @throws Error with instructions if the addon cannot be written to the directory or loaded
    */
   addon(name: 'sqlite' | 'pty', directory: string): unknown;
-  /** Returns a file of the built console by its name. The content must not be changed. */
+  /** Returns a file of the built console by name. Callers must not change the content. */
   console(name: string): Buffer;
-  /** Returns the address of a worker thread's code. */
+  /** Returns the address of the code of a worker thread. */
   thread(name: string): URL;
 }
 
@@ -22,5 +22,5 @@ export interface Build {
   readonly node: string;
 }
 
-/** Returns the content of the standalone executable, or null if the process runs from a clone. */
+/** Returns the contents of the standalone executable; null if the process runs from a clone. */
 export const executable = (): Executable | null => (globalThis as { muster?: Executable }).muster ?? null;

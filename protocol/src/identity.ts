@@ -1,8 +1,8 @@
 /** Identifiers that agents, clients, and the orchestrator compute. */
 
 /**
- * Returns the id of an agent or operator: the first 16 bytes of the SHA-256 of its first Ed25519 public key, lower-case
- * hex.
+ * Returns the ID of an agent or operator: the first 16 bytes of the SHA-256 of its first Ed25519 public key, in
+ * lower-case hex.
  * @param publicKey 32 bytes
  */
 export async function idOfKey(publicKey: Uint8Array): Promise<string> {
@@ -11,13 +11,13 @@ export async function idOfKey(publicKey: Uint8Array): Promise<string> {
 }
 
 const idShape = /^[0-9a-f]{32}$/;
-/** Reports whether a text has the form of a node id or operator id. */
+/** Reports whether a text has the form of a node ID or operator ID. */
 export const isKeyId = (text: string): boolean => idShape.test(text);
 
 const nameShape = /^\p{L}[\p{L}\p{Nd}_-]{0,63}$/u;
 /**
  * Reports whether a text is a valid agent or operator name: 1 to 64 letters, digits, `-`, or `_`, beginning with a
- * letter, and not in the form of an id.
+ * letter, and not in the form of an ID.
  */
 export const isName = (text: string): boolean => nameShape.test(text) && !isKeyId(text);
 

@@ -24,7 +24,7 @@ export const sampleSchema = z
   .meta({ id: 'Sample', description: 'A value is null if the agent could not collect it.' });
 export type Sample = z.infer<typeof sampleSchema>;
 
-/** All measures in a sample, in the order of the store's columns. Excludes the time. */
+/** All measures in a sample, in the order of the store's columns. Does not include the time. */
 export const measureNames = [
   'cpu_usage',
   'memory_total',
@@ -40,8 +40,8 @@ export const measureNames = [
 ] as const satisfies readonly (keyof Sample)[];
 export type MeasureName = (typeof measureNames)[number];
 
-/** The measures that may have a fraction. The others are whole numbers. */
+/** Measures that may have a fraction. All others are whole numbers. */
 export const fractionalMeasures: ReadonlySet<MeasureName> = new Set(['cpu_usage', 'load1']);
 
-/** Counters since boot. Their value for a period is the last one in it. */
+/** Counters since boot. Their value for a period is the last value in the period. */
 export const countingMeasures: ReadonlySet<MeasureName> = new Set(['net_rx_bytes', 'net_tx_bytes', 'uptime']);

@@ -14,7 +14,7 @@ export type ResourceStatus = (typeof resourceStatuses)[number];
 /** Maximum length of a diff, in characters. A longer diff is truncated and ends with a line that states this. */
 export const maxDiffLength = 64 * 1024;
 
-/** Returns the schema for a name. Every database stores such a text unchanged, so the text can identify an object. */
+/** Returns the schema for a name. Every database stores such a name unchanged, so it can identify an object. */
 const name = (length: number) =>
   z
     .string()
@@ -25,8 +25,8 @@ const name = (length: number) =>
 export const nameLengths = { module: 128, id: 256, type: 64, identity: 4096 } as const;
 
 /**
- * Converts a name for a result or an output: makes it well-formed, replaces U+0000, and truncates it to `length`. Agent and
- * orchestrator both use this function, so that names in reports and in operations can be compared.
+ * Converts a name for a result or an output: makes it well-formed, replaces U+0000, and truncates it to `length`. The
+ * agent and the orchestrator both use this function, so that names in reports and in operations can be compared.
  */
 export function boundedName(text: string, length: number): string {
   const whole = (text.isWellFormed() ? text : text.toWellFormed()).replaceAll('\u0000', '\ufffd');

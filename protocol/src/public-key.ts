@@ -15,7 +15,7 @@ const smallOrderY: ReadonlySet<bigint> = new Set([
 
 /**
  * Reports whether bytes are usable as an Ed25519 public key: 32 bytes that are the canonical encoding of a point that
- * does not have small order. Does not check that the point is on the curve; otherwise, the first verification fails.
+ * does not have small order. Does not check that the point is on the curve; if it is not, the first verification fails.
  */
 export function isUsablePublicKey(raw: Uint8Array): boolean {
   if (raw.length !== 32) return false;

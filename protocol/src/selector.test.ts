@@ -48,7 +48,7 @@ describe('selectors that match', () => {
     'canary in=x',
     '',
     '   ',
-  ])('the selector %s matches the agent', (text) => {
+  ])('matches the agent with the selector %s', (text) => {
     expect(matches(text)).toBe(true);
   });
 });
@@ -69,7 +69,7 @@ describe('selectors that do not match', () => {
     'constructor',
     'role=Web',
     'attr.__proto__',
-  ])('the selector %s does not match the agent', (text) => {
+  ])('does not match the agent with the selector %s', (text) => {
     expect(matches(text)).toBe(false);
   });
 });
@@ -110,7 +110,7 @@ describe('an error in a selector contains its column:', () => {
 });
 
 describe('selectors', () => {
-  test('isEmpty returns true for a selector without terms', () => {
+  test('recognizes a selector without terms as empty', () => {
     const empty = (text: string) => {
       const parsed = parseSelector(text);
       return parsed.ok && isEmpty(parsed.selector);
@@ -119,7 +119,7 @@ describe('selectors', () => {
     expect(empty('a')).toBe(false);
   });
 
-  test('parses a selector for any valid tag, which matches that tag', () => {
+  test('parses a selector for any valid tag and matches that tag', () => {
     const key = fc.stringMatching(/^[A-Za-z][A-Za-z0-9._/-]{0,62}$/).filter((text) => !text.startsWith('attr.'));
     const value = fc
       .string({ maxLength: 256, unit: 'grapheme' })
@@ -141,7 +141,7 @@ describe('selectors', () => {
     );
   });
 
-  test('parseSelector does not throw for any text', () => {
+  test('parses any text without throwing', () => {
     const pieces = fc.constantFrom('a', '=', '!', ' ', '(', ')', ',', '"', "'", '\\', 'in', 'notin', 'attr.', '1');
     fc.assert(
       fc.property(fc.array(fc.oneof(pieces, fc.string()), { maxLength: 20 }), (parts) => {

@@ -1,8 +1,8 @@
 import type { Fault } from './errors.ts';
 
 /**
- * A selector matches agents by their tags and attributes. It consists of terms that are separated by spaces and must
- * all match.
+ * A selector matches agents by their tags and attributes. It consists of terms separated by spaces, all of which must
+ * match.
  *
  *     role=web env!=test region in (eu,us) tier notin (gold) canary !legacy attr.distro=debian note="two words"
  */
@@ -16,7 +16,7 @@ interface Keyed {
   readonly attribute: boolean;
 }
 
-/** `in` matches a key with any of the values. `notin` matches a key with another value or an absent key. */
+/** `in` matches a key that has one of the values. `notin` matches a key that has another value or is absent. */
 export type Term = Keyed &
   (
     | { readonly operator: 'exists' | 'absent' }

@@ -1,12 +1,12 @@
 import { signedContexts } from './signed-contexts.ts';
 
 /**
- * The bytes that an operator's key signs to sign in. They name the server that the client sees, so that a server cannot
- * relay another server's challenge. That server refuses signatures that do not name it.
+ * The bytes that an operator's key signs to sign in. They name the server as the client sees it, so that a server
+ * cannot relay the challenge of another one: the other server refuses signatures that do not name it.
  */
 
 export interface SignInBinding {
-  /** The server that the client sees, from {@link serverOfKey} or {@link serverOfOrigin}. */
+  /** The server as the client sees it, from {@link serverOfKey} or {@link serverOfOrigin}. */
   server: string;
   /** 64 lower-case hexadecimal characters. */
   publicKey: string;

@@ -1,7 +1,7 @@
 /**
- * Context strings of signatures. A signature covers its context string before the data, so that it is not valid for
- * another purpose. docs/security.md lists the strings with their data and verifiers, and a test compares both lists.
- * After a string is changed, the verifier must accept the former string for two releases (docs/decisions/0023).
+ * Context strings of signatures. A signature covers its context string before the data, so that the signature is not
+ * valid for any other purpose. docs/security.md lists the strings with their data and verifiers, and a test compares
+ * the lists. After a string is changed, the verifier must accept the former one for two releases (docs/decisions/0023).
  */
 export const signedContexts = {
   signIn: 'muster sign-in 2\n',

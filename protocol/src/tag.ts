@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isTagValue, tagKeyForm, tagKeyPattern, tagValueForm } from './selector.ts';
 
-/** Tag schemas in the API. Not in selector.ts, which browsers load without the schema library. */
+/** Tag schemas for the API. Separate from selector.ts, which browsers load without the schema library. */
 
 export const tagKeySchema = z.string().regex(tagKeyPattern, tagKeyForm);
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 const seconds = z.number().int().min(1).max(300);
 const common = {
   module: z.string(),
-  /** Whether the check contains a secret. Its details are then never shown. */
+  /** Whether the check contains a secret. If it does, its details are never shown. */
   sensitive: z.boolean(),
   /** Time limit in seconds. */
   timeout: seconds,

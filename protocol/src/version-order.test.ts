@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { compareVersions } from './version-order.ts';
 
-test('compares versions like dpkg', () => {
+test('compares versions as dpkg does', () => {
   const ordered = ['1.0~~', '1.0~rc1', '1.0', '1.0-1', '1.0-1+b1', '1.0a', '1.0+git', '1.2', '1.10', '2', '1:0.1'];
   for (let i = 0; i < ordered.length; i++)
     for (let j = 0; j < ordered.length; j++)

@@ -40,7 +40,9 @@ function compareParts(a: string, b: string): number {
   return 0;
 }
 
-/** Returns the sort weight of a character: `~` sorts before end of text, then letters, then all others. */
+/**
+ * Returns the sort weight of a character: `~` sorts before the end of text, then letters, then all other characters.
+ */
 function weightOf(character: string | undefined): number {
   if (character === undefined) return 0;
   if (character === '~') return -1;

@@ -28,13 +28,13 @@ const unitsOf = (character: string): string =>
     .join('');
 
 /**
- * Escapes unsafe characters in JSON that `JSON.stringify` leaves (C1, bidi) as `\\uXXXX`. The result parses to the same
+ * Escapes unsafe characters that `JSON.stringify` leaves in JSON (C1, bidi) as `\\uXXXX`. The result parses to the same
  * value.
  */
 export const visibleJson = (json: string): string => json.replace(unsafe, unitsOf);
 
 /**
- * Escapes JSON whose strings a program writes to a terminal after parsing.
+ * Escapes JSON whose strings a program writes to a terminal after parsing it.
  * @returns JSON whose parsed strings have visible escapes instead of unsafe characters, except for newlines and tabs
  */
 export const visibleOnceParsed = (json: string): string =>

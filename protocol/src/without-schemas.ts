@@ -1,10 +1,10 @@
 import type { Route } from './http/definition/route.ts';
 
 /**
- * Returns the source of a module that replaces an entry point of the protocol package in a bundle. It has no schemas:
- * it has the exports that JSON can represent, and routes with their method, path, and response types. This is all that
- * a client needs, because the orchestrator validates the input. A bundle that imports anything else from it fails to
- * build.
+ * Returns the source of a module that replaces an entry point of the protocol package in a bundle. The replacement
+ * contains no schemas, but only the exports that JSON can represent, and routes with their method, path, and response
+ * types. This is all that a client needs, because the orchestrator validates the input. A bundle that imports anything
+ * else from it fails to build.
  * @param entry all exports of the entry
  * @param whole exports of modules without schemas by their path; they are exported unchanged
  */

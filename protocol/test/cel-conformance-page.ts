@@ -28,7 +28,7 @@ function section([name, cases]: [string, ConformanceCase[]]): string[] {
   ];
 }
 
-/** Returns the page that lists the cases of the conformance suite of CEL that expressions do not pass. */
+/** Returns the page that lists the test cases of the CEL conformance suite that expressions do not pass. */
 export function conformancePage(cases: readonly ConformanceCase[]): string {
   const sections = [...Map.groupBy(cases, (one) => one.section)];
   const rows = sections.map(([name, of]) => {

@@ -6,19 +6,19 @@ import { evaluateCel } from '../src/module/expression/evaluate.ts';
 import { Meter } from '../src/module/expression/meter.ts';
 import { entriesOf } from '../src/module/expression/values.ts';
 
-/** A case of the suite, and whether the expressions of modules pass it. */
+/** A test case of the suite, and whether module expressions pass it. */
 export interface ConformanceCase {
-  /** File of the specification, such as `string_ext`. */
+  /** File in the specification, such as `string_ext`. */
   readonly section: string;
   readonly group: string;
   readonly name: string;
   readonly passes: boolean;
 }
 
-/** A value or a type of the suite as JSON of its Protocol Buffers message. */
+/** A value or a type in the suite, as the JSON of its Protocol Buffers message. */
 type Message = Readonly<Record<string, unknown>>;
 
-/** Runs the cases of the conformance suite of CEL as expressions of modules. */
+/** Runs the test cases of the CEL conformance suite as module expressions. */
 export function conformanceCases(): ConformanceCase[] {
   return (tests.suites ?? []).flatMap((section) =>
     casesIn(section).map(([group, test]) => ({
@@ -35,7 +35,7 @@ function casesIn(suite: SerializedIncrementalTestSuite): [string, SerializedIncr
   return [...(suite.tests ?? []).map((test): [string, SerializedIncrementalTest] => [suite.name, test]), ...inner];
 }
 
-/** @param original a `cel.expr.conformance.test.SimpleTest`, which expects `true` if it has no other result */
+/** @param original a `cel.expr.conformance.test.SimpleTest`, which expects `true` unless it specifies another result */
 function passes(original: SerializedIncrementalTest['original']): boolean {
   const compiled = compile(original.expr);
   const typed = original.typedResult as { result?: Message; deducedType?: Message } | undefined;
@@ -68,7 +68,7 @@ const primitives: Readonly<Record<string, string>> = {
   BYTES: 'bytes',
 };
 
-/** Returns a type of the suite as CEL writes it. */
+/** Returns a type in the suite as CEL writes it. */
 function typeOf(type: Message): string {
   if (typeof type.primitive === 'string') return primitives[type.primitive] ?? type.primitive;
   if ('null' in type) return 'null';
@@ -89,10 +89,10 @@ class TypeValue {
   }
 }
 
-/** A value that expressions of modules do not have, such as a message. Equal to no other value. */
+/** A value that module expressions do not have, such as a message. Not equal to any other value. */
 class Unsupported {}
 
-/** Converts a value of the suite to that of the CEL library. */
+/** Converts a value in the suite to one of the CEL library. */
 function celOf(value: Message): unknown {
   const [[kind, content] = ['nullValue', null]] = Object.entries(value);
   switch (kind) {

@@ -12,7 +12,7 @@ function toIndex(text: unknown): number {
 }
 
 /**
- * Any code point except surrogates, as text, for strings with any characters. The unit `binary` of fast-check generates
- * the same strings, but builds a table of all code points, which takes a second of CPU time per process.
+ * Any code point except surrogates, as text, for strings with any characters. fast-check's unit `binary` generates the
+ * same strings, but builds a table of all code points, which takes a second of CPU time per process.
  */
 export const codePoint: fc.Arbitrary<string> = fc.nat({ max: 0x10ffff - surrogates }).map(toText, toIndex);

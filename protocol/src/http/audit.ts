@@ -24,13 +24,13 @@ const link = {
 };
 const linkSchema = z.strictObject(link).meta({ id: 'AuditLink' });
 
-/** An event with its position in the chain, as exports and the live stream contain it. */
+/** An event with its position in the chain, as in exports and the live stream. */
 export const chainedEventSchema = z
   .strictObject({ ...link, ...auditEventSchema.shape })
   .meta({ id: 'ChainedAuditEvent' });
 export type ChainedEvent = z.infer<typeof chainedEventSchema>;
 
-/** Returns the schema for text that contains events. The OpenAPI document refers to the schema of one event. */
+/** Returns the schema for text that contains events. The OpenAPI document references the schema of a single event. */
 export const textOfEvents = (contentMediaType: string) =>
   z.string().meta({
     override: {

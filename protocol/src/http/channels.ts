@@ -6,7 +6,7 @@ import { operatorId } from './operators/operators.ts';
 export const channelTypes = ['webhook', 'discord', 'slack', 'ntfy'] as const;
 export type ChannelType = (typeof channelTypes)[number];
 
-/** Replaces secrets in responses. A client that sends it back keeps the stored value. */
+/** Replaces secrets in responses. If a client sends it back, the stored value is kept. */
 export const maskedSecret = '••••';
 
 const address = z.string().min(1).max(2048).describe('http or https address');
@@ -14,7 +14,7 @@ const address = z.string().min(1).max(2048).describe('http or https address');
 const headerText = z
   .string()
   .regex(/^[\x21-\x7e]{1,512}$/, 'must be 1 to 512 printable ASCII characters without spaces');
-// Accepts the mask, which is not ASCII, because a client may send it back instead of a secret.
+// Accepts the mask, which is not ASCII, because a client may send it back in place of a secret.
 const secretText = z.union([z.literal(maskedSecret), headerText]);
 
 export const channelConfigs = {
@@ -30,7 +30,7 @@ export const channelConfigs = {
     token: optional(secretText).describe('access token'),
   }),
 } as const;
-/** Configurations by channel type. Fields that were not given are undefined. */
+/** Configurations by channel type. Omitted fields are undefined. */
 export interface ChannelConfigs {
   webhook: { url: string; secret?: string | undefined };
   discord: { webhook_url: string };

@@ -25,7 +25,7 @@ export const notifyingEvents = [
 ] as const satisfies readonly EventType[];
 export type NotifyingEvent = (typeof notifyingEvents)[number];
 
-/** Maximum count of unread notifications. More are not counted. */
+/** Maximum number of unread notifications to count. */
 export const maxUnreadCounted = 1000;
 
 export const notificationSchema = z

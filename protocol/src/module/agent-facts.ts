@@ -1,6 +1,6 @@
 /** The properties of the agent for which modules are resolved. */
 export interface AgentFacts {
-  /** Null until the first approval. */
+  /** The agent's name; null until the first approval. */
   readonly name: string | null;
   readonly node_id: string;
   readonly attributes: Readonly<Record<string, string>>;

@@ -16,7 +16,7 @@ parameters:
   users: { type: list, default: [a] }
 `;
 
-/** Returns the ids of the resources, or the errors. */
+/** Returns the IDs of the resources, or the errors. */
 function resolved(source: string, attributes: Readonly<Record<string, string>> = {}) {
   const parsed = parseModule(header + source);
   if (!parsed.ok) return parsed.faults.map(({ path, message }) => `${path} ${message}`);
@@ -38,12 +38,12 @@ describe('a condition in CEL', () => {
     expect(resolved(source, { family: 'redhat' })).toEqual([]);
   });
 
-  test('does not hold if it reads a value that the agent lacks', () => {
+  test('treats a condition as false if it reads a value that the agent lacks', () => {
     expect(resolved(`resources:\n${file('a', 'when: "attr.family == \'debian\'"')}`)).toEqual([]);
     expect(resolved(`resources:\n${file('a', 'when: "!has(attr.family)"')}`)).toEqual(['a x']);
   });
 
-  test('selects variants, templates, checks, and values of parameters', () => {
+  test('selects variants, templates, checks, and parameter values', () => {
     const source = `  port: { type: integer, default: 80, variants: [{ when: "int(attr.major) >= 12", value: 443 }] }
 templates:
   - { id: t, when: "attr.major == '12'", content: twelve }
@@ -79,7 +79,7 @@ verify:
     ]);
   });
 
-  test('fails the module if it cannot be evaluated, or if several variants hold', () => {
+  test('fails the module if a condition cannot be evaluated, or if several variants match', () => {
     expect(resolved(`resources:\n${file('a', 'when: "int(attr.rack) > 1"')}`, { rack: 'x' })[0]).toContain('int');
     const both = `resources:
   - id: f
@@ -120,7 +120,7 @@ verify:
     ).toContain(message);
   });
 
-  test('refuses parameters where they have no values yet', () => {
+  test('refuses parameters in places where they have no values yet', () => {
     const source = '  port: { type: integer, default: 80, variants: [{ when: "param.tls", value: 443 }] }\n';
     expect(resolved(source)).toEqual([
       '/parameters/port/variants/0/when parameters have no values here: use facts and tags',

@@ -48,7 +48,7 @@ describe('conditions', () => {
     );
   });
 
-  test('claims an implication only if it holds for every agent', () => {
+  test('reports an implication only if it holds for every agent', () => {
     fc.assert(
       fc.property(conditions, conditions, (narrow, wide) => {
         expect(implies(narrow, narrow)).toBe(true);
@@ -61,7 +61,7 @@ describe('conditions', () => {
     );
   });
 
-  test('a range implies a value that it excludes, and none that it contains', () => {
+  test('recognizes that a range implies the exclusion of values outside it, but of none inside it', () => {
     const range = readConditions({ version: { from: '12', below: '13' } });
     expect(implies(range, readConditions({ version: { not: '13' } }))).toBe(true);
     expect(implies(range, readConditions({ version: { not: '12.1' } }))).toBe(false);
@@ -87,7 +87,7 @@ describe('conditions', () => {
     expect(matches(readConditions(when), { ...agent(), attributes })).toBe(expected);
   });
 
-  test('formats conditions like a selector', () => {
+  test('formats conditions as a selector', () => {
     const text = (value: unknown) => described(readConditions(value));
     expect(text({ platform: 'linux', distro: ['debian', 'ubuntu'] })).toBe('platform=linux distro in (debian, ubuntu)');
     expect(text({ version: { from: '12', below: '13', not: ['12.1', '12.2'] }, arch: { not: 'armv7' } })).toBe(
@@ -96,11 +96,11 @@ describe('conditions', () => {
     expect(text({})).toBe('any agent');
   });
 
-  test('compares attr.distro and distro as one fact', () => {
+  test('treats attr.distro and distro as the same fact', () => {
     expect(together(readConditions({ 'attr.distro': 'debian' }), readConditions({ distro: 'fedora' }))).toBeUndefined();
   });
 
-  test('accepts parameters in when and refuses them in a clause of supports', () => {
+  test('accepts parameters in `when` and refuses them in a clause of `supports`', () => {
     expect(whenSchema.safeParse({ 'param.tls': true }).success).toBe(true);
     expect(clauseSchema.safeParse({ 'param.tls': true }).success).toBe(false);
   });
@@ -111,7 +111,7 @@ describe('conditions', () => {
     [{ distro: 'debian', version: '12.5' }, /write major: "12"/],
     [{ distro: 'alpine', version: '3.19' }, /write version: \{ from: "3\.19", below: "3\.20" \}/],
     [{ distro: 'ubuntu', version: 'noble' }, /a version is such as "22\.04"$/],
-  ])('explains the version that no release has in %j', (when, message) => {
+  ])('explains that no release has the version in %j', (when, message) => {
     expect(impossibleVersion(readConditions(when))).toMatch(message);
   });
 
@@ -121,7 +121,7 @@ describe('conditions', () => {
     { distro: ['rocky', 'debian'], version: '9' },
     { distro: 'gentoo', version: '9' },
     { version: '9' },
-  ])('accepts the version of %j', (when) => {
+  ])('accepts the version in %j', (when) => {
     expect(impossibleVersion(readConditions(when))).toBeUndefined();
   });
 });
@@ -178,7 +178,7 @@ describe('conditions of modules', () => {
     expect(variants('{ distro: [debian, ubuntu] }', '{ distro: [ubuntu, fedora] }', winner)).toEqual([]);
   });
 
-  test('finds identities that are declared twice by conditions that overlap', () => {
+  test('finds identities that are declared twice under overlapping conditions', () => {
     const two = (one: string, other: string) =>
       findings(`resources: [{ when: ${one}, ${file()} }, { when: ${other}, ${file('b')} }]`).faults.length;
     expect(two('{ distro: [debian, ubuntu] }', '{ distro: { not: [debian, ubuntu] } }')).toBe(0);
@@ -186,7 +186,7 @@ describe('conditions of modules', () => {
     expect(two('{ version: { from: "12" } }', '{ version: { below: "12" } }')).toBe(0);
   });
 
-  test('warns about conditions that never hold', () => {
+  test('warns about conditions that are never true', () => {
     expect(
       findings(`resources: [{ when: { distro: debian }, variants: [{ when: { distro: fedora } }, { ${file()} }] }]`)
         .warnings,
@@ -218,7 +218,7 @@ describe('resolution with conditions', () => {
       : resolution.faults.map(({ path, message }) => `${path} ${message}`);
   };
 
-  test('a variant without resource leaves the machine unchanged', () => {
+  test('leaves the machine unchanged for a variant without a resource', () => {
     const source = `resources: [{ variants: [{ when: { distro: debian } }, { ${file()} }] }]`;
     expect(contents(source)).toEqual([]);
     expect(contents(source.replace('debian', 'fedora'))).toEqual(['a']);
@@ -232,7 +232,7 @@ resources: [{ when: { param.tls: true, param.n: 3 }, ${file()} }]`;
     expect(contents(source, { tls: true, n: 4 })).toEqual([]);
   });
 
-  test('chooses among templates with the same id, and reports an error if none matches', () => {
+  test('chooses among templates with the same ID, and reports an error if none matches', () => {
     const source = (when: string) => `templates:
   - { id: t, when: ${when}, content: specific }
   - { id: t, when: { distro: fedora }, content: other }
@@ -243,7 +243,7 @@ resources: [{ resource: { file-unix: { path: /f, template: t } } }]`;
     ]);
   });
 
-  test('verifies only what applies to the agent', () => {
+  test('runs only verifications that apply to the agent', () => {
     const resolution = resolve(
       'verify: [{ when: { distro: fedora }, command: "false" }, { when: { tag.role: [web, db] }, tcp: { port: 22 } }]',
     );
@@ -258,15 +258,15 @@ describe('the checks of a module', () => {
   };
   const withWhen = (when: string) => faultsOf(`resources: [{ when: ${when}, resource: { file-unix: { path: /a } } }]`);
 
-  test('refuse a condition with only an extension key, which would match every agent', () =>
+  test('refuses a condition that contains only an extension key, which would match every agent', () =>
     expect(withWhen('{ distro: { x-note: a } }')).toEqual(['needs not, from, or below']));
 
-  test('refuse two conditions on one fact', () =>
+  test('refuses two conditions on one fact', () =>
     expect(withWhen('{ distro: debian, attr.distro: fedora }')).toEqual([
       'is the same fact as distro: keep one of them',
     ]));
 
-  test('allow templates with the same id if no supported agent matches two of them', () => {
+  test('allows templates with the same ID if no supported agent matches two of them', () => {
     const templates = (other: string) => `templates:
   - { id: t, when: { distro: { not: debian } }, content: a }
   - { id: t, when: { distro: { not: ${other} } }, content: b }
@@ -281,7 +281,7 @@ resources: [{ resource: { file-unix: { path: /a, template: t } } }]`;
     expect(faultsOf(`parameters: { p: { type: ${type}, default: 1 } }`)).toEqual([expect.stringContaining('must be ')]),
   );
 
-  test('report at most 20 errors in a value', () => {
+  test('reports at most 20 errors in a value', () => {
     const keys = Array.from({ length: 100 }, (_, index) => `k${index}: 1`).join(', ');
     const parameter = `{ type: map, additionalProperties: false, properties: { a: {} }, default: { ${keys} } }`;
     expect(faultsOf(`parameters: { p: ${parameter} }`)).toHaveLength(20);

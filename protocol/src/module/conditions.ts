@@ -11,7 +11,7 @@ export type { AgentFacts };
 const tagPrefix = 'tag.';
 const attributePrefix = 'attr.';
 export const parameterPrefix = 'param.';
-/** Begins the key of a condition in CEL, whose value is `true` or `false`. No other key contains it. */
+/** Prefix of the key for a CEL condition, whose value is `true` or `false`. No other key contains it. */
 export const celPrefix = '${{';
 
 /** The values that conditions can use in addition to those of the agent. */
@@ -20,7 +20,7 @@ export type ConditionValues = Pick<Scope, 'parameters' | 'lookups' | 'meter'>;
 /**
  * Returns the value of a condition's key as text.
  * @returns undefined if the agent or the module has no such value, or if a parameter is a list or a mapping
- * @throws ExpressionError if a condition in CEL cannot be evaluated for another reason than a missing value
+ * @throws ExpressionError if a CEL condition cannot be evaluated for a reason other than a missing value
  */
 export function factOf(
   agent: AgentFacts,
@@ -42,7 +42,7 @@ export function factOf(
 }
 
 /**
- * Reports whether an agent satisfies all of the conditions. Empty conditions match every agent.
+ * Reports whether an agent satisfies all conditions. Empty conditions match every agent.
  * @throws ExpressionError as `factOf` does
  */
 export const matches = (conditions: Conditions, agent: AgentFacts, values?: ConditionValues): boolean =>
@@ -77,7 +77,7 @@ export function together(...all: readonly Conditions[]): Conditions | undefined 
   return merged;
 }
 
-/** Returns the values in both sets; undefined if there is none. */
+/** Returns the values in both sets; undefined if there are none. */
 function intersection(one: ValueSet, other: ValueSet): ValueSet | undefined {
   const [first, second] = one.in === undefined ? [other, one] : [one, other];
   if (first.in !== undefined) {
@@ -100,7 +100,10 @@ const newest = (a: string | undefined, b: string | undefined): string | undefine
 const oldest = (a: string | undefined, b: string | undefined): string | undefined =>
   a === undefined || (b !== undefined && compareVersions(a, b) > 0) ? b : a;
 
-/** Reports whether every agent that satisfies `narrow` satisfies `wide` as well. May miss it, but never claims it wrongly. */
+/**
+ * Reports whether every agent that satisfies `narrow` also satisfies `wide`. May return false although this is the
+ * case, but never returns true wrongly.
+ */
 export const implies = (narrow: Conditions, wide: Conditions): boolean =>
   Object.entries(wide).every(([key, set]) => Object.hasOwn(narrow, key) && isSubset(narrow[key] as ValueSet, set));
 

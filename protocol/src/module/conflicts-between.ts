@@ -8,18 +8,18 @@ import { identify, kinds } from './kinds.ts';
 import { quoted } from './nearest.ts';
 import type { Path } from './source/tree.ts';
 
-/** A resource that conflicts with a resource of another module, if both modules apply to one agent. */
+/** A resource that conflicts with a resource of another module if both modules apply to the same agent. */
 export interface ModuleConflict {
   /** Index of the module. */
   readonly module: number;
   /** Path of the resource in the module. */
   readonly path: Path;
   readonly message: string;
-  /** Whether expressions decide whether the resources differ. */
+  /** Whether expressions determine whether the resources differ. */
   readonly uncertain: boolean;
 }
 
-/** A variant of a resource, which another module may declare too. */
+/** A variant of a resource that another module may declare too. */
 interface Entry extends Contender {
   readonly label: string;
   readonly module: number;
@@ -28,13 +28,13 @@ interface Entry extends Contender {
   readonly path: Path;
 }
 
-// The comparison is quadratic in the resources of one identity.
+// Limited, because the comparison is quadratic in the number of resources with the same identity.
 const maximumSteps = 200_000;
 
 /**
- * Finds resources of different modules that conflict for some agent, without evaluating expressions. Modules that no
- * agent can have together do not conflict, and neither do declarations that merge.
- * @param modules parsed without errors; the later module of two gets the conflict
+ * Finds resources in different modules that conflict for some agent, without evaluating expressions. Modules that no
+ * agent can have together do not conflict, and neither do declarations that can be merged.
+ * @param modules parsed without errors; the conflict is reported for the later of two modules
  */
 export function conflictsBetween(modules: readonly ModuleDocument[]): ModuleConflict[] {
   const entries = modules.flatMap((module, index) => entriesOf(module, index));
@@ -73,7 +73,7 @@ export function conflictsBetween(modules: readonly ModuleDocument[]): ModuleConf
   return conflicts;
 }
 
-/** Returns a function that combines the `supports` of two modules: the agents that match both. */
+/** Returns a function that combines the `supports` of two modules into the agents that match both. */
 function pairedClauses(modules: readonly ModuleDocument[]): (one: number, other: number) => readonly Conditions[] {
   const known = new Map<string, readonly Conditions[]>();
   return (one, other) => {
@@ -90,7 +90,7 @@ function pairedClauses(modules: readonly ModuleDocument[]): (one: number, other:
 
 function entriesOf({ resources }: ModuleDocument, module: number): Entry[] {
   return resources.flatMap((declaration, index) => {
-    // The elements of a list are known only for an agent.
+    // The elements of a list are known only for a specific agent.
     if (declaration.for_each !== null) return [];
     return declaration.variants.flatMap((variant, position): Entry[] => {
       const { resource: declared } = variant;
@@ -119,7 +119,7 @@ function entriesOf({ resources }: ModuleDocument, module: number): Entry[] {
   });
 }
 
-/** Distinguishes the parameters of different modules, which may have the same name. */
+/** Distinguishes parameters of different modules, which may have the same name. */
 const inModule = (conditions: Conditions, module: number): Conditions =>
   Object.fromEntries(
     Object.entries(conditions).map(([key, set]) => [
@@ -128,7 +128,10 @@ const inModule = (conditions: Conditions, module: number): Conditions =>
     ]),
   );
 
-/** Returns the identity as declared; null if it is unknown. Equal expressions yield equal values, except for parameters. */
+/**
+ * Returns the identity as declared; null if it is unknown. Equal expressions result in equal values, except for
+ * parameters.
+ */
 function identityOf({ id }: ResourceDeclaration, { type, body }: DeclaredResource): Identity | null {
   const kind = kinds[type];
   const identified: Readonly<Record<string, unknown>> =
@@ -146,7 +149,7 @@ interface Identity {
 }
 
 const opening = '${{';
-/** Parameters have a value of their own in each module. */
+/** Parameters have a separate value in each module. */
 const usesParameter = (text: string): boolean => /\$\{\{[^}]*\bparam\./.test(text);
 
 const isWhole = ({ declared: { type, body, template } }: Entry): boolean =>
@@ -155,7 +158,7 @@ const isWhole = ({ declared: { type, body, template } }: Entry): boolean =>
 const pathOf = ({ declared }: Entry): string | null =>
   typeof declared.body.path === 'string' ? declared.body.path : null;
 
-/** Returns the conflict of two resources with the same identity; null if their declarations merge. */
+/** Returns the conflict between two resources with the same identity; null if their declarations can be merged. */
 function different(one: Entry, other: Entry, modules: readonly ModuleDocument[]): ModuleConflict | null {
   const [first, second] = [one, other].map((entry) => declaredFields(entry, modules)) as [
     DeclaredFields,
@@ -174,7 +177,10 @@ function different(one: Entry, other: Entry, modules: readonly ModuleDocument[])
   };
 }
 
-/** Returns the fields as in the desired state: the content of a template in `content`, and no default of `ensure`. */
+/**
+ * Returns the fields as in the desired state, with the content of a template in `content` and without the default of
+ * `ensure`.
+ */
 function declaredFields({ declared, declaration, module }: Entry, modules: readonly ModuleDocument[]): DeclaredFields {
   const { type, body, template } = declared;
   const { ensure, ...rest } = body;

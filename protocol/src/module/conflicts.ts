@@ -14,8 +14,8 @@ export interface Contender {
   readonly rivals: readonly Conditions[];
 }
 
-// The comparison is quadratic in the resources of one identity, and each step reads all clauses. Beyond this limit,
-// conflicts are reported when the module is resolved.
+// Limited, because the comparison is quadratic in the number of resources with the same identity, and each step reads
+// all clauses. Conflicts beyond this limit are reported when the module is resolved.
 const maximumSteps = 200_000;
 
 /**
@@ -54,7 +54,7 @@ export function conflictingPairs(
 }
 
 /**
- * Reports whether both resources may apply to one agent.
+ * Reports whether both resources may apply to the same agent.
  * @param clauses the agents in question; an empty list stands for every agent
  */
 export function canBothApply(one: Contender, other: Contender, clauses: readonly Conditions[]): boolean {

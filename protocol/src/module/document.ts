@@ -7,7 +7,7 @@ export type Json = string | number | boolean | null | Json[] | { [key: string]: 
 /** The values that a condition accepts. A value must satisfy every property that is present. */
 export interface ValueSet {
   readonly in?: readonly string[];
-  /** Values that it does not accept. A set with only this property accepts an absent value. */
+  /** Values that the condition does not accept. A set with only this property accepts an absent value. */
   readonly notIn?: readonly string[];
   /** Lowest version, in the order of `compareVersions`. */
   readonly from?: string;
@@ -15,7 +15,7 @@ export interface ValueSet {
   readonly below?: string;
 }
 
-/** Keys of an agent, or parameters of the module, and the values that they must have. */
+/** Keys of an agent or parameters of the module, with the values that they must have. */
 export type Conditions = Readonly<Record<string, ValueSet>>;
 
 /** The fields of a resource as written. Any string may contain expressions. */
@@ -25,9 +25,9 @@ export type DeclaredBody = Readonly<Record<string, Json>>;
 export interface DeclaredResource {
   type: ResourceType;
   body: DeclaredBody;
-  /** Id of the template that replaces `content`. */
+  /** ID of the template that replaces `content`. */
   template: string | null;
-  /** References to the resources that trigger it. */
+  /** References to the resources that trigger this one. */
   triggers: Readonly<Partial<Record<Trigger, readonly string[]>>>;
   /** The triggers that take effect before any later resource. */
   immediately: readonly string[];
@@ -35,11 +35,11 @@ export interface DeclaredResource {
 
 export interface Variant {
   when: Conditions;
-  /** Null if there is nothing to do on agents of this variant. */
+  /** Null if there is nothing to do on agents that match this variant. */
   resource: DeclaredResource | null;
 }
 
-/** A condition that the machine evaluates. All conditions of a list must hold. */
+/** A condition that the machine evaluates. All conditions in a list must be true. */
 export type OnlyIf =
   | { readonly exists: string }
   /** A shell command that must exit with code 0. */
@@ -47,7 +47,7 @@ export type OnlyIf =
   | { readonly not: OnlyIf }
   | readonly OnlyIf[];
 
-/** The other side of a trigger: when this resource changes, the named one is reloaded, restarted, or rerun. */
+/** The other direction of a trigger: when this resource changes, the named one is reloaded, restarted, or rerun. */
 export interface Notification {
   trigger: Trigger;
   /** Reference to a resource. */
@@ -55,9 +55,9 @@ export interface Notification {
   immediately: boolean;
 }
 
-/** What `for_each` repeats a resource for. */
+/** The list or map for which `for_each` repeats a resource. */
 export type Loop =
-  /** The text is one expression, which yields a list or a map. */
+  /** The text is a single expression, which must return a list or a map. */
   | { readonly kind: 'expression'; readonly text: string }
   | { readonly kind: 'values'; readonly values: Json }
   /** Loops in order, outermost first. `list` is CEL without `${{`. */
@@ -66,17 +66,17 @@ export type Loop =
 export interface ResourceDeclaration {
   id: string | null;
   name: string | null;
-  /** References to resources: `id`, or `module:id`; with `?` at the end if the resource may be missing. */
+  /** References to resources: `id` or `module:id`, followed by `?` if the resource may be missing. */
   depends_on: readonly string[];
-  /** Resources that this one triggers when it changes. */
+  /** Resources that this resource triggers when it changes. */
   notify: readonly Notification[];
   when: Conditions;
-  /** Evaluated on the machine before the resource is applied. Its texts may contain expressions. */
+  /** Evaluated on the machine before the resource is applied. The texts may contain expressions. */
   only_if: OnlyIf | null;
   for_each: Loop | null;
-  /** A condition in CEL that the elements of `for_each` must satisfy. */
+  /** A CEL condition that the elements of `for_each` must satisfy. */
   where: string | null;
-  /** The variants. If the module has `resource`, a single variant with an empty `when`. */
+  /** The variants. If the module has `resource`, there is a single variant with an empty `when`. */
   variants: readonly Variant[];
   /** Whether the module has `resource` instead of `variants`. */
   universal: boolean;
@@ -89,27 +89,27 @@ interface ParameterVariant {
   value: Json;
 }
 
-/** How layers of values become one: the highest one, or all of them from low to high. */
+/** How layers of values are combined: only the highest one is used, or all of them are merged from low to high. */
 export type Merge = 'replace' | 'deep' | 'append' | 'unique';
 
 export interface Parameter {
   type: ParameterType;
-  /** The other keywords of JSON Schema that its value must satisfy. */
+  /** Other JSON Schema keywords that the value must satisfy. */
   schema: Readonly<Record<string, Json>>;
   default: Json;
-  /** Values for some agents, which replace the default. */
+  /** Values for certain agents, which replace the default. */
   variants: readonly ParameterVariant[];
   merge: Merge;
   description: string | null;
 }
 
-/** A sorted list of values of other agents. */
+/** A sorted list of values from other agents. */
 export interface Lookup {
-  /** On other agents, the list is empty. */
+  /** On all other agents, the list is empty. */
   when: Conditions;
   /** Selects approved agents. */
   selector: string;
-  /** `agent.name`, `agent.node_id`, or an attribute or a tag such as `attr.default_address`. */
+  /** `agent.name`, `agent.node_id`, or an attribute or tag such as `attr.default_address`. */
   of: string;
 }
 
@@ -119,10 +119,10 @@ interface Verification {
   body: DeclaredBody;
 }
 
-/** A module that another one brings along. */
+/** A module that another module requires. */
 export interface Requirement {
   module: string;
-  /** Values for its parameters, which any assignment replaces. They contain no expressions. */
+  /** Values for its parameters, which any assignment overrides. They contain no expressions. */
   with: Readonly<Record<string, Json>>;
 }
 
@@ -130,22 +130,22 @@ export interface Requirement {
 export interface ValueCheck {
   /** CEL without `${{`. */
   that: string;
-  /** The error if it does not hold. */
+  /** The error message if the condition is false. */
   message: string;
 }
 
-/** A module that has passed all checks that need no agent. Its expressions are not evaluated. */
+/** A module that has passed all checks that require no agent. Its expressions have not been evaluated. */
 export interface ModuleDocument {
   name: string;
   supports: readonly Conditions[];
   requires: readonly Requirement[];
-  /** Templates with the same id are variants, which are chosen by `when`. */
+  /** Templates with the same ID are variants, which `when` selects. */
   templates: readonly { id: string; when: Conditions; content: string; isFile?: boolean }[];
-  /** The files next to it; absent if there are none. */
+  /** The files next to the module; absent if there are none. */
   files?: ModuleFiles;
   parameters: Readonly<Record<string, Parameter>>;
   require: readonly ValueCheck[];
-  /** Values of other agents, which the orchestrator reads when it resolves the module. */
+  /** Values from other agents, which the orchestrator reads when it resolves the module. */
   lookups: Readonly<Record<string, Lookup>>;
   /** `any`, `latest`, or an expression: the version of packages that declare none. Absent for `any`. */
   packages?: string;

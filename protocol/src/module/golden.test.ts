@@ -8,8 +8,8 @@ import { parseModule } from './parse.ts';
 import { resolveDesiredSet } from './resolve.ts';
 
 /**
- * Modules of version 0.1, with the agents and parameters that they were resolved for. A module keeps its meaning in all
- * later versions, so never change these. The modules come from the recipes, the examples, the documentation, and the
+ * Modules for version 0.1, with the agents and parameters for which they were resolved. A module keeps its meaning in
+ * all later versions, so never change them. The modules come from the recipes, the examples, the documentation, and the
  * tests.
  */
 interface Golden {
@@ -32,7 +32,7 @@ function parsed(source: string): ModuleDocument {
   return found.module;
 }
 
-test('resolves each module of version 0.1 to the same bytes', () => {
+test('resolves each version 0.1 module to the same bytes', () => {
   const different = golden.flatMap(({ modules, requests }) => {
     const documents = modules.map(parsed);
     return requests.flatMap(({ agent, parameters, result }) => {
@@ -46,7 +46,7 @@ test('resolves each module of version 0.1 to the same bytes', () => {
   expect(different).toEqual([]);
 });
 
-test('covers modules that resolve, and modules that do not', () => {
+test('covers modules that can be resolved and modules that cannot', () => {
   const results = golden.flatMap(({ requests }) => requests.map(({ result }) => result));
   expect(results.filter((result) => result.length === 64).length).toBeGreaterThan(500);
   expect(new Set(results.filter((result) => result.length !== 64))).toEqual(

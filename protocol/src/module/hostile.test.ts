@@ -74,7 +74,7 @@ parameters:
   'a long time zone': `name: m\nresources: [{resource: {timezone: {name: '${filled('a/')}!'}}}]`,
 };
 
-/** Measures the CPU time in microseconds, because elapsed time depends on the machine's load. */
+/** Measures CPU time in microseconds, because elapsed time depends on the machine's load. */
 function timed(source: string | Uint8Array): { parsed: ParsedModule; took: number } {
   const before = process.threadCpuUsage();
   const parsed = parseModule(source);
@@ -82,7 +82,7 @@ function timed(source: string | Uint8Array): { parsed: ParsedModule; took: numbe
   return { parsed, took: user + system };
 }
 
-// The checks stop at their limit and accept these modules. Their conflicts are reported when they are resolved.
+// The checks stop at their limit and accept these modules, whose conflicts are reported when they are resolved.
 const passed = [
   'many variants and clauses',
   'one path, with conditions',
@@ -90,7 +90,7 @@ const passed = [
   'long values for a long enum',
 ];
 
-// The honest module is the reference, because machines differ in speed.
+// Uses the honest module as the reference, because machines differ in speed.
 describe('hostile input', () => {
   /** CPU time for the honest module in microseconds. */
   let reference = Number.POSITIVE_INFINITY;
@@ -107,8 +107,8 @@ describe('hostile input', () => {
     (name) => {
       const source = hostile[name] ?? '';
       const { parsed, took } = timed(source);
-      // Measures both modules in turn if the ratio is above the limit, because the machine's speed varies. Modules that
-      // allocate a lot of memory are slower if other processes use the caches: a ratio of 3.7 was observed.
+      // Measures both modules in turn if the ratio exceeds the limit, because the machine's speed varies. Modules that
+      // allocate much memory are slower if other processes use the caches: a ratio of 3.7 was observed.
       let ratio = took / reference;
       for (let again = 0; again < 4 && ratio > 6; again += 1) ratio = timed(source).took / timed(honest).took;
       expect(ratio).toBeLessThan(6);

@@ -15,7 +15,7 @@ export interface KindField {
   /** `ids` is a list of resource ids. */
   readonly type: Field['shape'] | 'ids';
   readonly required: boolean;
-  /** Whether the field is a part of the identity. */
+  /** Whether the field is part of the identity. */
   readonly identity: boolean;
   /** Value of an absent field; null if an absent field is not managed. */
   readonly default: string | null;
@@ -28,11 +28,11 @@ export interface KindField {
   readonly description: string;
 }
 
-/** Returns all fields of a kind: the required ones, the optional ones, the template, and the triggers. */
+/** Returns all fields of a kind: required fields, optional fields, the template, and the triggers. */
 export function kindFields(type: ResourceType): KindField[] {
   const kind = kinds[type];
   const names = [...Object.keys(kind.required), ...Object.keys(kind.optional)];
-  // Which fields identify a resource may depend on the given fields.
+  // Which fields identify a resource may depend on the fields that are set.
   const identifying = new Set([
     ...kind.identifiedBy({}),
     ...kind.identifiedBy(Object.fromEntries(names.map((name) => [name, '']))),
@@ -58,7 +58,7 @@ export function kindFields(type: ResourceType): KindField[] {
   return [...declared, ...template, ...triggers];
 }
 
-/** Reads the bounds or choices from a field's schema. */
+/** Reads the bounds or choices from the schema of a field. */
 function boundsOf({ shape, resolved }: Field): Partial<KindField> {
   const { minValue, maxValue, options } = resolved as unknown as {
     minValue: number;

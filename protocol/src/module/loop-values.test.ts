@@ -39,7 +39,7 @@ const file = (path: string, content = ''): string =>
   `resource: { file-unix: { path: "${path}", content: "${content}" } }`;
 
 describe('values in place', () => {
-  test('a list has texts with expressions, whose values keep their type', () => {
+  test('keeps the types of values in a list of texts with expressions', () => {
     const list =
       '[a, "${{ param.shells.ann }}x", "${{ param.users[0].uid }}", "${{ omit }}", { n: "${{ agent.name }}" }]';
     expect(shown(resolved(`  - { id: f, for_each: ${list}, ${file('/f${{ index }}', '${{ json(each) }}')} }`))).toEqual(
@@ -52,7 +52,7 @@ describe('values in place', () => {
     );
   });
 
-  test('a map has no texts, and its keys are in the ids', () => {
+  test('refuses texts in place of a map, and uses the map’s keys in IDs', () => {
     const map = '{ www: { mode: "0755" }, private: { mode: "${{ \'0\' + \'700\' }}" } }';
     expect(
       shown(resolved(`  - { id: d, for_each: ${map}, ${file('/${{ each.key }}', '${{ each.value.mode }}')} }`)),
@@ -63,7 +63,7 @@ describe('values in place', () => {
     expect(shown(resolved(`  - { id: d, for_each: {}, ${file('/${{ each.key }}')} }`))).toEqual([]);
   });
 
-  test('an upload refuses wrong expressions in them', () => {
+  test('refuses wrong expressions in loops during an upload', () => {
     expect(uploadFaults(`  - { for_each: [a, "\${{ param.user }}"], ${file('/${{ each }}')} }`)).toEqual([
       '/resources/0/for_each/1 there is no parameter "user": did you mean "users"?',
     ]);
@@ -72,7 +72,7 @@ describe('values in place', () => {
     ]);
   });
 
-  test('keys such as __proto__ are plain keys', () => {
+  test('treats keys such as __proto__ as ordinary keys', () => {
     const keys = ['__proto__', 'constructor', 'toString'];
     const shells = Object.fromEntries(keys.map((key) => [key, key]));
     const resources = `  - { id: u, for_each: "\${{ param.shells }}", ${file('/${{ each.key }}', '${{ each.value }}')} }`;
@@ -81,7 +81,7 @@ describe('values in place', () => {
     );
   });
 
-  test('nested loops yield one resource for each combination of any values', () => {
+  test('repeats a resource for each combination of values in nested loops', () => {
     const name = fc.stringMatching(/^[a-z]{1,8}$/);
     const rows = fc.uniqueArray(fc.record({ name, keys: fc.uniqueArray(name, { maxLength: 4 }) }), {
       maxLength: 5,
@@ -97,7 +97,7 @@ describe('values in place', () => {
     );
   });
 
-  test('a missing key says what to write', () => {
+  test('says what to write for a missing key', () => {
     const user = (uid: string) =>
       `  - { id: u, for_each: "\${{ param.users }}", resource: { user-unix: { name: "\${{ each.name }}", uid: "${uid}" } } }`;
     expect(shown(resolved(user('${{ each.uid | omit }}')))).toEqual([
@@ -113,7 +113,7 @@ describe('values in place', () => {
 describe('long lists with errors', () => {
   const big = Array.from({ length: 2000 }, (_, index) => index);
 
-  test('reports the first element that `where` cannot decide', () => {
+  test('reports the first element for which `where` cannot be evaluated', () => {
     const found = unresolved(
       resolved(`  - { for_each: "\${{ param.big }}", where: each.x, ${file('/${{ each }}')} }`, { big }),
     );
@@ -121,7 +121,7 @@ describe('long lists with errors', () => {
     expect(found[0]).toContain('element 0: ');
   });
 
-  test('resources end at a maximum of errors', () => {
+  test('stops at the maximum number of errors', () => {
     const parsed = parseModule(`${head}  - { for_each: "\${{ param.big }}", ${file('${{ each }}')} }`);
     if (!parsed.ok) throw new Error('the module has errors');
     let read = 0;
@@ -140,7 +140,7 @@ describe('long lists with errors', () => {
 });
 
 describe('equal declarations in one module', () => {
-  test('merge, with the fields and the dependencies of all of them', () => {
+  test('merges resources from loops, with the fields and dependencies of all of them', () => {
     const resolution = resolved(`  - { id: a, resource: { directory-unix: { path: /srv, owner: root } } }
   - { id: b, depends_on: [a], resource: { directory-unix: { path: /srv/, mode: "0755" } } }
   - { id: c, depends_on: [b], ${file('/srv/x')} }
@@ -152,7 +152,7 @@ describe('equal declarations in one module', () => {
     expect(resolution).toMatchObject({ resources: [{ depends_on: [] }, { depends_on: ['path:/srv'] }] });
   });
 
-  test('merges equal resources of nested loops', () => {
+  test('merges equal resources from nested loops', () => {
     const users = [{ groups: ['a', 'b'] }, { groups: ['b'] }];
     const group = (gid: string) =>
       `  - { id: g, for_each: { u: param.users, name: u.groups }, resource: { group-unix: { name: "\${{ name }}", gid: ${gid} } } }`;
@@ -165,7 +165,7 @@ describe('equal declarations in one module', () => {
     );
   });
 
-  test('conflict only if an expression makes them differ', () => {
+  test('reports a conflict only if an expression makes the resources differ', () => {
     const resources = `  - { id: a, ${file('/f', 'x')} }\n  - { id: b, ${file('/f', '${{ param.shells.ann }}')} }\n`;
     expect(shown(resolved(resources, { shells: { ann: 'x' } }))).toEqual([['a', { path: '/f', content: 'x' }]]);
     expect(unresolved(resolved(resources))).toEqual([

@@ -7,7 +7,7 @@ const agent = { name: 'web-1', node_id: 'a', attributes: { platform: 'linux' }, 
 const moduleOf = (resources: string, parameters = ''): string =>
   `name: m\nsupports: [{ platform: linux }]\n${parameters}resources:\n${resources}`;
 
-/** Returns the ids and bodies of the resources, or the errors. */
+/** Returns the IDs and bodies of the resources, or the errors. */
 function resolved(source: string, given: Record<string, never> = {}, attributes: Record<string, string> = {}) {
   const parsed = parseModule(source);
   if (!parsed.ok) return parsed.faults.map(({ path, message }) => `${path} ${message}`);
@@ -24,14 +24,14 @@ const file = (loop: string, path: string, content: string): string =>
   `  - { id: f, ${loop}, resource: { file-unix: { path: '${path}', content: '${content}' } } }\n`;
 
 describe('for_each', () => {
-  test('repeats a resource for a list in place', () => {
+  test('repeats a resource in place for each element of a list', () => {
     expect(resolved(moduleOf(file('for_each: [a, 2]', '/x/${{ each }}', '${{ index }}')))).toEqual([
       ['f[0]', { path: '/x/a', content: '0' }],
       ['f[1]', { path: '/x/2', content: '1' }],
     ]);
   });
 
-  test('repeats a resource for a map, with key and value', () => {
+  test('repeats a resource for each key and value of a map', () => {
     const parameters = 'parameters: { m: { type: map, default: { a: 1, b c: 2 } } }\n';
     const source = moduleOf(file('for_each: "${{ param.m }}"', '/x/${{ each.value }}', '${{ each.key }}'), parameters);
     expect(resolved(source)).toEqual([
@@ -49,7 +49,7 @@ describe('for_each', () => {
       - { name: cy, keys: [k3] }
 `;
 
-  test('nests loops in order, and an inner loop uses the outer variable', () => {
+  test('nests loops in order, with outer variables available in inner loops', () => {
     const loop = 'for_each: { user: "param.users", key: "user.keys" }';
     expect(
       resolved(moduleOf(file(loop, '/${{ user.name }}/${{ key }}', '${{ index }} ${{ each.user.name }}'), users)),
@@ -60,7 +60,7 @@ describe('for_each', () => {
     ]);
   });
 
-  test('leaves a field out whose element lacks the key', () => {
+  test('leaves out a field if the element lacks the key', () => {
     const resources = `  - id: u
     for_each: "\${{ param.users }}"
     resource: { user-unix: { name: "\${{ each.name }}", uid: "\${{ each.uid | omit }}" } }
@@ -72,7 +72,7 @@ describe('for_each', () => {
     ]);
   });
 
-  test('leaves elements out that `where` excludes, and keeps the positions of the others', () => {
+  test('leaves out elements that `where` excludes, and keeps the positions of the others', () => {
     const loop = 'for_each: "${{ param.users }}", where: "has(each.uid) && each.uid > 7"';
     expect(resolved(moduleOf(file(loop, '/${{ each.name }}', '${{ index }}'), users))).toEqual([
       ['f[1]', { path: '/bob', content: '1' }],
@@ -152,7 +152,7 @@ describe('for_each', () => {
     ]);
   });
 
-  test('limits the elements of nested loops before it expands them', () => {
+  test('limits the elements of nested loops before expanding them', () => {
     const parameters = `parameters: { l: { type: list, default: [${'1,'.repeat(200)}] } }\n`;
     const loop = 'for_each: { a: "param.l", b: "param.l", c: "param.l", d: "param.l" }';
     expect(resolved(moduleOf(file(loop, '/${{ a }}${{ b }}', 'x'), parameters))).toEqual([
@@ -160,7 +160,7 @@ describe('for_each', () => {
     ]);
   });
 
-  test('treats names of the prototype as plain keys and names', () => {
+  test('treats prototype property names as ordinary keys and names', () => {
     const parameters = 'parameters: { m: { type: map, default: { constructor: 1, toString: 2 } } }\n';
     expect(
       resolved(moduleOf(file('for_each: { constructor: "param.m" }', '/${{ constructor.key }}', 'x'), parameters)),
@@ -173,7 +173,7 @@ describe('for_each', () => {
     );
   });
 
-  test('reports an element that JSON cannot represent, and leaves omitted ones out', () => {
+  test('reports an element that JSON cannot represent, and leaves out omitted ones', () => {
     const loop = (list: string) => `for_each: { v: "${list}", w: "[1]" }`;
     const faults = resolved(
       moduleOf(file(loop('[int(attr.cpus)]'), '/${{ v }}', 'x')),

@@ -15,20 +15,23 @@ import type { Path } from './source/tree.ts';
 
 /** An element of `for_each`. */
 export interface LoopElement {
-  /** Position or key of the element, for the id of its resource: `0`, `alice`, or `alice,0`. */
+  /** Position or key of the element, for the ID of its resource: `0`, `alice`, or `alice,0`. */
   readonly label: string;
   readonly each: Json | undefined;
   readonly index: number;
-  /** Variables of nested loops, as values of CEL. */
+  /** Variables of nested loops, as CEL values. */
   readonly loops: ReadonlyMap<string, unknown>;
 }
 
-/** Maximum number of elements, before `where` filters them. Nested loops multiply. */
+/** Maximum number of elements before `where` filters them. In nested loops, the numbers multiply. */
 const maximumElements = 20_000;
 
 type Report = (path: Path, message: string) => void;
 
-/** Returns the elements of a loop, without those that `where` excludes. Reports errors; after one, elements are missing. */
+/**
+ * Returns the elements of a loop, without those that `where` excludes. Reports errors; after an error, elements are
+ * missing.
+ */
 export function loopElements(loop: Loop, where: string | null, scope: Scope, report: Report): LoopElement[] {
   const all = loop.kind === 'nested' ? nestedElements(loop.loops, scope, report) : singleElements(loop, scope, report);
   if (where === null) return all;
@@ -68,14 +71,14 @@ function singleElements(loop: Exclude<Loop, { kind: 'nested' }>, scope: Scope, r
   }));
 }
 
-/** Evaluates the expression. Returns undefined after an error, and for an omitted list. */
+/** Evaluates the expression. Returns undefined after an error and for an omitted list. */
 function yielded(text: string, scope: Scope, report: Report): Json | undefined {
   const list = evaluateSole(text, 'list', scope);
   if (list.kind === 'fault') report(['for_each'], list.message);
   return list.kind === 'value' ? list.value : undefined;
 }
 
-/** Evaluates the expressions in a value. Returns undefined after an error, and for an omitted value. */
+/** Evaluates the expressions in a value. Returns undefined after an error and for an omitted value. */
 function inPlace(value: Json, scope: Scope, path: Path, report: Report): Json | undefined {
   if (typeof value === 'string') {
     const evaluated = evaluateInPlace(value, scope);
@@ -99,7 +102,7 @@ function inPlace(value: Json, scope: Scope, path: Path, report: Report): Json | 
 
 type NestedLoops = Extract<Loop, { kind: 'nested' }>['loops'];
 
-/** Combines the elements of nested loops. An inner loop uses the variables of the outer ones. */
+/** Combines the elements of nested loops. An inner loop can use the variables of outer ones. */
 function nestedElements(nested: NestedLoops, scope: Scope, report: Report): LoopElement[] {
   let combinations: { labels: readonly string[]; loops: ReadonlyMap<string, unknown> }[] = [
     { labels: [], loops: new Map() },
@@ -151,7 +154,9 @@ function nestedElements(nested: NestedLoops, scope: Scope, report: Report): Loop
   return elements;
 }
 
-/** Returns a function that converts values of CEL, each list and map once, because combinations share them. */
+/**
+ * Returns a function that converts CEL values. Converts each list and map only once, because combinations share them.
+ */
 function jsonConverter(meter: Scope['meter']): (value: unknown) => Json {
   const known = new Map<unknown, Json>();
   return (value) => {
@@ -165,5 +170,5 @@ function jsonConverter(meter: Scope['meter']): (value: unknown) => Json {
   };
 }
 
-/** Returns a key as part of an id. Long keys, and those with other characters, are replaced by their position. */
+/** Returns a key as part of an ID. Long keys and keys with other characters are replaced by their position. */
 const labelOf = (key: string, index: number): string => (/^[\w.@:/-]{1,64}$/.test(key) ? key : String(index));

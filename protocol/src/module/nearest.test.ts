@@ -8,7 +8,7 @@ test.each([
   ['apt', ': did you mean "package-apt" or "apt-repository"?'],
   ['file-unx', ': did you mean "file-unix"?'],
   ['scrpt', ': did you mean "script"?'],
-])('suggests the most similar names of kinds for %s', (name, said) => {
+])('suggests the most similar kind names for %s', (name, said) => {
   expect(suggestion(name, resourceTypes)).toBe(said);
 });
 

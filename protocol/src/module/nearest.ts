@@ -10,7 +10,7 @@ export function suggestion(name: string, known: readonly string[]): string {
   const whole = known.filter((each) => each.startsWith(`${name}-`) || each.endsWith(`-${name}`));
   if (name !== '' && whole.length > 0 && whole.length <= 6)
     return `: did you mean ${whole.map((each) => `"${each}"`).join(' or ')}?`;
-  // The comparison is quadratic in the length, and no known name is longer.
+  // Limited, because the comparison is quadratic in the length, and no known name is longer.
   if (name.length <= 64) {
     const nearest = closest(name, known as string[]);
     if (distance(name, nearest) <= Math.max(2, Math.floor(name.length / 2))) return `: did you mean "${nearest}"?`;

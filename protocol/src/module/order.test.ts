@@ -30,7 +30,7 @@ describe('stableOrder', () => {
     expect(stableOrder([[3], [], [], []])).toEqual({ ok: true, order: [1, 2, 3, 0] });
   });
 
-  test('orders each index exactly once, after all of its dependencies', () => {
+  test('orders each index exactly once and after all its dependencies', () => {
     fc.assert(
       fc.property(acyclic, (dependencies) => {
         const sorted = stableOrder(dependencies);
@@ -59,7 +59,7 @@ describe('stableOrder', () => {
     );
   });
 
-  test('reports a cycle that begins with its first declared resource', () => {
+  test('reports a cycle starting with its first declared resource', () => {
     expect(stableOrder([[], [3], [1], [2], [3]])).toEqual({ ok: false, cycle: [1, 3, 2] });
     expect(stableOrder([[0]])).toEqual({ ok: false, cycle: [0] });
   });

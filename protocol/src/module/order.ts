@@ -47,7 +47,7 @@ function findCycle(dependencies: readonly (readonly number[])[], isLeft: (index:
     current = (dependencies[current] as readonly number[]).find(isLeft) as number;
   }
   const cycle = path.slice(positionOf.get(current));
-  // The cycle begins with its first declared resource, so that the same error always has the same text.
+  // Starts with the first declared resource, so that the same error always has the same text.
   const first = cycle.indexOf(Math.min(...cycle));
   return [...cycle.slice(first), ...cycle.slice(0, first)];
 }

@@ -12,7 +12,7 @@ function warningsOf(source: string): string[] {
   return parseModule(source).warnings.map(({ line, column, message }) => `${line}:${column} ${message}`);
 }
 
-/** Returns a module with resources in flow style, one on each line from line 4 on. */
+/** Returns a module with resources in flow style, one per line, starting at line 4. */
 const withResources = (...resources: string[]): string =>
   `name: m\nsupports: [{ platform: linux }]\nresources:\n${resources.map((resource) => `  - ${resource}\n`).join('')}`;
 
@@ -457,7 +457,7 @@ describe('parseModule reports the path, line, and column of', () => {
     expect(faultsOf(source)).toEqual(faults);
   });
 
-  test('reports all errors, in order of position', () => {
+  test('reports all errors in order of position', () => {
     const found = faultsOf(`name: a/b
 supprts: []
 resources:
@@ -483,7 +483,7 @@ resources:
 });
 
 describe('certain and possible conflicts', () => {
-  test('accepts an identity that is declared twice if no agent gets both', () => {
+  test('accepts an identity that is declared twice if no agent gets both declarations', () => {
     const exclusive = [
       withResources(`{ when: { distro: debian }, ${motd} }`, `{ when: { distro: fedora }, ${motd} }`),
       withResources(`{ variants: [{ when: { arch: armv7 }, ${motd} }, { when: { arch: x86_64 }, ${motd} }] }`),
@@ -499,7 +499,7 @@ describe('certain and possible conflicts', () => {
     for (const source of exclusive) expect(faultsOf(source)).toEqual([]);
   });
 
-  test('refuses an identity that is declared twice if some agent gets both', () => {
+  test('refuses an identity that is declared twice if some agent gets both declarations', () => {
     const other = 'resource: { file-unix: { path: /etc/motd, ensure: absent } }';
     const overlapping = [
       withResources(`{ when: { distro: debian }, ${motd} }`, `{ when: { tag.role: web }, ${other} }`),
@@ -573,7 +573,7 @@ resources:
     expect(faults('{ exists: "/${{ each }}" }')).toEqual([expect.stringContaining('"each"')]);
   });
 
-  test('accepts commands, negations, and lists in `only_if`, and refuses malformed ones at their place', () => {
+  test('accepts commands, negations, and lists in `only_if`, and refuses malformed ones at their position', () => {
     const faults = (onlyIf: string, more = '') =>
       faultsOf(`${withResources(`{ only_if: ${onlyIf}, resource: { hostname: { name: a } } }`)}${more}`);
     for (const onlyIf of [
@@ -694,7 +694,7 @@ describe('parseModule refuses YAML with', () => {
     expect(faultsOf(source)).toEqual(['1:1  too much text with expanded aliases: use fewer aliases']);
   });
 
-  test('accepts a module with 10,000 values and refuses more', () => {
+  test('accepts a module with 10,000 values, and refuses more', () => {
     const list = (values: number) => `name: m\nx-a:\n${'- a\n'.repeat(values)}`;
     // The mapping, the name, and the list also count as values.
     expect(faultsOf(list(9_997))).toEqual([]);
@@ -702,7 +702,7 @@ describe('parseModule refuses YAML with', () => {
     expect(faultsOf(list(300_000))).toEqual(['10001:1  more than 10000 values: split the module']);
   });
 
-  test('accepts a module with 32 levels and refuses more', () => {
+  test('accepts a module with 32 levels, and refuses more', () => {
     const nested = (levels: number) => `name: m\nx-a: ${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}\n`;
     expect(faultsOf(nested(32))).toEqual([]);
     expect(faultsOf(nested(33))).toEqual([expect.stringContaining('nested deeper than 32 levels')]);
@@ -711,7 +711,7 @@ describe('parseModule refuses YAML with', () => {
     expect(faultsOf(byAlias)).toEqual([expect.stringContaining('nested deeper than 32 levels')]);
   });
 
-  test('accepts a module of 2 MiB and refuses more', () => {
+  test('accepts a module of 2 MiB, and refuses more', () => {
     const limit = 2 * 1024 * 1024;
     const prefix = 'name: m\nx-a: ';
     expect(faultsOf(prefix + 'y'.repeat(limit - prefix.length))).toEqual([]);

@@ -71,7 +71,7 @@ export function parseModule(source: string | Uint8Array, folder: ModuleFolder = 
 
 const noFolder: ModuleFolder = { files: new Map(), textOf: () => null };
 
-/** Returns a module as written, even if it has faults; undefined if it is not YAML. */
+/** Returns a module as written, even if it has errors; undefined if the source is not YAML. */
 function writtenValue(source: string | Uint8Array): unknown {
   const decoded = decodeSource(source);
   if (!decoded.ok) return undefined;
@@ -79,17 +79,17 @@ function writtenValue(source: string | Uint8Array): unknown {
   return root === undefined ? undefined : treeValue(root);
 }
 
-/** Returns the files that a module uses as templates, whose text {@link parseModule} needs. Never throws. */
+/** Returns the files that a module uses as templates, whose texts {@link parseModule} needs. Never throws. */
 export const templateFilesOf = (source: string | Uint8Array, files: ModuleFiles): string[] =>
   files.size === 0 ? [] : templateFiles(writtenValue(source), files);
 
-/** Returns the name that a module declares, even if it has faults; null if it declares none. Never throws. */
+/** Returns the name that a module declares, even if the module has errors; null if it declares none. Never throws. */
 export const declaredName = (source: string | Uint8Array): string | null => outline(writtenValue(source)).name || null;
 
 /**
  * Returns the position of a value in a module.
- * @param source of a module that was parsed
- * @returns line and column from 1; undefined if the source cannot be read
+ * @param source source of a parsed module
+ * @returns line and column, both from 1; undefined if the source cannot be read
  */
 export function positionIn(source: string | Uint8Array, path: Path): { line: number; column: number } | undefined {
   const decoded = decodeSource(source);
@@ -109,7 +109,7 @@ interface Finding {
 }
 
 /**
- * Converts schema issues to errors. Reports each unknown key separately, and for a choice between forms, only the
+ * Converts schema issues to errors. Reports each unknown key separately. For a choice between forms, reports only the
  * issues with the intended form.
  */
 export function flatten(
@@ -150,7 +150,7 @@ export function flatten(
 
 /**
  * Returns the offset of an expression in the source. Counts the preceding `${{`, because quoting, folding, and
- * indentation change the text before the expression. If an escape hides one of them, the offset is approximate, but
+ * indentation change the text before the expression. If an escape hides one of these, the offset is approximate but
  * always within the text.
  */
 function expressionOffset(source: string, root: TreeNode, path: Path, offset: number): number {

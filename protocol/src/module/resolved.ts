@@ -10,7 +10,8 @@ export interface SourceContent {
 }
 
 /**
- * A resource in the form for one agent: with the chosen variant, the template in `content`, and evaluated expressions.
+ * A resource in the form for one agent: with the chosen variant, with the template in `content`, and with evaluated
+ * expressions.
  */
 export interface ResolvedResource<T extends ResourceType = ResourceType> {
   /** Identity space and value, such as `path:/etc/motd` or `service-systemd:nginx`. Unique in a desired state. */
@@ -33,15 +34,17 @@ export interface ResolvedResource<T extends ResourceType = ResourceType> {
   rerun_on: string[];
   /**
    * Keys in `reload_on` and `restart_on` that the service follows before any later resource is applied. Absent if there
-   * are none. Agents support them since protocol version 7.
+   * are none. Supported by agents since protocol version 7.
    */
   immediate_on?: string[];
   /**
-   * The content that `source` in the body names, which the agent fetches if it lacks it. Agents support it since
+   * The content that `source` in the body references, which the agent fetches if it lacks it. Supported by agents since
    * protocol version 7.
    */
   source?: SourceContent;
-  /** Absent if there is no condition. Agents support `exists` since protocol version 6, and all forms since 7. */
+  /**
+   * Absent if there is no condition. Agents support `exists` since protocol version 6, and all forms since version 7.
+   */
   only_if?: OnlyIf;
   /** Names of body fields that may contain a secret. Their values are shown only on the machine itself. */
   sensitive_fields: string[];

@@ -13,13 +13,13 @@ export interface ResourceOrder {
   resources: OrderedResource[];
 }
 
-/** A resource with the positions of the resources that it depends on. */
+/** A resource with the positions of the resources on which it depends. */
 interface OrderedResource {
   module: string;
   id: string | null;
-  /** Null if the variants differ in it. */
+  /** Null if the variants have different values. */
   type: string | null;
-  /** Null if the variants differ in it. */
+  /** Null if the variants have different values. */
   identity: string | null;
   depends_on: number[];
   reload_on: number[];
@@ -52,8 +52,8 @@ export function resolvedOrder(
 export type DeclaredOrder = { ok: true; order: ResourceOrder } | { ok: false; faults: Fault[] };
 
 /**
- * Orders modules as written, without an agent: expressions are not evaluated. Ignores references to resources that are
- * not in the modules.
+ * Orders modules as written, without an agent and without evaluating expressions. Ignores references to resources that
+ * are not in the modules.
  * @param modules parsed without errors
  * @returns the order, or the cycle across modules
  */

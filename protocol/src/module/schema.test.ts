@@ -9,7 +9,7 @@ interface Schema {
   items: Schema;
 }
 
-/** Returns the schema for a field that may be null. */
+/** Returns the schema for a nullable field. */
 const optional = (schema: Schema | undefined): Schema => {
   expect(schema?.anyOf[1]).toEqual({ type: 'null' });
   return schema?.anyOf[0] as Schema;
@@ -20,7 +20,7 @@ describe('moduleJsonSchema', () => {
   const resource = optional(schema.properties.resources).items;
   const bodies = optional(resource.properties.resource);
 
-  test('the JSON Schema of modules contains its id and draft', () => {
+  test('the JSON Schema for modules contains its ID and draft', () => {
     expect(schema).toMatchObject({
       $id: '/schemas/module/v1.json',
       $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -28,13 +28,13 @@ describe('moduleJsonSchema', () => {
     });
   });
 
-  test('the JSON Schema of modules contains every kind', () => {
+  test('the JSON Schema for modules contains every kind', () => {
     expect(Object.keys(bodies.properties).sort()).toEqual([...resourceTypes].sort());
     expect(bodies.oneOf).toHaveLength(resourceTypes.length);
     expect(optional(bodies.properties['file-unix']).required).toEqual(['path']);
   });
 
-  test('the JSON Schema of modules contains patterns for formatted values', () => {
+  test('the JSON Schema for modules contains patterns for formatted values', () => {
     const user = optional(bodies.properties['user-unix']);
     expect(optional(user.properties.uid).anyOf[0]).toMatchObject({
       type: 'integer',
@@ -47,7 +47,7 @@ describe('moduleJsonSchema', () => {
     expect(new RegExp(optional(file.properties.mode).pattern as string).test('${{ tag.x }}')).toBe(true);
   });
 
-  test('the JSON Schema of modules refuses unknown keys at every level, except x- keys', () => {
+  test('the JSON Schema for modules refuses unknown keys at every level, except x- keys', () => {
     let closed = 0;
     const walk = (value: unknown): void => {
       if (typeof value !== 'object' || value === null) return;
@@ -63,15 +63,15 @@ describe('moduleJsonSchema', () => {
     expect(closed).toBeGreaterThan(resourceTypes.length * 2);
   });
 
-  test('the JSON Schema of modules describes the functions of expressions', () => {
+  test('the JSON Schema for modules describes the functions of expressions', () => {
     const functions = schema['x-functions'] as { name: string }[];
     expect(functions).toContainEqual({ name: 'basename', form: 'basename(path)', about: 'The last part of a path.' });
     expect(functions).toContainEqual(expect.objectContaining({ name: 'startsWith', form: 'text.startsWith(part)' }));
-    // The functions of CEL and of Muster whose names are equal.
+    // Functions of CEL and of Muster that have the same name.
     expect(functions.length - new Set(functions.map(({ name }) => name)).size).toBe(0);
   });
 
-  test('the JSON Schema of modules allows tags in clauses', () => {
+  test('the JSON Schema for modules allows tags in clauses', () => {
     expect(optional(schema.properties.supports).items.patternProperties).toHaveProperty(['^tag\\.']);
   });
 });

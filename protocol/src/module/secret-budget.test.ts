@@ -21,7 +21,7 @@ const file = (id: string, times: number, fallback: string | null = null): Unfill
 });
 const tooMany = 'the secrets of the operation exceed 15 MiB: insert large secrets less often';
 
-test('refuses secrets that exceed the limit of an operation, with one error', () => {
+test('refuses secrets that exceed the limit of an operation with a single error', () => {
   const large = () => 'x'.repeat(mebibyte);
   const filled = fillSecrets([file('a', 14), file('b', 14), file('c', 14)], large);
   expect(filled).toEqual({
@@ -30,18 +30,18 @@ test('refuses secrets that exceed the limit of an operation, with one error', ()
   });
 });
 
-test('counts bytes of JSON, and each use of a secret', () => {
+test('counts bytes of JSON, and counts each use of a secret', () => {
   // An escaped character takes 6 bytes.
   expect(fillSecrets([file('a', 3)], () => '\u0001'.repeat(mebibyte)).ok).toBe(false);
   expect(fillSecrets([file('a', 3)], () => 'x'.repeat(mebibyte)).ok).toBe(true);
 });
 
-test('does not count defaults, which the stored desired state has', () => {
+test('does not count defaults, which the stored desired state contains', () => {
   const filled = fillSecrets([file('a', 16, 'x'.repeat(mebibyte))], () => undefined);
   expect(JSON.stringify(filled)).not.toContain(tooMany);
 });
 
-test('resources and checks share the limit', () => {
+test('applies one limit to resources and checks together', () => {
   const budget = new SecretBudget();
   const large = () => 'x'.repeat(mebibyte);
   expect(fillSecrets([file('a', 14)], large, budget).ok).toBe(true);

@@ -44,12 +44,12 @@ function rendered(content: string, options?: Options): unknown {
 const users = { users: [{ name: 'ada', admin: true }, { name: 'bob' }], ports: { http: 80, https: 443 }, tls: true };
 
 describe('a template', () => {
-  test('repeats text for a list, and removes lines of control words', () => {
+  test('repeats text for a list, and removes lines that contain only control words', () => {
     const content = 'users:\n${{ for u in param.users }}\n  - ${{ u.name }}\n  ${{ end }}  \nend\n';
     expect(rendered(content, { parameters: users })).toBe('users:\n  - ada\n  - bob\nend\n');
   });
 
-  test('repeats text for keys and values, for keys, and for positions', () => {
+  test('repeats text for keys and values, for keys only, and for positions', () => {
     const map = '${{ for name, port in param.ports }}${{ name }}=${{ port }};${{ end }}';
     expect(rendered(map, { parameters: users })).toBe('http=80;https=443;');
     const keys = '${{ for name in param.ports }}${{ name }};${{ end }}';
@@ -58,7 +58,7 @@ describe('a template', () => {
     expect(rendered(positions, { parameters: users })).toBe('0ada;1bob;');
   });
 
-  test('chooses the first branch that holds', () => {
+  test('chooses the first branch whose condition is true', () => {
     const content = (n: number) => `\${{ if ${n} == 1 }}one\${{ elif ${n} == 2 }}two\${{ else }}many\${{ end }}`;
     expect([1, 2, 3].map((n) => rendered(content(n)))).toEqual(['one', 'two', 'many']);
     expect(rendered('a\n${{ if has(tag.x) }}\nb\n${{ end }}\nc\n')).toBe('a\nc\n');
@@ -70,13 +70,13 @@ describe('a template', () => {
     expect(rendered(content, { parameters: users })).toBe('ada\r\n');
   });
 
-  test('includes other templates, with the variables of its loops', () => {
+  test('includes other templates, in which loop variables are available', () => {
     const templates = { head: '# ${{ agent.name }}\n', line: 'user ${{ u.name }}\n' };
     const content = '${{ include "head" }}\n${{ for u in param.users }}\n  ${{ include "line" }}\n${{ end }}\n';
     expect(rendered(content, { parameters: users, templates })).toBe('# web-1\nuser ada\nuser bob\n');
   });
 
-  test('keeps the rest of a line that has other text', () => {
+  test('keeps the rest of a line that contains other text', () => {
     expect(rendered('a ${{ if true }}b${{ end }} c\n')).toBe('a b c\n');
     expect(rendered('$${{ if x }}\n')).toBe('${{ if x }}\n');
   });
@@ -142,7 +142,7 @@ describe('a template', () => {
     expect(rendered('a', { resource })).toBe('/resources/0/name "if" is possible only in content and templates');
   });
 
-  test('ends the last line of an included template that has no line break, if the control word ends a line', () => {
+  test('ends the last line of an included template without a line break if the control word ends a line', () => {
     const templates = { a: 'one', b: 'two\n', none: '', secret: 'key=${{ secrets.a }}' };
     const included = (content: string) => rendered(content, { templates });
     expect(included('${{ include "a" }}\nlast')).toBe('one\nlast');
@@ -156,7 +156,7 @@ describe('a template', () => {
     ]);
   });
 
-  test('refuses templates that include each other, and one that lacks a variable', () => {
+  test('refuses templates that include each other, and a template in which a variable is missing', () => {
     expect(rendered('${{ include "a" }}', { templates: { a: '${{ include "b" }}', b: 'x ${{ include "a" }}' } })).toBe(
       '/templates/1/content templates include each other: "a" -> "b" -> "a"',
     );
@@ -167,7 +167,7 @@ describe('a template', () => {
     );
   });
 
-  test('uses each of the resource that it belongs to', () => {
+  test('uses the `each` of the resource to which the template belongs', () => {
     const templates = { t: '${{ for x in each }}${{ x }}${{ end }}' };
     const resource = { for_each: [[1, 2]], resource: { 'file-unix': { path: '/x${{ index }}', template: 't' } } };
     expect(rendered('', { templates, resource })).toBe('12');
@@ -188,7 +188,7 @@ describe('a template', () => {
     expect(rendered(deep(17))).toContain('nested at most 16 deep');
   });
 
-  test('warns of the braces of other languages, except in scripts', () => {
+  test('warns about the braces of other template languages, except in scripts', () => {
     const warningsOf = (resource: unknown) => {
       const parsed = parseModule(sourceOf('', { resource: { resource } }));
       return parsed.ok ? parsed.warnings.map(({ path, message }) => `${path} ${message}`) : parsed;
@@ -202,7 +202,7 @@ describe('a template', () => {
     expect(warningsOf({ 'file-unix': { path: '/x', content: '${{ agent.name }} $${{ x }}' } })).toEqual([]);
   });
 
-  test('accepts any text of control words without failing otherwise', () => {
+  test('accepts or refuses any text with control words without throwing', () => {
     const word = fc.constantFrom(
       '${{ for x in [1, 2] }}',
       '${{ for k, v in {"a": 1} }}',

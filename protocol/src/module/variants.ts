@@ -4,7 +4,7 @@ import type { Conditions } from './document.ts';
 export type Choice =
   | { readonly kind: 'chosen'; readonly index: number }
   | { readonly kind: 'none' }
-  /** Several matching variants have the largest number of keys. */
+  /** Thrown if several matching variants have the largest number of keys. */
   | { readonly kind: 'tie'; readonly indices: readonly number[] };
 
 /**
@@ -33,7 +33,7 @@ export interface VariantFault {
 }
 
 /**
- * Remaining work for the checks of a module's variants, in comparisons of two conditions with few values. If none
+ * Remaining work for checking the variants of a module, in comparisons of two conditions with few values. If none
  * remains, errors in variants are reported when the module is resolved.
  */
 export interface VariantBudget {
@@ -53,7 +53,7 @@ function spend(budget: VariantBudget, steps: number): boolean {
 const weight = (conditions: Conditions): number =>
   Object.values(conditions).reduce((sum, set) => sum + (set.in?.length ?? 0) + (set.notIn?.length ?? 0), 1);
 
-/** Cost of a comparison, because each value of one set is sought in the other. */
+/** Cost of a comparison, in which each value of one set is searched in the other. */
 const costOf = (one: Conditions, other: Conditions): number => 1 + (weight(one) * weight(other)) / 100;
 
 /**
@@ -83,7 +83,7 @@ export function certainVariantFaults(
   return faults;
 }
 
-/** Finds variants with the same keys that match the same agents, for which no variant with more keys is chosen. */
+/** Finds variants with the same keys that match the same agents without a variant with more keys taking precedence. */
 export function tiedVariantFaults(
   variants: readonly Conditions[],
   when: Conditions,
@@ -118,7 +118,7 @@ export function tiedVariantFaults(
 }
 
 /**
- * Reports whether some of these agents are possible, and match no rival. Returns false if the budget ends before.
+ * Reports whether some of these agents are possible and match no rival. Returns false if the budget is used up first.
  * @param rivals variants with more keys
  */
 function isTied(
@@ -153,7 +153,7 @@ function certainFor(variants: readonly Conditions[], base: Conditions, clause: n
   const agents = `agents of supports clause ${clause + 1} (${described(base)})`;
   if (possible === -1) return { index: null, message: `no variant can match ${agents}: add one, or narrow the clause` };
   const [first, second] = certain;
-  // A variant with more keys may match some of these agents, for which these two do not tie.
+  // A variant with more keys may match some of these agents, for which these two variants do not tie.
   if (first === undefined || second === undefined || possible > maxSize) return undefined;
   return { index: second, message: `ties with variant ${first + 1} for all ${agents}: add a key to one of them` };
 }

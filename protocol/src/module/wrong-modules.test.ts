@@ -4,7 +4,10 @@ import { expect, test } from 'vitest';
 import { parseModule } from './parse.ts';
 import { resolveDesiredSet } from './resolve.ts';
 
-/** Modules with the mistakes of newcomers. The messages in messages.txt are read by people: each says what to write. */
+/**
+ * Modules with mistakes that newcomers make. People read the messages in messages.txt, so each message says what to
+ * write.
+ */
 const folder = join(import.meta.dirname, '../../test/wrong-modules');
 const files = readdirSync(folder).filter((name) => name.endsWith('.yml'));
 
@@ -19,7 +22,7 @@ function messagesOf(source: string): string[] {
   return [...faults, ...warnings].map(({ line, column, message }) => `${line}:${column} ${message}`);
 }
 
-test('explains each wrong module at its line and column, and says what to write', async () => {
+test('explains each wrong module with line and column, and says what to write', async () => {
   expect(files.length).toBeGreaterThanOrEqual(40);
   const texts = files.map((name) => {
     const source = readFileSync(join(folder, name), 'utf8');

@@ -16,7 +16,7 @@ const sequence = z.number().int().positive();
 const unixSeconds = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
 const channel = z.number().int().min(1).max(limits.mostChannel);
 
-/** Reasons why an agent opens no terminal. `failed` means that the shell could not be started. */
+/** Reasons why an agent does not open a terminal. `failed`: the shell could not be started. */
 export const terminalRefusals = ['disabled', 'limit', 'shell_refused', 'failed'] as const;
 export type TerminalRefusal = (typeof terminalRefusals)[number];
 
@@ -30,7 +30,7 @@ export const attributesSchema = boundedTexts({
 export const pinSources = ['flag', 'pinned', 'first_use', 'discovery'] as const;
 export type PinSource = (typeof pinSources)[number];
 
-/** Wire form of a key statement, which proves that one key was rotated to another. */
+/** The form of a key statement on the wire. A key statement proves that one key replaced another. */
 export const keyStatementSchema = z.strictObject({
   former_key: hex(32),
   made_at: unixSeconds,
@@ -47,7 +47,7 @@ export const helloSchema = z.strictObject({
   agent_version: z.string().regex(agentVersionPattern),
   public_key: hex(32),
   signature: hex(64),
-  /** Since version 4. Sent while an orchestrator may not know this key. */
+  /** Since version 4. Sent while the orchestrator may not know this key. */
   key_statement: keyStatementSchema.optional(),
   /**
    * Since version 5. Statements about earlier keys, newest first. Each certifies the `former_key` of the one before it.
@@ -106,7 +106,7 @@ const report = z.discriminatedUnion('type', [
 ]);
 export type Report = z.infer<typeof report>;
 
-/** Every key that can occur in a report. Agents cannot choose other keys. */
+/** All keys that can occur in a report. Agents cannot choose other keys. */
 export const reportKeys: ReadonlySet<string> = new Set(
   [...report.options, resourceResultSchema, fieldChangeSchema, summarySchema].flatMap(({ shape }) =>
     Object.keys(shape),
@@ -122,7 +122,7 @@ const piece = z.strictObject({
   text: z.string().max(limits.outputProgressBytes),
 });
 
-/** Output of a running program since the last message, or its newest part if it does not fit. */
+/** The output of a running program since the last message; if it does not fit, its newest part. */
 const outputProgress = z.strictObject({
   type: z.literal('output_progress'),
   operation_id: operationId,
@@ -152,14 +152,14 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
     text: z.string().min(1).max(limits.reportPartLength),
   }),
   /**
-   * Samples that the agent keeps until `metrics_stored`, and otherwise sends again on the next link. The agent sends
-   * one such message at a time. Since version 3, the response is `metrics_refused` if the samples could not be stored.
+   * Samples, which the agent keeps until `metrics_stored` and otherwise resends on the next link. The agent sends one
+   * such message at a time. Since version 3, the response is `metrics_refused` if the samples could not be stored.
    */
   z.strictObject({
     type: z.literal('metrics'),
     samples: boundedList(sampleSchema, { min: 1, max: limits.samplesOfMessage }),
   }),
-  /** Since version 2. Best effort, for viewers. The `output` report at the end has the whole output. */
+  /** Since version 2. Best effort, for viewers. The `output` report at the end contains the whole output. */
   outputProgress,
   /** Managed resources that may have drifted and need a check. Best effort. */
   z.strictObject({ type: z.literal('drift_hint'), keys: boundedList(z.string().max(4200), { min: 1, max: 16 }) }),
@@ -185,14 +185,12 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
     /** Name of the signal that terminated the shell, such as `SIGKILL`. */
     signal: z.string().max(32).nullable(),
   }),
-  /**
-   * Number of input bytes that were written to the terminal since the last credit, at least a quarter of the window.
-   */
+  /** Number of input bytes written to the terminal since the last credit; at least a quarter of the window. */
   z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),
   /**
-   * Since version 7. Requests a part of a content that a resource of this open operation names. The answers follow in
-   * the order of the requests: content frames with all of these bytes, or `content_refused`. Unanswered requests are
-   * limited in number and bytes. A part ends at the latest at the next multiple of `limits.contentRequestBytes`.
+   * Since version 7. Requests part of a content that a resource of this open operation references. The answers follow
+   * in the order of the requests: content frames with all of these bytes, or `content_refused`. The number and bytes of
+   * unanswered requests are limited. A part ends at the next multiple of `limits.contentRequestBytes` at the latest.
    */
   z.strictObject({
     type: z.literal('content_request'),

@@ -26,7 +26,7 @@ test('refuses a frame that is not a terminal frame', () => {
   expect(decodeTerminalFrame(new Uint8Array([2, 0, 0, 0, 7, 1]))).toBeNull();
 });
 
-test('tells content frames from terminal frames', () => {
+test('distinguishes content frames from terminal frames', () => {
   const bytes = new Uint8Array([1, 2, 3]);
   expect(decodeContentFrame(encodeContentFrame(7, bytes))).toEqual({ request: 7, bytes });
   expect(decodeContentFrame(encodeTerminalFrame(7, bytes))).toBeNull();

@@ -1,9 +1,9 @@
 import { limits } from './limits.ts';
 
 /**
- * Binary frames of the link: one byte for the kind, a number as 32 bits in big-endian order, and the bytes. Terminal
- * frames go in both directions, and have the terminal's channel and its output or input. Content frames go to agents,
- * and have the number of a `content_request` and the next bytes of its part.
+ * Binary frames on the link: one byte for the kind, a 32-bit big-endian number, and the bytes. Terminal frames are sent
+ * in both directions, and contain the terminal's channel and its output or input. Content frames are sent to agents,
+ * and contain the number of a `content_request` and the next bytes of its part.
  */
 const kinds = { terminal: 1, content: 2 } as const;
 const headerBytes = 5;
@@ -16,7 +16,10 @@ function encode(kind: number, number: number, bytes: Uint8Array): Uint8Array {
   return frame;
 }
 
-/** @returns the number and the bytes, in the memory of the frame; null if it is malformed, empty, or too large */
+/**
+ * @returns the number and the bytes, which share the memory of the frame; null if the frame is malformed, empty, or too
+ *   large
+ */
 function decode(kind: number, frame: Uint8Array, maximum: number): [number: number, bytes: Uint8Array] | null {
   const length = frame.length - headerBytes;
   if (length < 1 || length > maximum || frame[0] !== kind) return null;
@@ -30,7 +33,7 @@ export const encodeTerminalFrame = (channel: number, bytes: Uint8Array): Uint8Ar
 
 /**
  * Decodes a terminal frame.
- * @returns the content, in the memory of the frame; null if the frame is malformed, empty, or too large
+ * @returns the content, which shares the memory of the frame; null if the frame is malformed, empty, or too large
  */
 export function decodeTerminalFrame(frame: Uint8Array): { channel: number; bytes: Uint8Array } | null {
   const decoded = decode(kinds.terminal, frame, limits.terminalFrameBytes);
@@ -41,7 +44,7 @@ export function decodeTerminalFrame(frame: Uint8Array): { channel: number; bytes
 export const encodeContentFrame = (request: number, bytes: Uint8Array): Uint8Array =>
   encode(kinds.content, request, bytes);
 
-/** Decodes a content frame, like {@link decodeTerminalFrame}. */
+/** Decodes a content frame as {@link decodeTerminalFrame} does. */
 export function decodeContentFrame(frame: Uint8Array): { request: number; bytes: Uint8Array } | null {
   const decoded = decode(kinds.content, frame, limits.contentFrameBytes);
   return decoded === null ? null : { request: decoded[0], bytes: decoded[1] };

@@ -40,7 +40,7 @@ describe('reports one error of a hostile message that has many', () => {
   });
 });
 
-test('reports the path of a fault', () => {
+test('reports the path of an error', () => {
   const message = { ...hello, open_operations: [{ operation_id: '0'.repeat(26), state: 'x' }] };
   expect(agentMessageSchema.safeParse(message).error?.issues[0]?.path).toEqual(['open_operations', 0, 'state']);
 });
@@ -53,7 +53,7 @@ test('accepts the largest valid hello', () => {
 });
 
 describe('hello proof', () => {
-  test('reads the proof of a hello without reading its other fields', () => {
+  test('reads the proof in a hello without reading the other fields', () => {
     const { public_key, signature, versions } = hello;
     const broken = { ...hello, agent_version: 'a b', attributes: 1, more: 2 };
     expect(readHelloProof(broken)).toEqual({ public_key, signature, versions, agent_version: null });

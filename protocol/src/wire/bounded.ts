@@ -1,13 +1,16 @@
 import { z } from 'zod';
 
 /**
- * Schemas for lists and maps in messages from agents. They check the size first and stop at the first error. Zod's own
+ * Schemas for lists and maps in messages from agents. They check the size first, and stop at the first error. Zod's own
  * schemas would check every element and describe every error, which takes tens of milliseconds for a hostile frame.
  */
 
 type Context = z.RefinementCtx;
 
-/** Reports an error. @returns the result of a transform for invalid input */
+/**
+ * Reports an error.
+ * @returns the result of a transform for invalid input
+ */
 function refuse(context: Context, message: string, path: PropertyKey[] = []): never {
   context.addIssue({ code: 'custom', message, path });
   return z.NEVER;

@@ -27,7 +27,7 @@ const datagramOf = (announcement: Announcement, signature: Uint8Array) =>
   Buffer.concat([encodeAnnouncement(announcement), signature]);
 
 describe('announcement', () => {
-  test('decodes the encoded fields and the signed bytes of an announcement', () => {
+  test('decodes the fields and the signed bytes of an encoded announcement', () => {
     fc.assert(
       fc.property(announcements, bytes(64), (announcement, signature) => {
         const { signed, signature: read, ...rest } = readAnnouncement(datagramOf(announcement, signature))!;

@@ -24,7 +24,7 @@ export interface Announcement {
   port: number;
   /** 32 bytes. */
   orchestratorKey: Uint8Array;
-  /** Unix seconds by the orchestrator's clock. */
+  /** Unix seconds, by the orchestrator's clock. */
   sentAt: number;
   /** 16 bytes, different in every announcement. */
   nonce: Uint8Array;

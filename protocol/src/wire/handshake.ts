@@ -1,6 +1,6 @@
 import { signedContexts } from '../signed-contexts.ts';
 
-/** The bytes that an agent signs within its TLS connection. The signature is valid only on this connection. */
+/** The bytes that an agent signs on its TLS connection. The signature is valid only on this connection. */
 
 export const exporterLabel = 'EXPORTER-muster-agent-hello';
 export const exporterLength = 32;
@@ -13,14 +13,14 @@ export interface HandshakeBinding {
   orchestratorKey: Uint8Array;
   agentKey: Uint8Array;
   /**
-   * All versions that the agent offered, in its order, so that a relay cannot remove one without invalidating the
+   * All versions that the agent offered, in order, so that a relay cannot remove one without invalidating the
    * signature.
    */
   versions: readonly number[];
 }
 
 /**
- * Returns the bytes to sign: tag, exporter, nonce, both keys, and the offered versions. Every part except the last has
+ * Returns the bytes to sign: tag, exporter, nonce, both keys, and the offered versions. All parts except the last have
  * a fixed length, so that different bindings have different bytes.
  * @throws RangeError if a part has the wrong length
  */

@@ -18,8 +18,8 @@ const publicKey = /^[0-9a-f]{64}$/;
 const signature = /^[0-9a-f]{128}$/;
 
 /**
- * Reads the proof from a message. The message is hostile until its signature is verified. The cost does not depend on
- * the other fields.
+ * Reads the proof in a message. The message is hostile until its signature is verified. The cost does not depend on the
+ * other fields.
  * @param json the parsed message
  * @returns the proof, or a description of the error
  */
@@ -43,7 +43,7 @@ export function readHelloProof(json: unknown): HelloProof | string {
   return { public_key: given.public_key, signature: given.signature, versions, agent_version };
 }
 
-/** Returns the type of a message before it is validated, in a form that is safe to log. */
+/** Returns the type of a message that has not been validated, in a form that is safe to log. */
 export function messageType(json: unknown): string {
   const type = typeof json === 'object' && json !== null && 'type' in json ? json.type : null;
   return typeof type === 'string' && /^[a-z_]{1,32}$/.test(type) ? type : 'a message of no known type';

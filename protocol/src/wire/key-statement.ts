@@ -18,10 +18,10 @@ export interface KeyStatement {
 
 export const keyStatementLimits = {
   /**
-   * Validity in seconds from `madeAt`. Unlimited at an orchestrator that has not seen the previous key since `madeAt`.
+   * Validity in seconds from `madeAt`. Unlimited for an orchestrator that has not seen the previous key since `madeAt`.
    */
   takenSecs: 30 * 86_400,
-  /** Maximum number of earlier statements in a hello. They fit in its frame together with the largest attributes. */
+  /** Maximum number of earlier statements in a hello, which fit into its frame together with the largest attributes. */
   mostEarlier: 8,
   /** Maximum remaining validity of the previous key, in seconds. */
   longestGraceSecs: 30 * 86_400,
@@ -30,8 +30,8 @@ export const keyStatementLimits = {
 } as const;
 
 /**
- * Returns the bytes that the previous key signs: tag, previous key, key, and both times as 64 bits. Every part has a fixed
- * length.
+ * Returns the bytes that the previous key signs: tag, previous key, key, and both times as 64-bit numbers. All parts
+ * have a fixed length.
  * @throws RangeError if a part is invalid
  */
 export function keyStatementBytes({ formerKey, key, madeAt, formerUntil }: KeyStatement): Uint8Array {

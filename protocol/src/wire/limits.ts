@@ -1,5 +1,5 @@
 /**
- * Link limits, which the agent and the orchestrator enforce on each other. In bytes and milliseconds, unless a name
+ * Link limits, which the agent and the orchestrator enforce on each other. In bytes and milliseconds, unless the name
  * states otherwise.
  */
 export const limits = {
@@ -36,17 +36,17 @@ export const limits = {
   stableLinkMs: 10_000,
   /** Number of consecutive short links after which they no longer count as recent. */
   shortLinks: 10,
-  /** Delay before a rejected or removed agent connects again. */
+  /** Delay before a rejected or removed agent reconnects. */
   rejectedRetryAfterSecs: 600,
   /** Maximum time to wait for a response on the old link when a second process uses the same key. */
   cloneProbeMs: 5_000,
-  /** Maximum results per operation: the largest desired state, and as many removals. */
+  /** Maximum number of results per operation: the largest desired state, and the same number of removals. */
   maxResults: 40_000,
   /** Maximum number of resources in an operation. Further results up to `maxResults` are removals. */
   maxResources: 20_000,
   /** Maximum length of the resource name in an output, in characters. */
   outputResourceLength: 4_300,
-  /** Maximum number of samples per message, which fit in a frame. */
+  /** Maximum number of samples per message, so that they fit into a frame. */
   samplesOfMessage: 48,
   maxAttributes: 512,
   maxAttributeLength: 1024,
@@ -56,20 +56,20 @@ export const limits = {
    */
   attributesBytes: 24 * 1024,
   maxScriptOutputLength: 256 * 1024,
-  /** Maximum size of an `output_progress` frame. Results fit in the other half of the window. */
+  /** Maximum size of an `output_progress` frame. Results fit into the other half of the window. */
   outputProgressBytes: 4 * 1024,
   /** Minimum interval between `output_progress` messages. A message also waits for the response to the previous one. */
   outputProgressIntervalMs: 1_000,
-  /** Maximum size of a content that a resource names. The files of a module have at most this size together. */
+  /** Maximum size of a content that a resource references. All files of a module together have at most this size. */
   contentBytes: 512 * 1024 * 1024,
   /** Maximum bytes of a `content_request`. */
   contentRequestBytes: 64 * 1024,
-  /** Maximum bytes, and number, of content requests without an answer. */
+  /** Maximum bytes, and maximum number, of unanswered content requests. */
   contentWindowBytes: 256 * 1024,
   contentRequests: 16,
-  /** Maximum bytes of a content in a binary frame. */
+  /** Maximum bytes of content in a binary frame. */
   contentFrameBytes: 16 * 1024,
-  /** Maximum terminal channel number on a link; channel numbers have 32 bits. */
+  /** Maximum number of a terminal channel on a link. Channel numbers have 32 bits. */
   mostChannel: 0xffff_ffff,
   /** Maximum terminal bytes per binary frame. */
   terminalFrameBytes: 16 * 1024,
@@ -77,9 +77,9 @@ export const limits = {
   terminalOutputWindowBytes: 256 * 1024,
   /** Maximum terminal input without a `terminal_credit`, in bytes. */
   terminalInputWindowBytes: 64 * 1024,
-  /** A terminal's rate of smaller frames is limited, because an agent can join small chunks of output. */
+  /** Size below which a terminal's frame rate is limited, because an agent can join small chunks of output. */
   terminalSmallFrameBytes: 4 * 1024,
   terminalSmallFramesPerSecond: 250,
-  /** Maximum burst of small frames. A stalled network can deliver these together before the link counts as lost. */
+  /** Maximum burst of small frames. A stalled network can deliver this many together before the link counts as lost. */
   terminalSmallFrameBurst: 20_000,
 } as const;

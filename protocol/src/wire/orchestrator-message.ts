@@ -59,7 +59,7 @@ const resource = z.strictObject({
   immediate_on: z.array(z.string()).optional(),
   /** Since version 7. Content to fetch with `content_request` if the agent lacks it. */
   source: z.strictObject({ sha256: hex(32), size: z.number().int().nonnegative().max(limits.contentBytes) }).optional(),
-  /** Since version 6; other forms than `exists` since version 7. */
+  /** Since version 6; forms other than `exists` since version 7. */
   only_if: onlyIf(4).optional(),
   sensitive_fields: z.array(z.string()),
 });
@@ -73,7 +73,7 @@ const operation = z.strictObject({
   resources: z.array(resource),
   /** Modules outside the desired state whose resources the agent leaves unchanged. */
   keep_modules: z.array(z.string()),
-  /** For drift, the apply whose snapshot the machine is compared with. */
+  /** For drift, the apply with whose snapshot the machine is compared. */
   snapshot_operation_id: operationId.nullable(),
   /**
    * For an apply that is bound to a plan, the digest of the plan. The apply runs only if a new plan has the same
@@ -119,11 +119,11 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('cancel'), operation_id: operationId }),
   /** Every report up to `seq` is committed. */
   z.strictObject({ type: z.literal('ack'), seq: z.number().int().nonnegative() }),
-  /** A part of a large report was received. It no longer counts against the window, but is not committed. */
+  /** Part of a large report was received. The part no longer counts against the window, but is not committed. */
   z.strictObject({ type: z.literal('credit'), seq: z.number().int().positive(), part: z.number().int().nonnegative() }),
-  /** The samples of the last `metrics` are stored, or dropped because of their timestamps. */
+  /** The samples in the last `metrics` were stored, or dropped because of their timestamps. */
   z.strictObject({ type: z.literal('metrics_stored'), collected_at: z.number().int() }),
-  /** Since version 3. No sample of the last `metrics` was stored. The agent resends the samples after this delay. */
+  /** Since version 3. No sample in the last `metrics` was stored. The agent resends the samples after this delay. */
   z.strictObject({ type: z.literal('metrics_refused'), retry_after_secs: z.number().positive() }),
   /** Since version 2. The last `output_progress` was processed or dropped, and the agent may send the next one. */
   z.strictObject({ type: z.literal('output_taken') }),
@@ -137,7 +137,7 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
     session_id: z.string().length(26),
     cols: terminalLength,
     rows: terminalLength,
-    /** Null for the shell in the agent's configuration. */
+    /** The shell to run; null for the shell in the agent's configuration. */
     shell: z.string().max(256).nullable(),
     /** Name of the operator, for the agent's log. */
     operator: z.string().max(256),
@@ -150,7 +150,7 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('terminal_close'), channel, reason: z.string().max(256) }),
   /** Number of output bytes that were processed since the last credit. */
   z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),
-  /** Since version 7. The answer to a `content_request` whose content the agent does not get. */
+  /** Since version 7. The answer to a `content_request` whose content the agent may not receive. */
   z.strictObject({
     type: z.literal('content_refused'),
     request: z.number().int().min(1).max(limits.mostChannel),

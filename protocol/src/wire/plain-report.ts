@@ -36,7 +36,7 @@ const resultFields = [
   'sensitive',
 ];
 
-/** Reports whether a value of parsed JSON is an object with exactly these fields in this order. */
+/** Reports whether a parsed JSON value is an object with exactly these fields in this order. */
 function hasFields(value: unknown, fields: readonly string[]): value is Fields {
   if (typeof value !== 'object' || value === null) return false;
   let index = 0;

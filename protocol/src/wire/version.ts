@@ -23,7 +23,7 @@
  */
 export const protocolVersion = 7;
 
-/** Versions that this build supports, newest first: its own version and at least the two before it. */
+/** Versions that this build supports, newest first: its own version and at least the two preceding ones. */
 export const supportedProtocolVersions: readonly number[] = [7, 6, 5, 4, 3, 2, 1];
 
 /**

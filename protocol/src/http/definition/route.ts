@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../errors.ts';
 
 /**
  * A route as data. The server registers it, the client calls it, and the OpenAPI document describes it. A test requires
- * that every served route is in the table.
+ * that the table contains every served route.
  */
 export interface Route {
   /** `operationId` of the OpenAPI document: camelCase, unique. */
@@ -14,7 +14,7 @@ export interface Route {
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
-  /** `operator` requires a sign-in session, and `admin` an admin's sign-in session. */
+  /** `operator` requires a sign-in session; `admin` requires an admin's sign-in session. */
   readonly access: 'anyone' | 'operator' | 'admin';
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
@@ -34,10 +34,11 @@ export interface Route {
    * only describes the text.
    */
   readonly media?: Readonly<Record<number, string | readonly [string, ...string[]]>>;
-  /** Errors specific to this route. `errorsOf` adds those that all routes share. */
+  /** Errors specific to this route. `errorsOf` adds those that all routes have in common. */
   readonly errors: readonly ErrorCode[];
   /**
-   * Whether the body is secret. Requests over plain HTTP from another machine are then refused before the body is read.
+   * Whether the body is secret. If it is, requests over plain HTTP from another machine are refused before the body is
+   * read.
    */
   readonly confidential?: boolean;
   /** Whether the route supports `Prefer: respond-async`. */
@@ -57,12 +58,12 @@ export const route = <const R extends Route>(definition: R): R => definition;
 
 export const apiPrefix = '/api/v1';
 
-/** Returns all error codes of a route: its own, and those that result from its access and input. */
+/** Returns all error codes of a route: its own, and those that follow from its access and input. */
 export function errorsOf(route: Route): ErrorCode[] {
   const codes = new Set<ErrorCode>(route.errors);
   if (route.access !== 'anyone') codes.add('unauthenticated');
   if (route.access === 'admin') codes.add('forbidden');
-  // Routes without a query and body also return this error, for requests that have one.
+  // Routes without a query and body also return this error, for requests that contain one.
   codes.add('invalid_input').add('malformed_request');
   if (route.method !== 'GET')
     for (const code of ['malformed_json', 'body_too_large', 'unsupported_media_type'] as const) codes.add(code);
@@ -81,11 +82,11 @@ export function mediaOf(route: Route, status: number): readonly string[] {
 /** Whether the response with this status is not JSON. */
 export type IsStreamed<R extends Route, S> = R extends { media: infer M } ? (S extends keyof M ? true : false) : false;
 
-/** An unchanged response that is not JSON. */
+/** A response that is not JSON and is passed on unchanged. */
 export interface StreamedAnswer {
-  /** The content type without its parameters. */
+  /** The content type without parameters. */
   readonly type: string;
-  /** The content. If a reader stops early, the connection is closed. */
+  /** The content. If the reader stops early, the connection is closed. */
   readonly body: AsyncIterable<Uint8Array>;
 }
 

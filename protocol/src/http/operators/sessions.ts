@@ -140,8 +140,8 @@ export const redeemWebLogin = route({
 });
 
 /**
- * Header with the page key of a console session. The console keeps the key in the storage of its origin, because a
- * browser sends a cookie to every port of a host.
+ * Header with the page key of a console session. The console keeps this key in the storage of its origin, because a
+ * browser sends cookies to every port of a host.
  */
 export const pageKeyHeader = 'muster-page-key';
 

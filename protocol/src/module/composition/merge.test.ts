@@ -51,7 +51,7 @@ describe('one resource in two modules', () => {
 `,
   );
 
-  test('unites fields that one of them gives, dependencies, and triggers', () => {
+  test('combines fields that only one module sets, dependencies, and triggers', () => {
     const service = find(resourcesOf(resolve(nginx, site)), 'service-systemd:nginx');
     expect(service).toMatchObject({
       module: 'nginx',
@@ -64,7 +64,7 @@ describe('one resource in two modules', () => {
     expect(conflictsBetween([nginx, site])).toEqual([]);
   });
 
-  test('keeps what the other module declares when one is removed', () => {
+  test('keeps the fields of the other module when one module is removed', () => {
     const [, service] = resourcesOf(resolve(site));
     expect(service).toMatchObject({
       module: 'site',
@@ -73,7 +73,7 @@ describe('one resource in two modules', () => {
     });
   });
 
-  test('names the module that gave the field in which a third one differs', () => {
+  test('names the module that set the field in which a third module differs', () => {
     const owner = moduleOf('owner', '  - { id: o, resource: { file-unix: { path: /f, owner: root } } }\n');
     const mode = moduleOf('mode', '  - { id: m, resource: { file-unix: { path: /f, mode: "0644" } } }\n');
     const other = moduleOf('other', '  - { id: x, resource: { file-unix: { path: /f, mode: "0600" } } }\n');
@@ -103,27 +103,27 @@ describe('one resource in two modules', () => {
     }
   });
 
-  test('conflicts if only one has a condition, because the other is meant without it', () => {
+  test('reports a conflict if only one declaration has a condition, because the other applies without one', () => {
     const modules = [file('one', 'owner: root'), file('two', 'group: root', 'only_if: { exists: /x }, ')];
     expect(faultsOf(resolve(...modules))[1]).toContain('the conditions `only_if` differ');
     expect(conflictsBetween(modules)[0]?.message).toContain('the conditions `only_if` differ');
   });
 
-  test('hides a field with a secret that only the later module gives', () => {
+  test('hides a field with a secret that only the later module sets', () => {
     const [merged] = resourcesOf(resolve(file('one', 'owner: root'), file('two', 'content: "${{ secrets.s }}"')));
     expect(merged?.sensitive_fields).toEqual(['content']);
     const filled = fillSecrets([merged as UnfilledResource], () => 'hunter2');
     expect(filled.ok && filled.resources[0]?.body).toEqual({ path: '/f', owner: 'root', content: 'hunter2' });
   });
 
-  test('hides all bodies of a script if a part that the later module gives has a secret', () => {
+  test('hides all bodies of a script if a part that the later module sets contains a secret', () => {
     const script = (name: string, undo: string) =>
       moduleOf(name, `  - { resource: { script: { program: sh, manages: x, apply: run${undo} } } }\n`);
     const [merged] = resourcesOf(resolve(script('one', ''), script('two', ', undo: "x ${{ secrets.s }}"')));
     expect(merged?.sensitive_fields).toEqual(['apply', 'undo']);
   });
 
-  test('compares the content of a template with content', () => {
+  test('compares the content of a template with literal content', () => {
     const source = 'name: t\nsupports: [{ platform: linux }]\ntemplates: [{ id: t, content: a }]\n';
     const templated = parseModule(`${source}resources: [{ resource: { file-unix: { path: /f, template: t } } }]`);
     if (!templated.ok) throw new Error('faults');
@@ -133,7 +133,7 @@ describe('one resource in two modules', () => {
     expect(conflictsBetween([templated.module, file('two', 'content: b')])).toHaveLength(1);
   });
 
-  test('merges to the same resources in any order of the modules', () => {
+  test('merges to the same resources for any order of the modules', () => {
     const fields = fc.record(
       {
         enabled: fc.boolean(),
@@ -202,7 +202,7 @@ describe('references to other modules', () => {
     expect(written.ok && written.order.resources.map(({ id }) => id)).toEqual(['service', 'page', 'cache']);
   });
 
-  test('refuses a reference to a missing resource when it is resolved, with what to write', () => {
+  test('refuses a reference to a missing resource during resolution, and says what to write', () => {
     expect(faultsOf(resolve(moduleOf('site', user('nginx:service'))))).toEqual([
       'module_unresolved',
       '/modules/site/resources/0/depends_on/0 module "site": "nginx:service" names a resource of the module "nginx", which this agent does not have: assign it, add it to `requires`, or write "nginx:service?" if it may be missing',
@@ -224,7 +224,7 @@ describe('references to other modules', () => {
     },
   );
 
-  test('prefers a resource of the own module that has this id', () => {
+  test('prefers a resource of its own module with this ID', () => {
     const own = moduleOf(
       'site',
       `  - { id: "nginx:service", resource: { file-unix: { path: /own } } }
@@ -235,14 +235,14 @@ describe('references to other modules', () => {
     expect(find(resourcesOf(resolve(own, nginx)), 'path:/a').depends_on).toEqual(['path:/own', 'path:/b']);
   });
 
-  test('finds modules and ids with colons', () => {
+  test('finds modules and IDs that contain colons', () => {
     const odd = moduleOf('a:b', '  - { id: "c:d", resource: { file-unix: { path: /odd } } }\n');
     expect(find(resourcesOf(resolve(moduleOf('site', user('a:b:c:d')), odd)), 'path:/a').depends_on).toEqual([
       'path:/odd',
     ]);
   });
 
-  test('accepts the name of the own module, and checks its references at the upload', () => {
+  test('accepts the name of its own module, and checks its references during the upload', () => {
     const own = (id: string) => uploadFaults(`${user(id)}  - { id: b, resource: { file-unix: { path: /b } } }\n`);
     expect(own('m:b')).toEqual([]);
     expect(own('m:x')).toEqual(['/resources/0/depends_on/0 there is no resource with the id "m:x": use one of a, b']);
@@ -257,7 +257,7 @@ describe('references to other modules', () => {
     expect(find(resourcesOf(resolve(moduleOf('site', user('nginx:service')), only)), 'path:/a').depends_on).toEqual([]);
   });
 
-  test('reports a cycle through two modules with all members', () => {
+  test('reports a cycle through two modules with all its members', () => {
     const modules = [
       moduleOf('one', '  - { id: a, depends_on: ["two:b"], resource: { file-unix: { path: /a } } }\n'),
       moduleOf('two', '  - { id: b, depends_on: ["one:a"], resource: { file-unix: { path: /b } } }\n'),
@@ -292,7 +292,7 @@ describe('notify', () => {
     expect(written.ok && written.order.resources[1]).toMatchObject({ module: 'base', [list]: [0], depends_on: [0] });
   });
 
-  test('refuses a notification of a resource without that trigger', () => {
+  test('refuses to notify a resource that does not have the trigger', () => {
     expect(faultsOf(resolve(target(script), notifier('reload: "base:t"')))).toEqual([
       'module_unresolved',
       '/modules/site/resources/0/notify/0/reload module "site": script t cannot be reloaded: notify a service',
@@ -308,7 +308,7 @@ describe('notify', () => {
     ]);
   });
 
-  test('refuses a notification that forms a cycle', () => {
+  test('refuses a notification that completes a cycle', () => {
     expect(
       uploadFaults(`  - { id: a, depends_on: [b], notify: [{ reload: b }], resource: { file-unix: { path: /a } } }
   - { id: b, resource: { service-systemd: { name: s } } }
@@ -327,7 +327,7 @@ describe('notify', () => {
     ]);
   });
 
-  test('triggers a resource once if all elements of a list notify it', () => {
+  test('triggers a resource once even if all elements of a list notify it', () => {
     const each = moduleOf(
       'site',
       `  - { id: a, for_each: "\${{ ['x', 'y'] }}", notify: [{ reload: "base:t" }], resource: { file-unix: { path: "/\${{ each }}" } } }\n`,
@@ -344,7 +344,7 @@ describe('immediate triggers', () => {
   - { id: service, depends_on: [pkg], resource: { service-systemd: { name: nginx, reload_on: [${triggers}] } } }
 `;
 
-  test('puts what the service depends on before the resources that it follows', () => {
+  test('puts the dependencies of a service before the resources that it follows', () => {
     const resources = resourcesOf(resolve(moduleOf('site', site('{ id: http, immediately: true }, tls, { id: pkg }'))));
     expect(resources.map(({ id }) => id)).toEqual(['pkg', 'http', 'cert', 'tls', 'service']);
     expect(resources.at(-1)).toMatchObject({
@@ -355,7 +355,7 @@ describe('immediate triggers', () => {
     expect(without.every((resource) => !Object.hasOwn(resource, 'immediate_on'))).toBe(true);
   });
 
-  test('orders the explicit dependencies of a service before a resource that is declared earlier', () => {
+  test('puts the explicit dependencies of a service before a resource that is declared earlier', () => {
     const early = moduleOf(
       'early',
       `  - { id: conf, resource: { file-unix: { path: /conf } } }
@@ -366,7 +366,7 @@ describe('immediate triggers', () => {
     expect(resourcesOf(resolve(early)).map(({ id }) => id)).toEqual(['user', 'conf', 's']);
   });
 
-  test('unites immediate triggers of other modules and of notify', () => {
+  test('combines immediate triggers from other modules and from notify', () => {
     const base = moduleOf('base', '  - { id: s, resource: { service-systemd: { name: s } } }\n');
     const one = moduleOf(
       'one',
@@ -424,7 +424,7 @@ resources:
     },
   );
 
-  test('accepts a long list that depends on one resource', () => {
+  test('accepts a long list that depends on a single resource', () => {
     const resolved = resolvedWith('{ id: b, depends_on: [a], resource: { file-unix: { path: /b } } }');
     expect(resolved.ok && resolved.resources.at(-1)?.depends_on.length).toBe(3000);
   });

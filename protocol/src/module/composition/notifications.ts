@@ -1,8 +1,8 @@
 import { kinds, type ResourceType, type Trigger } from '../kinds.ts';
 
 /**
- * Returns the trigger of a kind for a notification. A service that cannot be reloaded is restarted.
- * @returns null if the kind has none
+ * Returns a kind's trigger for a notification. A service that cannot be reloaded is restarted.
+ * @returns null if the kind has no such trigger
  */
 export function triggerFor(type: ResourceType, trigger: Trigger): Trigger | null {
   const known = kinds[type].triggers;
@@ -10,7 +10,7 @@ export function triggerFor(type: ResourceType, trigger: Trigger): Trigger | null
   return trigger === 'reload_on' && known.includes('restart_on') ? 'restart_on' : null;
 }
 
-/** Completes a sentence about a resource that has no such trigger. */
+/** Completes a sentence about a resource that lacks the trigger. */
 export const cannotBe: Readonly<Record<Trigger, string>> = {
   reload_on: 'cannot be reloaded: notify a service',
   restart_on: 'cannot be restarted: notify a service',

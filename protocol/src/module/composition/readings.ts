@@ -1,19 +1,19 @@
 /** A possible meaning of a reference to a resource. */
 interface Reading {
-  /** Null for the module of the reference itself. */
+  /** The module's name; null for the module that contains the reference. */
   readonly module: string | null;
   readonly id: string;
 }
 
-/** Reports whether a reference may name a resource that does not exist. */
+/** Whether the reference may name a resource that does not exist. */
 export const isOptional = (reference: string): boolean => reference.endsWith('?');
 
-/** Bounds the work for a reference of colons. */
+/** Bounds the work for a reference that consists of colons. */
 const maximumColons = 8;
 
 /**
  * Returns the possible meanings of a reference such as `vhost`, `nginx:service`, or `nginx:service?`, in order of
- * precedence. Ids and names of modules may contain `:` and `?`, so a meaning counts only if the resource exists.
+ * precedence. IDs and module names may contain `:` and `?`, so a meaning counts only if the resource exists.
  */
 export function readingsOf(reference: string): Reading[] {
   const texts = isOptional(reference) ? [reference, reference.slice(0, -1)] : [reference];

@@ -15,14 +15,14 @@ class Part {
     this.keysOf = keysByDeclaredId(instances);
   }
 
-  /** Ids that the module declares, also of resources that do not apply to the agent. */
+  /** IDs that the module declares, including those of resources that do not apply to the agent. */
   get declared(): ReadonlySet<string> {
     this.#declared ??= new Set(this.#module.resources.flatMap(({ id }) => id ?? []));
     return this.#declared;
   }
 }
 
-/** Converts the references in the modules of one desired state to keys of resources. */
+/** Converts the references between the modules of a desired state to resource keys. */
 export class References {
   readonly faults: Fault[] = [];
   readonly #parts: ReadonlyMap<string, Part>;
@@ -32,13 +32,13 @@ export class References {
   }
 
   /**
-   * Returns a function that converts references of one module to distinct keys. A reference to a resource that does not
-   * apply to this agent has no key. Faults are reported at the given path, or not at all.
+   * Returns a function that converts the references of one module to distinct keys. A reference to a resource that does
+   * not apply to this agent has no key. Errors are reported at the given path, or not at all.
    */
   from(module: ModuleDocument): (references: readonly string[], at: Path | null) => string[] {
     const own = this.#parts.get(module.name)?.keysOf;
     return (references, at) => {
-      // Most lists are empty, and resolution is as fast as this function.
+      // Skips empty lists, because most lists are empty and this function determines the speed of resolution.
       if (references.length === 0) return [];
       const keys = references.flatMap(
         (reference, index) => own?.get(reference) ?? this.#find(module, reference, at, index),

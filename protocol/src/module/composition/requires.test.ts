@@ -9,7 +9,7 @@ import { type Requires, requiredCycle, withRequired, withRequiredLayers } from '
 const requires = (of: Record<string, string[]>): Requires => new Map(Object.entries(of));
 const parsed = (source: string) => parseModule(`name: m\nsupports: [{ platform: linux }]\n${source}`);
 
-test('puts each module after those that it requires, once', () => {
+test('puts each module after the modules that it requires, and only once', () => {
   const of = requires({ site: ['nginx', 'tls'], nginx: ['base'], tls: ['base'] });
   expect(withRequired(['site'], of)).toEqual(['base', 'nginx', 'tls', 'site']);
   expect(withRequired(['site', 'nginx', 'motd'], of)).toEqual(['base', 'nginx', 'tls', 'site', 'motd']);
@@ -42,7 +42,7 @@ test('orders every acyclic graph, and names the members of every cycle', () => {
   );
 });
 
-test('parses what a module requires', () => {
+test('parses the requirements of a module', () => {
   const found = parsed('requires: [{ module: base, with: { port: 80, hosts: [a] } }, { module: tls, with: null }]');
   expect(found.ok && found.module.requires).toEqual([
     { module: 'base', with: { port: 80, hosts: ['a'] } },
@@ -78,7 +78,7 @@ describe('withRequiredLayers', () => {
     );
   });
 
-  test('reports different values of modules, unless an assignment gives the value', () => {
+  test('reports different values from two modules unless an assignment sets the value', () => {
     expect(portOf([], requiring)).toBe(
       'modules m0 and m2 require base with different values of port: set it in an assignment',
     );
@@ -90,7 +90,7 @@ describe('withRequiredLayers', () => {
     });
   });
 
-  test('leaves out the values for modules that are not in the desired set', () => {
+  test('omits values for modules that are not in the desired set', () => {
     expect(resolveDesiredSet({ modules: requiring, agent }).ok).toBe(true);
   });
 });

@@ -5,20 +5,20 @@ import type { Layer, Layers } from '../parameters/layers.ts';
 import { moduleValueFaults } from '../parameters/value-checks.ts';
 import type { Path } from '../source/tree.ts';
 
-/** The modules that each module requires, by name. Modules that require none may be absent. */
+/** The modules that each module requires, by name. Modules without requirements may be absent. */
 export type Requires = ReadonlyMap<string, readonly string[]>;
 
 export const requiresOf = (modules: readonly ModuleDocument[]): Requires =>
   new Map(modules.map(({ name, requires }) => [name, requires.map(({ module }) => module)]));
 
 /**
- * Adds the modules that the given ones require, directly or not.
- * @returns each module once, after those that it requires; otherwise in the given order
+ * Adds the modules that the given modules require, directly or indirectly.
+ * @returns each module once, after the modules that it requires; otherwise in the given order
  */
 export function withRequired(names: readonly string[], requires: Requires): string[] {
   if (!names.some((name) => (requires.get(name)?.length ?? 0) > 0)) return [...new Set(names)];
   const all = new Set<string>();
-  // A module is left when everything that it requires is in `all`. Uses no recursion, because chains can be long.
+  // Finishes a module once everything that it requires is in `all`. Does not use recursion, because chains can be long.
   for (const name of names) {
     const open = [name];
     const entered = new Set<string>();
@@ -37,7 +37,10 @@ export function withRequired(names: readonly string[], requires: Requires): stri
   return [...all];
 }
 
-/** Finds modules that require each other. @returns their names, from the first to the first again; null if there are none */
+/**
+ * Finds modules that require each other.
+ * @returns their names, starting and ending with the same one; null if there are none
+ */
 export function requiredCycle(names: readonly string[], requires: Requires): string[] | null {
   const all = withRequired(names, requires);
   const indexOf = new Map(all.map((name, index) => [name, index]));
@@ -51,8 +54,8 @@ export function requiredCycle(names: readonly string[], requires: Requires): str
 }
 
 /**
- * Checks what a module requires.
- * @param requires the modules that others require
+ * Checks the requirements of a module.
+ * @param requires the requirements of other modules
  * @param documentOf returns a required module; undefined if it is unknown
  * @returns the errors, with their paths in the module
  */
@@ -75,10 +78,13 @@ export function requirementFaults(
   });
 }
 
-/** Precedence of the values in `with`, below the default of assignments. */
+/** Precedence of the values in `with`. Lower than the default precedence of assignments. */
 const requiredPrecedence = -1;
 
-/** Adds the values that modules give to those that they require, as layers before others of the same precedence. */
+/**
+ * Adds the values that modules set for the modules they require. They become layers before others with the same
+ * precedence.
+ */
 export function withRequiredLayers(modules: readonly ModuleDocument[], layers: Layers): Layers {
   if (modules.every(({ requires }) => requires.every(({ with: values }) => Object.keys(values).length === 0)))
     return layers;

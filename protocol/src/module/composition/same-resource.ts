@@ -1,7 +1,7 @@
 import type { Json } from '../document.ts';
 import { kinds, type ResourceType } from '../kinds.ts';
 
-/** The fields of a resource. A value is equal to another if its canonical JSON is. */
+/** The fields of a resource. Two values are equal if their canonical JSON is equal. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface DeclaredFields {
@@ -10,7 +10,7 @@ export interface DeclaredFields {
   readonly onlyIf: unknown;
 }
 
-/** Why two declarations of one resource do not merge. */
+/** Why two declarations of a resource cannot be merged. */
 export interface Difference {
   /** The fields that differ; empty if another part differs. */
   readonly fields: readonly string[];
@@ -18,9 +18,9 @@ export interface Difference {
 }
 
 /**
- * Compares two declarations of one resource. They merge if no field has two different values, so that each declaration
- * may set fields that the other leaves out.
- * @returns null if they merge
+ * Compares two declarations of a resource. They can be merged if no field has two different values, so each declaration
+ * may set fields that the other omits.
+ * @returns null if they can be merged
  */
 export function differenceBetween(one: DeclaredFields, other: DeclaredFields): Difference | null {
   if (one.type !== other.type) return { fields: [], reason: `one is a ${one.type} and the other a ${other.type}` };
@@ -32,7 +32,7 @@ export function differenceBetween(one: DeclaredFields, other: DeclaredFields): D
     if (comparable(one.type, field, one.fields[field]) !== comparable(one.type, field, value))
       return { fields: [field], reason: `the values of \`${field}\` differ` };
   }
-  // An absent `ensure` means present, and not that the other declaration may decide.
+  // An absent `ensure` means `present`; it does not leave the decision to the other declaration.
   if (Object.hasOwn(one.fields, 'ensure') !== Object.hasOwn(other.fields, 'ensure'))
     return { fields: ['ensure'], reason: 'the values of `ensure` differ' };
   for (const group of kind.exclusive) {
@@ -53,7 +53,7 @@ function comparable(type: ResourceType, name: string, value: unknown): string {
   return canonical(field?.canonical !== undefined && typeof value === 'string' ? field.canonical(value) : value);
 }
 
-/** Returns JSON in which the order of keys does not matter. */
+/** Returns JSON that does not depend on the order of keys. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, item: unknown) =>
     typeof item === 'object' && item !== null && !Array.isArray(item)

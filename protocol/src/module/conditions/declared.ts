@@ -5,7 +5,7 @@ import type { Conditions, ValueSet } from '../document.ts';
 import { closed, isExtensionKey, unknownKey } from '../kinds/declared.ts';
 import { allOf, type Check, maxLength, notEmpty } from '../kinds/format.ts';
 
-/** Conditions as modules declare them: the schema of a clause of `supports` and of `when`, and their meaning. */
+/** Conditions as modules declare them: the schema for clauses of `supports` and for `when`, and the meaning of both. */
 
 const noExpression: Check = (text) => (text.includes('${{') ? 'cannot contain an expression' : undefined);
 const checkText = allOf(notEmpty, maxLength(256), noExpression);
@@ -26,19 +26,19 @@ const flag: Value = {
   form: { enum: ['true', 'false', true, false] },
 };
 
-/** A parameter has a type, so its values need no quotes. */
+/** Parameters have types, so their values need no quotes. */
 const scalar: Value = {
   value: z.union([z.string(), z.number(), z.boolean()], { error: 'must be text, a number, or true or false' }),
   form: { type: ['string', 'number', 'boolean'] },
 };
 
-/** Schema of one value, and its JSON Schema. */
+/** Schema for one value, with its JSON Schema. */
 interface Value {
   readonly value: z.ZodType;
   readonly form: Record<string, unknown>;
 }
 
-/** Returns the schema of a value, a list of values, or a mapping of `not`, `from`, and `below`. */
+/** Returns the schema for a value, a list of values, or a mapping with `not`, `from`, and `below`. */
 function condition({ value, form }: Value) {
   const list = z.array(value).min(1, 'must contain a value').max(256, 'must contain at most 256 values');
   const several = (given: unknown): z.ZodType => (Array.isArray(given) ? list : value);
@@ -83,7 +83,7 @@ function condition({ value, form }: Value) {
     });
 }
 
-/** Reports the errors that a schema finds, with the position of each below `at`. */
+/** Reports the errors that a schema finds, with their positions below `at`. */
 export function forward(
   schema: z.ZodType,
   given: unknown,
@@ -123,7 +123,7 @@ const parameterKey = /^param\.[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 const anyCondition = condition(anyText);
 const parameterCondition = condition(scalar);
 
-/** @param ofParameters whether `param.NAME` is a key */
+/** @param ofParameters whether `param.NAME` is allowed as a key */
 function conditionsSchema(ofParameters: boolean) {
   const known = [...Object.keys(facts), 'tag.<key>', 'attr.<key>', ...(ofParameters ? ['param.<name>'] : [])];
   const shape = Object.fromEntries(Object.entries(facts).map(([key, value]) => [key, condition(value).optional()]));
@@ -173,16 +173,16 @@ function conditionsSchema(ofParameters: boolean) {
   );
 }
 
-/** Schema of a clause of `supports`, which is matched before parameters have values. */
+/** Schema for a clause of `supports`, which is matched before parameters have values. */
 export const clauseSchema = conditionsSchema(false);
 
-/** Returns the schema of `when`: a mapping, or a condition in CEL. */
+/** Returns the schema for `when`: a mapping, or a CEL condition. */
 const orExpression = (mapping: z.ZodType): z.ZodType =>
   z
     .unknown()
     .superRefine((given, context) => forward(typeof given === 'string' ? text : mapping, given, context))
     .meta({
-      // Evaluated only for the JSON Schema, which programs that start quickly do not need.
+      // Evaluated only for the JSON Schema, which programs that must start quickly do not need.
       get anyOf() {
         const { $schema: _, ...form } = z.toJSONSchema(mapping, { io: 'input', unrepresentable: 'any' });
         return [form, { ...textForm, description: 'A condition in CEL, such as "param.tls"' }];
@@ -191,7 +191,7 @@ const orExpression = (mapping: z.ZodType): z.ZodType =>
 
 /** Schema of `when`. */
 export const whenSchema = orExpression(conditionsSchema(true));
-/** Schema of `when` where parameters have no values yet. */
+/** Schema for `when` where parameters have no values yet. */
 export const agentConditionSchema = orExpression(clauseSchema);
 
 const listOf = (value: unknown): string[] | undefined => {
@@ -215,7 +215,7 @@ export function readConditions(value: unknown): Conditions {
   return conditions;
 }
 
-/** Writes `attr.distro` as `distro`, so that conditions on one fact are compared. */
+/** Writes `attr.distro` as `distro`, so that conditions on the same fact are compared. */
 const canonicalKey = (key: string): string => {
   const name = key.slice(attributePrefix.length);
   return key.startsWith(attributePrefix) && Object.hasOwn(facts, name) ? name : key;

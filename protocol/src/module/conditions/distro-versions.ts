@@ -2,9 +2,9 @@ import { compareVersions } from '../../version-order.ts';
 import type { Conditions } from '../document.ts';
 
 /**
- * Forms of the version that a distribution reports. Each is `VERSION_ID` of its `/etc/os-release`, from the images
- * `rockylinux:9`, `almalinux:9`, `redhat/ubi9`, `oraclelinux:9`, `debian:12`, `fedora:40`, `ubuntu:22.04`, `alpine:3.19`,
- * `opensuse/leap:15.5`, and `quay.io/centos/centos:stream9`.
+ * Formats of the versions that distributions report. Each is the `VERSION_ID` of its `/etc/os-release`, from the images
+ * `rockylinux:9`, `almalinux:9`, `redhat/ubi9`, `oraclelinux:9`, `debian:12`, `fedora:40`, `ubuntu:22.04`,
+ * `alpine:3.19`, `opensuse/leap:15.5`, and `quay.io/centos/centos:stream9`.
  * @see https://www.freedesktop.org/software/systemd/man/latest/os-release.html
  */
 const forms: Readonly<Record<string, { readonly form: RegExp; readonly example: string }>> = {
@@ -21,8 +21,8 @@ const forms: Readonly<Record<string, { readonly form: RegExp; readonly example: 
 };
 
 /**
- * Returns the error in conditions that name a distribution, and only versions that none of its releases has.
- * @returns undefined if an agent may satisfy them, or the distribution is unknown
+ * Returns the error in conditions that name a distribution and only versions that none of its releases has.
+ * @returns undefined if an agent may satisfy the conditions, or if the distribution is unknown
  */
 export function impossibleVersion({ distro, version }: Conditions): string | undefined {
   const [distros, versions] = [distro?.in ?? [], version?.in ?? []];
@@ -34,7 +34,7 @@ export function impossibleVersion({ distro, version }: Conditions): string | und
   const has = `no release of ${distros.slice(0, 5).join(' or ')} has the version "${wrong}": a version is such as "${known[0]?.example}"`;
   const major = /^\d+/.exec(wrong)?.[0];
   if (major === undefined) return has;
-  // `3.19` of `3.19.1` is more than the major version.
+  // `3.19` of `3.19.1` consists of more than the major version.
   const isMajor = major === wrong || known[0]?.form.test(major) === true;
   const next = wrong.replace(/\d+$/, (last) => String(Number(last) + 1));
   const range = compareVersions(wrong, next) < 0 ? `version: { from: "${wrong}", below: "${next}" }` : undefined;

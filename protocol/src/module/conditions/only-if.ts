@@ -6,9 +6,9 @@ import { allOf, maxLength, noNul, notEmpty, unixDirectory, withoutClosingSlash }
 import type { Path } from '../source/tree.ts';
 import { forward } from './declared.ts';
 
-/** `only_if`: its schema, its meaning, and its limits. */
+/** `only_if`: its schema, meaning, and limits. */
 
-/** Maximum nesting of `not`. Any combination of conditions can be written with three. */
+/** Maximum nesting of `not`. Three levels suffice for any combination of conditions. */
 const maximumDepth = 3;
 /** Maximum number of paths and commands in one condition. */
 const maximumParts = 16;
@@ -27,7 +27,7 @@ type Leaf = keyof typeof leaves;
 
 const noun = 'a mapping of exists, command, or not, or a list of such mappings, which must all hold';
 
-/** Returns the schema of a condition as written. */
+/** Returns the schema for a condition as written. */
 const conditionAt = (depth: number): z.ZodType =>
   z.unknown().superRefine((given, context) => {
     if (!Array.isArray(given)) return forward(mappingAt(depth), given, context);
@@ -62,7 +62,7 @@ const mappingAt = (depth: number): z.ZodType =>
     if (keys.length !== 1) context.addIssue({ code: 'custom', message });
   });
 
-/** Returns the JSON Schema of a condition. */
+/** Returns the JSON Schema for a condition. */
 function formAt(depth: number): Record<string, unknown> {
   const properties: Record<string, unknown> = {
     exists: { type: 'string', ...path.declared.meta() },
@@ -89,7 +89,7 @@ export const onlyIfSchema = conditionAt(maximumDepth)
   .meta({
     description:
       'Condition that the machine evaluates before it applies the resource; if it is not met, the resource is skipped',
-    // Evaluated only for the JSON Schema, which programs that start quickly do not need.
+    // Evaluated only for the JSON Schema, which programs that must start quickly do not need.
     get anyOf() {
       return formAt(maximumDepth).anyOf;
     },
@@ -107,10 +107,10 @@ export function readOnlyIf(value: unknown, depth = maximumDepth): OnlyIf | null 
 }
 
 /**
- * Replaces the texts of a condition. Simplifies it, so that a condition that older agents support is written as they
- * expect it.
- * @param change returns the new text, or null to leave the part out
- * @returns null if no part is left
+ * Replaces the texts in a condition. Also simplifies the condition, so that a condition that older agents support has
+ * the form that they expect.
+ * @param change returns the new text, or null to omit the part
+ * @returns null if no part remains
  */
 export function mapOnlyIf(
   condition: OnlyIf | null,

@@ -13,7 +13,7 @@ interface Branch {
   readonly body: Block[];
 }
 
-/** Maximum depth of nested loops and conditions in one text. */
+/** Maximum nesting of loops and conditions in one text. */
 const maximumDepth = 16;
 
 interface Open {
@@ -31,8 +31,8 @@ const expressionOf = (compiled: CelExpression['compiled'], offset: number): CelE
 });
 
 /**
- * Arranges the parts of a text as a tree. A line that has only control words and white space vanishes, with its line
- * break.
+ * Arranges the parts of a text as a tree. A line that contains only control words and white space is removed with its
+ * line break.
  */
 export function blocksOf(parts: readonly Part[]): { blocks: Block[]; faults: ExpressionFault[] } {
   const blocks: Block[] = [];
@@ -90,7 +90,7 @@ type Piece = TextPart | Expression | CelExpression | ControlPart;
 const endingLine = (part: ControlPart): ControlPart =>
   part.control.word === 'include' ? { ...part, control: { ...part.control, endsLine: true } } : part;
 
-/** Removes the white space and the line break of lines that have only control words. */
+/** Removes the white space and the line break of lines that contain only control words. */
 function withoutControlLines(parts: readonly Part[]): Piece[] {
   const result: Piece[] = [];
   let line: Piece[] = [];

@@ -9,23 +9,23 @@ const shareOf = (name: string): number => {
   return of.filter(({ passes }) => passes).length / of.length;
 };
 
-// After an intended change, write the page with `vitest run -u` and this file.
-test('passes exactly those cases of CEL that the page does not list', async () => {
+// After an intentional change, update the page with `vitest run -u` and this file.
+test('passes exactly the CEL test cases that the page does not list', async () => {
   await expect(conformancePage(cases)).toMatchFileSnapshot(
     join(import.meta.dirname, '../../../../docs/cel-conformance.md'),
   );
 });
 
-test.each(['string', 'fp_math', 'plumbing', 'bindings_ext'])('passes all cases of the section %s', (name) => {
+test.each(['string', 'fp_math', 'plumbing', 'bindings_ext'])('passes all test cases in the section %s', (name) => {
   expect(shareOf(name)).toBe(1);
 });
 
-test('runs the whole suite', () => {
+test('runs the whole conformance suite', () => {
   expect(cases.length).toBeGreaterThan(2000);
   expect(new Set(cases.map(({ section }) => section)).size).toBe(28);
 });
 
-test('lists a case that no longer passes', () => {
+test('lists a test case that no longer passes', () => {
   const failing: ConformanceCase = { section: 'string', group: 'size', name: 'empty', passes: false };
   expect(conformancePage([failing])).toContain('### string\n\n- size: `empty`\n');
 });

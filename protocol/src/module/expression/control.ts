@@ -2,12 +2,14 @@ import { quoted } from '../nearest.ts';
 import { type Compiled, compile } from './compile.ts';
 import { scanExpression } from './scan.ts';
 
-/** A control word of a template: `${{ for x in EXPR }}`, `${{ if EXPR }}`, `${{ include "id" }}`, and `${{ end }}`. */
+/** A control word in a template: `${{ for x in EXPR }}`, `${{ if EXPR }}`, `${{ include "id" }}`, or `${{ end }}`. */
 export type Control =
   | { readonly word: 'for'; readonly names: readonly string[]; readonly list: Compiled }
   | { readonly word: 'if' | 'elif'; readonly condition: Compiled }
   | { readonly word: 'else' | 'end' }
-  /** @param endsLine whether the text must end with a line break, because the control word ends a line that vanishes */
+  /**
+   * @param endsLine whether the text must end with a line break, because the control word ends a line that is removed
+   */
   | { readonly word: 'include'; readonly id: string; readonly endsLine?: boolean };
 
 export type ReadControl = { readonly control: Control; readonly end: number } | { readonly message: string };
@@ -17,14 +19,14 @@ const loop = /\s+([A-Za-z_]\w*)(?:\s*,\s*([A-Za-z_]\w*))?\s+in(?![A-Za-z0-9_])/y
 const quotedId = /\s*(?:"([^"\\]*)"|'([^'\\]*)')/y;
 const closing = /\s*\}\}/y;
 
-/** Names that a variable of a loop cannot have: other variables, and words of CEL. */
+/** Names that a loop variable cannot have: other variables, and reserved words of CEL. */
 const reserved = new Set(
   'agent attr tag param each index secrets omit lookup has true false null in as break const continue else for function if import let loop package namespace return var void while'.split(
     ' ',
   ),
 );
 
-/** Returns the error in the name of a loop's variable, or undefined. */
+/** Returns the error in the name of a loop variable; undefined if the name is valid. */
 export function variableFault(name: string): string | undefined {
   if (!/^[A-Za-z_]\w{0,63}$/.test(name))
     return `${quoted(name)} is not a valid name for a variable: use letters, digits, and "_", and do not begin with a digit`;
@@ -39,7 +41,7 @@ const readAt = (pattern: RegExp, text: string, position: number): RegExpExecArra
 /**
  * Reads a control word.
  * @param start offset after the opening `${{`
- * @returns undefined if an expression begins there
+ * @returns undefined if this is an expression
  */
 export function readControl(text: string, start: number): ReadControl | undefined {
   const opened = readAt(opening, text, start);

@@ -96,7 +96,7 @@ describe('parseExpressions', () => {
     expect(parseExpressions('${{ 1+ }} ${{ tag.b }} ${{ 2+ }}').faults.map(({ offset }) => offset)).toEqual([0, 23]);
   });
 
-  test('soleExpression returns the expression only if there is no other text', () => {
+  test('returns the sole expression only if there is no other text', () => {
     const sole = (text: string) => {
       const found = soleExpression(parseExpressions(text).parts);
       return found?.kind === 'cel' ? found.source : found?.key;
@@ -108,7 +108,7 @@ describe('parseExpressions', () => {
   });
 });
 
-/** Text with many characters that are special in expressions. */
+/** Text with many characters that have a special meaning in expressions. */
 const tricky = fc
   .array(fc.oneof(fc.constantFrom('$', '{', '}', '$${{', '${{', '}}', ' ', '|', '"', '\\', 'secrets.x'), fc.string()))
   .map((pieces) => pieces.join(''));
@@ -124,7 +124,7 @@ describe('parseExpressions with any text', () => {
     );
   });
 
-  test('any quoted text is valid as a default', () => {
+  test('accepts any quoted text as a default', () => {
     fc.assert(
       fc.property(tricky, (text) => {
         const { parts, faults } = parseExpressions(`\${{ tag.a | default("${text.replace(/[\\"]/g, '\\$&')}") }}`);
@@ -134,7 +134,7 @@ describe('parseExpressions with any text', () => {
     );
   });
 
-  test('every part has the offset of its text in the source', () => {
+  test('gives every part the offset of its text in the source', () => {
     fc.assert(
       fc.property(tricky, (text) => {
         const { parts } = parseExpressions(text);

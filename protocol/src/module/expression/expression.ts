@@ -10,7 +10,7 @@ const open = '${{';
 const close = '}}';
 /** Maximum number of reported errors per text. */
 export const maximumFaults = 10;
-/** Maximum number of expressions in a text that need CEL, which bounds the time to compile them. */
+/** Maximum number of expressions in a text that need CEL. Bounds the time to compile them. */
 const maximumCel = 1000;
 
 const keyPatterns: Record<Exclude<ExpressionRoot, 'each'>, { pattern: RegExp; form: string }> = {
@@ -44,12 +44,12 @@ export function parseExpressions(text: string): ParsedText {
 
 interface ParsedText {
   readonly parts: readonly Part[];
-  /** The parts as a tree; null without control words. */
+  /** The parts as a tree; null if there are no control words. */
   readonly blocks: readonly Block[] | null;
   readonly faults: readonly ExpressionFault[];
 }
 
-// All agents share the texts of a revision. The limit is in characters.
+// Cached, because all agents share the texts of a revision. The limit is in characters.
 const parsedTexts = new Map<string, ParsedText>();
 const maximumRemembered = 16 * 1024 * 1024;
 let rememberedCharacters = 0;
@@ -95,12 +95,12 @@ function parseText(text: string): Omit<ParsedText, 'blocks'> {
   return { parts, faults };
 }
 
-/** Escapes a text, so that parsing it as text from a module yields the same text without expressions. */
+/** Escapes a text, so that parsing it as text from a module returns the same text without expressions. */
 export const escapeExpressions = (text: string): string =>
-  // A function, because `$$` in a replacement string stands for one `$`.
+  // Uses a function, because `$$` in a replacement string stands for one `$`.
   text.replaceAll(open, () => `$${open}`);
 
-/** Returns the expression if a text has only this expression and white space, otherwise undefined. */
+/** Returns the expression if a text consists only of this expression and white space; otherwise, undefined. */
 export function soleExpression(parts: readonly Part[]): Expression | CelExpression | undefined {
   let sole: Expression | CelExpression | undefined;
   for (const part of parts) {
@@ -118,7 +118,7 @@ export function soleExpression(parts: readonly Part[]): Expression | CelExpressi
 }
 
 /**
- * Parses a text that is an expression without `${{` and `}}`, which may be written as well.
+ * Parses a text that is an expression without `${{` and `}}`, which are optional here.
  * @returns the expression, or a message for its author
  */
 export function parsePlain(text: string): CelExpression | { readonly message: string } {
@@ -135,7 +135,7 @@ export function parsePlain(text: string): CelExpression | { readonly message: st
   return expression;
 }
 
-// All agents share the conditions of a revision.
+// Cached, because all agents share the conditions of a revision.
 const plainTexts = new Map<string, CelExpression>();
 const maximumPlain = 5000;
 
@@ -149,11 +149,13 @@ const word = /[A-Za-z_]+/y;
 
 const filters = ['default', 'join'] as const;
 type Filter = (typeof filters)[number];
-/** Maximum separator length in characters. Limited, because it is repeated for each element of a list. */
+/**
+ * Maximum length of a separator, in characters. Limited, because the separator is repeated for each element of a list.
+ */
 const maximumSeparator = 64;
 const isFilter = (name: string): name is Filter => (filters as readonly string[]).includes(name);
 
-/** @param prefer whether CEL has no better message: `always`, or `unparsed` if CEL cannot even find the end */
+/** @param prefer when to use this message instead of CEL's: `always`, or `unparsed` if CEL cannot even find the end */
 type ReadFault = { message: string; prefer: 'always' | 'unparsed' | 'never' };
 type Read = { expression: Expression; end: number } | ReadFault;
 type ReadPart = { expression: Expression | CelExpression | ControlPart; end: number } | { message: string };
@@ -168,12 +170,12 @@ function readPart(text: string, start: number): ReadPart {
   return 'message' in simple ? readCel(text, start, simple) : simple;
 }
 
-/** Reads an expression as CEL after `readExpression` found it to be more than a name with filters. */
+/** Parses an expression as CEL after `readExpression` has found that it is more than a name with filters. */
 function readCel(text: string, start: number, simple: ReadFault): ReadPart {
   const scanned = scanExpression(text, start + open.length);
   if ('message' in scanned) return simple.prefer === 'never' ? scanned : simple;
   const { source, end } = scanned;
-  // Such a mapping is hardly ever meant as a whole.
+  // Refuses such a mapping, because authors hardly ever mean it as a whole.
   if (Object.hasOwn(keyPatterns, source)) return simple;
   const compiled = compile(source);
   if ('message' in compiled) return simple.prefer === 'always' ? simple : compiled;
@@ -257,7 +259,7 @@ function readReference(name: string): { root: ExpressionRoot; key: string } | Re
     : { message: `${quoted(name)} is not of the form ${form}`, prefer: isNameLike(key) };
 }
 
-/** Whether an error in a key concerns a name, rather than operators or brackets that CEL reads. */
+/** Reports whether an error in a key concerns the name, rather than operators or brackets that CEL parses. */
 const isNameLike = (key: string): 'always' | 'never' => (/^[A-Za-z0-9._/:-]*$/.test(key) ? 'always' : 'never');
 
 const escapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r' };

@@ -31,7 +31,7 @@ function bodies(resolution: Resolution): Json[] {
   return resolution.resources.map(({ body }) => body);
 }
 
-/** Returns `line:column message` of each error of an upload. */
+/** Returns `line:column message` for each error of an upload. */
 function faults(resources: string): string[] {
   const parsed = parseModule(`${head}resources:\n${resources}`);
   return parsed.ok ? [] : parsed.faults.map(({ line, column, message }) => `${line}:${column} ${message}`);
@@ -41,7 +41,7 @@ const file = (content: string): string =>
   `  - { resource: { file-unix: { path: /f, content: ${JSON.stringify(content)} } } }`;
 
 describe('expressions in resources', () => {
-  test('omit leaves a field out as if it had not been written', () => {
+  test('leaves out a field whose value is `omit`', () => {
     const resource =
       '  - { resource: { file-unix: { path: /f, mode: "${{ param.tls ? omit : \'0600\' }}", content: "${{ param.motd | omit }}" } } }';
     expect(bodies(resolved(resource))).toEqual([{ path: '/f' }]);
@@ -50,7 +50,7 @@ describe('expressions in resources', () => {
     ]);
   });
 
-  test('a required field cannot be omitted', () => {
+  test('refuses to omit a required field', () => {
     const resolution = resolved('  - { resource: { file-unix: { path: "${{ param.motd | omit }}" } } }');
     expect(resolution).toMatchObject({
       ok: false,
@@ -58,14 +58,14 @@ describe('expressions in resources', () => {
     });
   });
 
-  test('an omitted element of a list is left out, and a secret after it keeps its place', () => {
+  test('leaves out an omitted list element, and keeps the position of a secret after it', () => {
     const resource =
       '  - { resource: { script: { program: sh, apply: "${{ secrets.a }}", manages: x, check: "true" } } }\n' +
       '  - { resource: { user-unix: { name: a, additional_groups: ["${{ param.motd | omit }}", "b", "${{ agent.name + \'-g\' }}"] } } }';
     expect(bodies(resolved(resource))[1]).toEqual({ name: 'a', additional_groups: ['b', 'web-1-g'] });
   });
 
-  test('loops have each and index, and may come from an expression', () => {
+  test('provides each and index in loops, which may come from an expression', () => {
     const resource = `  - id: user
     for_each: "\${{ param.users.filter(u, u.name != 'bob' || param.tls) }}"
     resource: { user-unix: { name: "\${{ each.name.upperAscii().lowerAscii() }}", uid: "\${{ each.uid | default(1000 + index) }}" } }`;
@@ -75,7 +75,7 @@ describe('expressions in resources', () => {
     ]);
   });
 
-  test('a computed secret is collected, and hides the field', () => {
+  test('collects a computed secret and hides its field', () => {
     const resource = `  - for_each: "\${{ param.users.filter(u, has(u.secret)) }}"
     resource: { file-unix: { path: "/k/\${{ each.name }}", content: "key=\${{ secrets[each.secret] }}" } }`;
     const resolution = resolved(resource);
@@ -87,7 +87,7 @@ describe('expressions in resources', () => {
     });
   });
 
-  test('lists and texts of expressions', () => {
+  test('evaluates lists and texts of expressions', () => {
     expect(bodies(resolved(file('${{ param.ports.map(p, "Listen " + string(p)) | join("\\n") }}')))).toEqual([
       { path: '/f', content: 'Listen 80\nListen 443' },
     ]);
@@ -111,14 +111,14 @@ describe('an upload reports the place of a wrong expression, and what to write',
     expect(faults(file(content))).toEqual([message]);
   });
 
-  test('a secret where it would be shown', () => {
+  test('refuses a secret in a place where it would be shown', () => {
     const found = faults('  - { resource: { file-unix: { path: "/${{ secrets[param.motd] }}" } } }');
     expect(found).toEqual([
       '9:40 a secret is not allowed here: the value is shown, or checked before secrets are known',
     ]);
   });
 
-  test('a type that the field does not accept', () => {
+  test('refuses a type that the field does not accept', () => {
     expect(faults("  - { resource: { user-unix: { name: a, additional_groups: \"${{ 'a' + 'b' }}\" } } }")).toEqual([
       '9:61 the expression yields string, which is not allowed here',
     ]);

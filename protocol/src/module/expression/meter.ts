@@ -1,8 +1,8 @@
 import { ExpressionError } from './values.ts';
 
 /**
- * Work that an expression may do, in steps. A step is one operation, or 64 characters or 2 elements that are read; it
- * takes about 100 ns, so an expression takes about 5 ms at most, and all expressions of an agent 100 ms.
+ * Work that an expression may do, in steps. A step is one operation, or reading 64 characters or 2 elements. A step
+ * takes about 100 ns, so an expression takes at most about 5 ms, and all expressions of an agent at most 100 ms.
  */
 export const maximumSteps = 50_000;
 export const maximumStepsOfAgent = 1_000_000;
@@ -10,7 +10,7 @@ export const maximumStepsOfAgent = 1_000_000;
 const tooMuchForAgent =
   'the expressions of the agent together do more work than is allowed (100 ms): shorten the lists';
 
-/** Counts the work of the expressions of one agent. Time is not measured, because it depends on the machine's load. */
+/** Counts the work of an agent's expressions. Does not measure time, because time depends on the machine's load. */
 export class Meter {
   #ofAgent = maximumStepsOfAgent;
   #left = maximumSteps;
@@ -24,7 +24,8 @@ export class Meter {
 
   /**
    * Counts steps before they are done.
-   * @throws ExpressionError if the expression has none left, also after an operator such as `||` ignored this error
+   * @throws ExpressionError if the expression has no steps left, even if an operator such as `||` ignored this error
+   *   before
    */
   spend(steps: number): void {
     this.#ofAgent -= Math.min(steps, Math.max(this.#left, 0));
@@ -34,14 +35,14 @@ export class Meter {
 
   /**
    * Counts steps outside an expression, such as those of a loop in a template.
-   * @returns the reason if the agent has none left
+   * @returns the reason if the agent has no steps left
    */
   count(steps: number): string | undefined {
     this.#ofAgent -= steps;
     return this.#ofAgent < 0 ? tooMuchForAgent : undefined;
   }
 
-  /** The reason if too much work was done. */
+  /** The reason if the limit was exceeded. */
   get fault(): string | undefined {
     if (this.#left >= 0) return undefined;
     return this.#isLimitOfAgent
@@ -52,7 +53,7 @@ export class Meter {
 
 const sizes = new WeakMap<object, number>();
 
-/** Returns the steps that reading a value counts, with everything in it. */
+/** Returns how many steps it takes to read a value, including everything in it. */
 export function stepsOf(value: unknown): number {
   if (typeof value === 'string') return value.length >> 6;
   if (typeof value !== 'object' || value === null) return 0;

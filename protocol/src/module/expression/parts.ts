@@ -22,10 +22,10 @@ export interface TextPart {
   readonly text: string;
 }
 
-/** An expression that needs CEL. A name with `default` and `join` alone is an {@link Expression}, which is faster. */
+/** An expression that needs CEL. A name with only `default` and `join` is an {@link Expression}, which is faster. */
 export interface CelExpression {
   readonly kind: 'cel';
-  /** The expression with pipes as calls. */
+  /** The expression with pipes written as calls. */
   readonly source: string;
   readonly compiled: Compiled;
   /** Offset of the opening `${{` in the text, in UTF-16 units. */

@@ -1,17 +1,20 @@
 /** Maximum length of a CEL expression in characters. */
 const maximumSource = 8192;
 
-/** @param source the expression with its pipes written as calls @param end offset after the closing `}}` */
+/**
+ * @param source the expression with its pipes written as calls
+ * @param end offset after the closing `}}`
+ */
 export type Scanned = { readonly source: string; readonly end: number } | { readonly message: string };
 
 interface Frame {
   /** Closing bracket; empty for the expression itself. */
   readonly close: string;
-  /** Offset in the output of the operand that a pipe takes. */
+  /** Offset in the output of the operand to which a pipe applies. */
   operand: number;
   /** Number of `?` that wait for their `:`. */
   ternaries: number;
-  /** Whether the operand ends with a pipe's call, which only another pipe or the end of the operand may follow. */
+  /** Whether the operand ends with the call of a pipe, which only another pipe or the end of the operand may follow. */
   piped: boolean;
 }
 
@@ -125,7 +128,7 @@ function readToken(text: string, position: number): string | undefined {
   const quote = text.startsWith(after.repeat(3), start) ? after.repeat(3) : after;
   for (let at = start + quote.length; at < text.length; at += 1) {
     if (text.startsWith(quote, at)) return text.slice(position, at + quote.length);
-    // A raw string cannot end with its quote either, so a backslash always skips a character.
+    // A backslash always skips a character, because a raw string cannot end with its quote either.
     if (text[at] === '\\') at += 1;
   }
   return undefined;

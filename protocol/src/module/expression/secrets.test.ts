@@ -25,7 +25,7 @@ const scopeOf = (parameters: Record<string, Json>): Scope => ({
 
 const names = ['alpha_secret', 'omega_secret'] as const;
 
-/** Evaluates a text with each of two secrets, and replaces their names, so that only an effect of the name differs. */
+/** Evaluates a text with each of two secrets and replaces their names, so that only effects of the names differ. */
 function withBothNames(text: string): Evaluated[] {
   return names.map((name) => {
     const scope = scopeOf({ secret: name });
@@ -34,7 +34,7 @@ function withBothNames(text: string): Evaluated[] {
   });
 }
 
-/** Reports whether an expression yields a secret, or a value that has one. */
+/** Reports whether an expression returns a secret, or a value that contains one. */
 function hands(expression: string): boolean {
   const compiled = compile(expression);
   return (
@@ -59,10 +59,10 @@ const literals: Readonly<Record<string, string>> = {
 const literalOf = (type: string): string =>
   literals[type] ?? (type.startsWith('list') ? '["a"]' : type.startsWith('map') ? '{"a": "b"}' : '"a"');
 
-/** The functions, methods, and macros that an expression can call, of the library and of Muster. */
+/** The functions, methods, and macros that an expression can call, from the library and from Muster. */
 const definitions = environment.getDefinitions().functions.filter(({ name }) => name !== 'evaluator_');
 
-/** Returns a call of each function for each of its arguments, with the given value in its place. */
+/** Returns calls of each function with the given value in place of each of its arguments. */
 function callsWith(value: string): string[] {
   return definitions.flatMap(({ name, receiverType, params }) => {
     const called = name.replace(/_$/, '');
@@ -112,10 +112,10 @@ const values = [...secrets.flatMap(containers), 'secrets', 'dyn(secrets)'];
 
 describe('no function or operator reads a secret', () => {
   const direct = [...new Set(values.flatMap((value) => [...callsWith(value), ...operations(value)]))];
-  // Functions such as `flatten` hand a secret on as it is. Their values go through all functions again.
+  // Functions such as `flatten` return a secret unchanged. Their results are passed through all functions again.
   const handed = direct.filter(hands);
 
-  test('the suite covers the functions of the library and of Muster', () => {
+  test('covers the functions of the library and of Muster', () => {
     const called = new Set(definitions.map(({ name }) => name));
     for (const name of ['size', 'string', 'map', 'format', 'shellQuote', 'merge', 'default', 'secret'])
       expect(called).toContain(name);
@@ -123,7 +123,7 @@ describe('no function or operator reads a secret', () => {
     expect(handed.length).toBeGreaterThan(10);
   });
 
-  test('the name of a secret has no effect on any value, and no value has it', () => {
+  test('gives the name of a secret no effect on any value, and exposes it in none', () => {
     const nested = handed.flatMap((value) => [...callsWith(`(${value})`), ...operations(`(${value})`)]);
     const wrong = [...direct, ...nested].filter((expression) => {
       const [one, other] = withBothNames(`\${{ ${expression} }}`);
@@ -136,7 +136,7 @@ describe('no function or operator reads a secret', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('a field with a secret is hidden as a whole', () => {
+  test('hides a field with a secret as a whole', () => {
     const texts = ['${{ secrets.a }}', ...handed.map((expression) => `x \${{ ${expression} }}`)];
     const source = {
       name: 'm',
@@ -182,7 +182,7 @@ describe('names of secrets', () => {
   });
 
   test.each(['constructor', 'prototype', '__proto__', 'toString', 'hasOwnProperty', 'get', 'size'])(
-    'a secret may have the name %s, and is no member of an object',
+    'accepts %s as the name of a secret, which is not a member of an object',
     (secret) => {
       const parts = [{ secret, default: null }];
       for (const expression of ['secrets[param.secret]', 'secret(param.secret)', 'dyn(secrets)[param.secret]'])
@@ -192,14 +192,14 @@ describe('names of secrets', () => {
   );
 
   test.each(['constructor', '__proto__', 'toString', 'hasOwnProperty', 'get', 'size', 'valueOf'])(
-    '%s is no variable',
+    'does not define %s as a variable',
     (name) => {
       expect(evaluated(`string(${name})`).kind).toBe('fault');
       expect(evaluated(`has(${name}.a)`).kind).toBe('fault');
     },
   );
 
-  test('a loop over secrets has the limits of other loops', () => {
+  test('applies the limits of other loops to a loop over secrets', () => {
     const numbers = Array.from({ length: 60_000 }, (_, index) => index);
     const found = evaluated('param.numbers.map(n, secrets["a"])[0]', { numbers });
     expect(found).toMatchObject({ kind: 'fault', message: expect.stringContaining('more work than is allowed') });
@@ -214,7 +214,7 @@ describe('names of secrets', () => {
     expect(inText).toMatchObject({ kind: 'fault', message: expect.stringContaining('more work than is allowed') });
   });
 
-  test('the default of a secret is text', () => {
+  test('treats the default of a secret as text', () => {
     expect(evaluated('secrets.a | default("x")')).toEqual({
       kind: 'deferred',
       parts: [{ secret: 'a', default: 'x' }],

@@ -8,11 +8,13 @@ import type { ControlPart, Part } from './parts.ts';
 /** The names of variables that the templates of a module use and define. */
 export interface TemplateNames {
   readonly ids: ReadonlySet<string>;
-  /** The variables of all loops in the module. */
+  /** The loop variables of the whole module. */
   readonly variables: ReadonlySet<string>;
   /** Templates that include themselves. */
   readonly cycles: readonly { readonly path: Path; readonly offset: number; readonly message: string }[];
-  /** Returns the names that the text around a template must define, with those of the templates that it includes. */
+  /**
+   * Returns the names that the text around a template must define, including those for the templates that it includes.
+   */
   namesOf(id: string): ReadonlySet<string>;
 }
 
@@ -39,7 +41,7 @@ export function namesOfTemplates({ templates, resources }: Outline): TemplateNam
     const found = known.get(id);
     if (found !== undefined) return found;
     const names = new Set<string>();
-    // Ends the recursion of templates that include each other.
+    // Ends the recursion for templates that include each other.
     known.set(id, names);
     for (const { content } of texts.get(id) ?? []) addFree(blocksIn(content), new Set(), namesOf, names);
     return names;
@@ -88,7 +90,7 @@ function addFree(
   }
 }
 
-/** Returns the ids of the templates that a text includes, with the offsets of the control words. */
+/** Returns the IDs of the templates that a text includes, with the offsets of the control words. */
 export function includesIn(text: string): { id: string; offset: number }[] {
   const visit = (blocks: readonly Block[]): { id: string; offset: number }[] =>
     blocks.flatMap((block) => {

@@ -2,10 +2,10 @@ import { Duration, UnsignedInt } from '@marcbachmann/cel-js/evaluator';
 import { secretName } from '../../secret-name.ts';
 import type { Json } from '../document.ts';
 
-/** Maximum length of what an expression yields, in characters. */
+/** Maximum length of an expression's result, in characters. */
 export const maximumOutput = 1024 * 1024;
 
-/** A secret by its name. Expressions never have its value, which is inserted at dispatch. */
+/** A secret, by name. Expressions never have its value, which is inserted at dispatch. */
 export class Secret {
   // Private, because an expression can read the properties of a value.
   readonly #name: string;
@@ -21,12 +21,12 @@ export class Secret {
   static fallbackOf = (secret: Secret): string | null => secret.#fallback;
 }
 
-/** The value of `omit`, which leaves a key out. */
+/** The value of `omit`, which leaves out a key. */
 export class Omit {}
 
 export const omitted = new Omit();
 
-/** @throws ExpressionError if the text is not the name of a secret */
+/** @throws ExpressionError if the text is not a valid secret name */
 export function secretOf(name: unknown): Secret {
   if (typeof name === 'string' && secretName.test(name)) return new Secret(name);
   throw new ExpressionError(
@@ -34,14 +34,14 @@ export function secretOf(name: unknown): Secret {
   );
 }
 
-/** The variable `secrets`: yields a {@link Secret} for every name. */
+/** The variable `secrets`: returns a {@link Secret} for every name. */
 export class SecretNames extends Map<string, Secret> {
   override get(name: string): Secret {
     return secretOf(name);
   }
 }
 
-/** An error in an expression whose message is shown as it is. */
+/** An error in an expression. Its message is shown unchanged. */
 export class ExpressionError extends Error {}
 
 /** Returns the result, or the message of an ExpressionError. */
@@ -57,8 +57,8 @@ export function reasonOrValue<T extends object | boolean>(evaluate: () => T): T 
 const converted = new WeakMap<object, unknown>();
 
 /**
- * Converts a value to its form in CEL: whole numbers become `int`, and mappings become `Map`, so that a key such as
- * `constructor` is a plain key. Remembers lists and mappings, because many agents share the values of an assignment.
+ * Converts a value to its CEL form: whole numbers become `int`, and mappings become `Map`, so that a key such as
+ * `constructor` is an ordinary key. Caches lists and mappings, because many agents share the values of an assignment.
  */
 export function toCel(value: Json): unknown {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
@@ -72,15 +72,15 @@ export function toCel(value: Json): unknown {
   return result;
 }
 
-/** Returns the entries of a map of CEL, which is a `Map`, or an object for a literal. */
+/** Returns the entries of a CEL map, which is a `Map` or, for a literal, an object. */
 export const entriesOf = (map: object): [unknown, unknown][] =>
   map instanceof Map ? [...map.entries()] : Object.entries(map);
 
 const secretInValue = 'a secret cannot be part of a value: insert it into text as ${{ secrets.NAME }}';
 
 /**
- * Converts a value of CEL to JSON. Timestamps become RFC 3339 text, and durations text such as `90s`.
- * @throws ExpressionError if JSON has no such value, or it has more than `maximumOutput` characters
+ * Converts a CEL value to JSON. Timestamps become RFC 3339 text, and durations become text such as `90s`.
+ * @throws ExpressionError if JSON has no such value, or if the value has more than `maximumOutput` characters
  */
 export function fromCel(value: unknown): Json {
   let left = maximumOutput;
@@ -119,7 +119,7 @@ function convertObject(value: object, convert: (item: unknown) => Json): Json {
   );
 }
 
-/** Returns a timestamp as text of RFC 3339, without a fraction that is zero. */
+/** Returns a timestamp as RFC 3339 text, without a fraction of zero. */
 export const timestampText = (time: Date): string => time.toISOString().replace(/\.0+Z$/, 'Z');
 
 function safeInteger(value: bigint): number {
@@ -129,9 +129,9 @@ function safeInteger(value: bigint): number {
 }
 
 /**
- * Converts a value to text for its use within text.
+ * Converts a value to text for use within text.
  * @returns undefined for a list or a map
- * @throws ExpressionError if the value has no text
+ * @throws ExpressionError if the value has no text form
  */
 export function textOf(value: unknown): string | undefined {
   if (typeof value === 'bigint' || value instanceof UnsignedInt) return String(value.valueOf());

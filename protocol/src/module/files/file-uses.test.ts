@@ -24,26 +24,26 @@ test('resolves a template from a file', () => {
   expect(resolved.ok && resolved.resources[0]?.body).toEqual({ path: '/a', content: 'name web-1' });
 });
 
-test('prefers a template of the module with the same id', () => {
+test('prefers a template of the module with the same ID', () => {
   const text = `${source('x')}templates: [{ id: x, content: mine }]\n`;
   const parsed = parseModule(text, folder({ x: 'file' }));
   expect(parsed.ok && parsed.module.templates.map(({ content }) => content)).toEqual(['mine']);
   expect(templateFilesOf(text, folder({ x: '' }).files)).toEqual([]);
 });
 
-test('reports a missing file, a fault in a file with its line, and a file that is not a text', () => {
+test('reports a missing file, a fault in a file with its line, and a file that is not text', () => {
   expect(messages(source('files/b'), { 'files/a': '' })).toContain('4: there is no template "files/b"');
   expect(messages(source('files/a'), { 'files/a': 'x\n${{ param.none }}' })[0]).toMatch(/^4: files\/a:2: /);
   expect(messages(source('files/a'), { 'files/a': null })[0]).toContain('cannot be a template');
 });
 
-test('warns about files that nothing uses, except for tests', () => {
+test('warns about unused files, except for tests', () => {
   expect(messages(source('files/a'), { 'files/a': '', 'files/b': '', 'tests/c.yml': '' })).toEqual([
     '1: no resource uses the file "files/b"',
   ]);
 });
 
-test('accepts relative paths in their only spelling', () => {
+test('accepts relative paths only in their canonical spelling', () => {
   expect(filePathFault('files/sub dir/ä.conf')).toBeUndefined();
   for (const path of ['', '/a', 'a/', 'a//b', './a', '../a', 'a/..', 'a\\b', 'a\nb', 'e\u0301', '\ud800'])
     expect(filePathFault(path), path).toBeDefined();

@@ -5,17 +5,17 @@ import type { Path } from '../source/tree.ts';
 import { folderLimits, type ModuleFiles } from './module-file.ts';
 import { sourceFault } from './source-files.ts';
 
-/** The folder of a module. */
+/** A module's folder. */
 export interface ModuleFolder {
   readonly files: ModuleFiles;
-  /** Returns the text of a file that is used as a template; null if it is too large or not UTF-8. */
+  /** Returns the text of a file that is used as a template; null if the file is too large or not UTF-8. */
   textOf(path: string): string | null;
 }
 
 const candidatesOf = ({ resources }: Outline): readonly Candidate[] =>
   resources.flatMap(({ candidates }) => candidates);
 
-/** Returns the references to files as templates: those that no template of the module has as its id. */
+/** Returns the references to files as templates: those that are not the ID of a template in the module. */
 function templateReferences(outlined: Outline, files: ModuleFiles): Reference[] {
   const ids = new Set(outlined.templates.map(({ id }) => id));
   return candidatesOf(outlined).flatMap(({ template }) =>
@@ -23,12 +23,17 @@ function templateReferences(outlined: Outline, files: ModuleFiles): Reference[] 
   );
 }
 
-/** Returns the files that a module uses as templates. @param value the whole module as written */
+/**
+ * Returns the files that a module uses as templates.
+ * @param value the whole module as written
+ */
 export const templateFiles = (value: unknown, files: ModuleFiles): string[] => [
   ...new Set(templateReferences(outline(value), files).map(({ id }) => id)),
 ];
 
-/** Returns the outline with the files that are templates among its templates. Reports files that cannot be one. */
+/**
+ * Adds the files that are used as templates to the templates of the outline. Reports files that cannot be templates.
+ */
 export function withTemplateFiles(
   outlined: Outline,
   { files, textOf }: ModuleFolder,
@@ -58,7 +63,7 @@ interface FileFindings {
 /** Reports sources that do not exist, and warns about files that no resource uses, except for those below `tests`. */
 export function checkFiles(outlined: Outline, files: ModuleFiles, { fault, warning }: FileFindings): void {
   const used = new Set<string | undefined>();
-  /** Beginnings of paths that are used. */
+  /** Prefixes of used paths. */
   const prefixes = new Set(['tests/']);
   let hints = 100;
   for (const { type, body, template, path } of candidatesOf(outlined)) {
@@ -85,5 +90,5 @@ export function checkFiles(outlined: Outline, files: ModuleFiles, { fault, warni
 }
 
 const maximumWarnings = 20;
-/** Number of sources above which unused files are not searched, because each file is compared with each source. */
+/** Number of sources above which unused files are not reported, because each file is compared with each source. */
 const maximumPrefixes = 200;

@@ -1,6 +1,6 @@
-/** A file next to `module.yml` in the folder of a module. */
+/** A file next to `module.yml` in a module's folder. */
 export interface ModuleFile {
-  /** Path in the folder of the module, such as `files/vhost.conf`. */
+  /** Path in the module's folder, such as `files/vhost.conf`. */
   readonly path: string;
   /** SHA-256 of the content, in lower-case hexadecimal. */
   readonly sha256: string;
@@ -9,29 +9,29 @@ export interface ModuleFile {
   readonly executable: boolean;
 }
 
-/** Bounds of the folder of a module. */
+/** Limits for a module's folder. */
 export const folderLimits = {
   /** Total size of all files, in bytes. */
   bytes: 512 * 1024 * 1024,
   files: 10_000,
-  /** Bytes of one name in a path, the maximum of common file systems. */
+  /** Maximum bytes of one name in a path, which is the limit of common file systems. */
   nameBytes: 255,
   pathBytes: 1024,
   depth: 32,
-  /** Bytes of a file that is a template. */
+  /** Maximum bytes of a file that is a template. */
   templateBytes: 256 * 1024,
   /** Total size of a module's template files, in bytes. */
   templatesBytes: 8 * 1024 * 1024,
 } as const;
 
-/** Name of the module itself in its folder. */
+/** File name of the module itself in its folder. */
 export const moduleFileName = 'module.yml';
 
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
 
 /**
- * Checks a path in the folder of a module: relative, in its only spelling, and safe on every file system.
- * @returns the fault, worded to complete a sentence about the path, or undefined
+ * Checks a path in a module's folder: it must be relative, in canonical spelling, and safe on every file system.
+ * @returns the error, worded to complete a sentence about the path; undefined if there is none
  */
 export function filePathFault(path: string): string | undefined {
   if (path === '') return 'must not be empty';
@@ -44,7 +44,7 @@ export function filePathFault(path: string): string | undefined {
   for (const name of names) {
     if (name === '') return 'must not contain "//" or end with "/"';
     if (name === '.' || name === '..') return `must not contain "${name}"`;
-    // Git reads a folder of this name, and runs what its configuration says.
+    // Git treats a folder of this name as a repository, and runs commands from its configuration.
     if (/^\.?git(~\d+)?$/i.test(name) && name.toLowerCase() !== 'git') return `must not contain "${name}"`;
     if (bytesOf(name) > folderLimits.nameBytes) return `has a name with more than ${folderLimits.nameBytes} bytes`;
   }

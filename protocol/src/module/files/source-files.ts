@@ -1,16 +1,18 @@
 import { quoted, suggestion } from '../nearest.ts';
 import type { ModuleFile, ModuleFiles } from './module-file.ts';
 
-/** Files next to a module that resources have as `source`. */
+/** Files next to a module that resources have as their `source`. */
 
 interface Directory {
-  /** Paths in the directory. */
+  /** Paths relative to the directory. */
   readonly files: [path: string, file: ModuleFile][];
 }
 
 const directories = new WeakMap<ModuleFiles, ReadonlyMap<string, Directory>>();
 
-/** Returns all directories with files by path. Cached, because a module may use the same files for each agent. */
+/**
+ * Returns all directories with their files, by path. Cached, because a module may use the same files for each agent.
+ */
 function directoriesOf(files: ModuleFiles): ReadonlyMap<string, Directory> {
   const known = directories.get(files);
   if (known !== undefined) return known;
@@ -27,14 +29,14 @@ function directoriesOf(files: ModuleFiles): ReadonlyMap<string, Directory> {
   return all;
 }
 
-/** Returns the files below a directory, with their paths in it and in the order of these paths. */
+/** Returns the files below a directory, with paths relative to it, sorted by these paths. */
 export const filesBelow = (directory: string, files: ModuleFiles): Directory['files'] =>
   directoriesOf(files).get(directory)?.files ?? [];
 
 /**
- * Checks what a resource has as `source`.
+ * Checks the `source` of a resource.
  * @param hint whether the message may suggest another file, which takes time
- * @returns the fault, or undefined
+ * @returns the error; undefined if there is none
  */
 export function sourceFault(
   sourced: 'file' | 'directory',

@@ -23,7 +23,7 @@ const faults = (resources: string, files: ReturnType<typeof folder>) => {
   return [...(parsed.ok ? [] : parsed.faults), ...parsed.warnings].map(({ message }) => message);
 };
 
-test('resolves a source to the size and the hash of the file', () => {
+test('resolves a source to the size and hash of the file', () => {
   const files = folder({ path: 'files/web-1.bin', size: 7 });
   const resolved = resolve(
     module('  - resource: { file-unix: { path: /a, source: "files/${{ agent.name }}.bin" } }\n', files),
@@ -44,7 +44,7 @@ test('makes an executable file executable unless a mode is declared', () => {
   expect(resolved.ok && resolved.resources.map(({ body }) => body.mode)).toEqual(['0755', '0700']);
 });
 
-test('resolves a directory to a resource for each directory and file in it', () => {
+test('resolves a directory to one resource for each directory and file in it', () => {
   const files = folder(
     { path: 'files/site/css/a.css' },
     { path: 'files/site/index.html', sha256: hash('b') },
@@ -70,7 +70,7 @@ test('resolves a directory to a resource for each directory and file in it', () 
   expect(resolved.resources[5]?.reload_on).toHaveLength(5);
 });
 
-test('refuses sources that do not exist, and says what to name instead', () => {
+test('refuses sources that do not exist, and suggests what to name instead', () => {
   const file = (source: string) => `  - resource: { file-unix: { path: /a, source: ${source} } }\n`;
   const directory = (source: string) => `  - resource: { directory-unix: { path: /a, source: ${source} } }\n`;
   const files = folder({ path: 'files/app.bin' });
@@ -91,7 +91,7 @@ test('refuses sources that do not exist, and says what to name instead', () => {
   );
 });
 
-test('warns about no file that a source may name', () => {
+test('does not warn about files that a source may name', () => {
   const files = folder({ path: 'files/a' }, { path: 'site/b' }, { path: 'c' });
   expect(
     faults(
@@ -101,7 +101,7 @@ test('warns about no file that a source may name', () => {
   ).toEqual(['no resource uses the file "c"']);
 });
 
-test('compares the contents of two declarations, not their paths', () => {
+test('compares the contents of two declarations rather than their paths', () => {
   const declared = (name: string, sha256: string, source: string) =>
     module(`  - resource: { file-unix: { path: /a, source: ${source} } }\n`, folder({ path: source, sha256 }), name);
   expect(resolve(declared('m', hash('a'), 'files/a'), declared('n', hash('a'), 'files/b')).ok).toBe(true);

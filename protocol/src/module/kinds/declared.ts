@@ -10,7 +10,7 @@ const isPlainObject = (value: unknown): value is Record<string, unknown> =>
 /**
  * Returns the schema for an object with known keys. Drops `x-` keys, treats null as absent, and suggests the closest
  * known name for an unknown key.
- * @param noun description of the object for messages
+ * @param noun description of the object in messages
  * @param shape schemas of all fields; optional fields are `.optional()`
  * @param meta properties of the JSON Schema
  * @param keyNoun noun for a key in messages
@@ -43,7 +43,7 @@ export function closed<S extends z.ZodRawShape>(
   }, object);
 }
 
-/** Keys of other tools, and of this language in other places, with what to write instead. */
+/** Keys of other tools, and keys that belong elsewhere in this language, with what to write instead. */
 const instead: ReadonlyMap<string, string> = new Map([
   ['with_items', 'for_each'],
   ['with_dict', 'for_each'],

@@ -35,10 +35,10 @@ export const packageKinds = {
   'package-winget': packageKind('winget', ['windows'], format.packageName, 'name: Git.Git'),
 };
 
-/** Version of the packages of a module that declare none. */
+/** Version for all packages of a module that declare none. */
 export const packageDefault = choice('Version of packages without version', ['any', 'latest'], 'any');
 
-/** Declares the newest version of a package that declares none. */
+/** Declares the newest version for a package that declares none. */
 export function declareLatest(type: string, body: Record<string, unknown>): void {
   if (Object.hasOwn(packageKinds, type) && body.version === undefined && body.ensure !== 'absent')
     body.version = 'latest';

@@ -11,7 +11,7 @@ const merged = (merge: Merge, ...layers: Layer[]) => combine(merge, layers).valu
 const names = (layers: readonly Layer[]) => layers.map(({ name, from }) => name ?? from);
 
 describe('combine', () => {
-  test('replaces all by the highest layer', () => {
+  test('uses only the highest layer by default', () => {
     const found = combine('replace', [ownDefault(1), layer('a', 2, 5), layer('b', 3), layer('c', 2, 5)]);
     expect(found).toMatchObject({ value: 2, conflict: null });
     expect(names(found.layers)).toEqual(['c', 'a']);
@@ -29,7 +29,7 @@ describe('combine', () => {
     expect(names(found.giversOf([1]))).toEqual(['low']);
   });
 
-  test('appends layers of equal precedence in their order, and does not call them a conflict', () => {
+  test('appends layers of equal precedence in order, without reporting a conflict', () => {
     expect(combine('append', [layer('a', [1]), layer('b', [2])])).toMatchObject({ value: [1, 2], conflict: null });
   });
 
@@ -61,7 +61,7 @@ describe('combine', () => {
     expect(merged('deep', layer('m', { a: null }), layer('n', { a: 2 }, 1))).toEqual({ a: 2 });
   });
 
-  test('reports different values of a key in layers of equal precedence, unless a higher layer sets it', () => {
+  test('reports different values of a key in layers of equal precedence unless a higher layer sets it', () => {
     const low = [layer('a', { x: { y: 1 }, z: 1 }), layer('b', { x: { y: 2 } })];
     const { conflict } = combine('deep', low);
     expect(conflict === null ? '' : conflictText('m', 'p', conflict)).toBe(
@@ -79,7 +79,7 @@ describe('combine', () => {
     expect(combine('deep', [layer('a', { x: 1 }), layer('b', { y: 1 })]).conflict).toBeNull();
   });
 
-  test('names the layers of a part, and those of which nothing is left', () => {
+  test('names the layers of each part, and the layers of which nothing remains', () => {
     const found = combine('deep', [layer('a', { x: 1, y: 1 }), layer('b', { x: 2 }, 1), layer('c', { x: 3 }, 2)]);
     expect(names(found.giversOf(['x']))).toEqual(['c']);
     expect(names(found.giversOf(['missing']))).toEqual(['c', 'a']);
@@ -96,7 +96,7 @@ describe('combine', () => {
     expect(JSON.stringify(value)).toBe(JSON.stringify(hostile));
   });
 
-  test('does not depend on the order of layers of different precedence, nor on grouping', () => {
+  test('does not depend on the order of layers with different precedence, or on their grouping', () => {
     const tree = fc.letrec<{ value: Json }>((tie) => ({
       value: fc.oneof(
         { maxDepth: 3 },
@@ -139,7 +139,7 @@ describe('layeredParameters', () => {
     ]);
   });
 
-  test('names the assignment that an invalid part comes from', () => {
+  test('names the assignment that sets an invalid part', () => {
     const users = 'p: { type: list, merge: append, items: { type: map, properties: { uid: { type: integer } } } }';
     expect(faultsOf(users, layer('base', [{ uid: 1 }]), layer('web', [{ uid: 2 }, { uid: 'x' }], 1))).toEqual([
       'parameter p[1].uid: must be a whole number, to match its type (from assignment "web")',
@@ -164,7 +164,7 @@ describe('layeredParameters', () => {
     ]);
   });
 
-  test('accepts a part of a valid value when an assignment is saved', () => {
+  test('accepts part of a valid value when an assignment is saved', () => {
     const of = declared(
       'p: { type: map, merge: deep, required: [x], properties: { x: { type: map, required: [a], properties: { a: { type: integer } } } } }',
     );
@@ -174,7 +174,7 @@ describe('layeredParameters', () => {
     expect(givenFaults(declared('p: { type: list, merge: unique, maxItems: 1 }'), { p: [1, 1] })).toEqual([]);
   });
 
-  test('refuses values that are too deep or too many to be merged', () => {
+  test('refuses to merge values that are too deep or too numerous', () => {
     const deep = JSON.parse(`${'{"a":'.repeat(33)}1${'}'.repeat(33)}`) as Json;
     expect(faultsOf('p: { type: map, merge: deep }', layer('a', deep))).toEqual([
       'parameter p: values that are merged have at most 100000 values in total, nested at most 32 deep (from assignment "a")',

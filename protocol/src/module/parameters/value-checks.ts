@@ -5,9 +5,9 @@ import { Meter } from '../expression/meter.ts';
 import { reasonOrValue } from '../expression/values.ts';
 import { givenFaults } from '../parameters.ts';
 
-/** Conditions that the values of a module's parameters must satisfy: `require` of the module. */
+/** Conditions that the values of a module's parameters must satisfy: `require` in the module. */
 
-/** Returns the errors of the conditions that do not hold, with their index. */
+/** Returns the errors of conditions that are false, with their indices. */
 export const failedChecks = (
   checks: readonly ValueCheck[],
   scope: Scope,
@@ -22,8 +22,8 @@ export const failedChecks = (
 const noAgent = { name: null, node_id: '', attributes: {}, tags: {} };
 
 /**
- * Returns the errors in values for a module's parameters, before it is known which other values an agent gets. A
- * condition is decided if it reads only given values, and no other value is merged with them.
+ * Returns the errors in values for a module's parameters before it is known which other values an agent gets. A
+ * condition is evaluated if it reads only given values and no other value is merged with them.
  * @param given values by name; null counts as absent
  * @returns the errors, with their paths in the values
  */

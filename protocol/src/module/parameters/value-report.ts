@@ -4,23 +4,23 @@ import type { Json, Merge, ModuleDocument } from '../document.ts';
 import { parameterValue, unknownParameter } from '../parameters.ts';
 import { combine, conflictText, type Layer, type Layers } from './layers.ts';
 
-/** A parameter of an agent's module: its value with the layers of it. */
+/** A parameter of an agent's module: its value, and the layers of the value. */
 export interface ValueReport {
   readonly module: string;
   readonly parameter: string;
   readonly merge: Merge;
-  /** Null if the parameter has no value, or an error. */
+  /** Null if the parameter has no value or has an error. */
   readonly value: Json;
-  /** Layers that the value consists of, from high to low; with errors, all layers. */
+  /** Layers that contribute to the value, from high to low; if there are errors, all layers. */
   readonly layers: readonly Layer[];
-  /** Layers of which nothing is left, from high to low. */
+  /** Layers that do not contribute to the value, from high to low. */
   readonly overrode: readonly Layer[];
   readonly faults: readonly string[];
 }
 
 /**
  * Lists the parameters of modules with their values for an agent.
- * @param given layers of assignments, by module and parameter
+ * @param given layers from assignments, by module and parameter
  */
 export function valueReports(modules: readonly ModuleDocument[], given: Layers, agent: AgentFacts): ValueReport[] {
   const layers = withRequiredLayers(modules, given);

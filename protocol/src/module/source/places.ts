@@ -13,14 +13,16 @@ interface Position {
 
 interface Source {
   readonly text: string;
-  /** Positions that were sought before, by JSON pointer. All agents of a module have the same errors. */
+  /** Positions found so far, by JSON pointer. Cached, because all agents of a module have the same errors. */
   readonly known: Map<string, Position>;
 }
 
 const maximumKnown = 1000;
 
 const sources = new WeakMap<ModuleDocument, Source>();
-/** The tree of the last source in which a position was sought. One, because a tree needs much memory. */
+/**
+ * The tree of the last source in which a position was searched. Only one is cached, because a tree needs much memory.
+ */
 let latest: { readonly source: Source; readonly root: TreeNode | undefined; readonly positions: Positions } | undefined;
 
 /** @param text result of `decodeSource` */

@@ -8,7 +8,7 @@ export const moduleLimits = {
   nodes: 10_000,
   /** Characters of all text. An alias counts each time it is used. */
   expandedCharacters: 4 * 1024 * 1024,
-  /** Maximum errors reported per module. One more error states how many others there are. */
+  /** Maximum number of errors to report per module. One more error states how many others there are. */
   faults: 500,
 } as const;
 
@@ -54,10 +54,10 @@ const refusal = (message: string, position: { line: number; column: number } = {
 
 /**
  * Decodes a module. Refuses invalid UTF-8, control characters, and text that exceeds the size limit.
- * @param noun what the messages call the source
+ * @param noun name of the source in messages
  */
 export function decodeSource(source: string | Uint8Array, noun = 'the module'): DecodedSource {
-  // Each UTF-16 unit has at least one byte in UTF-8, so the limit applies to the length of both forms.
+  // Each UTF-16 code unit takes at least one byte in UTF-8, so the limit applies to the length in both encodings.
   if (source.length > moduleLimits.bytes) return tooLarge(noun);
   let text: string;
   if (typeof source === 'string') {
@@ -83,8 +83,8 @@ export function decodeSource(source: string | Uint8Array, noun = 'the module'): 
 const tooLarge = (noun: string) => refusal(`${noun} is larger than ${moduleLimits.bytes / 1024 / 1024} MiB`);
 
 /**
- * Returns the position of the first byte that is not UTF-8. Uses bisection, because the decoder does not report where
- * the error is.
+ * Returns the position of the first byte that is not UTF-8. Uses bisection, because the decoder does not report the
+ * position of the error.
  */
 function firstInvalid(bytes: Uint8Array): { line: number; column: number } {
   const decodes = (length: number): boolean => {

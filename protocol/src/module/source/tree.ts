@@ -19,7 +19,7 @@ interface Extent {
   readonly characters: number;
 }
 
-/** A node of the module. An alias is the same object as its anchor. */
+/** A node of the module. An alias is represented by the same object as its anchor. */
 export type TreeNode =
   | (Extent & { readonly kind: 'scalar'; readonly value: string | number | boolean | null })
   | (Extent & { readonly kind: 'list'; readonly items: readonly TreeNode[] })
@@ -57,7 +57,8 @@ export function readTree(
   }
 }
 
-// In characters. YAML has this limit for a key on one line. Keys are repeated in the paths of all errors below them.
+// In characters. YAML itself limits a key on one line to this length. Keys are repeated in the paths of all errors
+// below them.
 const maximumKey = 1024;
 
 const coreTags = new Set(
@@ -208,7 +209,7 @@ const escapeSegment = (segment: string | number): string => String(segment).repl
 /** @returns a JSON pointer (RFC 6901) */
 export const pointer = (path: Path): string => path.map((segment) => `/${escapeSegment(segment)}`).join('');
 
-/** Converts a tree within its limits to a value. An alias yields the same object as its anchor. */
+/** Converts a tree within its limits to a value. An alias becomes the same object as its anchor. */
 export function treeValue(node: TreeNode, seen = new Map<TreeNode, unknown>()): unknown {
   if (node.kind === 'scalar') return node.value;
   const known = seen.get(node);
@@ -233,8 +234,8 @@ export function nodeAt(root: TreeNode, path: Path): TreeNode | undefined {
 }
 
 /**
- * Returns the offset of the value or the key at a path, or of the closest existing parent if the path does not exist.
- * @returns an offset in the text, in UTF-16 units
+ * Returns the offset of the value or the key at a path; if the path does not exist, of its closest existing parent.
+ * @returns an offset in the text, in UTF-16 code units
  */
 export function offsetOf(root: TreeNode, path: Path, at: 'key' | 'value'): number {
   let node = root;

@@ -4,22 +4,21 @@ import { moduleLimits } from './source.ts';
 /** Receives an error at an offset of the text. The path is a JSON pointer. */
 export type Report = (message: string, offset: number, path?: string) => void;
 
-/** Thrown after an error was reported, to stop parsing. */
+/** Thrown to stop parsing, after an error was reported. */
 export class Abandoned extends Error {}
 
-/** Reports an error, and stops parsing. */
+/** Reports an error and stops parsing. */
 export const abandon = (report: Report, message: string, offset: number): never => {
   report(message, offset);
   throw new Abandoned();
 };
 
-// A value on a separate line with its key has six tokens. The rest is for comments.
+// A value on its own line with a key has six tokens. The rest is for comments.
 const maximumTokens = 7 * moduleLimits.nodes;
 // Line breaks within a text are not tokens.
 const maximumLineBreaks = 4 * moduleLimits.nodes;
 const maximumSyntaxFaults = 20;
-// The parser's stack has at most two entries for each level, and a few for the document, so this limit is never too
-// strict.
+// The parser's stack has at most two entries per level and a few for the document, so this limit is never too strict.
 const maximumStack = 2 * moduleLimits.depth + 8;
 
 export const tooMany = `more than ${moduleLimits.nodes} values: split the module`;
@@ -31,7 +30,7 @@ function tokenise(text: string, report: Report): CST.Token[] {
   const parser = new Parser();
   let lexemes = 0;
   let offset = 0;
-  // Numbers of marks that each belong to at least one value.
+  // Numbers of markers that each belong to at least one value.
   let blockValues = 0;
   let flowValues = 0;
   let lineBreaks = 0;

@@ -5,7 +5,7 @@ import type { Json, ModuleDocument } from '../document.ts';
 import { closed } from '../kinds/declared.ts';
 import { type ReadDocument, readDocument } from './document-file.ts';
 
-/** Facts of an agent in a file, for a resolution without an orchestrator. */
+/** The facts of an agent in a file, for a resolution without an orchestrator. */
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 type Facts = string | number | boolean | { [key: string]: Facts };
@@ -50,7 +50,7 @@ const factsFile = closed('a mapping of attributes, tags, lookups, name, and node
   lookups: lookupsSchema.optional(),
 });
 
-/** The answer of the API for an agent, as `muster agents show --json` prints it. */
+/** The API's response for an agent, as `muster agents show --json` prints it. */
 const agentRecord = z
   .looseObject({
     node_id: z.string(),
@@ -61,7 +61,7 @@ const agentRecord = z
   })
   .transform(({ node_id, name, attributes, tags }) => ({ node_id, name, attributes, tags }));
 
-/** Flattens nested facts with dots, as agents do. */
+/** Flattens nested facts by joining their names with dots, as agents do. */
 function flat(values: Readonly<Record<string, unknown>>, prefix = ''): [string, string][] {
   return Object.entries(values).flatMap(([key, value]): [string, string][] =>
     typeof value === 'object' && value !== null
@@ -83,7 +83,7 @@ export interface TrialFacts {
   readonly lookups: LookupValues;
 }
 
-/** Reads a file of facts: YAML, or the JSON of `muster agents show --json`. */
+/** Reads a fact file: YAML, or the JSON output of `muster agents show --json`. */
 export function readAgentFacts(source: string | Uint8Array): ReadDocument<TrialFacts> {
   const record = readDocument(agentRecord, source);
   if (record.ok) return { ...record, value: { agent: record.value, lookups: {} } };
@@ -95,7 +95,7 @@ const parameterFile = z.record(z.string(), z.unknown(), { error: 'must be a mapp
 
 type Declaring = readonly Pick<ModuleDocument, 'name' | 'parameters' | 'requires'>[];
 
-/** Reads a file of parameters: `{name: value}`, or `{module: {name: value}}` as assignments have. */
+/** Reads a parameter file: `{name: value}`, or `{module: {name: value}}` as in assignments. */
 export function readParameters(
   source: string | Uint8Array,
   modules: Declaring,
@@ -104,7 +104,7 @@ export function readParameters(
   return read.ok ? { ...read, value: byModule(read.value as Record<string, Json>, modules) } : read;
 }
 
-/** Returns parameters by module. The name may be left out if one module is not required by another. */
+/** Returns parameters by module. The module name is optional if only one module is not required by another. */
 export function byModule(
   values: Readonly<Record<string, Json>>,
   modules: Declaring,

@@ -9,8 +9,8 @@ export type ReadDocument<T> =
   | { readonly ok: false; readonly faults: Fault[] };
 
 /**
- * Reads a YAML file that is not a module, within the limits of a module.
- * @returns its value and a function for positions in it, or all errors with line and column, in order
+ * Reads a YAML file other than a module, within the limits of a module.
+ * @returns the value and a function for positions in it, or all errors with line and column, in order
  */
 export function readDocument<S extends z.ZodType>(schema: S, source: string | Uint8Array): ReadDocument<z.output<S>> {
   const decoded = decodeSource(source, 'the file');

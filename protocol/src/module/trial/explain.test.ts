@@ -26,7 +26,7 @@ resources:
         template: t
 `);
 
-test('says where each value of a resource comes from', () => {
+test('states the origin of each value of a resource', () => {
   const explained = explainDesiredSet({ modules: [users], agent, parameters: { users: { names: ['eve'] } } });
   if (!explained.ok) throw new Error(JSON.stringify(explained.faults));
   expect(explained.resources[0]).toMatchObject({
@@ -46,7 +46,7 @@ test('says where each value of a resource comes from', () => {
   });
 });
 
-test('the place of a template in a file is that of its use', () => {
+test('reports the use of a template in a file as its position', () => {
   const source =
     'name: m\nsupports: [{ platform: linux }]\nresources:\n  - resource: { file-unix: { path: /a, template: a.conf } }\n';
   const files = new Map([['a.conf', { path: 'a.conf', sha256: '', size: 4, executable: false }]]);
@@ -58,7 +58,7 @@ test('the place of a template in a file is that of its use', () => {
   });
 });
 
-test('an error of the resolution has the position, the id, and the element', () => {
+test('adds the position, the ID, and the element to an error of the resolution', () => {
   const module = moduleOf(`name: m
 supports: [{ platform: linux }]
 resources:
@@ -75,7 +75,7 @@ resources:
   });
 });
 
-test('refuses modules without those that they require, and takes values for them', () => {
+test('refuses modules without those that they require, and accepts values for the required ones', () => {
   const base = moduleOf(`name: base
 supports: [{ platform: linux }]
 parameters: { motd: { type: string, default: hi } }
@@ -96,7 +96,7 @@ resources: [{ id: motd, resource: { file-unix: { path: /etc/motd, content: "\${{
   expect(explained.resources[0]?.fields.content?.value).toBe('x');
 });
 
-test('evaluates an expression for an agent, and never shows a secret', () => {
+test('evaluates an expression for an agent without ever showing a secret', () => {
   const tried = (source: string) => tryExpression(source, { agent, module: users, parameters: {}, lookups: {} });
   expect(tried('int(attr.cpus) * 2')).toEqual({ result: { kind: 'value', value: 8 }, from: ['attr.cpus'] });
   expect(tried('param.names | join("-")').result).toEqual({ kind: 'value', value: 'ann-bob' });
@@ -107,7 +107,7 @@ test('evaluates an expression for an agent, and never shows a secret', () => {
   expect(tried('param.names[0] | omit').result).toEqual({ kind: 'value', value: 'ann' });
 });
 
-test('reads facts from YAML, and from the record of an agent', () => {
+test('reads facts from YAML and from the record of an agent', () => {
   const yaml = readAgentFacts('attributes: { platform: linux, cpus: 4, rack: { row: 7 } }');
   expect(yaml).toMatchObject({
     ok: true,
@@ -123,7 +123,7 @@ test('reads facts from YAML, and from the record of an agent', () => {
   });
 });
 
-test('parameters of one module need no name of the module', () => {
+test('accepts parameters of a single module without the module’s name', () => {
   for (const source of ['names: [eve]', 'users: { names: [eve] }'])
     expect(readParameters(source, [users])).toMatchObject({ ok: true, value: { users: { names: ['eve'] } } });
   const site = moduleOf('name: site\nrequires: [{ module: users }]\nparameters: { port: { type: integer } }\n');

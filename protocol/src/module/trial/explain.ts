@@ -13,7 +13,7 @@ import type { UnfilledResource, UnfilledVerification } from '../secrets.ts';
 import { located, placeOf } from '../source/places.ts';
 import { type Path, pointer } from '../source/tree.ts';
 
-/** Resolves modules for one agent, and says where each value comes from. */
+/** Resolves modules for one agent, and states where each value comes from. */
 
 export interface Place {
   readonly module: string;
@@ -25,7 +25,7 @@ export interface ExplainedValue {
   /** Null for a hidden value. Secrets are shown as expressions, because their values are unknown here. */
   readonly value: Json;
   readonly hidden: boolean;
-  /** Null for a value that the module does not have, such as a default. */
+  /** Position of the value in its source; null for a value that is not in the module, such as a default. */
   readonly place: Place | null;
   /** Names that the value's expressions read, such as `param.port`. */
   readonly from: readonly string[];
@@ -34,16 +34,16 @@ export interface ExplainedValue {
 export interface ExplainedResource {
   readonly module: string;
   readonly id: string | null;
-  /** Position or key of the element of `for_each`; null without it. */
+  /** Position or key of the element of `for_each`; null without a loop. */
   readonly element: string | null;
   readonly type: string;
   readonly identity: string;
   readonly name: string | null;
-  /** The declarations that it consists of, the first one first. */
+  /** The declarations that the resource combines, in order. */
   readonly places: readonly Place[];
   readonly fields: Readonly<Record<string, ExplainedValue>>;
   readonly only_if: Json;
-  /** Resources that come before this one: `id`, `module:id`, or the kind and identity of a resource without id. */
+  /** Resources that come before this one: `id`, `module:id`, or the kind and identity of a resource without an ID. */
   readonly depends_on: readonly string[];
   readonly reload_on: readonly string[];
   readonly restart_on: readonly string[];
@@ -52,7 +52,7 @@ export interface ExplainedResource {
 
 export interface ExplainedParameter {
   readonly value: Json;
-  /** `given`, by an assignment or a file; or the part of the declaration. */
+  /** `given` if an assignment or a file sets the value; otherwise, the part of the declaration. */
   readonly origin: 'given' | 'variant' | 'default';
   /** Place of the declaration. */
   readonly place: Place;
@@ -133,7 +133,7 @@ const place = (module: ModuleDocument, path: Path): Place => ({
 
 const elementOf = (id: string | null): string | null => /\[([^[\]]*)\]$/.exec(id ?? '')?.[1] ?? null;
 
-/** Returns a function that names resources by their keys, as seen from a module. */
+/** Returns a function that names resources by their keys, from the point of view of a module. */
 function labelsOf(resources: readonly UnfilledResource[]): (key: string, from: string) => string {
   const byKey = new Map(resources.map((resource) => [resource.key, resource]));
   return (key, from) => {

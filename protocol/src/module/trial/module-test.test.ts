@@ -39,7 +39,7 @@ function outcomeOf(source: string, modules = [web]): string[] {
 
 const expecting = (text: string): string[] => outcomeOf(`${debian}expect:\n  ${text}\n`);
 
-test('accepts a resolution that has the expected resources', () => {
+test('accepts a resolution with the expected resources', () => {
   expect(
     outcomeOf(`${debian}parameters: { port: 81 }
 expect:
@@ -52,7 +52,7 @@ expect:
   ).toEqual([]);
 });
 
-test('reports each difference at its place in the test', () => {
+test('reports each difference at its position in the test', () => {
   expect(expecting('resources: { site: { file-unix: { mode: "0600" } } }')).toEqual(['3:37 mode of "site" differs']);
   expect(expecting('resources: { site: { file-unix: { content: { contains: nothing, lacks: listen } } } }')).toEqual([
     '3:37 content of "site" does not contain "nothing"',
@@ -88,7 +88,7 @@ test('compares the errors of the resolution with the expected ones', () => {
   ]);
 });
 
-test('refuses a file of tests with a mistake, at its line and column, and says what to write', () => {
+test('refuses a test file with a mistake, with line and column, and says what to write', () => {
   expect(outcomeOf('agent: { attribute: {} }\nexpect: { absent: [x] }')).toEqual([
     'invalid 1:10 unknown field "attribute": did you mean "attributes"?',
   ]);

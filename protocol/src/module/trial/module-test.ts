@@ -9,7 +9,7 @@ import { suggestion } from '../nearest.ts';
 import { agentFactsSchema, agentOf, lookupsSchema } from './agent-facts.ts';
 import { readDocument } from './document-file.ts';
 
-/** Files that test modules: an agent, parameters, and the expected resolution. */
+/** Test files for modules: an agent, parameters, and the expected resolution. */
 
 const textList = (noun: string) =>
   z.array(z.string({ error: `must be text: write it in quotes` }), { error: `must be a list of ${noun}` });
@@ -122,7 +122,7 @@ type Expectation = z.output<typeof expectation>;
 export type ExpectedResource = z.output<typeof expectedResource>;
 
 export interface ModuleTest {
-  /** Null if the file has one test without a name. */
+  /** Name of the test; null if the file has a single test without a name. */
   readonly name: string | null;
   readonly agent: AgentFacts;
   readonly parameters: Readonly<Record<string, Json>>;
@@ -135,12 +135,15 @@ export interface ModuleTest {
 }
 
 export interface ModuleTestFile {
-  /** Files of the modules as written; null if the file does not name them. */
+  /** Module files as written; null if the test file does not name any. */
   readonly modules: readonly string[] | null;
   readonly tests: readonly ModuleTest[];
 }
 
-/** Reads a file of tests. @returns the tests, or all errors in the file with line and column */
+/**
+ * Reads a test file.
+ * @returns the tests, or all errors in the file with line and column
+ */
 export function readModuleTests(
   source: string | Uint8Array,
 ): { ok: true; file: ModuleTestFile } | { ok: false; faults: Fault[] } {

@@ -6,9 +6,9 @@ import { byModule } from './agent-facts.ts';
 import { type Explained, type ExplainedResource, explainDesiredSet } from './explain.ts';
 import type { ExpectedResource, ModuleTest } from './module-test.ts';
 
-/** A difference between a test's expectation and the resolution. */
+/** A difference between the expectation of a test and the resolution. */
 export interface Mismatch {
-  /** Position in the file of tests. */
+  /** Position in the test file. */
   readonly line: number;
   readonly column: number;
   readonly message: string;
@@ -24,7 +24,7 @@ export interface TestOutcome {
 
 type Add = (path: readonly (string | number)[], message: string, difference?: Mismatch['difference']) => void;
 
-/** Resolves modules for the agent of a test, and compares the result. The test has passed if nothing is returned. */
+/** Resolves modules for the agent of a test and compares the result. The test has passed if the list is empty. */
 export function runModuleTest(test: ModuleTest, modules: readonly ModuleDocument[]): TestOutcome {
   const mismatches: Mismatch[] = [];
   const add: Add = (path, message, difference = null) => mismatches.push({ ...test.at(path), message, difference });
@@ -63,7 +63,7 @@ export function runModuleTest(test: ModuleTest, modules: readonly ModuleDocument
   return { mismatches, faults: [] };
 }
 
-/** Returns the resources with an id: `id`, or `module:id`. */
+/** Returns the resources that have an ID, by `id` or `module:id`. */
 const withId = ({ resources }: Explained, id: string): ExplainedResource[] =>
   resources.filter(
     (resource) => resource.id !== null && (resource.id === id || `${resource.module}:${resource.id}` === id),
@@ -149,7 +149,7 @@ function compareField(
   });
 }
 
-/** Reads `{ contains: …, lacks: … }`. Returns null for another value. */
+/** Reads `{ contains: …, lacks: … }`. Returns null for any other value. */
 function partsOf(value: Json): { contains: string[]; lacks: string[] } | null {
   if (!isMapping(value)) return null;
   const keys = Object.keys(value);

@@ -10,13 +10,13 @@ import { namesIn } from './explain.ts';
 export type TriedExpression =
   | { readonly kind: 'value'; readonly value: Json }
   | { readonly kind: 'omitted' }
-  /** A text with secrets, whose values are not known; each is an expression in `text`. */
+  /** A text with secrets, whose values are unknown; each secret is an expression in `text`. */
   | { readonly kind: 'secret'; readonly text: string }
   | { readonly kind: 'fault'; readonly message: string };
 
 export interface ExpressionTrial {
   readonly agent: AgentFacts;
-  /** Declares the parameters; without it, all given values are parameters. */
+  /** The module that declares the parameters. If absent, all given values are parameters. */
   readonly module?: ModuleDocument | undefined;
   readonly parameters: Readonly<Record<string, Json>>;
   /** Values of lookups, by name. */
@@ -26,7 +26,7 @@ export interface ExpressionTrial {
 }
 
 /**
- * Evaluates an expression as for a field of a module.
+ * Evaluates an expression as if it were in a field of a module.
  * @param source `param.port + 1`, or a text with `${{ … }}`
  * @returns the result, and the names that the expression reads
  */

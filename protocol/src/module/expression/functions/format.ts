@@ -1,7 +1,7 @@
 import { Duration, UnsignedInt } from '@marcbachmann/cel-js/evaluator';
 import { ExpressionError, entriesOf, maximumOutput, timestampText } from '../values.ts';
 
-/** Formats as the string extension of CEL: %s, %d, %f and %e with a precision, %x, %X, %o, %b, %%. */
+/** Formats text like the string extension of CEL: %s, %d, %f and %e with a precision, %x, %X, %o, %b, %%. */
 export function format(text: string, values: readonly unknown[]): string {
   let index = 0;
   let length = text.length;
@@ -30,7 +30,7 @@ function formatted(verb: string, value: unknown, precision: string | undefined):
   if ((verb === 'f' || verb === 'e') && (typeof value === 'number' || typeof value === 'bigint')) {
     const digits = Number(precision ?? 6);
     if (verb === 'f') return Number(value).toFixed(digits);
-    // At least two digits of the exponent.
+    // The exponent has at least two digits.
     return Number(value)
       .toExponential(digits)
       .replace(/([+-])(\d)$/, '$10$2');
@@ -49,7 +49,9 @@ function digitsOf(value: unknown, verb: string, base: number): string | undefine
     : undefined;
 }
 
-/** Returns the text of a value for %s. Lists and maps have that of their elements, and maps are sorted by key. */
+/**
+ * Returns the text of a value for %s. Lists and maps contain the texts of their elements, and maps are sorted by key.
+ */
 function textIn(value: unknown, budget: { left: number }): string {
   const text = plainText(value) ?? collectionText(value, budget);
   budget.left -= text.length;

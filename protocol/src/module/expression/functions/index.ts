@@ -5,7 +5,7 @@ import { textFunctions } from './texts.ts';
 
 export type { ExpressionFunction } from './function.ts';
 
-/** Functions that evaluate their arguments only when they need them; `environment.ts` has their code. */
+/** Functions that evaluate their arguments only when needed. Their code is in `environment.ts`. */
 const lazyFunctions: readonly ExpressionFunction[] = [
   {
     name: 'default',

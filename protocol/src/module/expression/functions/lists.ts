@@ -1,7 +1,7 @@
 import { ExpressionError, entriesOf, fromCel, maximumOutput, Omit, Secret, textOf } from '../values.ts';
 import type { ExpressionFunction } from './function.ts';
 
-/** Returns a text that is equal for equal values in any order of keys. */
+/** Returns a text that is equal for equal values, regardless of the order of keys. */
 const canonical = (value: unknown): string =>
   JSON.stringify(fromCel(value), (_, item: unknown) =>
     typeof item === 'object' && item !== null && !Array.isArray(item)
@@ -93,7 +93,7 @@ export const listFunctions: readonly ExpressionFunction[] = [
       ['sort([10, 9])', '[9,10]'],
     ],
     call: (meter, list: readonly unknown[]) => {
-      // Comparing long texts takes longer; their length was counted when the list was read.
+      // Comparing long texts takes longer. Their length was already counted when the list was read.
       meter.spend(list.length * Math.ceil(Math.log2(list.length + 1)));
       return sort(list);
     },

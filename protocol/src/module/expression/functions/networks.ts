@@ -4,7 +4,7 @@ import type { ExpressionFunction } from './function.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** @throws ExpressionError for anything but the usual forms; the library would also read `0x7f.1` */
+/** @throws ExpressionError for anything other than the usual forms, because the library would also accept `0x7f.1` */
 function addressOf(text: string): Address {
   if (ipaddr.IPv4.isValidFourPartDecimal(text) || (text.includes(':') && ipaddr.IPv6.isValid(text)))
     return ipaddr.parse(text);
@@ -21,7 +21,7 @@ function networkOf(text: string): [Address, number] {
   return [found, length];
 }
 
-/** Returns the address at an index of a network. */
+/** Returns the address at an index in a network. */
 function host(text: string, index: bigint): string {
   const [address, length] = networkOf(text);
   const bytes = address.toByteArray();

@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js';
 
-/** Regular expressions of RE2, which match in linear time for every pattern. */
+/** RE2 regular expressions, which match in linear time for every pattern. */
 
 /** Maximum length in characters. */
 export const maximumPattern = 500;
@@ -8,8 +8,8 @@ export const maximumPattern = 500;
 const compiled = new Map<string, RE2JS | null>();
 
 /**
- * Returns the number of states of a pattern, at most. RE2 visits each of them for each character. A repetition such as
- * `a{1000}` has that many states.
+ * Returns an upper bound for the number of states of a pattern. RE2 visits each state for each character. A repetition
+ * such as `a{1000}` has 1,000 states.
  */
 export function statesOf(pattern: string): number {
   const repeated = [...pattern.matchAll(/\{(\d{1,4}),?(\d{0,4})\}/g)];
@@ -18,7 +18,10 @@ export function statesOf(pattern: string): number {
 
 export const isCompiled = (pattern: string): boolean => compiled.has(pattern);
 
-/** Compiles a pattern, and remembers it. @returns null if it is not a regular expression of RE2 */
+/**
+ * Compiles a pattern and caches it.
+ * @returns null if the pattern is not a valid RE2 regular expression
+ */
 export function compiledPattern(pattern: string): RE2JS | null {
   const known = compiled.get(pattern);
   if (known !== undefined) return known;
@@ -26,7 +29,7 @@ export function compiledPattern(pattern: string): RE2JS | null {
   try {
     made = RE2JS.compile(pattern);
   } catch {
-    // The caller reports it.
+    // The caller reports the error.
   }
   if (compiled.size >= 1000) compiled.clear();
   compiled.set(pattern, made);

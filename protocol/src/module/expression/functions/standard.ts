@@ -1,7 +1,7 @@
 /** A function, method, or macro of CEL itself. */
 export interface StandardFunction {
   readonly name: string;
-  /** The form for readers; methods begin with their owner, such as `text.trim()`. */
+  /** The signature for readers. Methods begin with their receiver, such as `text.trim()`. */
   readonly form: string;
   readonly about: string;
 }
