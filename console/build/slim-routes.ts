@@ -6,7 +6,7 @@ import type { Plugin } from 'vite';
 const name = '@muster/protocol/http';
 const virtual = '\0muster-routes';
 
-/** Bundles the route table without its schemas. The TypeScript types are those of the full table. */
+/** Bundles the route table without its schemas. The TypeScript types still describe the full table. */
 export function slimRoutes(): Plugin {
   return {
     name: 'muster-slim-routes',

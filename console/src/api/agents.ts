@@ -17,23 +17,23 @@ import { keys } from './query-keys.ts';
 export const agentsQuery = queryOptions(agentList);
 
 /**
- * Returns all agents or, while they load, only the first.
+ * Returns all agents, or only the first ones while the rest load.
  * @param sort order in which to request the first agents; null to wait for all
  */
 export function useAgentList(sort: AgentSort | null) {
   const { data, isPending, error, refetch } = useQuery(agentsQuery);
   const first = useQuery({ ...firstAgents(sort ?? 'name'), enabled: isPending && sort !== null });
   return {
-    /** Undefined if no agent is loaded. */
+    /** Undefined until at least one agent is loaded. */
     agents: data ?? (isPending && sort !== null ? first.data : undefined),
-    /** Whether `agents` are all agents. */
+    /** Whether `agents` contains every agent. */
     isComplete: data !== undefined,
     error: data === undefined ? error : null,
     refetch,
   };
 }
 
-/** @param id node id or name */
+/** @param id the agent's node id or name */
 export const agentQuery = (id: string) =>
   queryOptions({
     queryKey: keys.agent(id),

@@ -13,13 +13,16 @@ import { call } from './client.ts';
 import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
-/** Sorted by name, which is the order of precedence. */
+/** Sorted by name. Assignments take precedence in this order. */
 export const assignmentsQuery = queryOptions({
   queryKey: keys.assignments,
   queryFn: ({ signal }) => call(listAssignments, { all: true, signal }),
 });
 
-/** Returns the modules that an assignment assigns; without any, those that it gives values to. */
+/**
+ * Returns the modules that an assignment assigns. If there are none, returns the modules to which the assignment gives
+ * values.
+ */
 export const modulesOf = ({ modules, parameters }: Pick<Assignment, 'modules' | 'parameters'>): readonly string[] =>
   modules.length === 0 ? Object.keys(parameters) : modules;
 

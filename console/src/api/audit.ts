@@ -46,7 +46,7 @@ export const reloadNewest = (filter: AuditFilter) =>
  * @param at Unix milliseconds
  */
 export async function findEvent(id: string, event_type: string, at: number): Promise<AuditEvent | null> {
-  // A notification is created at the same time as its event or a moment later.
+  // The orchestrator creates a notification at the same time as its event, or a moment later.
   const [after, before] = [at - 1_000, at + 1_000].map((ms) => new Date(ms).toISOString());
   const { events } = await call(listAudit, {
     query: { event_type, limit: '500', ...(after && before ? { after, before } : {}) },
@@ -64,7 +64,7 @@ export const setRetention = (retention_days: number | null) => call(setAuditRete
 export const verifyChain = (signal?: AbortSignal) => call(verifyAudit, signal ? { signal } : {});
 
 /**
- * Removes the events before a time, or only counts them.
+ * Removes the events before a time, or only counts these events.
  * @param before RFC 3339
  */
 export const prune = (before: string, mode: 'count' | 'remove') =>

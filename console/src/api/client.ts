@@ -8,7 +8,7 @@ import { browserStorage } from './sign-in/stored-session.ts';
 
 /** Sends all of the console's HTTP requests. */
 
-/** No response arrived: the orchestrator is down or restarting, or the network failed. */
+/** The orchestrator sent no response: it is down or restarting, or the network failed. */
 export class Unreachable extends Error {
   constructor(cause: unknown) {
     super('the orchestrator does not answer', { cause });
@@ -16,7 +16,7 @@ export class Unreachable extends Error {
   }
 }
 
-/** Reports whether a failed change may have happened: no response arrived, or the response leaves it open. */
+/** Reports whether a failed change may still have been applied: there was no response, or the response does not say. */
 export const mayHaveHappened = (error: unknown): boolean =>
   error instanceof Unreachable || (error instanceof ApiError && error.problem.code === 'outcome_unknown');
 
@@ -67,15 +67,15 @@ async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uin
 const sendWith = (request: Request, credential: Credential): ReturnType<Transport> =>
   send(
     { ...request, headers: { ...request.headers, ...headersOf(credential) } },
-    // Without the page key, a request needs no cookie.
+    // A request without the page key needs no cookie.
     credential.kind === 'console' ? 'same-origin' : 'omit',
   );
 
-/** Returns a client that sends this credential. */
+/** Returns a client that sends the given credential. */
 const clientWith = (credential: Credential): Client =>
   createClient({ url: '', transport: (request) => sendWith(request, credential) });
 
-/** Returns a client that sends this token. */
+/** Returns a client that sends the given token. */
 export const clientWithToken = (token: string): Client =>
   clientWith({ kind: 'token', token, expires_at: Number.POSITIVE_INFINITY });
 
@@ -85,7 +85,7 @@ export const session = new BrowserSession({
     logout: (credential) => clientWith(credential)(logout, {}),
     async openConsole(token) {
       if (!acceptsCookies()) return null;
-      // The browser stores the cookie of the response only with these credentials.
+      // The browser stores the response's cookie only if the request includes credentials.
       const exchange = createClient({
         url: '',
         token: async () => token,
@@ -115,8 +115,8 @@ const maxCredentials = 3;
 let listening: Promise<void> = Promise.resolve();
 
 /**
- * Delays reads until the event stream is open (live/events.ts). Otherwise, a change between a read and when the stream
- * opens would be missed. The promise must always resolve.
+ * Delays reads until the event stream is open (live/events.ts). Otherwise, changes between a read and the opening of
+ * the stream would be missed. The promise must always resolve.
  */
 export function delayReadsUntil(open: Promise<void>): void {
   listening = open;
@@ -147,8 +147,8 @@ export const call: Client = createClient({
 });
 
 /**
- * Like `call`, but does not wait for the event stream. The caller must read the data again with `call`, because a
- * change before the stream opens would be missed.
+ * Like `call`, but does not wait for the event stream. The caller must read the data again with `call`, because it
+ * would miss a change that happens before the stream opens.
  */
 export const callBeforeEvents: Client = createClient({ url: '', transport: (request) => sendInSession(request) });
 

@@ -17,7 +17,7 @@ const pageSize = 100;
 
 /**
  * The newest drift record of each agent, in pages.
- * @param filter a selector; empty for every agent
+ * @param filter a selector; empty for all agents
  */
 export const latestDriftQuery = ({
   status = '',
@@ -48,7 +48,7 @@ export const agentDriftQuery = (node_id: string) =>
     queryFn: ({ signal }) => call(listDrift, { params: { node_id }, query: { limit: '50' } as never, signal }),
   });
 
-/** The newest check of an agent; null if there is none. */
+/** An agent's newest drift check; null if there is none. */
 export const latestCheckQuery = (node_id: string) =>
   queryOptions({
     queryKey: [...keys.drift, 'newest', node_id],

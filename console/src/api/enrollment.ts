@@ -34,8 +34,8 @@ export const revokeToken = (id: string) => call(revokeEnrolmentToken, { params: 
 export const discoverAgents = (target?: string) => call(discover, { body: target === undefined ? {} : { target } });
 
 /**
- * The node ids of the agents that enrolled with a token, the earliest first. Agents have no reference to their token, but
- * their events do.
+ * The node ids of the agents that enrolled with a token, earliest first. Reads them from the agents' events, because
+ * agent records do not name the token.
  */
 export const arrivalsQuery = ({ id, created_at }: Pick<EnrolmentToken, 'id' | 'created_at'>) =>
   queryOptions({

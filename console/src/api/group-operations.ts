@@ -7,7 +7,7 @@ import { keys } from './query-keys.ts';
 
 /**
  * Groups finished operations by their effects. Loads each operation once, a few at a time, and keeps one example per
- * group, so that a run on ten thousand agents does not keep ten thousand operations in memory.
+ * group, so that memory use stays low for a run on ten thousand agents.
  */
 
 export interface OperationGroups {
@@ -17,7 +17,7 @@ export interface OperationGroups {
   readonly likeness: ReadonlyMap<string, string>;
   /** The first loaded operation with each fingerprint. */
   readonly examples: ReadonlyMap<string, Operation>;
-  /** Number of operations that are not loaded yet. */
+  /** Number of operations that still have to be loaded. */
   readonly left: number;
   readonly error: unknown;
   readonly retry: () => void;
@@ -41,7 +41,7 @@ export function useOperationGroups(
     const abort = new AbortController();
     const todo = operationIds.filter((id) => !likeness.has(id));
     let at = 0;
-    // Renders once for all operations that load within 120 ms.
+    // Renders once for all operations that are loaded within 120 ms.
     let timer = 0;
     const renderSoon = () => {
       timer ||= window.setTimeout(() => {

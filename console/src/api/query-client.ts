@@ -3,7 +3,7 @@ import { QueryClient } from '@tanstack/query-core';
 import { session, Unreachable } from './client.ts';
 import { createStaleMarker } from './live/query-invalidation.ts';
 
-/** Reports whether to retry automatically: without a response, or if the response asks to retry later. */
+/** Reports whether to retry automatically: if there was no response, or if the response asks to retry later. */
 function isTransient(error: unknown): boolean {
   if (error instanceof Unreachable) return true;
   return error instanceof ApiError && [429, 502, 503].includes(error.problem.status);
@@ -30,13 +30,13 @@ export const queryClient = new QueryClient({
       retry: (_, error) => isTransient(error),
       retryDelay,
     },
-    // A mutation is sent once; the operator decides whether to repeat it. Its input may be a secret, so it is not
-    // cached.
+    // A mutation is sent only once; the operator decides whether to repeat it. Its input is not cached, because it may
+    // be a secret.
     mutations: { networkMode: 'always', retry: false, gcTime: 0 },
   },
 });
 
-/** Marks all queries whose key starts with the given key as stale, and fetches those in use again. */
+/** Marks all queries whose key starts with the given key as stale, and fetches the ones in use again. */
 export const markStale = createStaleMarker(queryClient);
 
 session.onForget(() => queryClient.clear());

@@ -42,11 +42,11 @@ export const runQuery = (id: string) =>
   queryOptions({
     queryKey: keys.run(id),
     queryFn: ({ signal }) => call(getRun, { params: { run_id: id }, signal }),
-    // A run may have ten thousand results; comparing them costs more than rendering them again.
+    // A run may have ten thousand results, and comparing them costs more than rendering them again.
     structuralSharing: false,
   });
 
-/** The options with which a run was started. The audit log contains them; the run does not. */
+/** The options with which a run was started. They are in the audit log, but not in the run. */
 export interface RunTerms {
   readonly batch: number | null;
   readonly max_failures: number | null;

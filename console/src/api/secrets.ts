@@ -19,11 +19,11 @@ export const secretsQuery = queryOptions({
 
 export interface SecretDraft {
   readonly description: string;
-  /** RFC 3339; null if the secret never expires. */
+  /** RFC 3339; null for a secret that never expires. */
   readonly expires_at: string | null;
-  /** Null allows every approved agent. */
+  /** Null to allow every approved agent. */
   readonly restriction: Secret['restriction'];
-  /** Null keeps the current value. */
+  /** Null to keep the current value. */
   readonly value: string | null;
 }
 

@@ -22,7 +22,7 @@ export function useSelectorVocabulary(): {
   const { data: tags } = useQuery(tagsQuery);
   const { data: agents } = useQuery(agentsQuery);
   return useMemo(() => {
-    // Computed on first use: most visits need no selector.
+    // Computed on first use, because most visits need no selector.
     let attributes: readonly Counted[] | null = null;
     const keys = (): readonly Counted[] => {
       attributes ??= counted(agents ?? [], ({ attributes }) => Object.keys(attributes)).map(({ value, count }) => ({
@@ -47,7 +47,7 @@ export function useSelectorVocabulary(): {
   }, [tags, agents]);
 }
 
-/** Counts how many agents have each text, most frequent first. */
+/** Counts how many agents have each text. Returns the most frequent text first. */
 function counted(agents: readonly Agent[], textsOf: (agent: Agent) => readonly (string | undefined)[]): Counted[] {
   const counts = new Map<string, number>();
   for (const agent of agents)

@@ -13,13 +13,13 @@ import { SignInPage } from './sign-in-page.tsx';
 import { useShownTheme } from './theme.ts';
 
 setClock(serverClock.now);
-// Loads the page's code while the operator signs in.
+// Loads the page's code during the sign-in.
 void router.load();
 
-/** Time after the sign-in or a reload, when the shown page has its data. */
+/** The time after a sign-in or reload at which the page has its data. */
 const preloadDelayMs = 4_000;
 
-/** Shows the sign-in page until an operator signs in. It does not wait for the page's code. */
+/** Shows the sign-in page until an operator signs in. The sign-in page does not wait for the code of other pages. */
 export function App() {
   const state = useSession();
   const { status } = state;

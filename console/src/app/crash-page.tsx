@@ -1,6 +1,9 @@
 import { Failure } from '../parts/states.tsx';
 
-/** Shown when rendering a page throws, or when its code cannot be loaded because the orchestrator was upgraded. */
+/**
+ * Shown if rendering a page throws an error, or if the page's code cannot be loaded because the orchestrator was
+ * upgraded.
+ */
 export function CrashPage({ error, reset }: { readonly error: Error; readonly reset: () => void }) {
   const stale = /dynamically imported module|module script/i.test(error.message);
   return (

@@ -1,6 +1,6 @@
 /** Loads the fonts of theme.css without delaying the first paint. */
 
-/** Set in local storage once this browser has loaded the fonts, which it then has in its cache. */
+/** Set in local storage after this browser has loaded the fonts and cached them. */
 const key = 'muster.fonts';
 
 /** Milliseconds after the page has loaded, so that the fonts do not compete with the first data. */
@@ -9,7 +9,7 @@ const firstLoadDelayMs = 1_000;
 const families = ['"Inter Variable"', '"JetBrains Mono Variable"'];
 const weights = [400, 600];
 
-/** Loads the fonts. Without them, the page keeps the fonts of the operating system. */
+/** Loads the fonts. If this fails, the page keeps the fonts of the operating system. */
 async function loadFonts(): Promise<void> {
   const loaded = await Promise.all(
     families.flatMap((family) => weights.map((weight) => document.fonts.load(`${weight} 1em ${family}`))),
@@ -22,7 +22,7 @@ function showFonts(): void {
   try {
     window.localStorage.setItem(key, 'loaded');
   } catch {
-    // Local storage is unavailable, so the next page loads the fonts late again.
+    // Local storage is unavailable, so the next page will load the fonts late again.
   }
 }
 
@@ -35,8 +35,8 @@ function areCached(): boolean {
 }
 
 /**
- * Uses the fonts immediately if this browser has loaded them before, so that the text of the first paint does not change.
- * Otherwise loads them after the page. Call this before the first render.
+ * Uses the fonts immediately if this browser has loaded them before, so that the text of the first paint does not
+ * change. Otherwise loads them after the page. Call this function before the first render.
  */
 export function startFonts(): void {
   // Errors are ignored, because the page is complete without these fonts.

@@ -21,7 +21,8 @@ export function KeyChoice({
   const read = async (chosen: File | undefined) => {
     if (chosen === undefined) return;
     try {
-      // A file of this size is not a key. The placeholder fails with the same error, without reading the file.
+      // A file of this size cannot be a key. Reading the placeholder fails with the same error without reading the
+      // file.
       const text = chosen.size > maxKeyBytes ? 'x'.repeat(maxKeyBytes + 1) : await chosen.text();
       onKey(text, chosen.name);
     } catch (cause) {
@@ -55,7 +56,7 @@ export function KeyChoice({
       {pasting ? (
         <PasteKeyForm
           onCancel={() => setPasting(false)}
-          // Keeps the box open, so that the operator can correct text that is not a key.
+          // Keeps the text box open, so that the operator can correct text that is not a key.
           onKey={(text) => onKey(text, 'the pasted key')}
         />
       ) : (

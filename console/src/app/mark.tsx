@@ -5,7 +5,7 @@ const rows = [
   [23, 0.45],
 ] as const;
 
-/** The drawing of mark.svg. It is part of the page, because a browser loads and parses each image as a document. */
+/** Draws mark.svg as part of the page, because a browser loads and parses each image as a separate document. */
 export const Mark = ({ className }: { readonly className?: string }) => (
   <svg viewBox="0 0 32 32" aria-hidden="true" className={className}>
     <rect width="32" height="32" rx="7" fill="#4f46e5" />

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { destinations } from './navigation.ts';
 
-test('assigns every page a unique key other than g', () => {
+test('gives every page a unique key other than g', () => {
   const pressed = destinations.map(({ key }) => key);
   expect(new Set(pressed).size).toBe(pressed.length);
   expect(pressed).not.toContain('g');

@@ -38,7 +38,7 @@ const moved = <const Path extends string>(path: Path, searchOf: (search: Search)
 
 const routeTree = root.addChildren([
   page('/', () => import('../pages/overview/overview-page.tsx'), 'OverviewPage'),
-  // The gate redirects signed-in operators. Until then, the page is empty and sends no queries.
+  // The gate redirects signed-in operators. Before that, the page is empty and sends no queries.
   page('/login', async () => ({ EmptyPage: () => null }), 'EmptyPage'),
   page('/agents', () => import('../pages/agents/agents-page.tsx'), 'AgentsPage'),
   page('/agents/$agent', () => import('../pages/agents/agent-page.tsx'), 'AgentPage'),

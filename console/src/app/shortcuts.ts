@@ -5,7 +5,7 @@ import { destinations } from './navigation.ts';
 /** Time limit in milliseconds for the second key of a sequence such as `g a`. */
 const sequenceMs = 1_200;
 
-/** Reports whether the target handles keys itself, like form fields, the editor, and the terminal. */
+/** Reports whether the target handles keys itself, as form fields, the editor, and the terminal do. */
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   return target.isContentEditable || target.closest('input,textarea,select,[role=textbox],.xterm,.cm-editor') !== null;
@@ -33,7 +33,7 @@ function moveBetweenSearchAndRows({ key, target }: KeyboardEvent): boolean {
   return next !== null;
 }
 
-/** The first row may be scrolled out of view, and then it is not in the page. */
+/** The first row may be scrolled out of view, in which case the page does not contain it. */
 const tabStopRow = () => document.querySelector<HTMLElement>('#content [role=grid] [data-index][tabindex="0"]');
 
 export interface ShortcutActions {
@@ -49,7 +49,7 @@ export function useShortcuts({ openPalette, openHelp }: ShortcutActions): void {
     const onKeyDown = (event: KeyboardEvent) => {
       if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === 'k' && !event.altKey && !event.shiftKey) {
         const inTerminal = event.target instanceof HTMLElement && event.target.closest('.xterm') !== null;
-        // Navigating away would lose the input in an open dialog.
+        // Navigating away would discard the input in an open dialog.
         if (inTerminal || isDialogOpen()) return;
         event.preventDefault();
         openPalette();

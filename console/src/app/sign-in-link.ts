@@ -47,8 +47,8 @@ async function redeem(): Promise<void> {
 }
 
 /**
- * Redeems the code in the current URL, and the code in each link that is opened later. Call this before the first
- * render.
+ * Redeems the code in the current URL, and the code in every link that is opened later. Call this function before the
+ * first render.
  */
 export function followSignInLinks(): void {
   void redeem();
@@ -65,7 +65,7 @@ export const linkedSignIn = {
     listeners.add(listener);
     return () => listeners.delete(listener);
   },
-  /** Starts the session that waits for confirmation. */
+  /** Starts the session of the sign-in that waits for confirmation. */
   async accept(): Promise<void> {
     if (current?.status !== 'pending') return;
     const { pending } = current;

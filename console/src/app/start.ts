@@ -14,7 +14,7 @@ import { followSignInLinks, linkedSignIn } from './sign-in-link.ts';
  * browser is still loading the other chunks.
  */
 
-/** Requests that start before the page renders, because their responses would delay it. */
+/** Requests that must be sent before the page renders, because the page waits for their responses. */
 interface EarlyQueries {
   /** Starts when a sign-in waits for confirmation. */
   readonly atLink: (pending: PendingSignIn) => void;
@@ -47,5 +47,5 @@ linkedSignIn.subscribe(() => {
 });
 session.resume();
 followSignInLinks();
-// If it fails, the router imports the page again and shows the error.
+// If this import fails, the router imports the page again and shows the error.
 earlyPages[window.location.pathname]?.().catch(() => {});

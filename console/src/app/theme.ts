@@ -26,7 +26,8 @@ function show(): void {
 }
 
 /**
- * Applies the theme, then follows changes to the system setting and in other tabs. Call this before the first render.
+ * Applies the theme, then follows changes to the system setting and changes in other tabs. Call this function before
+ * the first render.
  */
 export function startTheme(): void {
   dark.addEventListener('change', show);

@@ -48,7 +48,7 @@ export default function MetricCharts({
           times,
           lines: lines.map(([name, of]) => ({ name, values: values[of] ?? [] })),
         }))
-        // Omit the swap chart for a machine without swap.
+        // Omits the swap chart for a machine without swap.
         .filter(({ title, lines }) => title !== 'Swap' || lines[0]?.values.some((value) => value !== null && value > 0))
     );
   }, [samples, step]);

@@ -34,14 +34,14 @@ describe('lines of samples', () => {
     expect(values.received).toEqual([null, 100, null, null]);
   });
 
-  test('breaks no line for an agent that sends samples less often than requested', () => {
+  test('does not break the line of an agent that sends samples less often than requested', () => {
     const { times, values } = linesOf(
       [300, 600, 905, 1_200, 3_000, 3_300].map((at) => sample(at)),
       60,
     );
     expect(times).toEqual([300, 600, 905, 1_200, 1_500, 3_000, 3_300]);
     expect(values.received).toEqual([null, 100, 100, 100, null, null, 100]);
-    // Two samples do not determine the agent's interval.
+    // The interval of an agent cannot be determined from two samples.
     expect(linesOf([sample(60), sample(86_400)], 60).times).toEqual([60, 120, 86_400]);
   });
 
@@ -96,7 +96,7 @@ test('chooses an axis maximum with distinct labels if all values are zero', () =
   expect([topOf(50, 'B'), topOf(0, 'B/s'), topOf(null, 'B'), topOf(0, '')]).toEqual([50 * 1.1, 1_024, 1_024, 1]);
 });
 
-test('finds individual values between two gaps', () => {
+test('finds single values between two gaps', () => {
   expect([aloneAt([1]), aloneAt([]), aloneAt([1, 2, null, 3, null, null, 4]), aloneAt([null, 0, null])]).toEqual([
     ...[[0], [], [3, 6], [1]],
   ]);

@@ -26,7 +26,7 @@ export function stepFor(seconds: number): number {
   return steps.find((step) => seconds / step <= maxPoints) ?? 86_400;
 }
 
-/** Maximum number of steps between two samples. A longer distance is a gap. */
+/** Maximum number of steps between two samples. More steps are a gap. */
 const gapSteps = 2.5;
 
 /**
@@ -53,7 +53,7 @@ function elapsed(before: Sample, now: Sample): number {
 /** Returns the upper end of an axis without a fixed maximum. */
 export function topOf(max: number | null, unit: Unit): number {
   if (max !== null && max > 0) return max * 1.1;
-  // All values are zero. A maximum above zero makes the axis labels distinct.
+  // If all values are zero, a maximum above zero makes the axis labels distinct.
   return unit === '' ? 1 : 1_024;
 }
 

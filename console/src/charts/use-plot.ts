@@ -9,7 +9,7 @@ export const height = 150;
 const minWidth = 120;
 /** Minimum length of a selected range in seconds. A shorter selection is ignored. */
 const minRange = 120;
-/** A canvas cannot use CSS variables. */
+/** Resolves colors, because a canvas cannot use CSS variables. */
 const font = '11px "Inter Variable", ui-sans-serif, system-ui, sans-serif';
 
 export interface Line {
@@ -100,7 +100,7 @@ export function usePlot({ unit, times, lines, range, max, sync, onRange, onReset
   return { container, plot, at };
 }
 
-/** Distances between labels of amounts in bytes, so that labels are round in binary prefixes. */
+/** Label distances for amounts in bytes, so that labels are round numbers with binary prefixes. */
 const byteSteps = Array.from({ length: 52 }, (_, exponent) => 2 ** exponent);
 
 function axesOf(colors: Colors, unit: Unit): UPlot.Axis[] {
@@ -132,7 +132,10 @@ const hour = new Intl.DateTimeFormat(undefined, { hour: 'numeric' });
 const clock = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
 const weekday = new Intl.DateTimeFormat(undefined, { weekday: 'short' });
 
-/** Formats a day such as `Sun 22`. Locales other than English may place the number first, which reads as a month. */
+/**
+ * Formats a day such as `Sun 22`. Locales other than English may place the number first, which could be mistaken for a
+ * month.
+ */
 const dayText = (date: Date): string => `${weekday.format(date)} ${date.getDate()}`;
 
 /** Formats the labels of the time axis, such as `6 PM`, `6:30 PM`, or `Sun 22`. */
@@ -153,7 +156,7 @@ function shade({ ctx, bbox }: UPlot, color: string): CanvasGradient | string {
     gradient.addColorStop(0, soft(32));
     gradient.addColorStop(1, soft(6));
   } catch {
-    // Old browsers do not support color-mix(), so the area below the line stays empty.
+    // Old browsers do not support color-mix(), so they do not fill the area below the line.
     return 'transparent';
   }
   return gradient;

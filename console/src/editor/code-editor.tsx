@@ -13,12 +13,12 @@ import { theme } from './theme.ts';
 import { hoverAt, type Known } from './vocabulary.ts';
 
 export interface EditorHandle {
-  /** Moves the cursor to a line and column, both from 1, and focuses the editor. */
+  /** Moves the cursor to a line and column, which are both counted from 1, and focuses the editor. */
   goTo(line: number, column: number): void;
   focus(): void;
 }
 
-/** Undo history and cursor, which one editor saves for the next editor of the same text. */
+/** Undo history and cursor. An editor saves them for the next editor of the same text. */
 export type EditorMemory = RefObject<unknown>;
 
 export interface CodeEditorProps {
@@ -43,7 +43,8 @@ const completionSource =
     if (vocabulary === null) return null;
     const found = proposalsAt(state.doc.toString(), pos, vocabulary);
     if (found === null) return null;
-    // Without a typed word, opens only on request, after a separator such as a colon, or in an empty expression.
+    // Without a typed word, the completion opens only on request, after a separator such as a colon, or in an empty
+    // expression.
     const isWord = pos > found.from || /[-:[{,]\s$/.test(state.sliceDoc(Math.max(0, pos - 2), pos));
     if (!explicit && !isWord && !/\$\{\{\s*$/.test(state.sliceDoc(Math.max(0, pos - 5), pos))) return null;
     return {
@@ -90,8 +91,8 @@ const accepting =
 const savedFields = { history: historyField };
 
 /**
- * Returns the initial state. If `memory` contains a state, restores its undo history; different text becomes another
- * undo step.
+ * Returns the initial state. If `memory` contains a state, restores its undo history; if its text differs, the change
+ * becomes another undo step.
  */
 function stateOf(text: string, memory: unknown, config: EditorStateConfig): EditorState {
   if (memory == null) return EditorState.create({ ...config, doc: text });
@@ -202,7 +203,8 @@ export default function CodeEditor({
     });
   }, [readOnly]);
 
-  // Runs in a layout effect, before any more input. Later, `value` could be older than the text and would undo input.
+  // Runs in a layout effect, before any more input. In a later effect, `value` could be older than the text, and would
+  // overwrite input.
   useLayoutEffect(() => {
     if (view.current !== null) show(view.current, value);
   }, [value]);

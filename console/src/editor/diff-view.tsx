@@ -5,7 +5,7 @@ import { EditorView, highlightSpecialChars, lineNumbers, ViewPlugin } from '@cod
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import { theme } from './theme.ts';
 
-/** Screens that are wide enough for a side-by-side diff. */
+/** Matches screens that are wide enough for a side-by-side diff. */
 const wide = '(min-width: 1100px)';
 const subscribe = (listener: () => void) => {
   const media = window.matchMedia(wide);
@@ -13,7 +13,7 @@ const subscribe = (listener: () => void) => {
   return () => media.removeEventListener('change', listener);
 };
 
-/** Makes folded lines reachable by Tab: the library unfolds them only on a click. */
+/** Makes folded lines reachable by Tab, because the library unfolds them only on a click. */
 const foldsByKeyboard: Extension = ViewPlugin.define(
   (view) => {
     const name = () => {
@@ -22,7 +22,7 @@ const foldsByKeyboard: Extension = ViewPlugin.define(
         fold.setAttribute('role', 'button');
       }
     };
-    // A measurement runs after the lines are drawn.
+    // CodeMirror measures after it draws the lines.
     const request = () => view.requestMeasure({ key: foldsByKeyboard, read: () => null, write: name });
     request();
     return { update: request };
@@ -47,7 +47,7 @@ const readOnly = (label: string): Extension => [
   yaml(),
   EditorState.readOnly.of(true),
   EditorView.editable.of(false),
-  // Let keyboard users focus the read-only text to scroll it.
+  // Lets keyboard users focus the read-only text to scroll it.
   EditorView.contentAttributes.of({
     tabindex: '0',
     'aria-label': label,
@@ -60,7 +60,7 @@ const readOnly = (label: string): Extension => [
 ];
 
 /**
- * Limits the time for inputs that differ almost everywhere; their diff is then less precise. `timeout` is in
+ * Limits the time for inputs that differ almost everywhere; the diff is then less precise. `timeout` is in
  * milliseconds.
  */
 const diffConfig = { scanLimit: 1_000, timeout: 300 };

@@ -13,15 +13,15 @@ export interface ExpressionPosition {
   readonly kind: 'text' | 'value';
 }
 
-/** Maximum number of characters before the offset that are read. */
+/** Maximum number of characters to read before the offset. */
 const maximumLine = 1000;
 
 const wordForm = /[A-Za-z_][A-Za-z0-9_/-]*(\.[A-Za-z0-9_/-]*)*$/;
 
-/** Reports whether an expression ends in a text with quotes. */
+/** Reports whether an expression ends inside quotes. */
 function isQuoted(expression: string): boolean {
   let quote: string | null = null;
-  // YAML escapes the quotes of an expression that is in quotes itself.
+  // In a quoted YAML string, quotes in an expression are escaped.
   const characters = expression.replaceAll('\\"', '"');
   for (let at = 0; at < characters.length; at += 1) {
     const character = characters[at];
@@ -43,7 +43,7 @@ function positionIn(expression: string, offset: number, kind: ExpressionPosition
 
 /**
  * Returns the expression at an offset; null if there is none.
- * @param position of the value at the offset
+ * @param position of the YAML value at the offset
  */
 export function expressionAt(text: string, offset: number, position: Position | null): ExpressionPosition | null {
   const start = Math.max(text.lastIndexOf('\n', offset - 1) + 1, offset - maximumLine);

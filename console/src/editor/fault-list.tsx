@@ -2,7 +2,7 @@ import { CircleAlert, TriangleAlert } from 'lucide-react';
 import { visibleText } from '../parts/text.tsx';
 import type { Mark } from './faults.ts';
 
-/** Lists errors by their position in the text. A click on an error moves the cursor to its position. */
+/** Lists errors by their position in the text. Clicking an error moves the cursor to its position. */
 export function FaultList({
   marks,
   onGo,

@@ -6,7 +6,7 @@ test.each([
   ['name: a\n\tb: c\n', /tabs/],
   ['name: a\nname: b\n', /occurs twice/],
   ['name: a\nresources\nsupports: []\n', /no ":"/],
-])('describes the error in %j without parser jargon', (text, message) => {
+])('describes the error in %j without the terms of the parser', (text, message) => {
   expect(syntaxFaults(text)[0]?.message).toMatch(message);
 });
 

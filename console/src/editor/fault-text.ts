@@ -1,6 +1,6 @@
 import type { ErrorCode } from 'yaml';
 
-/** Texts of errors for people who write modules. */
+/** Error messages for people who write modules. */
 
 /** Replacements for messages of the YAML parser that use its internal terms. */
 const syntaxTexts: Partial<Readonly<Record<ErrorCode, string>>> = {
@@ -13,11 +13,12 @@ const syntaxTexts: Partial<Readonly<Record<ErrorCode, string>>> = {
 
 export const syntaxText = (code: ErrorCode, message: string): string => syntaxTexts[code] ?? message;
 
-/** Keys that a module has only at its top level. */
+/** Keys that a module may have only at its top level. */
 const topLevelKeys: readonly string[] = ['resources', 'supports', 'parameters', 'templates'];
 
 /**
- * Returns a fault's message. If a key of the module's top level is inside of another one, the cause is its indentation.
+ * Returns a fault's message. If a top-level key is nested in another key, the message says that its indentation is
+ * wrong.
  * @param path JSON pointer
  */
 export function faultText({ path, message }: { readonly path: string; readonly message: string }): string {

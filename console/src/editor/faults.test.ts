@@ -18,7 +18,7 @@ describe('marks', () => {
     [4, 11, '"x y"'],
     [1, 1, 'name'],
     [2, 10, ':'],
-    // An error that concerns the whole text is shown on the first line.
+    // Errors that concern the whole text are shown on the first line.
     [undefined, undefined, 'name'],
     // An error at the end of a line has no character to underline.
     [1, 40, ''],
@@ -66,8 +66,8 @@ describe('validating a text', () => {
       state: 'valid',
       marks: [{ severity: 'warning' }],
     }));
-  test("keeps the earlier text's errors while the current text is checked", () =>
+  test('shows the errors of the earlier text while the current text is checked', () =>
     expect(judge(`${text}# more\n`, verdict)).toMatchObject({ state: 'checking', marks: [{ line: 4 }] }));
-  test('shows only syntax errors if there are any', () =>
+  test('shows only the syntax errors if the text has any', () =>
     expect(judge('a: [', verdict)).toMatchObject({ state: 'faulty', marks: [{ path: '' }] }));
 });

@@ -7,16 +7,16 @@ import { isMap, isScalar, isSeq, parseDocument, type YAMLMap } from 'yaml';
 
 export interface DeclaredParameter {
   readonly name: string;
-  /** The type as written; may be invalid. */
+  /** The type as written; it may be invalid. */
   readonly type: string;
   readonly description: string | null;
   /** Undefined if the parameter has no default. */
   readonly default: unknown;
-  /** Keys of its value, or of the elements of a list, as far as they are declared. */
+  /** Declared keys of the parameter's value or, for a list, of its elements. */
   readonly keys: readonly string[];
 }
 
-/** A variable of a loop, with the keys of its elements as far as they are known. */
+/** A loop variable, with the known keys of its elements. */
 export interface LoopVariable {
   readonly name: string;
   readonly keys: readonly string[];
@@ -28,7 +28,7 @@ export interface ModuleOutline {
   readonly templates: readonly string[];
   readonly parameters: readonly DeclaredParameter[];
   readonly lookups: readonly { readonly name: string; readonly of: string | null }[];
-  /** Variables of the loop of each resource; empty without `for_each`. */
+  /** Loop variables of each resource; empty for a resource without `for_each`. */
   readonly loops: readonly (readonly LoopVariable[])[];
 }
 
@@ -60,7 +60,7 @@ function toPlainValue(node: unknown, depth = 0): unknown {
 
 /**
  * Reports whether brackets are nested deeper than in any real module, because the parser takes seconds for ten thousand
- * levels. Also counts brackets in strings, so a string with very many unclosed brackets causes a wrong result.
+ * levels. Brackets in strings count too, so the result is wrong for a string with very many unclosed brackets.
  */
 export function isTooDeep(content: string): boolean {
   let depth = 0;
@@ -97,7 +97,7 @@ export function outlineOf(content: string): ModuleOutline {
   };
 }
 
-/** Returns the mappings below a key of the module, with their names. */
+/** Returns the mappings below a key of the module, by name. */
 function declaredIn(root: YAMLMap, key: string): [string, YAMLMap][] {
   const mapping = root.get(key, true);
   if (!isMap(mapping)) return [];
@@ -139,7 +139,7 @@ function loopOf(node: unknown, parameters: readonly DeclaredParameter[]): LoopVa
   if (isSeq(node)) return each(elementKeys(toPlainValue(node)));
   if (!isMap(node)) return [];
   const lists = Object.entries(toPlainValue(node) as Record<string, unknown>);
-  // Nested loops, or a map in place.
+  // The resource has nested loops, or a map in place of a loop.
   if (!lists.every(([, list]) => typeof list === 'string')) return each(entryKeys);
   return [...lists.map(([name, list]) => ({ name, keys: keysIn(list as string) })), ...each([])];
 }

@@ -12,7 +12,7 @@ const at = (written: string) => {
   return proposalsAt(written.replace('¦', ''), offset, known)?.options ?? [];
 };
 const labels = (written: string) => at(written).map(({ label }) => label);
-/** Returns the document after accepting this proposal. */
+/** Returns the document after a proposal is accepted. */
 const taken = (written: string, label: string) => {
   const offset = written.indexOf('¦');
   const text = written.replace('¦', '');
@@ -46,11 +46,11 @@ describe('keys', () => {
       'resource',
       'variants',
     ]));
-  test('proposes the keys of only_if', () => {
+  test('proposes the keys of `only_if`', () => {
     expect(labels('resources:\n  - only_if: { ¦')).toEqual(['exists', 'command', 'not']);
     expect(labels('resources:\n  - only_if:\n      - not: { ¦')).toEqual(['exists', 'command', 'not']);
   });
-  test('proposes the keys of require, and the ways to merge', () => {
+  test('proposes the keys and the merge strategies of `require`', () => {
     expect(labels('require:\n  - ¦')).toEqual(['that', 'message']);
     expect(labels('parameters:\n  a:\n    merge: ¦')).toEqual(['replace', 'deep', 'append', 'unique']);
   });
@@ -58,7 +58,7 @@ describe('keys', () => {
     expect(labels('resources:\n  - resource:\n      ¦')).toEqual(
       expect.arrayContaining(['file-unix', 'script', 'timezone']),
     ));
-  test('proposes no second kind for a resource', () =>
+  test('does not propose a second kind for a resource', () =>
     expect(labels('resources:\n  - resource:\n      script: {}\n      ¦')).toEqual([]));
   test("proposes a kind's fields with type and description", () => {
     const fields = at('resources:\n  - resource:\n      file-unix:\n        path: /x\n        ¦');
@@ -92,7 +92,7 @@ describe('keys', () => {
         'parameters: { port: { type: integer }, hosts: { type: list } }\nresources:\n  - when:\n      tag.role: web\n      ¦',
       ),
     ).toEqual(expect.arrayContaining(['platform', 'param.port'])));
-  test('proposes the keys of a parameter named like a property of Object', () =>
+  test('proposes the keys of a parameter with the name of an Object property', () =>
     expect(labels('parameters:\n  constructor:\n    ¦')).toEqual(
       expect.arrayContaining(['type', 'default', 'description', 'variants', 'minimum', 'items']),
     ));
@@ -157,7 +157,7 @@ describe('expressions', () => {
     );
     expect(options[0]).toMatchObject({ label: 'param.port', detail: 'integer', info: 'where it listens' });
   });
-  test('closes an open expression', () => {
+  test('adds the closing braces of an open expression', () => {
     expect(taken(`${head}x: "\${{ par¦"`, 'param.port')).toBe(`${head}x: "\${{ param.port }}"`);
     expect(taken(`${head}x: "\${{ par¦ }}"`, 'param.port')).toBe(`${head}x: "\${{ param.port }}"`);
   });
@@ -207,12 +207,12 @@ resources:
     expect(inLoops('PLAIN', '("a" + "b").tr¦')).toContain('trim');
   });
 
-  test('proposes nothing in a text of an expression', () => {
+  test('proposes nothing in a string inside an expression', () => {
     expect(inLoops('WHEN', "attr.family == 'de¦")).toEqual([]);
     expect(inLoops('WHEN', "attr.family == 'debian' && ¦")).toContain('attr.major');
   });
 
-  test('proposes control words and the variables of open loops in a content', () => {
+  test('proposes control words and the variables of open loops in a template', () => {
     const content = (typed: string) =>
       labels(loops.replace('path: /x, content: "${{ PLAIN" }', `path: /x, content: "${typed}`));
     expect(content('${{ ¦')).toEqual(expect.arrayContaining(['for', 'if', 'end', 'include']));

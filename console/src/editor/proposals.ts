@@ -12,7 +12,7 @@ import {
 import { type Known, type Word, wordsAt } from './vocabulary.ts';
 import { type Position, positionAt } from './yaml-position.ts';
 
-/** Completes modules from their text, the schema, and the secret and tag names. */
+/** Completes modules from their text, the schema, and the names of secrets and tags. */
 
 export interface Proposal {
   readonly label: string;
@@ -25,7 +25,7 @@ export interface Proposal {
   readonly kind: 'key' | 'value' | 'reference';
   /** Whether the key is required. Required keys are listed first. */
   readonly required: boolean;
-  /** Whether accepting this proposal opens the completion again. */
+  /** Whether to open the completion again after this proposal is accepted. */
   readonly goesOn: boolean;
 }
 
@@ -53,7 +53,7 @@ function openProposals(position: Position, text: string, offset: number, known: 
   const keys = (of: readonly JsonSchema[], lead: string) => {
     const there = new Set(position.present);
     const open = keysOf(of).filter(({ name }) => !there.has(name));
-    // Exactly one of these keys is allowed, such as a resource's kind.
+    // Keys of which exactly one is allowed, such as a resource's kind.
     const isChoice = of.some((schema) => 'oneOf' in schema) && of.every(({ required }) => required === undefined);
     const chosen = isChoice && keysOf(of).every(({ schema }) => formOf(schema) === 'mapping') && there.size > 0;
     const column = position.column + lead.length;
@@ -151,7 +151,7 @@ function wordProposal(
   { label, detail, info, kind }: Word,
   { isClosed, isSole, isPipe }: { isClosed: boolean; isSole: boolean; isPipe: boolean },
 ): Proposal {
-  // A pipe gives the first argument.
+  // After a pipe, the first argument is the value before the pipe.
   const isCall = kind === 'call' && !(isPipe && !/[,)]/.test(detail.slice(detail.indexOf('(') + 1, -1)));
   const end = isCall ? '(' : kind === 'word' ? (label === 'end' || label === 'else' ? '' : ' ') : '';
   const close = !isClosed && isSole && (kind === 'name' || label === 'end' || label === 'else') ? ' }}' : '';

@@ -14,7 +14,7 @@ export interface JsonSchema {
   readonly anyOf?: readonly JsonSchema[];
   readonly minimum?: number;
   readonly maximum?: number;
-  /** The functions of expressions, at the top of the schema. */
+  /** Functions for expressions, in the schema's top-level object. */
   readonly 'x-functions'?: readonly { readonly name: string; readonly form: string; readonly about: string }[];
 }
 
@@ -77,7 +77,7 @@ export const valuesOf = (schemas: readonly JsonSchema[]): string[] => [
 const isExpressionOnly = ({ type, description }: JsonSchema): boolean =>
   type === 'string' && description?.startsWith('One expression') === true;
 
-/** Returns the form of a value. Ignores the alternative of writing an expression. */
+/** Returns the form of a value. Ignores that an expression may be written instead. */
 export const formOf = (schema: JsonSchema): 'mapping' | 'list' | 'scalar' => {
   const form = alternatives(schema).find((one) => !isExpressionOnly(one))?.type;
   return form === 'object' ? 'mapping' : form === 'array' ? 'list' : 'scalar';

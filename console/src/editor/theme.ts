@@ -127,7 +127,7 @@ const look = EditorView.theme({
   '&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText': {
     background: 'color-mix(in oklab, var(--bad) 16%, transparent)',
   },
-  // The pale colors for comments and similar tokens have too little contrast on this background.
+  // The default pale colors for comments and similar tokens have too little contrast on this background.
   '.cm-changedText > *, .cm-deletedText > *': { color: 'var(--text)' },
   '.cm-deletedChunk': { backgroundColor: 'var(--bad-soft)', paddingLeft: '6px' },
   '.cm-changedLineGutter, &.cm-merge-b .cm-changedLineGutter': { background: 'var(--good)' },
@@ -138,7 +138,7 @@ const look = EditorView.theme({
     fontSize: '0.75rem',
     padding: '0.15rem 0.5rem',
   },
-  // The editor's own character (U+299A) is missing from most fonts.
+  // Most fonts lack the editor's default character (U+299A).
   '.cm-collapsedLines::before, .cm-collapsedLines::after': { content: '"···"' },
 });
 

@@ -112,7 +112,10 @@ function functionsOf({ schema }: Known): Word[] {
   });
 }
 
-/** Returns the text before the name of a method; empty for that of a longer expression, null if there is none. */
+/**
+ * Returns the text before a method name. Returns an empty string if it is a longer expression, and null if there is no
+ * such text.
+ */
 function ownerOf({ before, word }: ExpressionPosition): string | null {
   if (before.endsWith('.')) return '';
   const owner = word.slice(0, Math.max(0, word.lastIndexOf('.')));
@@ -128,11 +131,14 @@ const wordsOfVariable = ({ name: variable, keys }: LoopVariable): Word[] => [
   ...keys.map((key) => name(`${variable}.${key}`, 'key', 'A key of the element')),
 ];
 
-/** Returns the variables of the loops around a place. A template is used in any resource. */
+/**
+ * Returns the variables of the loops around a position. A template may be used in any resource, so inside a template
+ * all loops count.
+ */
 function variablesAt({ loops }: ModuleOutline, path: readonly Step[], before: string): LoopVariable[] {
   const around = path[0] === 'resources' && typeof path[1] === 'number' ? (loops[path[1]] ?? []) : loops.flat();
   const key = path[0] === 'resources' ? path[2] : null;
-  // The loop itself and `when` are evaluated before there is an element.
+  // `for_each` and `when` are evaluated before the loop has an element.
   const ofResource = key === 'for_each' || key === 'when' ? [] : around;
   const merged = new Map<string, Set<string>>();
   for (const { name: variable, keys } of [...ofResource, ...openLoops(before)]) {
@@ -143,10 +149,10 @@ function variablesAt({ loops }: ModuleOutline, path: readonly Step[], before: st
   return [...merged].map(([variable, keys]) => ({ name: variable, keys: [...keys] }));
 }
 
-/** Maximum number of characters that are searched for loops. */
+/** Maximum number of characters to search for loops. */
 const maximumText = 20_000;
 
-/** Returns the variables of the loops of a template that are open at its end. */
+/** Returns the variables of a template's loops that are still open at the end of the text. */
 function openLoops(before: string): LoopVariable[] {
   const open: LoopVariable[][] = [];
   const control = /\$\{\{\s*(?:for\s+([A-Za-z_]\w*)(?:\s*,\s*([A-Za-z_]\w*))?\s+in\b|(if|end)\b)/g;
@@ -170,7 +176,7 @@ export function hoverAt(text: string, offset: number, known: Known): Hover | nul
   const found = wordsAt(text, to, known);
   if (found === null || found.at.word === '') return null;
   const { at, words } = found;
-  // Without the key, for a key that is not declared.
+  // For a key that is not declared, looks up the name without the key.
   for (let label = at.word; label !== ''; label = label.slice(0, Math.max(0, label.lastIndexOf('.')))) {
     const word = words.find((one) => one.label === label) ?? words.find((one) => one.label === `.${label}`);
     if (word !== undefined) return { from: at.from, to: at.from + label.length, word };

@@ -126,7 +126,7 @@ describe('in a flow', () => {
     expect(at(written)).toEqual({ path, kind, present, back }),
   );
 
-  test('reads block style after a flow collection is closed', () =>
+  test('reads block style after the end of a flow collection', () =>
     expect(at('supports: [{ platform: linux }]\nna¦')).toMatchObject({ path: '', present: ['supports'] }));
 
   test('reads a block list item after a flow list item', () =>

@@ -15,7 +15,7 @@ export interface Position {
   readonly kind: 'open' | 'value' | 'text';
   /** Start offset of the word being typed. */
   readonly from: number;
-  /** Keys that the mapping already has. */
+  /** Keys that the mapping already contains. */
   readonly present: readonly string[];
   readonly flow: boolean;
   /** Start column of the word being typed. */
@@ -232,7 +232,10 @@ function keysBelow(text: string, from: number, column: number): string[] {
   return keys;
 }
 
-/** Returns the place at this offset, or null if nothing can be proposed, such as in a comment. */
+/**
+ * Returns the position in the document's structure at this offset, or null if nothing can be proposed there, such as in
+ * a comment.
+ */
 export function positionAt(text: string, offset: number): Position | null {
   const reader = new ShapeReader();
   let at = 0;

@@ -1,6 +1,6 @@
 /**
- * Unsaved input, so that a reload or a crash of the tab does not lose it. Failures are ignored: a private window or a
- * full disk only means that nothing is kept. Values of secrets must not be stored.
+ * Stores unsaved input, so that it survives a reload or crash of the tab. Ignores failures: in a private window or on a
+ * full disk, drafts are not stored. Never store secret values in drafts.
  */
 
 const storeName = 'drafts';

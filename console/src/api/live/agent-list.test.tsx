@@ -14,11 +14,11 @@ test.each([
   ['-agent', '-name'],
   ['state', null],
   ['-cpu', null],
-])('requests the first agents in the order of the page: %s', (order, sort) => {
+])('requests the first agents in the sort order of the page: %s', (order, sort) => {
   expect(firstAgentsSort(order)).toBe(sort);
 });
 
-/** A sign-in that waits for confirmation, whose session prefetches the agents. */
+/** A sign-in that waits for confirmation. Its session prefetches the agents. */
 async function pendingSignIn() {
   const api = fakeApi();
   api.answerExamples(redeemWebLogin);
@@ -41,7 +41,7 @@ async function pendingSignIn() {
 }
 const firstAgents = () => queryClient.getQueryData(keys.firstAgents('name'));
 
-test('caches the first agents before a confirmed session begins, from a single request', async () => {
+test('sends a single request for the first agents and caches them before a confirmed session begins', async () => {
   const { agents, first, pending } = await pendingSignIn();
   requestFirstAgents(pending);
   await vi.waitFor(() => expect(first).toHaveBeenCalledTimes(1));
@@ -58,7 +58,7 @@ test('caches the first agents before a confirmed session begins, from a single r
   expect(first).toHaveBeenCalledTimes(1);
 });
 
-test('waits for the first agents that were requested before the session began', async () => {
+test('waits for a request for the first agents that was sent before the session began', async () => {
   const { agents, first, pending } = await pendingSignIn();
   requestFirstAgents(pending);
   await pending.begin();
@@ -74,7 +74,7 @@ test('requests the first agents again after a failed request', async () => {
   expect(first).toHaveBeenCalledTimes(1);
 });
 
-test('does not show the first agents of another sign-in', async () => {
+test('does not show first agents that were requested for another sign-in', async () => {
   const { agents, first, pending } = await pendingSignIn();
   const person: Person = { ...pending.person };
   requestFirstAgents({ ...pending, person, call: async () => [] as never });
@@ -84,7 +84,7 @@ test('does not show the first agents of another sign-in', async () => {
   expect(first).toHaveBeenCalledTimes(1);
 });
 
-test('requests the first agents again when a sign-in was confirmed late', async () => {
+test('requests the first agents again if the sign-in is confirmed late', async () => {
   const { agents, first, pending } = await pendingSignIn();
   const now = vi.spyOn(performance, 'now');
   onTestFinished(() => now.mockRestore());

@@ -6,7 +6,7 @@ import type { Person } from '../sign-in/session.ts';
 import type { PendingSignIn } from '../sign-in/sign-in.ts';
 import { provisional } from './query-invalidation.ts';
 
-// Structural sharing compares all agents on every change, which costs more than rendering them again.
+// Structural sharing is off, because comparing all agents on every change costs more than rendering them again.
 const structuralSharing = false;
 
 /** The query for all agents. Events update individual records (live/live-agents.ts). */
@@ -16,7 +16,7 @@ export const agentList = {
   structuralSharing,
 };
 
-/** Maximum number of agents on the first page of the list: more than a screen shows. */
+/** Maximum number of agents on the first page of the list: more than fit on a screen. */
 const firstPageSize = 100;
 
 const firstPage = (sort: AgentSort) => ({ sort, limit: String(firstPageSize) });
@@ -29,14 +29,15 @@ export const firstAgents = (sort: AgentSort) => ({
   meta: provisional,
 });
 
-/** Orders of the agents page in which the orchestrator can sort, by the page's URL parameter `sort`. */
+/** Sort orders of the agents page that the orchestrator supports, by the page's URL parameter `sort`. */
 const sorts: Readonly<Record<string, AgentSort>> = { agent: 'name', '-agent': '-name' };
 
-/** Order of the agents page if its URL names none. */
+/** Sort order of the agents page if its URL has no parameter `sort`. */
 export const defaultAgentOrder = 'agent';
 
 /**
- * Returns the order in which to request the first agents; null if the orchestrator cannot sort in that order.
+ * Returns the sort order in which to request the first agents; null if the orchestrator does not support the page's
+ * order.
  * @param order URL parameter `sort` of the agents page
  */
 export const firstAgentsSort = (order: string | null): AgentSort | null => sorts[order ?? defaultAgentOrder] ?? null;
@@ -46,13 +47,13 @@ const sortOfPage = () => firstAgentsSort(new URLSearchParams(window.location.sea
 /** The first agents, requested for a sign-in that waits for confirmation. */
 interface EarlyAgents {
   readonly sort: AgentSort;
-  /** `performance.now()` of the request. */
+  /** Time of the request, from `performance.now()`. */
   readonly requestedAt: number;
   readonly request: Promise<Agent[]>;
   /** Undefined until the response arrives. */
   agents: Agent[] | undefined;
 }
-/** The agents of a sign-in that is refused leave the memory with its person. */
+/** If the operator refuses a sign-in, its agents are removed from memory along with the person. */
 const early = new WeakMap<Person, EarlyAgents>();
 
 /** Maximum age of agents that are shown before the list of all agents arrives, in milliseconds. */
@@ -73,7 +74,7 @@ export function requestFirstAgents({ person, call }: PendingSignIn): void {
       requested.agents = agents;
     },
     () => {
-      // `prefetchAgents` requests them again.
+      // Later, `prefetchAgents` requests the agents again.
     },
   );
 }

@@ -43,7 +43,7 @@ describe('changed agents', () => {
     expect(done).toEqual(['1000: a b']);
   });
 
-  test('fetches the whole list if any agent may have changed', () => {
+  test('fetches the whole list if an event says that any agent may have changed', () => {
     const { agents, turn, done } = rig();
     agents.add('a');
     agents.addAll();
@@ -75,7 +75,7 @@ describe('changed agents', () => {
     expect(done).toEqual(['1000: all', '6000: b']);
   });
 
-  test('fetches nothing after a sign-out cleared the changes', () => {
+  test('fetches nothing after a sign-out clears the changes', () => {
     const { agents, turn, done } = rig();
     agents.add('a');
     agents.clear();

@@ -15,7 +15,7 @@ export interface DirtyAgentsParts {
   readonly fetchAll: () => void;
   /** Unix milliseconds. */
   readonly now: () => number;
-  /** Calls `act` after `ms` milliseconds. The returned function cancels it. */
+  /** Calls `act` after `ms` milliseconds. The returned function cancels the call. */
   readonly after: (ms: number, act: () => void) => () => void;
 }
 
@@ -50,7 +50,7 @@ export function createDirtyAgents({ fetchSome, fetchAll, now, after }: DirtyAgen
       dirty.add(id);
       if (waiting === null) wait(gatherMs);
     },
-    /** Call this if an event does not name all agents that changed. */
+    /** Call this function if an event does not name all agents that changed. */
     addAll(): void {
       all = true;
       if (waiting === null) wait(gatherMs);

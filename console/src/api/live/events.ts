@@ -59,8 +59,8 @@ const quietMs = 40_000;
 const minBackoffMs = 500;
 const maxBackoffMs = 5_000;
 /**
- * A stream that was open for longer than this was closed for an expected reason, such as a token renewal: reconnect
- * without delay.
+ * If a stream was open for longer than this time, it was closed for an expected reason, such as a token renewal, and is
+ * opened again without delay.
  */
 const stableMs = 10_000;
 /** Maximum time for which reads wait until the stream is open. */
@@ -72,8 +72,8 @@ let running: AbortController | null = null;
 const hiddenMs = 5_000;
 
 /**
- * Connects to the stream while an operator is signed in and the tab is visible. A browser opens few connections to a
- * server, six over HTTP/1.1, so the streams of many hidden tabs would delay all requests.
+ * Connects to the stream while an operator is signed in and the tab is visible. A browser opens only a few connections
+ * to a server (six over HTTP/1.1), so streams in many hidden tabs would delay all requests.
  */
 export function startLive(): void {
   let alarm: number | undefined;

@@ -9,7 +9,7 @@ import type { LiveMessage } from './stale.ts';
 
 /** Updates cached agents after events: fetches individual records if few agents changed; otherwise the whole list. */
 
-/** The query keys under which this agent may be cached: its id and its name. */
+/** The query keys under which an agent may be cached: its id and its name. */
 const keysOf = (agent: Agent) => [keys.agent(agent.node_id), ...(agent.name === null ? [] : [keys.agent(agent.name)])];
 
 /**
@@ -17,7 +17,7 @@ const keysOf = (agent: Agent) => [keys.agent(agent.node_id), ...(agent.name === 
  * @param fresh by node id; null if the agent was removed
  */
 export function keepAgents(fresh: ReadonlyMap<string, Agent | null>): void {
-  // Includes the first page of the list.
+  // Also matches the first page of the list.
   queryClient.setQueriesData<Agent[]>({ queryKey: keys.agents }, (list) => list && patched(list, fresh));
   for (const [id, agent] of fresh) {
     if (agent === null) void queryClient.invalidateQueries({ queryKey: keys.agent(id) });
@@ -34,7 +34,7 @@ const isCached = (id: string): boolean =>
     .findAll({ queryKey: ['agent'] })
     .some(({ state }) => (state.data as Agent | undefined)?.node_id === id);
 
-/** A pending request may return older records than a fetch that starts now, and overwrite the newer ones. */
+/** Reports whether a request is pending. Its response may be older than that of a new fetch, and overwrite it. */
 const isFetching = (): boolean =>
   queryClient.isFetching({ queryKey: keys.agents }) > 0 || queryClient.isFetching({ queryKey: ['agent'] }) > 0;
 

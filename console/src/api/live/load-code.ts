@@ -2,7 +2,9 @@ import { sleep } from './sleep.ts';
 
 const minBackoffMs = 500;
 const maxBackoffMs = 10_000;
-/** Failures while the orchestrator answers, after which its files are those of another version. */
+/**
+ * Number of failures, while the orchestrator responds, after which its files are assumed to be from another version.
+ */
 const maxFailures = 3;
 
 /** Delays between attempts to load a file, in milliseconds. */
@@ -10,7 +12,7 @@ export function* backoffs(): Generator<number, never> {
   for (let delay = minBackoffMs; ; delay = Math.min(delay * 2, maxBackoffMs)) yield delay;
 }
 
-/** Reports whether the orchestrator answers. */
+/** Reports whether the orchestrator responds. */
 export const isReachable = (): Promise<boolean> =>
   fetch('/healthz', { cache: 'no-store', credentials: 'omit' }).then(
     ({ ok }) => ok,
@@ -18,8 +20,8 @@ export const isReachable = (): Promise<boolean> =>
   );
 
 /**
- * Imports a module. Tries again while the orchestrator does not answer.
- * @throws the error of the import if the orchestrator answers, but does not have the file
+ * Imports a module. Tries again while the orchestrator does not respond.
+ * @throws the import's error if the orchestrator responds but does not have the file
  */
 export async function loadCode<T>(load: () => Promise<T>): Promise<T> {
   const delays = backoffs();

@@ -21,7 +21,7 @@ function underTest() {
   return { client, mark: createStaleMarker(client), requests, aborted, queryFn };
 }
 
-test('reports query results, but no provisional ones', async () => {
+test('reports query results, except provisional ones', async () => {
   const client = new QueryClient();
   await client.prefetchQuery({ queryKey: ['first'], queryFn: () => 'first', meta: provisional });
   expect(hasAnswers(client)).toBe(false);
@@ -57,7 +57,7 @@ test('fetches a query again if it becomes stale during a request', async () => {
   expect(aborted).toEqual([]);
 });
 
-test('completes a request that takes longer than the time between events', async () => {
+test('completes a request that takes longer than the interval between events', async () => {
   const { client, mark, requests, aborted, queryFn } = underTest();
   client.setQueryData(['things'], 'old');
   const observer = new QueryObserver(client, { queryKey: ['things'], queryFn });
@@ -134,7 +134,7 @@ test('delays fetching a large result again, and misses no event during the delay
   expect([requests, waiting.length]).toEqual([2, 2]);
 });
 
-test('computes the delay of the next request from the size of the result', () => {
+test('delays the next request in proportion to the size of the result', () => {
   const many = (length: number) => Array.from({ length }, () => ({}));
   const answers = [null, 'text', many(999), many(5_000), { results: many(3_000), modules: many(2) }];
   expect([...answers, { pages: [many(700), { operations: many(700) }] }, many(100_000)].map(refetchDelay)).toEqual([
@@ -174,12 +174,12 @@ test('does not fetch a result again if it was requested after the event', async 
   time = 20;
   await observer.fetchNextPage();
   expect(requests).toBe(3);
-  // The refetch delay of a list with two pages has passed.
+  // The delay before a list with two pages may be fetched again has passed.
   time = 2_000;
   mark(['things'], 15);
   await settle();
   expect(requests).toBe(5);
-  // A failed request does not count as newer than the event.
+  // A failed request does not make the result newer than the event.
   time = 4_000;
   fails = true;
   mark(['things'], 3_900);

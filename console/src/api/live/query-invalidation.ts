@@ -17,8 +17,8 @@ import type { Key } from '../query-keys.ts';
 export const newestFirst = { newestFirst: true } as const;
 
 /**
- * Query `meta` for a provisional result, which the result of another query replaces. It may miss changes, and is never
- * stale.
+ * Query `meta` for a provisional result, which another query's result replaces. A provisional result may miss changes,
+ * and is never marked as stale.
  */
 export const provisional = { provisional: true } as const;
 
@@ -32,7 +32,7 @@ export const hasAnswers = (client: QueryClient): boolean =>
         meta?.provisional !== true && (dataUpdatedAt > 0 || errorUpdatedAt > 0),
     );
 
-/** Results with fewer entries are fetched again without delay. */
+/** Results with fewer entries than this are fetched again without delay. */
 const manyEntries = 1_000;
 const delayPerEntryMs = 1;
 /** Each page of a paged list costs one request. */
@@ -51,7 +51,7 @@ function entriesOf(data: unknown): number {
   );
 }
 
-/** Returns the minimum time in milliseconds until this result may be fetched again. */
+/** Returns the minimum time in milliseconds before a result may be fetched again. */
 export function refetchDelay(data: unknown): number {
   const entries = entriesOf(data);
   const pages = (data as { pages?: readonly unknown[] } | null | undefined)?.pages?.length ?? 1;
@@ -122,7 +122,7 @@ export function createStaleMarker(client: QueryClient, { now, after }: MarkerClo
     if (event.action.type === 'success' && event.action.manual !== true)
       notBefore.set(query, now() + refetchDelay(query.state.data));
     if (query.state.fetchStatus === 'idle' && again.delete(query))
-      // Deferred to a microtask, because the cache is still notifying its subscribers.
+      // Deferred to a microtask, because the cache has not finished notifying its subscribers.
       queueMicrotask(() => isCached(query) && mark(query));
   });
 

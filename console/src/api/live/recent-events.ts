@@ -12,7 +12,7 @@ import { maxEvents, withNewer } from './newest-events.ts';
  */
 const recentEventsQuery = queryOptions({
   queryKey: ['recent-events'],
-  // The list misses events while the page is closed, so the page fetches it again when it opens.
+  // The list misses events while no page that shows it is open, so the page fetches the list again when it opens.
   gcTime: 0,
   queryFn: async ({ signal }) => (await call(listAudit, { query: { limit: maxEvents } as never, signal })).events,
 });

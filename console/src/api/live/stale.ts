@@ -16,7 +16,7 @@ export type LiveMessage =
   | ({ readonly kind: 'agent' } & AgentChange)
   | { readonly kind: 'agents'; readonly agents: readonly AgentChange[] | null }
   | { readonly kind: 'window' }
-  /** This operator marked notifications as read, perhaps in another tab. */
+  /** The signed-in operator marked notifications as read, perhaps in another tab. */
   | { readonly kind: 'notification' }
   | { readonly kind: 'output'; readonly operation_id: string; readonly node_id: string }
   /** The stream skipped events, so anything may have changed. */
@@ -52,7 +52,7 @@ export function messageOf(event: string, data: string): LiveMessage | null {
 export const categories =
   'agent,operator,auth,module,assignment,state,run,drift,secret,terminal,channel,window,audit,enrolment,discovery,disk,system,notification,output';
 
-/** Maximum number of operations in a message to mark one by one. A message with more marks all operations. */
+/** Maximum number of operations to mark one by one. If a message names more, all operations are marked. */
 const maxNamed = 50;
 const notifying: ReadonlySet<string> = new Set(notifyingEvents);
 
@@ -77,7 +77,7 @@ export function staleAfter(message: LiveMessage): readonly Key[] {
       return [keys.run(message.run_id), keys.runs, keys.overview];
     case 'agent':
     case 'agents':
-      // live-agents.ts updates the agent records.
+      // The agent records are updated in live-agents.ts.
       return [keys.overview];
     case 'window':
       return [keys.windows, ['values']];
@@ -96,7 +96,7 @@ const ofOperation = ({ operation_id, node_id, run_id }: OperationChange): readon
   keys.operation(operation_id),
   keys.output(operation_id),
   keys.state(node_id),
-  // The operation of a drift check has the same id as its drift record.
+  // The operation that checks for drift has the same id as the drift record.
   keys.drift,
   keys.driftRecord(operation_id),
   ...(run_id === null ? [] : [keys.run(run_id), keys.runs]),
@@ -135,7 +135,8 @@ function byCategory({ event_type, target }: AuditEvent): readonly Key[] {
       // The database was restored from a backup.
       return [[]];
     default: {
-      // By convention, the keys of a noun are its plural for the list and its singular for one object.
+      // By convention, the key of a list starts with the plural of a noun, and the key of a single object with its
+      // singular.
       const noun = category.replaceAll('_', '-');
       return [[`${noun}s`], [noun]];
     }

@@ -49,18 +49,18 @@ test('marks a key soon after the first event, then at most every two seconds', (
 test.each([
   ['the narrow key is added first', [['audit', 'page'], ['audit'], []]],
   ['the broad key is added first', [[], ['audit'], ['audit', 'page']]],
-] as [string, Key[]][])('marks only the broadest of several keys: %s', (_, keys) => {
+] as [string, Key[]][])('marks only the broadest of several pending keys: %s', (_, keys) => {
   const { staleness, marked, until } = underTest();
   for (const key of keys) staleness.add(key);
   until(1000);
   expect(marked).toEqual([[60, []]]);
-  // Events after the mark are reported as well.
+  // Also reports events that arrive after the mark.
   staleness.add(['audit', 'page']);
   until(10_000);
   expect(marked.slice(1)).toEqual([[2060, ['audit', 'page']]]);
 });
 
-test('reports the time of the last event about a key or a narrower key', () => {
+test('reports the time of the last event for a key or for a narrower key', () => {
   const { staleness, updates, until } = underTest();
   staleness.add(['agents']);
   until(40);

@@ -1,19 +1,19 @@
 import type { Key } from '../query-keys.ts';
 
 /**
- * Marks queries as stale in batches: 60 ms after the first event, then at most every two seconds per query key. Events
- * within an interval are marked when it is over.
+ * Marks queries as stale in batches: 60 ms after the first event, then at most every two seconds per query key. Keys of
+ * events within an interval are marked at its end.
  */
 
 const firstMs = 60;
 const intervalMs = 2_000;
 
 export interface StalenessParts {
-  /** @param since time of the last event about the key */
+  /** @param since time of the last event for the key */
   readonly mark: (key: Key, since: number) => void;
   /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** Calls `act` after `ms` milliseconds. The returned function cancels it. */
+  /** Calls `act` after `ms` milliseconds. The returned function cancels the call. */
   readonly after: (ms: number, act: () => void) => () => void;
 }
 
@@ -24,7 +24,7 @@ interface Entry {
   namedAt: number;
   /** Whether a broader key marked this key during the interval. */
   covered: boolean;
-  /** Whether this entry waits only `firstMs`. */
+  /** Whether this entry waits for `firstMs` only. */
   readonly soon: boolean;
   cancel: () => void;
 }
@@ -41,7 +41,7 @@ export function createStaleness({ mark, now, after }: StalenessParts) {
     const entry: Entry = { key, named, namedAt: now(), covered: false, soon: ms === firstMs, cancel: () => {} };
     entry.cancel = after(ms, () => {
       if (!entry.named && !entry.covered) return void pending.delete(text);
-      // A key that a broader pending key covers is not marked again, because it would be fetched twice.
+      // A key is not marked if a broader key is pending, because its queries would be fetched twice.
       const others = [...pending.values()].filter((other) => other !== entry && other.named);
       if (entry.named && !others.some((other) => other.soon && covers(other.key, key))) {
         const covered = others.filter((other) => covers(key, other.key));

@@ -4,7 +4,7 @@ import { Unreachable } from '../client.ts';
 /** Path of the JSON Schema for modules. It is public and outside the API prefix. */
 export const moduleSchemaPath = '/schemas/module/v1.json';
 
-/** The schema changes only with the orchestrator's version. */
+/** The schema changes only when the orchestrator is upgraded. */
 export const moduleSchemaQuery = queryOptions({
   queryKey: ['module-schema'],
   queryFn: async ({ signal }): Promise<object> => {

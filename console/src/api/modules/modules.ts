@@ -39,7 +39,7 @@ export const revisionsQuery = (name: string) =>
 
 /**
  * The resources' execution order.
- * @param agent the agent for which expressions are resolved; null keeps them as written
+ * @param agent the agent for which to resolve expressions; null keeps the expressions as written
  */
 export const orderQuery = (modules: readonly string[], agent: string | null) =>
   queryOptions({
@@ -48,21 +48,21 @@ export const orderQuery = (modules: readonly string[], agent: string | null) =>
       call(orderModules, { body: { modules: [...modules], ...(agent === null ? {} : { agent }) }, signal }),
   });
 
-/** The revision whose files a text has; undefined for the newest. */
+/** The revision to which a text's files belong; undefined for the newest revision. */
 const withFiles = (revision: number | undefined) => (revision === undefined ? {} : { files_of: revision });
 
 /** Validates a module without storing it. */
 export const validate = (content: string, filesOf: number | undefined, signal: AbortSignal) =>
   call(validateModule, { body: { content, ...withFiles(filesOf) }, signal });
 
-/** Fetches the stored module and ignores the cache. */
+/** Fetches the stored module without using the cache. */
 export const freshModule = (name: string) => queryClient.fetchQuery({ ...moduleQuery(name), staleTime: 0 });
 
 export const isModuleNotFound = (error: unknown): boolean => error instanceof ApiError && error.problem.status === 404;
 
 /**
  * Stores a new revision.
- * @param filesOf the revision whose files it keeps; undefined for the newest
+ * @param filesOf the revision from which to keep the files; undefined for the newest
  * @returns the stored module
  */
 export async function uploadModule(name: string, content: string, filesOf?: number) {

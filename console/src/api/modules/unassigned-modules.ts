@@ -4,13 +4,13 @@ import { queryClient } from '../query-client.ts';
 import { keys } from '../query-keys.ts';
 
 /**
- * An apply removes every module that neither an assignment nor the request names. To repair an agent without removing
- * anything, the request must name the agent's modules that have no assignment.
+ * An apply removes every module that is named neither by an assignment nor by the request. To repair an agent without
+ * removing anything, the request must name all of the agent's modules that have no assignment.
  */
 
 export interface AgentModules {
   readonly node_id: string;
-  /** Modules in the agent's applied and desired state. */
+  /** The modules in an agent's applied state and desired state. */
   readonly modules: readonly string[];
 }
 
@@ -32,7 +32,9 @@ export function unassignedModules(
   );
 }
 
-/** Groups agents by the modules that a request must name. Each group needs its own run. The largest group is first. */
+/**
+ * Groups agents by the modules that a request must name. Each group needs its own run. Returns the largest group first.
+ */
 export function runsToRepair(
   beyond: ReadonlyMap<string, readonly string[]>,
 ): { readonly node_ids: readonly string[]; readonly modules: readonly string[] }[] {

@@ -3,10 +3,10 @@ import type { Token } from './token-renewal.ts';
 
 export type Person = Pick<Operator, 'operator_id' | 'username' | 'role'>;
 
-/** Proves the sign-in session of a request: a token, or the page key that belongs to the browser's cookie. */
+/** The credential of a request: a token, or the page key for the cookie of the browser's console session. */
 export type Credential = ({ readonly kind: 'token' } & Token) | { readonly kind: 'console'; readonly page_key: string };
 
-/** The sign-in session that a reload and further tabs continue. */
+/** The sign-in session with which a page continues after a reload, and with which other tabs of the browser start. */
 export interface StoredSession {
   readonly person: Person;
   readonly credential: Credential;
@@ -19,6 +19,6 @@ export const headersOf = (credential: Credential): Record<string, string> =>
 
 export const isSameCredential = (one: Credential, other: Credential): boolean => secretOf(one) === secretOf(other);
 
-/** Returns the secret part. Secrets are random, so a token never equals a page key. */
+/** Returns the secret part of a credential. Secrets are random, so a token never equals a page key. */
 export const secretOf = (credential: Credential): string =>
   credential.kind === 'token' ? credential.token : credential.page_key;

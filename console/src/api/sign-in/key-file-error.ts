@@ -1,6 +1,6 @@
-/** The reason why a file cannot be used to sign in, with advice for the operator. */
+/** Says why a file cannot be used to sign in, with advice for the operator. */
 export class KeyFileError extends Error {
-  /** Whether the key is encrypted and can be read again with a passphrase. */
+  /** Whether the key is encrypted, so that it can be read again with a passphrase. */
   readonly needsPassphrase: boolean;
   constructor(message: string, needsPassphrase = false) {
     super(message);
@@ -22,5 +22,5 @@ export const otherKind = (kind: string): KeyFileError =>
 export const brokenKey = (): KeyFileError =>
   new KeyFileError('This key is incomplete. Open the file itself, or paste all of it with its first and last lines.');
 
-/** Maximum size of a key file in bytes. A larger file is not a key. */
+/** Maximum size of a key file in bytes. No key is larger. */
 export const maxKeyBytes = 64 * 1024;

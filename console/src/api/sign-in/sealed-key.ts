@@ -55,7 +55,7 @@ export async function openSealedKey(bytes: Uint8Array, passphrase: string): Prom
   );
   try {
     const opened = cbc(key, iv).decrypt(derContent([sealed], 0, derTags.octets));
-    // Decryption with a wrong passphrase produces valid padding in 1 of 256 cases.
+    // In 1 of 256 cases, decryption with a wrong passphrase yields valid padding.
     if (opened[0] !== derTags.sequence || derValues(opened).length !== 1) throw wrongPassphrase();
     return opened;
   } catch {

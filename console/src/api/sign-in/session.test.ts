@@ -42,7 +42,7 @@ function underTest(renews = false, browser: ReturnType<typeof createBrowser> | n
   let timers: { at: number; act: () => void }[] = [];
   const renewals: { token: string; resolve: (token: Token) => void; reject: (error: unknown) => void }[] = [];
   const left: string[] = [];
-  /** Exchanges of tokens for console sessions wait for this promise. */
+  /** Exchanging a token for a console session waits for this promise. */
   const exchange = { ready: Promise.resolve() };
   const refused = new Set<string>();
   const session = new BrowserSession({
@@ -115,7 +115,7 @@ test('renews a token at three quarters of its lifetime', async () => {
   expect(await sent()).toBe('ada-2');
 });
 
-test('returns the new token for a request that was refused during a renewal', async () => {
+test('returns the new token to a request that was refused during a renewal', async () => {
   const { session, renewals, pass, token, sentAfter } = underTest();
   await session.begin(token('ada-1'));
   await pass(2_700_000);
@@ -124,7 +124,7 @@ test('returns the new token for a request that was refused during a renewal', as
   renewals[0]?.resolve(token('ada-2'));
   expect(await Promise.all(next)).toEqual(['ada-2', 'ada-2']);
   expect(session.state().status).toBe('live');
-  // A request that is refused even later also gets the new token.
+  // A request that is refused later also gets the new token.
   expect(await sentAfter('ada-1')).toBe('ada-2');
   expect(session.state().status).toBe('live');
 });
@@ -190,9 +190,9 @@ test("never sends an operator's request with another operator's token", async ()
   const bobs = session.begin(token('bob-1'));
   await expect(waits).rejects.toThrow(SessionEnded);
   await bobs;
-  // The data was cleared before the state changed, so the second operator never saw it.
+  // The data was cleared before the state changed, so the second operator never saw the first operator's data.
   expect(seen).toEqual(['expired']);
-  // The first operator's pending request fails when its response arrives.
+  // The first operator's pending request fails as soon as its response arrives.
   await expect(sentAfter('ada-1')).rejects.toThrow(SessionEnded);
   expect(await sent()).toBe('bob-1');
 });
@@ -324,7 +324,7 @@ test('signs out and in together with other tabs', async () => {
   expect([one.left, other.left]).toEqual([['key of ada-1'], []]);
 });
 
-test('keeps the page of an operator when another one signs in in another tab', async () => {
+test('keeps the page of an operator when another operator signs in in another tab', async () => {
   const browser = createBrowser();
   const [adas, bobs] = [underTest(false, browser), underTest(false, browser)];
   for (const { session } of [adas, bobs]) session.resume();
@@ -337,7 +337,7 @@ test('keeps the page of an operator when another one signs in in another tab', a
   const waits = adas.sent();
   expect(await stateOf(waits)).toBe('waits');
   expect(forgotten).toBe(0);
-  // The operator discards the page: the request that waited is never sent as bob.
+  // The operator discards the page: the waiting request is never sent as `bob`.
   adas.session.continueAsOther();
   await expect(waits).rejects.toThrow(SessionEnded);
   expect(forgotten).toBe(1);
@@ -380,7 +380,7 @@ test("never sends an operator's request with the session that replaces it", asyn
   exchange.ready = promise;
   const bobs = session.begin(token('bob-1'));
   await settle();
-  // Ada's page is still open.
+  // The page of `ada` is still open.
   expect(session.state()).toEqual({ status: 'live', person: ada });
   const adas = sent();
   expect(await stateOf(adas)).toBe('waits');

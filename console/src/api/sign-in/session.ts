@@ -10,8 +10,8 @@ export type SessionState =
   | { readonly status: 'signed_out'; readonly why: 'new' | 'left' }
   | { readonly status: 'live'; readonly person: Person }
   /**
-   * The page stays as it was, and requests wait for the next sign-in. `other` signed in in another tab, which ended this
-   * person's session.
+   * The page remains unchanged, and requests wait for the next sign-in. `other` signed in in another tab, which ended
+   * this person's session.
    */
   | { readonly status: 'expired'; readonly person: Person; readonly other: Person | null };
 
@@ -47,9 +47,12 @@ export class BrowserSession {
   #state: SessionState = { status: 'signed_out', why: 'new' };
   /** The page key of the console session; null without one. */
   #pageKey: string | null = null;
-  /** Whether the session is from the storage, and the orchestrator has not accepted it yet. */
+  /** Whether the session was read from the browser's storage and the orchestrator has not accepted it yet. */
   #isProvisional = false;
-  /** Pending while the session is replaced, when the orchestrator may refuse the current credential; otherwise null. */
+  /**
+   * Pending while the session is being replaced, because the orchestrator may refuse the current credential during that
+   * time; otherwise null.
+   */
   #replacement: Promise<void> | null = null;
   #signOuts = 0;
   readonly #listeners = new Set<() => void>();
@@ -81,7 +84,9 @@ export class BrowserSession {
     this.#forgetters.add(forgetter);
   }
 
-  /** Continues the session of the page before a reload, or of another tab, and follows other tabs. */
+  /**
+   * Continues the session from before a reload or from another tab, and follows sign-ins and sign-outs in other tabs.
+   */
   resume(): void {
     const { storage } = this.#parts;
     storage.subscribe((stored) => this.#follow(stored));
@@ -91,7 +96,7 @@ export class BrowserSession {
     this.#take(stored);
   }
 
-  /** Records that the orchestrator accepted the credential of a request. */
+  /** Records that the orchestrator accepted a request's credential. */
   confirm(): void {
     this.#isProvisional = false;
   }
@@ -123,7 +128,7 @@ export class BrowserSession {
   async #replaceWith(person: Person, token: Token, requireNoSignOut: (unused: Credential) => void): Promise<void> {
     const { calls, storage } = this.#parts;
     const replaced = this.#held() ?? storage.read()?.credential ?? null;
-    // The new cookie would replace the one that this request needs.
+    // Signs out first, because the new cookie would replace the one that this request needs.
     if (replaced !== null) await this.#logout(replaced);
     const fresh: Credential = { kind: 'token', ...token };
     const credential = await calls.openConsole(token.token).then(
@@ -141,12 +146,12 @@ export class BrowserSession {
     this.#take({ person, credential });
   }
 
-  /** Revokes the token from a sign-in that the operator refused. */
+  /** Revokes the token of a sign-in that the operator refused. */
   readonly end = (unused: Token): void => void this.#logout({ kind: 'token', ...unused });
 
   /**
    * Returns the credential to send, or null after a sign-out. If the session has expired, waits for a sign-in.
-   * @param ready what the request waits for before it needs a credential
+   * @param ready a promise to await before the credential is chosen
    * @throws SessionEnded if the operator changes in the meantime
    */
   async credential(ready?: Promise<void>): Promise<Credential | null> {
@@ -231,7 +236,7 @@ export class BrowserSession {
     this.#drop();
     if (this.#state.status === 'signed_out') return;
     if (this.#isProvisional) {
-      // A page that was just loaded has no input to keep.
+      // A page that was just loaded has no unsaved input.
       this.#forget();
       this.#become({ status: 'signed_out', why: 'new' });
     } else this.#become({ status: 'expired', person: this.#state.person, other });

@@ -9,15 +9,15 @@ export type SignInSession = AnswerOf<typeof listSessions>[number];
 export const sessionsQuery = queryOptions({
   queryKey: keys.sessions,
   queryFn: ({ signal }) => call(listSessions, { all: true, signal }),
-  // No event reports that a session was used or expired.
+  // Polled, because no event reports that a session was used or has expired.
   staleTime: 0,
 });
 
-/** Ends one session. Signs out if it is the session of this browser. */
+/** Ends a session. Signs out if it is this browser's session. */
 export const endOneSession = ({ id, current }: SignInSession): Promise<void> =>
   current ? session.leave() : call(endSession, { params: { id } });
 
-/** Ends all sessions, including the one of this browser. */
+/** Ends all sessions, including this browser's. */
 export async function signOutEverywhere(): Promise<void> {
   await call(endSessions, {});
   await session.leave(true);

@@ -67,12 +67,12 @@ async function derive(options: SshFields, passphrase: string, length: number): P
   const key = new Uint8Array(length);
   const failed = bcrypt.pbkdf(typed, typed.length, salt, salt.length, key, length, rounds);
   typed.fill(0);
-  // bcrypt-pbkdf fails on an empty passphrase. No key is encrypted with one.
+  // bcrypt-pbkdf fails for an empty passphrase. No key is encrypted with an empty passphrase.
   if (failed !== 0) throw wrongPassphrase();
   return key;
 }
 
-/** @param fault returns the error to throw if the fields are not those of a key */
+/** @param fault returns the error to throw if the fields are not valid */
 function seedOf(fields: SshFields, fault: () => KeyFileError = brokenKey): Uint8Array {
   const check = fields.number();
   if (check !== fields.number()) throw fault();

@@ -12,8 +12,9 @@ export interface SessionStorage {
 const key = 'muster.session';
 
 /**
- * Stores the page key of a console session for all tabs of the origin: without the cookie, which scripts cannot read, it
- * is worthless. Stores a token, which browsers that refuse the cookie need, for this tab only.
+ * Stores the session's credential. Stores a page key for all tabs of the origin, because it is worthless without the
+ * cookie, which scripts cannot read. Stores a token, which is used in browsers that refuse the cookie, for this tab
+ * only.
  */
 export const browserStorage: SessionStorage = {
   read: () => parse(storageOf('console')?.getItem(key)) ?? parse(storageOf('token')?.getItem(key)),
@@ -27,7 +28,7 @@ export const browserStorage: SessionStorage = {
   },
   subscribe(listener) {
     window.addEventListener('storage', (event) => {
-      // The key is null if the other tab cleared the whole storage.
+      // The event's key is null if the other tab cleared the whole storage.
       if (event.key === key || event.key === null) listener(parse(event.newValue));
     });
   },
@@ -42,7 +43,7 @@ function storageOf(kind: Credential['kind']): Storage | null {
   }
 }
 
-/** Returns null for text that this release did not write. */
+/** Returns null for text that this version did not write. */
 export function parse(text: string | null | undefined): StoredSession | null {
   try {
     const { person, credential } = JSON.parse(text ?? 'null') ?? {};

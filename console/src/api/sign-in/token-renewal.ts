@@ -14,7 +14,7 @@ export interface RenewalParts {
   };
   /** Unix milliseconds by the orchestrator's clock, like `expires_at`. */
   readonly now: () => number;
-  /** Calls `act` after `ms` milliseconds. The returned function cancels it. */
+  /** Calls `act` after `ms` milliseconds. The returned function cancels the call. */
   readonly after: (ms: number, act: () => void) => () => void;
   /** Reports whether the orchestrator refused the token. Returns false if no response arrived. */
   readonly isRefusal: (error: unknown) => boolean;
@@ -23,14 +23,14 @@ export interface RenewalParts {
 /** Minimum time between renewals. */
 const retryMs = 10_000;
 /**
- * Maximum delay of a timer. Timers stop while a laptop sleeps, but tokens still expire, so the clock is checked at this
- * interval.
+ * Maximum delay of a timer. Timers stop while a laptop is asleep, but tokens still expire, so the clock is checked at
+ * this interval.
  */
 const checkMs = 60_000;
 
 export interface RenewalEvents {
   onRenewed(token: Token): void;
-  /** The orchestrator refused to renew the current token. */
+  /** Called when the orchestrator refuses to renew the current token. */
   onRefused(): void;
 }
 
@@ -52,13 +52,14 @@ export function createTokenRenewal(
     current = token;
     renewAt(now() + Math.max((token.expires_at * 1000 - now()) * 0.75, retryMs));
   };
-  // Renews even an apparently expired token: the browser's clock may be wrong, so only the orchestrator decides.
+  // Renews a token even if it seems to have expired: the browser's clock may be wrong, so only the orchestrator
+  // decides.
   const renewNow = () => {
     const old = current;
     if (old === null) return;
     const done = calls.renew(old.token).then(
       (fresh) => {
-        // The operator may have signed out or in again while the renewal was pending.
+        // The operator may have signed out, or signed in again, during the renewal.
         if (current !== old) return calls.end(fresh);
         hold(fresh);
         onRenewed(fresh);

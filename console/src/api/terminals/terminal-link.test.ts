@@ -93,7 +93,7 @@ test('reattaches after an interruption and clears the screen', async () => {
   expect(counts()).toEqual({ fresh: 2, shown: 3 });
 });
 
-test('retries while no response arrives, and reports a permanent refusal', async () => {
+test('retries if there is no response, and reports a permanent refusal', async () => {
   const { link, states, fire, modes } = linked((attempt) => new Error(attempt < 3 ? 'passing' : 'final'));
   link.start(null);
   await fire();

@@ -23,7 +23,7 @@ export interface LinkParts {
   open(wsUrl: string): LinkSocket;
   /** Reports whether a failure to attach is permanent. */
   isFinal(error: unknown): boolean;
-  /** Calls `act` after `ms` milliseconds. The returned function cancels it. */
+  /** Calls `act` after `ms` milliseconds. The returned function cancels the call. */
   after(ms: number, act: () => void): () => void;
 }
 
@@ -45,10 +45,10 @@ export type LinkState =
   | { readonly kind: 'exited'; readonly code: number | null; readonly signal: string | null }
   | { readonly kind: 'ended'; readonly code: string; readonly message: string };
 
-/** With these codes the terminal session may still exist, so the link reattaches. */
+/** After a close with one of these codes, the terminal session may still exist, so the link reattaches. */
 const transientCodes = new Set(['terminal_too_slow', 'terminal_interrupted', 'unauthenticated', 'internal']);
 
-/** Returns the link state after a notice, or null if the notice changes nothing or the link reattaches. */
+/** Returns the link state after a notice. Returns null if the notice changes nothing, or if the link reattaches. */
 export function afterNotice(notice: TerminalNotice): LinkState | null {
   if (notice.type === 'resize') return null;
   if (notice.type === 'exit') return { kind: 'exited', code: notice.code, signal: notice.signal };
@@ -74,8 +74,8 @@ export class TerminalLink {
   /** Number of bytes passed to `shown` that are not rendered yet. */
   #backlog = 0;
   /**
-   * The share of the backlog that a previous connection received. The link must not reply again to terminal queries in
-   * it.
+   * The part of the backlog that was received on a previous connection. The link must not reply again to terminal
+   * queries in this part.
    */
   #previous = 0;
   #skipping = false;
@@ -101,7 +101,7 @@ export class TerminalLink {
     else this.#open(wsUrl);
   }
 
-  /** Reattaches in this mode. */
+  /** Reattaches in the given mode. */
   take(mode: TerminalMode): void {
     this.#mode = mode;
     this.#attempt = 0;
@@ -110,7 +110,7 @@ export class TerminalLink {
     void this.#attach();
   }
 
-  /** Retries without delay. Call this when the network is back or the page becomes visible. */
+  /** Retries without delay. Call this function when the network is available again or the page becomes visible. */
   retryNow(): void {
     if (this.#state.kind !== 'lost') return;
     this.#cancelRetry();
@@ -118,7 +118,7 @@ export class TerminalLink {
     void this.#attach();
   }
 
-  /** Call this when bytes passed to {@link LinkEvents.shown} have been rendered. */
+  /** Call this function when bytes that were passed to {@link LinkEvents.shown} have been rendered. */
   drained(bytes: number): void {
     this.#backlog -= bytes;
     this.#previous = Math.max(0, this.#previous - bytes);
@@ -128,7 +128,7 @@ export class TerminalLink {
   }
 
   type(text: string): void {
-    // Replies to terminal queries start with an escape character. So do some keys, which are dropped too.
+    // Replies to terminal queries start with an escape character. Some keys do too, and are dropped as well.
     if (this.#previous > 0 && text.startsWith('\x1b')) return;
     this.typeBytes(new TextEncoder().encode(text));
   }
@@ -214,8 +214,8 @@ export class TerminalLink {
     this.#backlog += bytes.length;
     this.#events.shown(bytes);
     if (this.#backlog <= backlog.max) return;
-    // Output arrives faster than it renders. The recording contains the skipped part; reattaching sends the current
-    // screen.
+    // Output arrives faster than it renders. Reattaching sends the current screen; the skipped part is in the
+    // recording.
     this.#skipping = true;
     this.#drop();
   }

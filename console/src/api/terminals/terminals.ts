@@ -36,7 +36,7 @@ export const terminalQuery = (session_id: string) =>
     queryFn: ({ signal }) => call(getTerminal, { params: { session_id }, signal }),
   });
 
-/** Fetches a terminal session again, because a viewer who leaves causes no event. */
+/** Fetches a terminal session again, because no event reports that a viewer left. */
 export const refetchTerminal = (session_id: string): void =>
   void queryClient.invalidateQueries({ queryKey: keys.terminal(session_id) });
 
@@ -44,7 +44,7 @@ export type TerminalMode = 'control' | 'view';
 
 export interface TerminalAddress {
   readonly session_id: string;
-  /** URL for one WebSocket connection, valid for 30 s. */
+  /** URL for a WebSocket connection, valid for 30 s. Can be used only once. */
   readonly ws_url: string;
 }
 

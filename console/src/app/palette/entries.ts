@@ -33,13 +33,13 @@ import type { Findable } from './rank.ts';
 
 export interface Entry extends Findable {
   readonly icon: LucideIcon;
-  /** Status of an agent, shown instead of the icon. */
+  /** An agent's status, shown instead of an icon. */
   readonly tone?: Tone;
   /** Shown instead of the name. */
   readonly label?: string;
-  /** A word after the name, such as an agent's state. */
+  /** A word to show after the name, such as an agent's state. */
   readonly note?: string;
-  /** Keys that do the same. */
+  /** Keys with the same effect. */
   readonly keys?: string;
   readonly run: () => void;
 }
@@ -66,7 +66,7 @@ export const moduleEntries = (modules: readonly { readonly name: string }[], go:
     run: () => go('/modules/$module', { params: { module: name } }),
   }));
 
-/** Maximum length of a text from an agent that is searched. */
+/** Maximum length of text to search in an agent's values. */
 const maxTextLength = 256;
 
 const agentEntry = (agent: Agent): Omit<Entry, 'run'> => ({
@@ -124,7 +124,7 @@ interface AgentAction {
   readonly words: readonly string[];
   readonly label: (agent: string) => string;
   readonly icon: LucideIcon;
-  /** Whether a connected agent has this action; by default every one has. */
+  /** Returns whether a connected agent supports this action; by default, all agents do. */
   readonly isOffered?: (agent: Agent) => boolean;
   readonly run: (agent: Agent, go: Go) => void;
 }
@@ -157,7 +157,7 @@ const agentActions: readonly AgentAction[] = [
 
 /**
  * Returns the actions that a query such as `plan web-1` names, and the part of the query that names the agent. Only
- * connected agents can be planned or have a terminal.
+ * connected agents can be planned or open a terminal.
  */
 export function agentActionEntries(
   query: string,
@@ -172,7 +172,7 @@ export function agentActionEntries(
     .map((agent) => {
       const { id, name, otherTexts } = agentEntry(agent);
       const label = action.label(name);
-      // The name of the agent is what the rest of the query names; the label is shown.
+      // The agent's name is matched against the rest of the query; the label is only shown.
       return {
         ...{ id: `${verb} ${id}`, name, otherTexts: otherTexts ?? [], label, icon: action.icon },
         run: () => action.run(agent, go),

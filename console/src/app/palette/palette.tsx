@@ -32,7 +32,7 @@ const groupClasses =
 /** Maximum number of results in a group. */
 const maxResults = 8;
 
-/** Maximum number of agents that are offered before the operator types. */
+/** Maximum number of agents to offer before the operator types. */
 const maxRecent = 4;
 
 interface Group {
@@ -62,7 +62,7 @@ function useGroups(text: string, go: Go, onHelp: () => void): readonly Group[] {
     const group = (heading: string, entries: readonly Entry[], of = query, limit = maxResults): Group => {
       const { found, count } = bestMatches(entries, of, { limit, usesOf });
       const shown = found.map(({ item }) => item);
-      // Agents beyond the limit are on their page.
+      // The agents page lists the agents beyond the limit.
       const more = heading === 'Agents' && count > limit ? [showAllEntry(count, text.trim(), go)] : [];
       return { heading, entries: [...shown, ...more], rank: found[0]?.rank ?? 0 };
     };

@@ -13,7 +13,7 @@ test.each([
   ['ari', 'web-paris-1', 3],
   ['new mod', 'module: new', 4],
   ['db', 'web', null],
-])('gives the match of %s in %s the rank %s', (query, text, rank) => {
+])('ranks the query %s in the text %s as %s', (query, text, rank) => {
   expect(matchRank(query, text)).toBe(rank);
 });
 
@@ -24,7 +24,7 @@ test('lists equally good matches in natural order', () => {
   ]);
 });
 
-test('lists entries that were chosen more often before others that match as well', () => {
+test('lists entries that were chosen more often before equally good matches', () => {
   const usesOf = (id: string) => (id === 'web-3' ? 2 : id === 'web-2' ? 1 : 0);
   expect(namesOf(bestMatches(named('web-1', 'web-2', 'web-3', 'web'), 'web', { limit: 8, usesOf }))).toEqual([
     ...['web', 'web-3', 'web-2', 'web-1'],
@@ -46,7 +46,7 @@ test('keeps the best matches and counts all', () => {
   expect(count).toBe(30);
 });
 
-test('ranks a match in another text behind every match of the name', () => {
+test('ranks matches in other texts behind all matches in the name', () => {
   const items = [
     { id: '1', name: 'Theme: dark', otherTexts: ['night'] },
     { id: '2', name: 'midnight-1' },

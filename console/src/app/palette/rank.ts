@@ -26,12 +26,12 @@ export function matchRank(query: string, text: string): number | null {
   return words.length > 1 && words.every((word) => text.includes(word)) ? 4 : null;
 }
 
-/** Something that the palette finds. */
+/** An item that the palette finds. */
 export interface Findable {
   /** Unique among all entries. Identifies the entry in the record of uses. */
   readonly id: string;
   readonly name: string;
-  /** Other texts that match, such as synonyms and host names. They rank behind every match of the name. */
+  /** Other texts that match, such as synonyms and host names. They rank behind all matches in the name. */
   readonly otherTexts?: readonly string[];
 }
 
@@ -68,7 +68,7 @@ export function bestMatches<Item extends Findable>(
     (query === '' ? 0 : compareNames(one.item.name, other.item.name));
   const found: Found<Item>[] = [];
   let count = 0;
-  // Keeps only the best, because sorting ten thousand matches would delay the next keystroke.
+  // Keeps only the best matches, because sorting ten thousand of them would delay the next keystroke.
   for (const item of items) {
     const rank = rankOf(item, query);
     if (rank === null) continue;

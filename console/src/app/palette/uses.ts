@@ -1,7 +1,7 @@
 /** Records which entries of the palette the operator chooses, in this browser. */
 
 const key = 'muster.palette';
-/** Number of recorded choices. Older ones do not count. */
+/** Number of recorded choices. Older choices are discarded. */
 const maxChoices = 100;
 
 /** Returns the ids of chosen entries, latest first. The stored text may be from another version or a manual edit. */
