@@ -52,7 +52,7 @@ interface Matcher {
   readonly pattern: RegExp;
 }
 
-/** Paths without parameters come first, so that `/modules/validate` is not read as the module `validate`. */
+/** Paths without parameters come first, so that `/modules/validate` does not match as the module `validate`. */
 const matchers: readonly Matcher[] = routes
   .toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)
   .map((route) => ({

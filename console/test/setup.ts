@@ -1,7 +1,9 @@
 import { cleanup, configure } from '@testing-library/react';
 import { afterEach } from 'vitest';
 
-/** happy-dom computes no layout. Giving every element the size of a screen makes virtual lists render their rows. */
+/**
+ * happy-dom does not compute a layout. Giving every element the size of a screen makes virtual lists render their rows.
+ */
 
 class NoResizes implements ResizeObserver {
   observe(): void {}
@@ -28,7 +30,7 @@ Object.assign(window, {
   }),
 });
 
-// Timeout in milliseconds. As long as the limits in vitest.config.ts, which only stop tests that hang.
+// Timeout in milliseconds. Equals the limits in vitest.config.ts, whose only purpose is to stop tests that hang.
 configure({ asyncUtilTimeout: 60_000 });
 
 afterEach(() => {

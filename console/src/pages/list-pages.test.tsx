@@ -158,7 +158,7 @@ const cases: readonly Case[] = [
   },
 ];
 
-/** Starts an orchestrator that responds to the pages' other requests, but not to the requests for their lists. */
+/** Starts an orchestrator that responds to all of the pages' requests except those for their lists. */
 function orchestrator(): FakeApi {
   const api = fakeApi();
   api.answerExamples(getOverview, latestSamples, listAgents, listAssignments, listModules, listOperators);

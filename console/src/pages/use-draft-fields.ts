@@ -4,14 +4,14 @@ import { isLike } from './draft-shape.ts';
 import { useStoredDraft } from './use-stored-draft.ts';
 
 interface DraftForm<T> {
-  /** Identifies the draft among those of the operator. */
+  /** Identifies this draft among the operator's drafts. */
   readonly name: string;
   readonly initial: () => T;
-  /** Returns the input to store, without values of secrets; all of it by default. */
+  /** Returns the input to store, without secret values; by default, all input. */
   readonly keep?: (fields: T) => Partial<T>;
   /** Returns the fields with a stored draft; by default, the draft's fields replace those of the form. */
   readonly merge?: (fields: T, stored: Partial<T>) => T;
-  /** Whether the input is saved, so that nothing has to be kept. */
+  /** Whether the input is saved, so that no draft is needed. */
   readonly isSaved?: boolean;
 }
 
@@ -30,7 +30,7 @@ export function useDraftFields<T extends object>({
 }: DraftForm<T>): [T, (part: Partial<T>) => void] {
   const [start] = useState(initial);
   const [fields, change] = useFields<T>(start);
-  // Text, so that the draft changes only if the kept input does.
+  // As text, so that the draft changes only if the input to store changes.
   const text = JSON.stringify(keep(fields));
   const draft = useMemo(() => JSON.parse(text) as Partial<T>, [text]);
   useStoredDraft<Partial<T>>({

@@ -6,23 +6,23 @@ import { notify } from '../parts/dialog/toast.tsx';
 /** Keys of the drafts that this page wrote. They are restored only after a reload, not when a form opens again. */
 const written = new Set<string>();
 
-/** Time after the last change at which a draft is stored. */
+/** Delay between the last change and storing the draft. */
 const settleMs = 200;
 
 interface StoredDraft<T> {
-  /** Identifies the draft among those of the operator. */
+  /** Identifies this draft among the operator's drafts. */
   readonly name: string;
-  /** The unsaved input; null if there is none, which deletes the stored draft. Must not contain values of secrets. */
+  /** The unsaved input; null if there is none, which deletes the stored draft. Must not contain secret values. */
   readonly draft: T | null;
-  /** Reports whether a stored value is a draft of this release. */
+  /** Reports whether a stored value is a draft that this version can use. */
   readonly isDraft: (stored: unknown) => stored is T;
-  /** Continues with a draft from before a reload. */
+  /** Called with a draft from before a reload. */
   readonly restore: (stored: T) => void;
 }
 
 /**
- * Keeps unsaved input across a reload or a crash of the tab. Deletes it when the operator leaves the page: the page asks
- * before.
+ * Keeps unsaved input across a reload or a crash of the tab. Deletes it when the operator leaves the page, which asks
+ * for confirmation first.
  */
 export function useStoredDraft<T>({ name, draft, isDraft, restore }: StoredDraft<T>): void {
   const { operator_id } = usePerson();

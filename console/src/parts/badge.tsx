@@ -2,8 +2,9 @@ import type { ReactNode } from 'react';
 import { classNames } from './class-names.ts';
 
 /**
- * A state's meaning, one for each color: `good` as it should be, `warn` needs a decision or an action, `bad` failed or
- * lost, `info` in progress, `neutral` everything else. A badge always has text too, because color alone is not accessible.
+ * Meanings of states. Each has a color: `good` is as desired, `warn` needs a decision or an action, `bad` is failed or
+ * lost, `info` is in progress, `neutral` is everything else. A badge always has text as well, because color alone is
+ * not accessible.
  */
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'neutral';
 

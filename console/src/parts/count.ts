@@ -3,7 +3,7 @@ let format: Intl.NumberFormat | undefined;
 /** Formats a count with grouped digits, such as `10,000`, in the browser's locale. */
 export function countText(count: number): string {
   if (Math.abs(count) < 1_000) return String(count);
-  // Created on first use, because the browser then loads the data of the locale.
+  // Created on first use, because this makes the browser load the locale's data.
   format ??= new Intl.NumberFormat();
   return format.format(count);
 }

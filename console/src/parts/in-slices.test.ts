@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runInSlices } from './in-slices.ts';
 
-/** A clock on which each step takes 3 ms. */
+/** A clock in which every step takes 3 ms. */
 function work(steps: number) {
   let ms = 0;
   let next: (() => void) | null = null;
@@ -27,7 +27,7 @@ function work(steps: number) {
     clock,
     steps: stepsOf(),
     stepsDone: () => done,
-    /** Runs the next slice. Returns whether there was one. */
+    /** Runs the next slice. Returns whether there was a slice to run. */
     runSlice(): boolean {
       const act = next;
       next = null;

@@ -6,7 +6,7 @@ export interface SliceClock {
   readonly now: () => number;
   /**
    * Calls `act` after the browser has had the opportunity to paint and to handle input. The returned function cancels
-   * it.
+   * the call.
    */
   readonly later: (act: () => void) => () => void;
 }
@@ -20,8 +20,8 @@ const tabClock: SliceClock = {
 };
 
 /**
- * Does long work in slices, so that it does not block the page. A slice stops after the step that reaches its maximum
- * duration.
+ * Divides long work into slices, so that it does not block the page. A slice ends after the step that reaches the
+ * maximum duration.
  * @param done called with the result
  * @returns a function that cancels the work
  */

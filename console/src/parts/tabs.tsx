@@ -14,15 +14,15 @@ export function Tabs<T extends string>({
   readonly tabs: readonly { readonly value: T; readonly label: ReactNode; readonly content: () => ReactNode }[];
 }) {
   return (
-    // With automatic activation, a tab that gets the focus back after a dialog would be selected again.
+    // With automatic activation, a tab would be selected again when it regains the focus after a dialog closes.
     <Radix.Root activationMode="manual" value={value} onValueChange={(next) => onChange(next as T)}>
       <Radix.List aria-label={label} className="mb-4 flex gap-1 overflow-x-auto border-b">
         {tabs.map((tab) => (
           <Radix.Trigger
             key={tab.value}
             value={tab.value}
-            // Radix would focus the tab by script, and the browser would show a focus ring. Without it, the browser
-            // itself focuses the tab.
+            // Prevents Radix from focusing the tab by script, which would make the browser show a focus ring. The
+            // browser itself focuses the tab instead.
             onMouseDownCapture={(event) => {
               if (event.button !== 0 || event.ctrlKey) return;
               event.stopPropagation();

@@ -48,6 +48,6 @@ test.each([
   ['/srv/application/workshop/greeting.txt', ['/srv/application/workshop', '/greeting.txt']],
   ['/srv/application/a-file-with-a-very-long-name.txt', ['/srv/application/a-file-wit', 'h-a-very-long-name.txt']],
   ['/srv/application/workshop/folder/', ['/srv/application/workshop', '/folder/']],
-])('keeps the end of %s if the line is cut', (line, parts) => {
+])('keeps the end of %s if the line is truncated', (line, parts) => {
   expect(divideLine(line)).toEqual(parts);
 });

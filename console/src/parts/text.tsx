@@ -65,12 +65,12 @@ export function Line({ text, maxLength = 200 }: { readonly text: string; readonl
   );
 }
 
-/** Maximum number of characters at the end of a path that stay visible if the path is cut. */
+/** Maximum number of characters to keep at the end of a truncated path. */
 const maxPathEnd = 22;
-/** Texts up to this length are never divided: the narrowest row shows them whole. */
+/** Texts up to this length are never divided, because they fit in the narrowest row. */
 const maxWhole = 26;
 
-/** Divides a path, so that its start can be cut instead of its end, which tells paths apart. */
+/** Divides a path, so that its start is truncated instead of its end, which distinguishes paths. */
 export function divideLine(line: string): readonly [start: string, end: string] {
   if (line.length <= maxWhole) return [line, ''];
   const slash = line.lastIndexOf('/', line.length - 2);
@@ -80,7 +80,7 @@ export function divideLine(line: string): readonly [start: string, end: string] 
   return [start, line.slice(start.length)];
 }
 
-/** Shows an untrusted path in one line. If it does not fit, it is cut in the middle. */
+/** Shows an untrusted path in one line. Truncates it in the middle if it does not fit. */
 export function PathLine({ text, maxLength = 300 }: { readonly text: string; readonly maxLength?: number }) {
   const line = lineText(text, maxLength);
   const [start, end] = divideLine(line);

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 test('shows times immediately, and adds their tooltips later', async () => {
   const format = vi.spyOn(Intl, 'DateTimeFormat');
   onTestFinished(() => format.mockRestore());
-  // Other test files may have loaded the module and created the format.
+  // Other test files may have loaded the module and created the date format already.
   vi.resetModules();
   const { Time } = await import('./time.tsx');
   render(<Time at="2026-01-15T08:00:00Z" />);

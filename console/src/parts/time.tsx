@@ -3,7 +3,7 @@ import { useSyncExternalStore } from 'react';
 interface Moment {
   /** Unix milliseconds. */
   readonly now: number;
-  /** Whether times show the absolute time as tooltip. */
+  /** Whether times have tooltips with the absolute time. */
   readonly hasTooltips: boolean;
 }
 
@@ -28,7 +28,10 @@ export function setClock(read: () => number): void {
 /** Returns the current time in Unix milliseconds, for values to send. `useNow` is up to five seconds behind. */
 export const momentNow = (): number => clock();
 
-/** Tooltips are added this many milliseconds after the first time is shown, because `absoluteTime` would delay it. */
+/**
+ * Delay in milliseconds between the first time that is shown and the tooltips, because `absoluteTime` would delay the
+ * first render.
+ */
 const tooltipDelayMs = 1_000;
 let isTooltipTimerSet = false;
 let timer: number | null = null;
@@ -51,7 +54,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** Maximum error of the first moment of a page in milliseconds. All of its times share this moment. */
+/** Maximum age in milliseconds of the first current time on a page. All times on the page share it. */
 const maxErrorMs = 1_000;
 
 const useMoment = (): Moment => {
@@ -91,7 +94,7 @@ export function relativeTime(at: number, from: number): string {
 let fullFormat: Intl.DateTimeFormat | undefined;
 
 /**
- * Formats a time in the browser's locale. The first call takes long, because the browser loads the data of the locale.
+ * Formats a time in the browser's locale. The first call is slow, because the browser loads the locale's data.
  * @param at Unix milliseconds
  */
 export function absoluteTime(at: number): string {
@@ -99,7 +102,7 @@ export function absoluteTime(at: number): string {
   return fullFormat.format(at);
 }
 
-/** Matches times in texts of the orchestrator (RFC 3339, in UTC). */
+/** Matches times in the orchestrator's texts (RFC 3339, in UTC). */
 const timesInText = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 let textFormat: Intl.DateTimeFormat | undefined;
 

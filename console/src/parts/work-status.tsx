@@ -34,7 +34,7 @@ export function StatusDot({ status }: { readonly status: WorkStatus }) {
   );
 }
 
-/** The kind of an operation or a run. An apply stands out, because it changes machines. */
+/** The kind of an operation or run. An apply is highlighted, because it changes machines. */
 export function KindBadge({ kind }: { readonly kind: 'apply' | 'plan' }) {
   return <Badge tone={kind === 'apply' ? 'info' : 'neutral'}>{kind}</Badge>;
 }

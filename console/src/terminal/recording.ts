@@ -37,7 +37,9 @@ export class Recording {
     this.#take(this.#decoder.decode(piece, { stream: true }));
   }
 
-  /** Call this at end of file. If the terminal session was interrupted, the last line is incomplete. */
+  /**
+   * Call this function at the end of the file. If the terminal session was interrupted, the last line is incomplete.
+   */
   end(): void {
     this.#take(`${this.#decoder.decode()}\n`);
     this.text.end();

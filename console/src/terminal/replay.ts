@@ -46,7 +46,7 @@ export class Replay {
     this.#restart(this.#shown);
   }
 
-  /** Number of events written to the screen. */
+  /** Number of events that were written to the screen. */
   get count(): number {
     return this.#reached;
   }

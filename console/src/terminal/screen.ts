@@ -33,7 +33,9 @@ export interface ScreenOptions {
   readonly scrollback: number;
 }
 
-/** Fonts of the operating system, because they also have box-drawing characters, in the same metrics. */
+/**
+ * Fonts of the operating system, because their box-drawing characters have the same metrics as the other characters.
+ */
 const fonts = 'ui-monospace, "SF Mono", Menlo, Consolas, "Noto Sans Mono", "DejaVu Sans Mono", monospace';
 /** Keys that scroll through the scrollback while Shift is pressed. */
 const scrollingKeys = new Set(['PageUp', 'PageDown', 'Home', 'End']);
@@ -171,12 +173,12 @@ export class Screen implements ReplayScreen {
 
   /** Returns whether xterm handles the key. */
   #ownKey(event: KeyboardEvent, events: ScreenEvents): boolean {
-    // A read-only screen leaves keys to the page. Handling Tab would trap the keyboard focus.
+    // A read-only screen leaves keys to the page, because handling Tab would trap the keyboard focus.
     const scrolls = event.shiftKey && scrollingKeys.has(event.key);
     if (this.terminal.options.disableStdin && !scrolls && !(event.ctrlKey && event.shiftKey)) return false;
     if (!event.ctrlKey || !event.shiftKey || event.altKey || event.metaKey) return true;
     const key = event.key.toLowerCase();
-    // The browser handles Ctrl-Shift-V and pastes.
+    // Leaves Ctrl-Shift-V to the browser, which pastes.
     if (key === 'v') return false;
     if (!['l', 'c', 'f'].includes(key)) return true;
     event.preventDefault();

@@ -4,7 +4,7 @@ import type { Terminal } from '@xterm/xterm';
 /** Maximum number of scrollback lines in a snapshot. */
 export const snapshotLines = 500;
 
-/** Clears a screen and shows the cursor, which a reset in xterm does not show. */
+/** Clears a screen and shows the cursor, because a reset in xterm does not show it. */
 export const emptied = '\x1bc\x1b[?25h';
 
 /** First and last row of the scroll margins, from 1, inclusive. */
@@ -45,7 +45,7 @@ export class Snapshots {
     );
     parser.registerEscHandler({ final: 'c' }, () => seen(() => this.#allRows()));
     terminal.onResize(() => this.#allRows());
-    // A program that enters the alternate screen starts with an empty screen and without margins.
+    // The alternate screen is empty and has no margins when a program enters it.
     terminal.buffer.onBufferChange(({ type }) => {
       if (type === 'normal') this.#margins.alternate = null;
     });
@@ -57,7 +57,7 @@ export class Snapshots {
     const margins = this.#margins[active.type];
     let text = this.#serialize.serialize({ scrollback: snapshotLines });
     if (margins !== null) text += `\x1b[${margins.top};${margins.bottom}r`;
-    // Setting the margins moves the cursor to the corner, and so does setting the origin mode.
+    // Setting the margins moves the cursor to the corner. Setting the origin mode does too.
     if (margins !== null || modes.originMode) {
       const from = modes.originMode ? (margins?.top ?? 1) : 1;
       text += `\x1b[${active.cursorY + 2 - from};${Math.min(active.cursorX + 1, cols)}H`;

@@ -5,7 +5,7 @@
 
 export interface TextHit {
   readonly line: number;
-  /** Time at which the line was complete, in seconds since the recording began. */
+  /** Time at which the line was completed, in seconds since the recording began. */
   readonly at: number;
   /** Offset of the hit in the line. */
   readonly column: number;

@@ -37,7 +37,7 @@ export function AgentActions({ agent, dialog, onDialog }: AgentActionsProps) {
       {approved && (
         <>
           {connected && hasTerminalsDisabled(agent) && (
-            // The attribute `disabled` would hide the reason from the keyboard and from a touch.
+            // The attribute `disabled` would hide the reason from keyboard and touch users.
             <Button
               aria-disabled
               title={terminalsDisabledText}

@@ -50,7 +50,7 @@ const recordColumns: Record<
     header: 'State',
     width: '7.5rem',
     sort: (agent) => order[stateOf(agent)] * 1e12 - stateSince(agent),
-    // The age of a link says nothing about the last contact, so only other states have a time.
+    // Only states other than connected have a time, because a link's age says nothing about the last contact.
     cell: (agent) => (
       <span className="flex min-w-0 items-baseline gap-1.5">
         <span>{stateOf(agent)}</span>
@@ -148,7 +148,9 @@ const offColumn = (off: ReadonlyMap<string, OffAgent>): Column<Agent> => ({
   },
 });
 
-/** Width of the tags column in pixels. In a context, so that a new width renders the tags, but not the rows. */
+/**
+ * Width of the tags column in pixels. It is in a context, so that a new width renders the tags again, but not the rows.
+ */
 export const TagWidth = createContext(0);
 
 /** Shows the tags that fit into the column. */
@@ -180,7 +182,7 @@ export function agentColumns({
 }: {
   readonly samples: Readonly<Record<string, Sample>>;
   readonly off: ReadonlyMap<string, OffAgent>;
-  /** Whether agents are pending. Their rows have a button that approves them. */
+  /** Whether agents are pending. The row of a pending agent has a button that approves the agent. */
   readonly hasPending: boolean;
   readonly onDialog: (dialog: RowDialog, agent: Agent) => void;
 }): readonly Column<Agent>[] {

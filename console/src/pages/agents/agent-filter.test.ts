@@ -29,7 +29,7 @@ const chosen = (choice: Partial<{ search: string; selector: string; tab: AgentTa
   chooseAgents(fleet, { search: '', selector: '', tab: 'all', ...choice }, new Set(['web-1']));
 const ids = (choice: Parameters<typeof chosen>[0]) => chosen(choice).rows.map(({ node_id }) => node_id);
 
-test('finds agents whose name, hostname, id, address, and tags together contain every word', () => {
+test('finds agents that contain every word in their name, hostname, id, address, or tags', () => {
   expect(ids({ search: 'WEB 2' })).toEqual(['web-1', 'web-2', 'new', 'gone'].filter((id) => id.startsWith('web')));
   expect(ids({ search: 'web-2' })).toEqual(['web-2']);
   expect(ids({ search: '198.51' })).toEqual(['new']);

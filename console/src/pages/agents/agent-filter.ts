@@ -14,7 +14,7 @@ const term = new RegExp(
   'g',
 );
 
-/** Splits the text of the search field into words and a selector, which keeps the columns of its terms. */
+/** Splits the search text into words and a selector. Errors in the selector keep their column in the search text. */
 export function splitSearch(text: string): { readonly search: string; readonly selector: string } {
   const blank = (part: string) => ' '.repeat(part.length);
   const search = text.replace(term, blank);
@@ -60,7 +60,7 @@ function applySelector(agents: readonly Agent[], text: string): readonly Agent[]
   return agents.filter((agent) => matchesSelector(parsed.selector, agent));
 }
 
-/** Maximum number of agents whose search text a step of {@link indexSearch} computes. */
+/** Maximum number of agents to index in a step of {@link indexSearch}. */
 const agentsPerStep = 500;
 
 /** Indexes agents in steps before the first search, so that searching many agents is fast. */

@@ -21,13 +21,13 @@ test('says why an agent offers no terminal', async () => {
   expect(await screen.findByText(terminalsDisabledText)).toBeTruthy();
 });
 
-test('links to a terminal of an agent that offers them, or does not report it', async () => {
+test('links to a terminal if the agent offers terminals or does not report whether it does', async () => {
   fakeApi();
   await renderPart(<AgentActions agent={agent} dialog={null} onDialog={() => {}} />);
   expect(screen.getByRole('link', { name: 'Terminal' })).toBeTruthy();
 });
 
-test('opens no terminal on an agent that offers none', async () => {
+test('does not open a terminal on an agent that offers none', async () => {
   const api = fakeApi();
   api.answer(getAgent, without);
   api.answer(listAgents, [without]);
@@ -49,7 +49,7 @@ function Asked() {
   );
 }
 
-test('asks for the dialog to apply again at each navigation', async () => {
+test('opens the apply dialog again on each navigation', async () => {
   fakeApi().answerExamples(planAgent);
   const { user } = await renderPart(<Asked />);
   expect(screen.getByText('not asked')).toBeTruthy();

@@ -149,7 +149,7 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
   );
 }
 
-/** Says why an agent that is offline cannot be planned, and offers to queue an apply. */
+/** Explains that an agent cannot be planned while it is offline, and offers to queue an apply. */
 function Offline({ agent, onQueue }: { readonly agent: Agent; readonly onQueue: () => void }) {
   return (
     <div className="mb-4">

@@ -4,7 +4,7 @@ import type { Tone } from '../../parts/badge.tsx';
 export const agentStates = ['connected', 'offline', 'pending', 'rejected'] as const;
 export type AgentState = (typeof agentStates)[number];
 
-/** Returns an agent's state. `offline` means approved and without a link. */
+/** Returns an agent's state. `offline` means that the agent is approved and has no link. */
 export function stateOf({ status, connected }: Pick<Agent, 'status' | 'connected'>): AgentState {
   if (status !== 'approved') return status;
   return connected ? 'connected' : 'offline';
@@ -33,7 +33,7 @@ export function systemText({ attributes }: Agent): string {
   return [of('distro') ?? of('platform'), of('version')].filter(Boolean).join(' ');
 }
 
-/** Says how to allow terminals on a machine whose agent reports that it allows none. */
+/** Explains how to allow terminals on a machine whose agent reports that it allows none. */
 export const terminalsDisabledText =
   'Terminals are disabled on this machine. To enable them, set remote_terminal.enabled in the configuration of its agent.';
 

@@ -25,7 +25,7 @@ const agents: readonly Agent[] = Array.from({ length: 150 }, (_, index) => ({
   connected: index !== 120,
 }));
 
-/** Starts an orchestrator that returns the first agents at once, and all of them when `release` is called. */
+/** Starts an orchestrator that returns the first agents immediately, and all of them after `release` is called. */
 function orchestrator(): { readonly api: FakeApi; readonly release: (all?: readonly Agent[]) => void } {
   const api = fakeApi();
   api.answerExamples(latestSamples, listReconcile, listTags);
@@ -39,7 +39,7 @@ function orchestrator(): { readonly api: FakeApi; readonly release: (all?: reado
 const grid = () => screen.findByRole('grid', { name: 'Agents' });
 const tab = (name: RegExp) => screen.getByRole('button', { name }).textContent;
 
-test('shows the first agents, and that the others are loading, until all agents have loaded', async () => {
+test('shows the first agents and that others are loading, until all agents are loaded', async () => {
   const { api, release } = orchestrator();
   await renderPage(AgentsPage);
   const table = await grid();
@@ -85,7 +85,7 @@ test('keeps the focus on a row when all agents have loaded', async () => {
   expect(screen.getByText('1 selected')).toBeTruthy();
 });
 
-test('shows that no agent matches only after all agents have loaded', async () => {
+test('says that no agent matches only after all agents are loaded', async () => {
   const { release } = orchestrator();
   await renderPage(AgentsPage, { at: '/?status=offline' });
   await waitFor(() => expect(queryClient.getQueryData(keys.firstAgents('name'))).toHaveLength(100));
@@ -102,7 +102,7 @@ test('finds an agent that is not among the first', async () => {
   expect(within(await grid()).getByText('web-120')).toBeTruthy();
 });
 
-test('reads links of earlier releases, which call offline agents away', async () => {
+test('reads links of earlier releases, which use the word away for offline agents', async () => {
   const { release } = orchestrator();
   await renderPage(AgentsPage, { at: '/?status=away' });
   release();
@@ -159,7 +159,7 @@ test('opens the menu of a row by keyboard, and tags the agent', async () => {
   expect(await screen.findByRole('dialog', { name: 'Tag 1 agent' })).toBeTruthy();
 });
 
-test('filters by words and by selector in one field, and reads the selector of older links', async () => {
+test('filters by words and by selector in one field, and reads the selector in older links', async () => {
   const { release } = orchestrator();
   const { user } = await renderPage(AgentsPage, { at: '/?filter=!legacy' });
   release(agents.map((agent, index) => ({ ...agent, tags: { site: index % 2 === 0 ? 'paris' : 'berlin' } })));

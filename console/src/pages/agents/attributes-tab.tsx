@@ -8,7 +8,7 @@ import { Line, Text } from '../../parts/text.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { attributeGroups } from './attribute-groups.ts';
 
-/** Attributes as reported by the agent. They are untrusted and rendered as plain text. */
+/** Attributes as the agent reports them. They are untrusted, so they are rendered as plain text. */
 export function AttributesTab({ agent }: { readonly agent: Agent }) {
   const [search, setSearch] = useUrlState('find', '');
   const groups = useMemo(() => attributeGroups(agent.attributes, search), [agent.attributes, search]);

@@ -40,8 +40,8 @@ export function MetricsTab({ agent }: { readonly agent: Agent }) {
                 if (zoom === '') setRange(name);
                 else {
                   setZoom('');
-                  // Deferred: two updates in the same task would both start from the current URL, so the second would
-                  // undo the first.
+                  // Deferred, because two updates in the same task would both start from the current URL, and the
+                  // second would undo the first.
                   window.setTimeout(() => setRange(name));
                 }
               }}

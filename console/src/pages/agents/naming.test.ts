@@ -28,7 +28,7 @@ test('uses the node id if the hostname yields no name', () => {
   expect(given(['…', '10.0.0.1'])).toEqual(['agent-000000', 'agent-111111']);
 });
 
-test('suggests the current name of an agent that has one', () => {
+test('suggests an agent’s current name if it has one', () => {
   const agents = [{ node_id: 'x', name: 'web-1', initial_hostname: 'other' }];
   expect(namesFor(agents, new Set()).get('x')).toBe('web-1');
 });

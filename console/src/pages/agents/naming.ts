@@ -17,7 +17,7 @@ export function nameFrom(hostname: string): string | null {
 
 export interface UnnamedAgent {
   readonly node_id: string;
-  /** Set if the agent was approved before. It then keeps this name. */
+  /** The agent's name if it was approved before. The agent keeps this name. */
   readonly name: string | null;
   readonly initial_hostname: string;
 }

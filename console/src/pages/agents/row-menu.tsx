@@ -16,7 +16,7 @@ interface RowMenuProps {
   readonly onDialog: (dialog: RowDialog, agent: Agent) => void;
 }
 
-/** The menu of an agent's row. Rendered only after the first click, so that it does not slow down the rows. */
+/** The menu of an agent's row. Rendered on the first click, so that it does not slow down rendering the rows. */
 export function RowMenu({ agent, onDialog }: RowMenuProps) {
   const [isUsed, setUsed] = useState(false);
   const button = {
@@ -36,7 +36,7 @@ export function RowMenu({ agent, onDialog }: RowMenuProps) {
   );
 }
 
-/** Opens the menu of the row that has the focus with Shift+F10 or the menu key. */
+/** Shift+F10 and the menu key open the menu of the focused row. */
 export function openRowMenu(event: KeyboardEvent<HTMLElement>): void {
   const isMenuKey = event.key === 'ContextMenu' || (event.key === 'F10' && event.shiftKey);
   if (!isMenuKey || !(event.target instanceof HTMLElement) || event.target.dataset.index === undefined) return;

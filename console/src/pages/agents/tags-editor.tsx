@@ -41,7 +41,7 @@ export function TagsEditor({ agent }: { readonly agent: Agent }) {
                 options={vocabulary.values(key).map((each) => each.value)}
                 onEnd={(next, by) => {
                   setEditing(null);
-                  // Returns the focus from the input to the row.
+                  // Moves the focus from the input back to the row.
                   if (by === 'key') requestAnimationFrame(() => rows.current.get(key)?.focus());
                   if (next !== null && next !== value) void change(key, next);
                 }}

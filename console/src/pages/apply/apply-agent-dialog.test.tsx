@@ -24,7 +24,7 @@ async function open(planned: Operation, { connected = true }: { connected?: bool
 const button = (name: string) => screen.getByRole('button', { name }) as HTMLButtonElement;
 const checkbox = (name: string) => screen.getByRole('checkbox', { name }) as HTMLInputElement;
 
-test('plans at once and applies exactly the plan', async () => {
+test('plans immediately and applies exactly the plan', async () => {
   const { api, user, address, onClose } = await open(plan());
   expect(await screen.findByText('1 to change, 0 to remove')).toBeTruthy();
   expect(api.received(planAgent)).toMatchObject([{ body: { modules: [] } }]);
@@ -38,7 +38,7 @@ test('plans at once and applies exactly the plan', async () => {
   expect(onClose).toHaveBeenCalled();
 });
 
-test('shows how far the plan is, and that nothing is changed', async () => {
+test('shows the progress of the plan, and says that planning changes nothing', async () => {
   await open(plan({ status: 'running', finished_at: null, summary: summary({ total: 8 }), resources: [resource] }));
   expect((await screen.findByText(/Nothing is changed yet/)).textContent).toContain('1 of 8 resources compared.');
   expect(button('Apply').disabled).toBe(true);
@@ -67,7 +67,7 @@ test('asks to confirm removals again if the apply is no longer bound to the plan
   expect(button('Apply 1 change, remove 1').disabled).toBe(true);
 });
 
-test('applies current changes in place of the plan on request', async () => {
+test('applies the current changes instead of the plan on request', async () => {
   const { api, user } = await open(plan());
   await user.click(await screen.findByRole('checkbox', { name: 'Apply exactly this plan' }));
   await user.click(button('Apply 1 change'));

@@ -49,7 +49,7 @@ const field = (name: string) => screen.getByRole('textbox', { name });
 const applied = (api: ReturnType<typeof fakeApi>) =>
   api.received(startRun).filter(({ body }) => (body as { kind: string }).kind === 'apply');
 
-test('plans at once and starts a careful run that applies exactly the plan', async () => {
+test('plans immediately and starts a careful run that applies exactly the plan', async () => {
   const { api, user, address } = await open(planRun([{ changed: 2 }, { changed: 1 }, {}]));
   expect(await screen.findByText('3 to change, 0 to remove')).toBeTruthy();
   expect(screen.getByText(/on 2 agents/).textContent).toContain('1 already match');
@@ -78,7 +78,7 @@ test('describes each run if several start at the same time', async () => {
   expect(applied(api).map(({ body }) => body)).toMatchObject([{ plan_run_id: 'PLAN' }, { plan_run_id: 'SECOND' }]);
 });
 
-test('keeps the runs that started if a later one is refused, and does not start them again', async () => {
+test('does not start earlier runs again if a later one is refused', async () => {
   const { api, user, address } = await open(planRun([{ changed: 1 }, { changed: 1 }]), planOfAgent('SECOND', 'a'));
   await user.click(
     await screen.findByRole('button', { name: 'Apply 3 changes' }).then((apply) => {
@@ -149,7 +149,7 @@ test('asks to confirm removals again if agents with removals are added', async (
   expect(button('Remove 1 resource').disabled).toBe(false);
 });
 
-test('skips agents without a plan, and includes them if the plan is not binding', async () => {
+test('skips agents without a plan, unless the plan is not binding', async () => {
   const { api, user } = await open(planRun([{ changed: 1 }, { changed: 1 }, { status: 'failed' }]));
   expect(await screen.findByText(/^1 agent has no plan/)).toBeTruthy();
   await user.click(button('Apply 2 changes'));
@@ -185,7 +185,7 @@ test('shows the error for an invalid option only after an attempt to start', asy
   expect(applied(api)).toEqual([]);
 });
 
-test('asks for no canary and no batches for a single agent', async () => {
+test('does not ask for a canary or batches for a single agent', async () => {
   const { api, user } = await open(planRun([{ changed: 1 }]));
   await screen.findByText('1 to change, 0 to remove');
   expect(screen.queryByRole('textbox', { name: 'Canary' })).toBeNull();
@@ -206,7 +206,7 @@ test('offers to plan again if the plan was deleted', async () => {
   expect(await screen.findByRole('button', { name: 'Apply 1 change' })).toBeTruthy();
 });
 
-test('does not plan agents again whose run started', async () => {
+test('does not plan agents again after their run has started', async () => {
   const second = planOfAgent('SECOND', 'a');
   const { api, user } = await open(planRun([{ changed: 1 }, { changed: 1 }]), second);
   await screen.findByRole('button', { name: 'Apply 3 changes' });
@@ -223,7 +223,7 @@ test('does not plan agents again whose run started', async () => {
   expect(planned.map(({ body }) => (body as { node_ids: string[] }).node_ids.length)).toEqual([2, 1, 1]);
 });
 
-test('does not offer to start a run again whose response was lost', async () => {
+test('does not offer to start a run again if the response was lost', async () => {
   const { api, user } = await open(planRun([{ changed: 1 }]));
   await screen.findByText('1 to change, 0 to remove');
   api.refuse(startRun, 'outcome_unknown');

@@ -31,19 +31,19 @@ interface ApplyRunProps {
   readonly title: string;
   readonly description?: ReactNode;
   readonly loadSubjects: () => Promise<readonly RunSubject[]>;
-  /** A plan to apply. By default, the dialog plans when it opens. */
+  /** The plan to apply. By default, the dialog requests a plan when it opens. */
   readonly given?: { readonly subject: RunSubject; readonly run: Run } | null;
   readonly choice?: AgentChoice;
   readonly onClose: () => void;
 }
 
-/** A run that was started before a later one was refused. Another attempt skips its agents. */
+/** A run that was started before a later one was refused. The next attempt skips its agents. */
 interface StartedRun {
   readonly run_id: string;
   readonly node_ids: readonly string[];
 }
 
-/** Returns the runs to start, each limited to the agents that it can apply to. */
+/** Returns the runs to start. Limits each run to the agents to which it can apply. */
 function targetsOf(plans: readonly PlannedSubject[], results: readonly RunResult[], isExact: boolean) {
   const usable = new Set(
     results.filter(({ status }) => !isExact || status === 'succeeded').map(({ node_id }) => node_id),
@@ -122,8 +122,8 @@ function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunPr
 }
 
 /**
- * Applies to several agents: plans at once, shows the changes, and starts a run that applies exactly these after a
- * confirmation.
+ * Applies to several agents: plans immediately, shows the changes, and after a confirmation starts a run that applies
+ * exactly these changes.
  */
 export function ApplyRunDialog(props: ApplyRunProps) {
   const { title, description, given = null, choice } = props;
@@ -193,7 +193,10 @@ function StartedRuns({ runs }: { readonly runs: readonly StartedRun[] }) {
   );
 }
 
-/** Asks to confirm removals, whether the run is bound to the plan, and how it proceeds. */
+/**
+ * Asks the operator to confirm removals, to choose whether the run is bound to the plan, and to choose the rollout
+ * options.
+ */
 function Choices({
   state: { totals, count, coversAll, options, isExact, setExact, isConfirmed, setConfirmed },
   hasExact,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { applyLabel, planText } from './plan-words.ts';
 
-test('states changes and removals even if there are none, and unchanged resources if there are some', () => {
+test('always states changes and removals, and states unchanged resources only if there are any', () => {
   expect(planText({ changed: 2, removed: 0, unchanged: 0 })).toBe('2 to change, 0 to remove');
   expect(planText({ changed: 0, removed: 1, unchanged: 5 })).toBe('0 to change, 1 to remove, 5 unchanged');
 });

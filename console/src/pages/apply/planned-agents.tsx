@@ -8,7 +8,10 @@ import type { RunResult } from '../runs/run-groups.ts';
 import { planText } from './plan-words.ts';
 import type { PlannedTotals } from './planned-totals.ts';
 
-/** The changes of a plan of several agents: the progress, the totals, and the changes, which load when they open. */
+/**
+ * The changes that a plan makes on several agents: the progress, the totals, and the changes, which are loaded when
+ * expanded.
+ */
 export function PlannedAgents({
   results,
   totals,

@@ -8,8 +8,8 @@ import { Line } from '../../parts/text.tsx';
 const maxNames = 6;
 
 /**
- * Keeps which removals are confirmed. A confirmation ends when a removal is added.
- * @param removals a key of each removal, or of each set of removals
+ * Tracks which removals are confirmed. A confirmation becomes invalid when a removal is added.
+ * @param removals a key for each removal, or for each set of removals
  */
 export function useConfirmedRemovals(removals: readonly string[]) {
   const [confirmed, setConfirmed] = useState<ReadonlySet<string>>(new Set());

@@ -5,14 +5,17 @@ import { queryClient } from '../../api/query-client.ts';
 import { hasEnded } from '../../parts/work-status.tsx';
 import { usePlanRequest } from './use-plan-request.ts';
 
-/** Interval in milliseconds. Events announce the end sooner, unless they arrive before the response to the request. */
+/**
+ * Polling interval in milliseconds. Usually an event reports the end of the plan earlier, but it may arrive before the
+ * response to the request.
+ */
 const pollMs = 2_000;
 
 function cancelPlan(id: string): void {
   const plan = queryClient.getQueryData<Operation>(operationQuery(id).queryKey);
   if (plan !== undefined && !hasEnded(plan.status))
     void cancel(id).catch(() => {
-      // The plan has ended in the meantime.
+      // The plan has already ended.
     });
 }
 

@@ -5,7 +5,10 @@ import { cancelWholeRun, runQuery } from '../../api/runs.ts';
 import { type RunSubject, startRunOf } from './run-subject.ts';
 import { usePlanRequest } from './use-plan-request.ts';
 
-/** Interval in milliseconds. Events announce changes sooner, unless they arrive before the response to the request. */
+/**
+ * Polling interval in milliseconds. Usually events report changes earlier, but they may arrive before the response to
+ * the request.
+ */
 const pollMs = 10_000;
 
 /** A subject and the run that plans it. */
@@ -24,13 +27,13 @@ function cancelAll(started: readonly StartedPlan[]): void {
   for (const { run_id } of started)
     if (queryClient.getQueryData<Run>(runQuery(run_id).queryKey)?.finished_at === null)
       void cancelWholeRun(run_id).catch(() => {
-        // The run has ended in the meantime.
+        // The run has already ended.
       });
 }
 
 /**
  * Plans several agents when a dialog opens, and follows the plans.
- * @param loadSubjects returns what to plan; each subject needs its own run
+ * @param loadSubjects returns the subjects to plan, each of which needs its own run
  * @param given a plan that exists, to use instead of new ones
  */
 export function useRunPlans(

@@ -9,7 +9,7 @@ const base: Assignment = {
 const fields = fieldsFrom(base);
 const parameters = base.parameters as Record<string, Record<string, never>>;
 
-test('requests no update if no field changed', () => expect(changesOf(base, fields, parameters)).toBeNull());
+test('does not request an update if no field changed', () => expect(changesOf(base, fields, parameters)).toBeNull());
 test('includes only changed fields in the update', () => {
   expect(changesOf(base, { ...fields, selector: 'role=db' }, parameters)).toEqual({ selector: 'role=db' });
   expect(changesOf(base, { ...fields, mode: 'audit', windowOnly: true }, parameters)).toEqual({

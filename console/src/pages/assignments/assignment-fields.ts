@@ -9,7 +9,7 @@ import { type ParameterTexts, textsOf } from './parameters.ts';
 export interface AssignmentFields {
   readonly name: string;
   readonly description: string;
-  /** Whether the assignment only gives values to its modules, which others assign. */
+  /** Whether the assignment only gives values to its modules, which other assignments assign. */
   readonly valuesOnly: boolean;
   readonly modules: readonly string[];
   readonly selector: string;
@@ -59,7 +59,7 @@ export function faultsOf({ name, modules, selector, description, precedence }: A
 
 export type Parameters = Record<string, Record<string, never>>;
 
-/** Returns the fields as the API has them. An assignment without modules neither audits nor waits for windows. */
+/** Returns the fields in the API's format. An assignment without modules neither audits nor waits for windows. */
 const sentOf = ({ valuesOnly, modules, selector, mode, windowOnly, precedence }: AssignmentFields) => ({
   modules: valuesOnly ? [] : [...modules],
   selector: selector.trim(),

@@ -1,8 +1,7 @@
 import type { DriftRecord } from '@muster/protocol/http';
 
 /**
- * Returns when an agent started to drift: the time of the first check in the unbroken sequence of checks that found
- * drift.
+ * Returns when an agent started to drift: the time of the first of the consecutive checks that found drift.
  * @param newestFirst checks of this agent; may include the record
  * @returns Unix seconds, and whether the drift may have started before the earliest of these checks
  */

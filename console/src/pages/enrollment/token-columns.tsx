@@ -61,7 +61,7 @@ export function tokenColumns(
       header: 'Expires',
       width: '7rem',
       from: 'sm',
-      // The expiry of a token that can no longer be used does not matter.
+      // Once a token can no longer be used, its expiry does not matter.
       cell: (token) => <Time at={tokenState(token, now) === 'valid' ? token.expires_at : null} />,
     },
     {

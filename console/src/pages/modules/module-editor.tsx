@@ -39,7 +39,7 @@ function useKnown(): Known | null {
 export interface ModuleCheck {
   readonly judgement: Judgement;
   readonly outline: ModuleOutline;
-  /** Why the validation request failed; null if it did not. */
+  /** The error of the validation request; null if it succeeded. */
   readonly error: unknown;
 }
 

@@ -20,7 +20,7 @@ test('groups adjacent notifications of one type', () => {
   ).toEqual(['1 2', '3', '4']);
 });
 
-test('keeps notifications apart that are read, that a window muted, or that are more than an hour older', () => {
+test('does not group notifications that are read, muted by a window, or more than an hour older', () => {
   const first = notification('1', 'agent.lost');
   for (const more of [{ read: true }, { suppressed: true }, { timestamp_ms: 98 * hour }])
     expect(idsOf([first, notification('2', 'agent.lost', more)])).toEqual(['1', '2']);

@@ -1,4 +1,7 @@
-/** Bytes before the key in the blob of an OpenSSH line: key type and key length (RFC 4253, section 6.6; RFC 8709). */
+/**
+ * Length of the part of an OpenSSH key's blob that precedes the key: key type and key length (RFC 4253, section 6.6;
+ * RFC 8709).
+ */
 const sshHead = '0000000b7373682d6564323535313900000020';
 
 /**

@@ -35,7 +35,7 @@ test('shows a sign-in as one line', () => {
   ]);
 });
 
-test('keeps events apart that another operator caused, that are critical, or that happened much earlier', () => {
+test('does not group events of another operator, critical events, or much earlier events', () => {
   const other = { actor: { type: 'operator', id: '2', name: 'sam' } as AuditEvent['actor'] };
   expect(shown([event('module.updated', 0), event('module.updated', 1, other)])).toHaveLength(2);
   expect(

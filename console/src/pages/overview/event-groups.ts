@@ -1,6 +1,6 @@
 import type { AuditEvent } from '@muster/protocol/http';
 
-/** Similar events that happened shortly after one another, shown as one line. */
+/** Similar events in quick succession, shown as one line. */
 export interface EventGroup {
   /** The newest event. */
   readonly event: AuditEvent;
@@ -12,18 +12,18 @@ export interface EventGroup {
 const maxGapMs = 60_000;
 
 /**
- * Returns the key of events that belong together: of the same type, severity, and actor. Sign-ins of one operator are
- * one type, because each consists of several events.
+ * Returns a key that is equal for events that belong together: those with the same type, severity, and actor. All
+ * sign-in events of one operator count as one type, because each sign-in causes several events.
  */
 function keyOf({ event_type, severity, actor }: AuditEvent): string {
   const type = event_type.startsWith('auth.') && severity === 'info' ? 'auth' : event_type;
-  // Agents cause most events. Those of several agents belong together.
+  // Agents cause most events. Events of several agents belong together.
   const who = actor.type === 'agent' ? '' : actor.id;
   return `${type} ${severity} ${actor.type} ${who}`;
 }
 
 /**
- * Groups similar events, such as the plans that a run requests of twenty agents. Critical events stay alone.
+ * Groups similar events, such as the plan requests of a run on twenty agents. Never groups critical events.
  * @param events newest first
  * @returns groups in the order of their newest events
  */
@@ -37,7 +37,7 @@ export function groupEvents(events: readonly AuditEvent[]): EventGroup[] {
     if (group !== undefined && event.severity !== 'critical' && group.oldestAt - at <= maxGapMs) {
       group.count++;
       group.oldestAt = at;
-      // A sign-in names the operator's action best.
+      // The sign-in event describes the operator's action best.
       if (event.event_type === 'auth.signed_in' && group.event.event_type !== 'auth.signed_in') group.event = event;
       continue;
     }

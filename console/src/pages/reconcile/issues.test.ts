@@ -23,7 +23,7 @@ test.each([
   [{ ...file, changes: [change('note', 'x'.repeat(60), 'y')] }, '/etc/motd: note differs'],
 ])('describes drift of %j', (example, text) => expect(driftText(example)).toBe(text));
 
-test('names resources, and counts those that it does not name', () => {
+test('names the first resources and counts the others', () => {
   expect(issuesOf({ ...off, unapplied: 5 })).toEqual({
     issues: [
       { reason: 'drifted', text: '/etc/motd: mode 0666, expected 0644' },

@@ -19,7 +19,7 @@ const nameOf = ({ type, identity }: { readonly type: string; readonly identity: 
 /** Describes a changed field, for example `mode 0666, expected 0644`. */
 function changeText({ field, from, to }: Change): string {
   const isLong = (from?.length ?? 0) > maxValue || (to?.length ?? 0) > maxValue;
-  // The hash of a content tells nothing.
+  // A content hash means nothing to a reader.
   if (field === 'content' || isLong || (from === null && to === null)) return `${field} differs`;
   if (from === null) return `${field} missing, expected ${to}`;
   return to === null ? `${field} ${from}, expected none` : `${field} ${from}, expected ${to}`;
@@ -44,7 +44,7 @@ export function driftText(example: Example): string {
 
 /**
  * Returns the issues of an agent, worst first, and how many more there are.
- * @param accepted whether to return drift that was accepted, in place of drift that was not
+ * @param accepted whether to return accepted drift instead of drift that was not accepted
  */
 export function issuesOf(
   { drift, unfinished, unapplied, pending_removals, failed_operation, failed_check, reasons }: OffAgent,

@@ -14,7 +14,7 @@ const off: OffAgent = {
 test.each([
   ['the details of an agent that is out of sync', <OffDetails key="off" agent={off} onWithdraw={() => {}} />],
   ['the state of an agent', <StateTab key="state" agent={getAgent.example.answer} />],
-])('shows the hidden characters of a type in %s', async (_, part) => {
+])('makes hidden characters in a resource type visible in %s', async (_, part) => {
   const { answer } = getState.example;
   const unapplied = answer.applied.map((entry) => ({ ...entry, type: 'file\u202e\nx' }));
   fakeApi().answer(getState, { ...answer, applied: [], pending_removals: [], unapplied });

@@ -8,7 +8,7 @@ import { OffRow, offColumns } from './off-row.tsx';
 
 const initialRows = 60;
 
-/** Lists agents that are out of sync. Groups them if there are many. */
+/** Lists out-of-sync agents. Groups them if there are many. */
 export function OffList({
   agents,
   chosen,

@@ -16,12 +16,10 @@ import { OffDetails } from './off-details.tsx';
 export const offColumns =
   'grid grid-cols-[1rem_minmax(0,1fr)_auto] gap-x-3 gap-y-1 px-3 md:grid-cols-[1rem_minmax(7rem,11rem)_6rem_minmax(0,1fr)_4rem_8rem]';
 
-/** Number of resources that a row names. */
+/** Maximum number of resources that a row names. */
 const maxIssues = 3;
 
-/**
- * A row for an agent that is out of sync, or for a group of agents with the same reasons. Expands to show the details.
- */
+/** A row for an out-of-sync agent, or for a group of agents with the same reasons. Expands to show the details. */
 export function OffRow({
   group: { agents },
   chosen,

@@ -21,7 +21,7 @@ const reason = {
 } as const;
 const filtersOf = { action: [selector, reason], accepted: [selector] } as const;
 
-/** Lists agents that are out of sync, with buttons to fix or accept several of them. */
+/** Lists out-of-sync agents, with buttons that fix or accept several of them. */
 export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
   const filters: readonly (typeof selector | typeof reason)[] = filtersOf[shows];
   const values: { readonly filter?: string; readonly reason?: string } = useFilterValues(filters);

@@ -2,7 +2,7 @@ import type { OffAgent, OffReason } from '@muster/protocol/http';
 import type { Tone } from '../../parts/badge.tsx';
 import { issuesOf } from './issues.ts';
 
-/** Labels and groups agents that are out of sync. */
+/** Labels and groups out-of-sync agents. */
 
 export const reasonTones: Readonly<Record<OffReason, Tone>> = {
   apply_failed: 'bad',
@@ -25,7 +25,10 @@ export const canRepair = (agent: OffAgent): boolean =>
   agent.pending_removals > 0 ||
   agent.drift.some(({ assignment, accepted }) => assignment === null && accepted === null);
 
-/** Returns a key made from the reasons and the issues without the agent's name. Agents with the same key form a group. */
+/**
+ * Returns a key that consists of the reasons and the issues without the agent's name. Agents with the same key form a
+ * group.
+ */
 function groupKey(agent: OffAgent, name: string): string {
   const { issues, more } = issuesOf(agent);
   return JSON.stringify([agent.reasons, issues.map(({ text }) => text.replaceAll(name, '')), more, agent.modules]);

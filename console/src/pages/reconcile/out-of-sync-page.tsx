@@ -16,7 +16,7 @@ export function OutOfSyncPage() {
       <Tabs<OutOfSyncTab>
         label="Out of sync"
         value={tab}
-        // The tabs have different filters.
+        // Each tab has its own filters.
         onChange={(next) => void navigate({ to: '.', search: (next === 'action' ? {} : { tab: next }) as never })}
         tabs={[
           { value: 'action', label: 'Needs action', content: () => <OffTab key="action" shows="action" /> },

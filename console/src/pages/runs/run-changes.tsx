@@ -19,7 +19,7 @@ import { wordOf } from './run-progress.tsx';
 /** Number of operations to compare initially, and number of additional ones to compare per click. */
 const initiallyCompared = 60;
 const moreCompared = 500;
-/** Number of groups that are initially expanded. */
+/** Number of groups to expand initially. */
 const initiallyOpen = 3;
 
 const tones: Record<Outcome, Tone> = {
@@ -34,7 +34,7 @@ const tones: Record<Outcome, Tone> = {
 
 /**
  * Shows the changes of a run, grouped by agents with the same changes.
- * @param results the agents must stay the same
+ * @param results results of the run, whose agents must not change
  */
 export function RunChanges({ results, kind }: { readonly results: readonly RunResult[]; readonly kind: Run['kind'] }) {
   const [maxCompared, setMaxCompared] = useState(initiallyCompared);

@@ -4,7 +4,7 @@ import type { Operation, Run } from '@muster/protocol/http';
 
 export type RunResult = Run['results'][number];
 
-/** An agent's outcome, as far as the run alone shows it. */
+/** An agent's outcome, as far as it is known without loading the operation. */
 export type Outcome = 'waiting' | 'running' | 'same' | 'changed' | 'failed' | 'untried' | 'cancelled';
 
 export function outcomeOfResult({ status, summary, operation_id }: RunResult): Outcome {
@@ -30,8 +30,8 @@ export function countsOf(results: readonly RunResult[]): Readonly<Record<Outcome
 }
 
 /**
- * Returns a key computed from the run alone. Agents with different keys did not make the same changes; agents with the
- * same key may have.
+ * Returns a key that is computed without loading the operation. Agents with different keys made different changes;
+ * agents with the same key may have made the same changes.
  */
 const coarseKey = ({ status, summary, operation_id, error }: RunResult): string =>
   JSON.stringify(
@@ -46,7 +46,7 @@ export interface RunGroup {
   readonly results: readonly RunResult[];
   /** The operation of one member; null while loading, or if the members have no operation. */
   readonly example: Operation | null;
-  /** Members grouped by counts alone, because their operations are not compared yet. */
+  /** Members grouped only by their counts, because their operations are not compared yet. */
   readonly uncompared: readonly RunResult[];
 }
 
@@ -84,7 +84,7 @@ export function firstToCompare(results: readonly RunResult[], max: number): stri
   return chosen;
 }
 
-/** Outcomes in the order in which operators need them. */
+/** Outcomes, those that need the operator's attention first. */
 export const outcomeOrder: readonly Outcome[] = [
   'failed',
   'changed',
@@ -144,7 +144,7 @@ export function groupResults(
   }
   for (const [coarse, list] of leftOver) {
     const candidates = [...(byCoarse.get(coarse) ?? [])];
-    // With a single candidate, the group is unambiguous.
+    // With a single candidate, the agent can only belong to that group.
     const [only] = candidates;
     if (candidates.length === 1 && only !== undefined) {
       only.results.push(...list);

@@ -24,10 +24,10 @@ export const wordOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
 const fillOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
   kind === 'plan' && outcome === 'changed' ? 'bg-warn' : (looks.find((look) => look.outcome === outcome)?.fill ?? '');
 
-/** Maximum number of agents for which each agent gets a cell. */
+/** Maximum number of agents for which to show a cell per agent. */
 const maxCells = 1_000;
 
-/** Shows a run's progress: a bar by outcome, a legend, and until it ends a cell per agent. */
+/** Shows a run's progress: a bar by outcome, a legend, and, until the run ends, a cell per agent. */
 export function RunProgress({
   results,
   kind,

@@ -10,7 +10,7 @@ import { OperatorName } from '../links.tsx';
 import { expiryOf } from './secret-form.ts';
 
 /**
- * @param names agent names by node id
+ * @param names the agents' names by node id
  * @param now Unix milliseconds
  */
 export function secretColumns({

@@ -25,7 +25,7 @@ test('treats an empty restriction as any agent, and keeps a restriction to no ag
   expect(restrictionOf({ kind: 'agents', agents: [], selector: '' })).toEqual({ node_ids: [], tags: null });
 });
 
-test('expires at the end of a local day, and keeps the time of an unchanged day', () => {
+test('uses the end of the local day as expiry, and keeps the exact time if the day is unchanged', () => {
   const before = new Date(2027, 0, 31, 8, 30).toISOString();
   expect(dayOf(before)).toBe('2027-01-31');
   expect(endOfDay('2027-01-31', before)).toBe(before);
@@ -46,7 +46,7 @@ test('generates random values without bias', () => {
     for (const index of bytes.keys()) bytes[index] = next++ % 256;
   });
   expect(value).toMatch(/^[\w-]{32}$/);
-  // 255 exceeds the largest multiple of the alphabet's length (57), so it is skipped.
+  // 255 is not below 228, the largest multiple of the alphabet's length (57), so this byte is skipped.
   let round = 0;
   const skipped = randomValue((bytes) => bytes.fill(round++ === 0 ? 255 : 0));
   expect(skipped).toBe('A'.repeat(32));

@@ -1,6 +1,6 @@
 import type { Secret } from '@muster/protocol/http';
 
-/** The secret form's logic. The random generator is a parameter. */
+/** The secret form's logic. Receives the random generator as a parameter, so that tests can replace it. */
 
 export type RestrictionKind = 'any' | 'agents' | 'selector' | 'both';
 

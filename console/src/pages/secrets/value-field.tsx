@@ -7,7 +7,7 @@ import { randomValue } from './secret-form.ts';
 
 const dots = '••••••••••••';
 
-/** A masked input for a secret value. It is a text area, because keys have several lines. */
+/** A masked input for a secret value. Uses a text area, because keys have several lines. */
 export function ValueField({
   value,
   onChange,

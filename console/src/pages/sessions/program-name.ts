@@ -1,4 +1,7 @@
-/** Browsers, the more specific first: Edge and Opera also call themselves Chrome, and Chrome calls itself Safari. */
+/**
+ * Browsers, most specific first, because the user agents of Edge and Opera also contain `Chrome`, and that of Chrome
+ * contains `Safari`.
+ */
 const browsers: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/Edg(e|A|iOS)?\//, 'Edge'],
   [/OPR\//, 'Opera'],
@@ -15,7 +18,8 @@ const systems: readonly (readonly [pattern: RegExp, name: string])[] = [
 ];
 
 /**
- * Names the program of a session, such as `Firefox on Linux`. Programs choose their user agent, so this is only a hint.
+ * Returns the name of a session's program, such as `Firefox on Linux`. A program can send any user agent, so the name
+ * is only a hint.
  * @returns the user agent itself if it is not that of a known browser
  */
 export function programName(userAgent: string | null): string {

@@ -1,11 +1,11 @@
 import { useLocation } from '@tanstack/react-router';
 
 /**
- * Navigation state with which the page of a new terminal opens it at once, in the default shell. Not a URL parameter, so
- * that a link from elsewhere cannot open a terminal.
+ * Navigation state that makes the page for a new terminal open it immediately, in the default shell. Not a URL
+ * parameter, so that a link on another site cannot open a terminal.
  */
 export const opensTerminal = { opensTerminal: true } as object;
 
-/** Reports whether the operator came to this page to open a terminal at once. */
+/** Reports whether the operator came to this page to open a terminal immediately. */
 export const useOpensTerminal = (): boolean =>
   useLocation({ select: ({ state }) => (state as { opensTerminal?: true }).opensTerminal === true });

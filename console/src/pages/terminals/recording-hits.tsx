@@ -8,7 +8,7 @@ import { clockTime } from './session-text.ts';
 const searchBatchLines = 20_000;
 const maxHits = 500;
 
-/** Lists the matches for a search in the recording. A click on a match seeks to it. */
+/** Lists the matches of a search in the recording. Clicking a match seeks to it. */
 export function RecordingHits({
   query,
   recording,

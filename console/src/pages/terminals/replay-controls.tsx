@@ -56,7 +56,7 @@ export function ReplayControls({
           className="h-5 min-w-0 flex-1 accent-[var(--accent)]"
           min={0}
           max={Math.max(duration, 0.1)}
-          // With a fixed step, the slider could not reach an end between two steps.
+          // With a fixed step, the slider could not reach an end that lies between two steps.
           step="any"
           value={position}
           onChange={(event) => onSlide(Number(event.target.value))}

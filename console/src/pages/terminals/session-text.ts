@@ -44,7 +44,7 @@ export function exitText(code: number | null, signal: string | null): string {
  * Describes why a terminal session was closed.
  * @param code error code in the final notice
  * @param message message in the final notice
- * @param reason the session's own reason; null if not loaded
+ * @param reason the reason that the session record states; null if the record is not loaded
  */
 export function endText(code: string, message: string, reason: string | null): string {
   if (code !== 'terminal_ended') return message;

@@ -48,7 +48,7 @@ function Session({ session_id }: { readonly session_id: string }) {
     justOpened = null;
     return mine;
   });
-  /** Decided when the page opens: a session that is closed while the page is open stays on the screen. */
+  /** Decided when the page opens, so that a session that is closed later stays on the screen. */
   const [mode, setMode] = useState<'control' | 'view' | 'replay' | null>(address === null ? null : 'control');
   if (mode === null && session !== undefined)
     setMode(
@@ -151,7 +151,7 @@ function Facts({ session }: { readonly session: Parameters<typeof secondsOf>[0] 
 
 const shells = ['', '/bin/bash', '/bin/sh', '/bin/zsh'];
 
-/** Advice by error code. The error `terminal_disabled` names the one reason itself. */
+/** Advice by error code. `terminal_disabled` is missing, because its message already names the reason. */
 const remedies: Readonly<Record<string, string>> = {
   agent_not_found: 'Choose another agent.',
   agent_not_approved: 'Approve the agent first.',

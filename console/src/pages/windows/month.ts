@@ -1,7 +1,7 @@
 /** Calendar months and maintenance windows in local time. */
 
 export interface Day {
-  /** Local midnight at the start of the day; `until` is the next one. Not every day has 24 hours. */
+  /** Local midnight at the start of the day. `until` is the next midnight, because not every day has 24 hours. */
   readonly from: Date;
   readonly until: Date;
   readonly inMonth: boolean;
@@ -84,6 +84,6 @@ export function changeOf(
 
 const short = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
-/** Formats a window's time range without repeating what its start and end have in common. Times are Unix seconds. */
+/** Formats a window's time range without repeating the parts that its start and end share. Times are Unix seconds. */
 export const rangeText = ({ starts_at, ends_at }: { readonly starts_at: number; readonly ends_at: number }): string =>
   short.formatRange(starts_at * 1000, ends_at * 1000);

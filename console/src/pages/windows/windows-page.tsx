@@ -17,7 +17,9 @@ export function WindowsPage() {
   const { data, error, refetch } = useQuery(windowsQuery);
   const isAdmin = useIsAdmin();
   const now = useNow();
-  /** The action in the dialog, without edits: their window is in the URL, so that a reload keeps the form open. */
+  /**
+   * The action in the dialog. Does not include edits, whose window is in the URL, so that a reload keeps the form open.
+   */
   const [ending, setEnding] = useState<WindowAction | null>(null);
   const [edited, setEdited] = useUrlState('edit', '');
   const [from, setFrom] = useState<Date | null>(null);

@@ -45,7 +45,7 @@ export function Dialog({
           onCloseAutoFocus={returnFocus}
           onOpenAutoFocus={(event) => {
             typed.current = false;
-            // The first button closes the dialog, and a key that is held down would press it.
+            // Stops a key that is held down from pressing the first button, which closes the dialog.
             event.preventDefault();
             (event.currentTarget as HTMLElement).focus();
           }}
@@ -90,7 +90,7 @@ const maxTitleLength = 160;
 const hasOpenList = (target: EventTarget | null): boolean =>
   target instanceof Element && target.matches('[role=combobox][aria-expanded=true]');
 
-/** Asks the operator to confirm an action. If the action fails, stays open and shows the error. */
+/** Asks the operator to confirm an action. Stays open and shows the error if the action fails. */
 export function Confirm({
   open,
   onOpenChange,
@@ -131,7 +131,7 @@ export function Confirm({
     <RadixAlert.Root
       open={open}
       onOpenChange={(next) => {
-        // The dialog stays open until the outcome is known.
+        // The dialog stays open until the result is known.
         if (busy) return;
         if (!next) setError(null);
         onOpenChange(next);

@@ -69,7 +69,7 @@ export function EachDialog<Item extends Each>({
   readonly description?: ReactNode;
   /** The confirmation button's label, such as `Approve 50`. */
   readonly action: string;
-  /** Past participle for the action, such as `approved`. */
+  /** Past participle of the action, such as `approved`. */
   readonly done: string;
   readonly items: readonly Item[];
   readonly act: (item: Item) => Promise<unknown>;
@@ -90,7 +90,7 @@ export function EachDialog<Item extends Each>({
   return (
     <Dialog
       open={open}
-      // The dialog stays open until the outcome is known.
+      // The dialog stays open until the result is known.
       onOpenChange={(next) => !busy && onOpenChange(next)}
       title={title}
       wide={wide}

@@ -9,7 +9,7 @@ export function Menu({
   children,
 }: {
   readonly trigger: ReactNode;
-  /** Whether the menu is open when it is rendered first. */
+  /** Whether the menu is open initially. */
   readonly defaultOpen?: boolean;
   readonly align?: 'start' | 'center' | 'end';
   readonly children: ReactNode;

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react';
 import { messageOf } from '../states.tsx';
 import { lineText } from '../text.tsx';
 
-/** Toasts confirm actions. An important message must also be shown next to the object that it concerns. */
+/** Toasts confirm actions. An important message must also be shown next to the affected object. */
 
 const load = () => import('./toaster.tsx');
 type Loaded = Awaited<ReturnType<typeof load>>;

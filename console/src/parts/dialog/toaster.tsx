@@ -24,7 +24,7 @@ export default function Toaster({
       theme={theme}
       position="bottom-right"
       closeButton
-      // Above the last line of the page, such as the key hints of the editor.
+      // Keeps toasts above the last line of the page, which may show the editor's key hints.
       offset={{ bottom: 88, right: 24 }}
       style={closeButtonInside}
       toastOptions={{

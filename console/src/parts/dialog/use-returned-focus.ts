@@ -1,8 +1,8 @@
 import { useRef } from 'react';
 
 /**
- * Returns the element to focus after a dialog closes. A menu has closed already, so its trigger takes the place of
- * its items.
+ * Returns the element to focus after a dialog closes. If a menu item opened the dialog, the menu is closed by then;
+ * returns its trigger instead.
  */
 function openerOf(focused: Element | null): HTMLElement | null {
   const trigger = focused?.closest('[role=menu]')?.getAttribute('aria-labelledby');
@@ -15,8 +15,8 @@ const canFocus = (element: HTMLElement | null): element is HTMLElement =>
   element?.isConnected === true && element.getClientRects().length > 0 && !element.matches(':disabled');
 
 /**
- * Remembers which element opened a dialog, and returns the focus to it when the dialog closes; to the page's content if
- * the element was removed. The dialogs of Radix do this only for their own trigger, which dialogs here do not have.
+ * Remembers which element opened a dialog and returns the focus to it when the dialog closes, or to the page's content
+ * if the element was removed. Radix does this only for its own triggers, which these dialogs do not use.
  * @returns the handler for the dialog's content
  */
 export function useReturnedFocus(open: boolean): (event: Event) => void {
@@ -27,7 +27,7 @@ export function useReturnedFocus(open: boolean): (event: Event) => void {
   wasOpen.current = open;
   return (event) => {
     event.preventDefault();
-    // Something else has taken the focus, such as the page after a navigation.
+    // Another element has taken the focus, such as the page after a navigation.
     const { activeElement } = document;
     if (activeElement !== null && activeElement !== document.body) return;
     const target = canFocus(opener.current) ? opener.current : document.getElementById('content');

@@ -4,7 +4,7 @@ import { atOnce, careful, type FanOutDraft, fanOutPreset, readFanOut, sentence, 
 const read = (draft: Partial<FanOutDraft>) => readFanOut({ ...atOnce, ...draft });
 
 describe('reading the form', () => {
-  test('reads an empty form as one wave in which disconnected agents fail', () =>
+  test('reads an empty form as a single wave in which disconnected agents fail', () =>
     expect(read({})).toEqual({ options: { offline: 'report' } }));
 
   test('reads the options in the careful preset', () =>

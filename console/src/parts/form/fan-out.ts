@@ -9,7 +9,7 @@ export interface FanOut {
   readonly ttl?: number;
 }
 
-/** Values in the form fields. If a value is empty, its option is not set. */
+/** Values in the form fields. An option with an empty value is not set. */
 export interface FanOutDraft {
   readonly canary: string;
   readonly batch: string;
@@ -108,11 +108,11 @@ export function sentence({ canary, batch, max_failures, offline }: FanOut, count
   return parts.join(' ');
 }
 
-/** Maximum number of sizes of runs to describe. */
+/** Maximum number of run sizes to describe. */
 const maxSizes = 4;
 
 /**
- * Describes runs that start at the same time. The canary and the limits count for each run.
+ * Describes runs that start at the same time. The canary and the limits apply to each run separately.
  * @param counts number of agents of each run
  */
 export function sentences(options: FanOut, counts: readonly number[]): readonly string[] {

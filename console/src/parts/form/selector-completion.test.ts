@@ -12,11 +12,11 @@ const vocabulary: SelectorVocabulary = {
   values: (key) => (words[key] ?? []).map((value) => ({ value, count: 1 })),
 };
 
-/** @param text selector with `|` at the cursor */
+/** @param text selector, with `|` at the cursor position */
 const at = (text: string) => completionAt(text.replace('|', ''), text.indexOf('|'), vocabulary);
 const labels = (text: string) => at(text)?.options.map(({ label }) => label);
 
-/** Returns the text after accepting the first option. */
+/** Returns the text after the first option is accepted. */
 function taken(text: string): string {
   const completion = at(text);
   const written = text.replace('|', '');

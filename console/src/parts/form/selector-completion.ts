@@ -8,7 +8,7 @@ export interface Counted {
   readonly count: number | null;
 }
 
-/** The fleet's keys and values. They are functions, because they are needed only while the operator types. */
+/** The fleet's keys and values. They are functions, so that they are computed only while the operator types. */
 export interface SelectorVocabulary {
   /** Tag keys, and attributes such as `attr.distro`. */
   readonly keys: () => readonly Counted[];

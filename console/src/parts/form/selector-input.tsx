@@ -15,8 +15,8 @@ interface Options {
   /** Parses the text; by default, all of it is a selector. */
   readonly parse?: (text: string) => ParsedSelector;
   /**
-   * Whether the field is the page's search, which may contain other words. Then Enter and Down accept no completion
-   * unless one was chosen, and go to the rows (app/shortcuts.ts).
+   * Whether the field is the page's search, which may contain other words. If so, Enter and Down move to the rows
+   * (app/shortcuts.ts) unless the operator chose a completion.
    */
   readonly isSearch?: boolean;
 }
@@ -90,7 +90,7 @@ function useSelectorField(options: Options) {
     setActive(null);
     setOpen(true);
   };
-  // An error after the cursor is expected while typing.
+  // While the operator types, an error after the cursor is expected.
   const isUnfinished = open && !parsed.ok && parsed.fault.column > cursor;
   const fault = parsed.ok || isUnfinished ? null : `Column ${parsed.fault.column}: ${parsed.fault.message}`;
   return { field, list, options: suggestions, shown, at, fault, accept, onKeyDown, type, setCursor, setOpen };

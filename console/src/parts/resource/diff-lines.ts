@@ -1,7 +1,7 @@
 export interface DiffLine {
   readonly kind: 'added' | 'removed' | 'same' | 'hunk' | 'note';
   readonly text: string;
-  /** Line numbers in the old and the new text; null on the side that lacks the line. */
+  /** Line numbers in the old and the new text; null for the text without this line. */
   readonly before: number | null;
   readonly after: number | null;
 }
@@ -21,7 +21,7 @@ export function diffLines(unified: string): DiffLine[] {
       inHunk = true;
       lines.push({ kind: 'hunk', text: line, before: null, after: null });
     } else if (!inHunk) {
-      // Skips the file header, because the page already names the file.
+      // Skips the file header, because the page already shows the file's name.
       if (!/^(---|\+\+\+|Index: |={5,}|diff )/.test(line))
         lines.push({ kind: 'note', text: line, before: null, after: null });
     } else if (line.startsWith('+')) lines.push({ kind: 'added', text: line.slice(1), before: null, after: after++ });

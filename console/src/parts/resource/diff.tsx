@@ -109,7 +109,7 @@ function LineNumber({
 }: {
   readonly line: DiffLine;
   readonly number: number | null;
-  /** Whether this number, of the two, identifies the line in the URL. */
+  /** Whether this line number is the one that identifies the line in the URL. */
   readonly isMain: boolean;
   /** Whether the Tab key reaches this line number. */
   readonly isStop: boolean;

@@ -56,7 +56,7 @@ test('groups modules in the order of their first resource', () => {
   ]);
 });
 
-test('includes failures in the list of changes', () => {
+test('includes failures if only changes are shown', () => {
   const keyed = keyedResults(mixed);
   const shown = (...args: ['all' | 'changed' | 'failed', string]) =>
     shownResults(keyed, ...args).map((each) => each.result.identity);

@@ -70,7 +70,7 @@ test("collapses and expands a resource's details, and links to a line in its dif
   expect(diff.getAllByRole('row').filter((line) => line.getAttribute('aria-current'))).toHaveLength(1);
 });
 
-test('shows the hidden characters of a type and an identity, in one line', async () => {
+test('makes hidden characters in a type and an identity visible, and keeps both on one line', async () => {
   fakeApi();
   const hostile = result({ type: 'file\u202e\nx', identity: '/etc/\u202e\nx', diff: '@@ -1 +1 @@\n-a\n+b\n' });
   await renderPart(<ResourceResults results={[{ ...hostile, status: 'changed' }]} resultKind="apply" />);
@@ -90,7 +90,7 @@ test('shows the output of a running script before its resource has a result', as
   expect(screen.getByText('Running.')).toBeTruthy();
 });
 
-test('shows output as numbered lines of plain text', async () => {
+test('shows output as numbered plain-text lines', async () => {
   fakeApi();
   await renderPart(<Output text={'\x1b[31mred\x1b[0m\n<b>\n'} label="Output" truncated />);
   const lines = [...screen.getByRole('group', { name: 'Output' }).querySelectorAll('bdi')];

@@ -121,7 +121,7 @@ export function ResultList({
   const { isOpen, allOpen, toggle, toggleAll } = useOpenResults(keyed, named, folded);
   const shown = useMemo(() => {
     const matching = shownResults(keyed, show, search);
-    // The result in the URL fragment is shown even if it does not match the filter.
+    // Shows the result in the URL fragment even if it does not match the filter.
     return named === null || matching.includes(named)
       ? matching
       : keyed.filter((each) => each === named || matching.includes(each));

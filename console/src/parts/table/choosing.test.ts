@@ -15,7 +15,7 @@ describe('choosing rows', () => {
     expect(after(rangeChosen(keys, new Set('ad'), 'd', 'b'))).toBe('abcd');
   });
 
-  test('deselects all rows in between if the anchor was deselected', () => {
+  test('deselects all rows between the anchor and the clicked row if the anchor was deselected', () => {
     expect(after(rangeChosen(keys, new Set('acde'), 'b', 'd'))).toBe('ae');
   });
 

@@ -7,7 +7,7 @@ export function toggled(chosen: ReadonlySet<string>, key: string): ReadonlySet<s
 }
 
 /**
- * Selects or deselects all rows between the anchor and this row, as the anchor is. Other rows keep their state.
+ * Gives all rows between the anchor and this row the anchor's state: selected or not. Other rows keep their state.
  * @param keys in display order
  * @param anchor the last toggled row; if it is no longer shown, only this row is toggled
  */

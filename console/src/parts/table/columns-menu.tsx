@@ -32,7 +32,7 @@ export function ColumnsMenu<Row>({
               onChange(
                 shown
                   ? { widths, hidden: others(hidden, id), kept: isNarrow ? [...others(kept, id), id] : kept }
-                  : // On a narrow screen, the column remains shown on wide ones.
+                  : // A column that is hidden on a narrow screen is still shown on wide ones.
                     { widths, hidden: isNarrow ? hidden : [...hidden, id], kept: others(kept, id) },
               )
             }

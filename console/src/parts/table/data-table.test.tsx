@@ -109,7 +109,7 @@ test('shows the earlier rows until many new rows are sorted', async () => {
   expect(names(rows()).slice(0, 3)).toEqual(['web-0', 'web-1', 'web-2']);
 });
 
-test('leaves the number and the order of rows open while more rows are loading', async () => {
+test('does not announce a row count or a sort order while more rows are loading', async () => {
   fakeApi();
   await renderPart(
     <DataTable
@@ -138,7 +138,7 @@ test('renders the visible rows before the rows below them', async () => {
       <Machines rows={machines(100)} />
     </Profiler>,
   );
-  // The screen is 800 px high, a row 40.
+  // The screen is 800 px high, and each row 40 px.
   expect(rendered.filter((count) => count > 0)[0]).toBe(20);
   expect(rows()).toHaveLength(30);
 });

@@ -19,7 +19,7 @@ export interface ListQuery {
 
 type TableProps<Row> = Pick<DataTableProps<Row>, 'label' | 'columns' | 'rowKey' | 'rowLabel' | 'onOpen' | 'fill'>;
 
-/** `filters`, `columns`, and `matches` must be stable between renders. */
+/** `filters`, `columns`, and `matches` must be the same objects in every render. */
 export interface ListTableProps<Row> extends TableProps<Row> {
   readonly query: ListQuery;
   /** Undefined while loading. */
@@ -27,7 +27,7 @@ export interface ListTableProps<Row> extends TableProps<Row> {
   readonly filters?: readonly Filter[];
   /** Filters rows in the browser. If absent, the orchestrator filters them. */
   readonly matches?: (row: Row, values: FilterTexts) => boolean;
-  /** Column to sort by initially. If absent, the order of the rows is kept. */
+  /** Column to sort by initially. If absent, rows keep their order. */
   readonly sortedBy?: string;
   /** Shown if the list is empty. */
   readonly empty: ReactNode;
@@ -39,8 +39,8 @@ const noFilters: readonly Filter[] = [];
 const noRows: readonly never[] = [];
 
 /**
- * A table with filters. Shows when rows are loading, failed to load, are missing, or do not match, and loads more pages
- * on scrolling.
+ * A table with filters. Shows whether rows are loading, failed to load, do not exist, or do not match, and loads more
+ * pages on scrolling.
  */
 export function ListTable<Row>({
   query,

@@ -23,7 +23,7 @@ export function PagedList<Item>({
   onShowNewer,
 }: {
   readonly label: string;
-  /** Column headers above the items, for the eye only: each item names its values for screen readers. */
+  /** Column headers above the items. They are hidden from screen readers, because each item names its values. */
   readonly header?: ReactNode;
   readonly query: PagedQuery;
   /** Undefined while loading. */

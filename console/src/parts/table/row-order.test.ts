@@ -51,7 +51,7 @@ test.each([false, true])(
   },
 );
 
-test('returns the rows in the order of their keys', () => {
+test('returns the rows and their keys in the same order', () => {
   const { rows, keys } = sorted(machines(2_500));
   expect(rows.map(({ name }) => name)).toEqual(keys);
 });
@@ -62,7 +62,7 @@ test('sorts many rows in steps', () => {
   expect(keys).toEqual(Array.from({ length: 10_000 }, (_, index) => `web-${index}`));
 });
 
-test('sorts rows in one step if they are in order', () => {
+test('sorts rows in one step if they are already in order', () => {
   const inOrder = sorted(machines(10_000)).rows;
   expect(sorted(inOrder)).toEqual({ ...sorted(machines(10_000)), steps: 1 });
 });

@@ -1,8 +1,8 @@
 /** Sorts a table's rows in steps, because comparing the values of ten thousand rows takes longer than a frame. */
 
 /**
- * Maximum number of rows that a step adds to the sorted rows, without rows that follow the row before them in order: the
- * built-in sort takes linear time for these.
+ * Maximum number of rows that a step sorts. Does not count a row that is already in order, because the built-in sort
+ * takes linear time for such rows.
  */
 const rowsPerStep = 500;
 
@@ -33,7 +33,7 @@ let collator: Intl.Collator | undefined;
 /** Orders numbers by value and all other values as text. */
 function compareValues(a: string | number, b: string | number): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
-  // Created on first use, because the browser then loads the data of the locale.
+  // Created on first use, because this makes the browser load the locale's data.
   collator ??= new Intl.Collator(undefined, { numeric: true });
   return collator.compare(String(a), String(b));
 }

@@ -1,7 +1,7 @@
 import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
 import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
 
-/** Number of rows before the last one at which more rows are requested. */
+/** Distance from the last row, in rows, at which more rows are requested. */
 const nearEndRows = 20;
 
 /** Number of rows to render above and below the visible rows, so that scrolling shows them without delay. */
@@ -20,7 +20,7 @@ export function useVirtualRows(keys: readonly string[], rowHeight: number, onNea
    */
   const [active, setActive] = useState<string | null>(null);
   const activeIndex = useMemo(() => (active === null ? -1 : keys.indexOf(active)), [keys, active]);
-  // The first render has only the visible rows.
+  // The first render includes only the visible rows.
   const overscan = useDeferredValue(overscanRows, 0);
   const virtualizer = useVirtualizer({
     count: keys.length,

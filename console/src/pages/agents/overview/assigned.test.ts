@@ -18,7 +18,7 @@ test('finds assignments by tag and attribute, but not by an empty or an invalid 
   expect(assignmentsOf(agent, all).map(({ name }) => name)).toEqual(['a', 'c']);
 });
 
-test('lists each module once, and none of audit assignments', () => {
+test('lists each module once, and omits the modules of audit assignments', () => {
   const all = [named('a', { modules: ['x', 'y'] }), named('b', { modules: ['y', 'z'] })];
   expect(modulesOf([...all, named('c', { modules: ['q'], mode: 'audit' })])).toEqual(['x', 'y', 'z']);
 });

@@ -9,11 +9,14 @@ function matches(selector: string, agent: Labels): boolean {
   return parsed.ok && !isEmpty(parsed.selector) && matchesSelector(parsed.selector, agent);
 }
 
-/** Returns the assignments that an agent gets, in the order of precedence. */
+/** Returns the assignments that apply to an agent, in order of precedence. */
 export const assignmentsOf = (agent: Labels, assignments: readonly Assignment[]): readonly Assignment[] =>
   assignments.filter(({ selector }) => matches(selector, agent));
 
-/** Returns the modules that assignments give an agent, in execution order, each once. Audit assignments give none. */
+/**
+ * Returns the modules that assignments give an agent, in execution order, without duplicates. Audit assignments do not
+ * give an agent modules.
+ */
 export const modulesOf = (assignments: readonly Assignment[]): readonly string[] => [
   ...new Set(assignments.filter(({ mode }) => mode === 'enforce').flatMap(({ modules }) => modules)),
 ];
@@ -30,7 +33,7 @@ export function nextWindow(agent: Labels, windows: readonly Window[], now: numbe
 }
 
 /**
- * Returns the assigned modules that the last apply lacks, in whole or in their newest revision.
+ * Returns the assigned modules that the last apply did not include, or not in their newest revision.
  * @param modules names of the assigned modules
  */
 export function modulesSince(
