@@ -6,8 +6,8 @@ import { Fleet } from './hosts/fleet.ts';
 import { noHosts } from './hosts/test.ts';
 
 /**
- * Verifies that a package transaction completes even if the agent exits during it, so that no package is left
- * half-configured.
+ * Tests that a package transaction completes although the agent exits during it, and so leaves no package half
+ * configured.
  */
 
 const reason = noHosts();
@@ -16,7 +16,6 @@ const reason = noHosts();
  * Ways to interrupt the agent while a package is being configured. The agent is running again afterwards, and the package
  * may finish.
  */
-/** Ways to interrupt the agent while a package is being configured. The agent is running again afterward. */
 const ends: Record<string, (agent: HostAgent) => Promise<void>> = {
   async restarted(agent) {
     await agent.machine.exec('systemctl', 'restart', 'muster-agent');

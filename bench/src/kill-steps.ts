@@ -5,8 +5,6 @@ import { benchOptions } from './run/options.ts';
 /**
  * Runs the tests that kill a program, apply random modules, or run benches, with all cases instead of a sample, the test of a
  * link that carries 38,000 results, and the test of agents that fetch 200 MiB. `--smoke` only lists the tests.
- * Runs the tests that kill a program at every kill point instead of a sample, the test that sends 38,000 results over
- * one link, and the test in which agents fetch 200 MiB. `--smoke` only lists the tests.
  *
  * npm run soak -- kill-steps
  */

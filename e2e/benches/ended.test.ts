@@ -38,7 +38,7 @@ function commandOf(pid: number): string {
   }
 }
 
-/** Starts a bench and waits until its measurement is running. */
+/** Starts a bench and waits until its measurement runs. */
 async function benchAtWork(folder: string) {
   const bench = spawn('npm', ['run', '--silent', 'bench', '--', 'agent', '--settle', '600', '--files', '0'], {
     cwd: root,
@@ -54,7 +54,7 @@ async function benchAtWork(folder: string) {
   const of = (part: string) => processes.find(({ command }) => command.includes(part))!.pid;
   expect(processes.filter(({ command }) => command.includes('/orchestrator.cjs'))).toHaveLength(1);
   expect(left(folder)).not.toEqual([]);
-  /** Returns the processes that are still running. Ignores processes that reuse one of the PIDs. */
+  /** Returns the processes that are still running. Ignores processes that reuse one of their PIDs. */
   const running = () =>
     processes.filter(({ pid, since }) => {
       const stat = statOf(pid);
@@ -85,12 +85,6 @@ const ends = [
 
 describe.skipIf(missing('linux') !== null)('a bench that is ended during its measurement', () => {
   test.each(sampled(ends, 2))('a bench leaves no process and no file behind after %s', async (_, whom, signal) => {
-  test.each([
-    ['SIGTERM to npm', 'npm', 'SIGTERM'],
-    ['SIGINT to the bench', 'bench', 'SIGINT'],
-    ['SIGKILL to its launcher', 'launcher', 'SIGKILL'],
-    ['SIGKILL to npm', 'npm', 'SIGKILL'],
-  ] as const)('a bench leaves no processes and no files behind after %s', async (_, whom, signal) => {
     const folder = temporary();
     const bench = await benchAtWork(folder);
     process.kill(bench[whom], signal);
@@ -98,7 +92,7 @@ describe.skipIf(missing('linux') !== null)('a bench that is ended during its mea
     expect(left(folder)).toEqual([]);
   });
 
-  test('a killed bench leaves no processes behind, and the next run removes its files', async () => {
+  test('a killed bench leaves no process behind, and the next run removes its files', async () => {
     const folder = temporary();
     const bench = await benchAtWork(folder);
     process.kill(bench.bench, 'SIGKILL');

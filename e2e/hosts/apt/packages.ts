@@ -23,9 +23,7 @@ ExecStart=/bin/sleep infinity
 WantedBy=multi-user.target
 `;
 
-/**
- * Maintainer scripts that enable and start a service, and revert both on removal, as those of Debian's own packages do.
- */
+/** Maintainer scripts that enable and start a service, and revert both on removal, like Debian's own packages. */
 const service = {
   postinst: `if [ "$1" = configure ]; then
   deb-systemd-helper unmask sample.service > /dev/null || true
@@ -63,7 +61,7 @@ export const recipes: readonly PackageRecipe[] = versions.flatMap((version): Pac
   useradd --system --user-group --home-dir /nonexistent --no-create-home --shell /usr/sbin/nologin sample
 fi`,
   },
-  /** Cannot be configured while `/etc/sample-broken` exists. */
+  /** Fails to be configured while `/etc/sample-broken` exists. */
   {
     name: 'sample-broken',
     version,
@@ -73,7 +71,6 @@ fi`,
    * First creates `/run/sample-slow`. Takes as many seconds to configure as `/etc/sample-slow` states, by default 2, and as
    * long as `/etc/sample-hold` exists.
    */
-  /** Takes the number of seconds in `/etc/sample-slow` to configure, by default 2. First creates `/run/sample-slow`. */
   {
     name: 'sample-slow',
     version,
@@ -85,8 +82,8 @@ echo configured > /var/lib/sample-slow`,
     prerm: `rm -f /var/lib/sample-slow`,
   },
   /**
-   * Creates data. A purge deletes the data, including files that users added. Takes the number of seconds in
-   * `/etc/sample-slow` to configure, by default 0.
+   * Creates data. A purge deletes the data together with files that users added. Takes as many seconds to configure as
+   * `/etc/sample-slow` states, by default 0.
    */
   {
     name: 'sample-data',

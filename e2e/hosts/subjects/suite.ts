@@ -11,7 +11,6 @@ import { type Prepared, SubjectMachines, stateOf } from './subject-machines.ts';
  * Registers the provider contract tests for subjects. They run the real engine in test hosts. `npm test` runs the first
  * subject of each kind and half of the others, selected at random; `npm run soak -- kill-steps` runs all.
  */
-/** Registers the provider contract tests for subjects. The tests run the real engine on test hosts. */
 export function describeSubjects(name: string, subjects: readonly Subject[], open: () => Promise<TestHosts>): void {
   const reason = noHosts();
   const further = subjects.filter((subject) => !firstOfItsKind(subject, subjects));
@@ -40,7 +39,7 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
         ...deaths(subject, isFirst),
         ...(isFirst ? {} : { sample: furtherSample }),
         async begin() {
-          // The next test reuses the machine unless this one left a different state.
+          // The next test reuses the machine, unless this one left a different state.
           if (prepared !== null && !isDeepStrictEqual(await stateOf(prepared.machine, subject), clean)) prepared = null;
           if (prepared === null) {
             prepared = await machines.take(subject);
@@ -77,18 +76,18 @@ function deaths(subject: Subject, isFirst: boolean): { deadly: (point: string) =
 const furtherSample = 2;
 
 /**
- * Reports whether the subject is the first one of its kind. Only for this one do the tests kill the agent at every kind
- * of step, because the other subjects have the same steps and differ only in their state.
+ * Reports whether the subject is the first one of its kind. Only for the first one do the tests kill the agent at every
+ * kind of step. The other subjects have the same steps and differ only in their state.
  */
 const firstOfItsKind = (subject: Subject, subjects: readonly Subject[]): boolean =>
   subjects.find((other) => kindOf(other) === kindOf(subject)) === subject;
 const kindOf = ({ desired }: Subject): string | undefined => Object.keys(desired)[0];
-/** Steps at which the machine has changed but the journal does not contain the result yet. */
+/** Steps at which the machine has changed, but the journal does not contain the result yet. */
 const unrecordedSteps: ReadonlySet<string> = new Set(['resource:after', 'batch:ended', 'step:ended']);
 
 /**
  * Reports whether the tests kill the agent at this point. Omits points that make no difference to a provider, such as
- * those at which an operation is accepted or a journal record is synced. The engine and file tests cover these points.
+ * when an operation is accepted or a journal record is synced. The engine and file tests cover these.
  */
 function deadly(point: string): boolean {
   const [step] = point.split(':');
