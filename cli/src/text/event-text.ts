@@ -1,6 +1,6 @@
 import type { AuditEvent } from '@muster/protocol/http';
 import { sanitiseLine } from './sanitize.ts';
-import { ago, type Colors, type Style, timestamp } from './style.ts';
+import { ago, type Colors, type Style, timestamp, withRelativeTimes } from './style.ts';
 
 export const severityPaint = (severity: AuditEvent['severity'], color: Colors): ((text: string) => string) =>
   severity === 'critical' ? color.red : severity === 'warning' ? color.yellow : (text) => text;
@@ -22,5 +22,5 @@ export function eventLine(event: AuditEvent, style: Style): string {
   // Omits the actor if the sentence already names the agent that acted.
   const by = event.actor.id === event.target.id ? null : actorOf(event);
   const who = by === null ? '' : color.dim(` by ${sanitiseLine(by)}`);
-  return `${color.dim(clock(sanitiseLine(event.timestamp), style))} ${paint(sanitiseLine(event.event_type).padEnd(18))} ${sanitiseLine(event.summary)}${who}`;
+  return `${color.dim(clock(sanitiseLine(event.timestamp), style))} ${paint(sanitiseLine(event.event_type).padEnd(18))} ${sanitiseLine(withRelativeTimes(event.summary, style))}${who}`;
 }

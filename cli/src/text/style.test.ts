@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ago, columnsOf, duration, hasColor } from './style.ts';
+import { ago, columnsOf, duration, hasColor, withRelativeTimes } from './style.ts';
 
 test.each([
   [0, '0s'],
@@ -18,6 +18,18 @@ test.each([
 test('formats an approximate age', () => {
   expect(ago(1000, 1004)).toBe('just now');
   expect(ago(1000, 1000 + 7199)).toBe('1h ago');
+});
+
+test('replaces the times in a text of the orchestrator with relative ones, unless it is verbose', () => {
+  const now = Date.parse('2026-11-28T12:00:00Z') / 1000;
+  const relative = (text: string, verbose = false) => withRelativeTimes(text, { now, verbose });
+  expect(relative('agent kiosk-3 is offline; last seen at 2026-11-28T09:59:00.000Z')).toBe(
+    'agent kiosk-3 is offline; last seen 2h ago',
+  );
+  expect(relative('secret tls_key expires at 2026-12-01T12:00:00.000Z')).toBe('secret tls_key expires in 3d');
+  expect(relative('refused (2 more since 2026-11-28T11:58:00Z)')).toBe('refused (2 more since 2m ago)');
+  expect(relative('at 2026-99-99T99:99:99Z')).toBe('at 2026-99-99T99:99:99Z');
+  expect(relative('seen at 2026-11-28T09:59:00Z', true)).toBe('seen at 2026-11-28T09:59:00Z');
 });
 
 test.each([

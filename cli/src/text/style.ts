@@ -76,6 +76,19 @@ export const timestamp = (at: number): string => new Date(at * 1000).toISOString
 export const when = (at: number, { now, verbose }: Pick<Style, 'now' | 'verbose'>): string =>
   verbose ? timestamp(at) : ago(at, now);
 
+/** Matches times in texts of the orchestrator (RFC 3339, in UTC), with a preposition that a relative time needs not. */
+const timesInText = /\b(?:at )?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/g;
+
+/** Replaces the RFC 3339 times in a text with times relative to now; with `--verbose`, keeps them. */
+export const withRelativeTimes = (text: string, { now, verbose }: Pick<Style, 'now' | 'verbose'>): string =>
+  verbose
+    ? text
+    : text.replace(timesInText, (whole, time: string) => {
+        const at = Date.parse(time) / 1000;
+        if (!Number.isFinite(at)) return whole;
+        return at - now < 5 ? ago(at, now) : `in ${age(now, at)}`;
+      });
+
 /**
  * Returns an ID for a list. On a terminal with less than 100 columns, returns its last eight characters, which vary
  * most and identify the item.

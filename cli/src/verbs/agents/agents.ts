@@ -248,6 +248,6 @@ export async function enroll(
     out.note(
       `\nRun it on the machine, as root or with sudo: it installs and connects the agent. ${good}\nIf the program is already installed:\n  ${sanitiseLine(made.connect_command)}`,
     );
-  if (made.note !== null) out.warn(sanitiseLine(made.note));
+  if (made.note !== null) out.warn(sanitiseLine(`${made.note.charAt(0).toLowerCase()}${made.note.slice(1)}`));
   return undefined;
 }

@@ -15,7 +15,7 @@ import { chooseAgent } from '../../execution/choose-agents.ts';
 import { type Exit, exits, usageError } from '../../exit.ts';
 import { actorOf, eventLine, eventWhen, severityPaint } from '../../text/event-text.ts';
 import { sanitise, sanitiseLine, toJson } from '../../text/sanitize.ts';
-import { counted } from '../../text/style.ts';
+import { counted, withRelativeTimes } from '../../text/style.ts';
 import { parseCount, parseMoment } from '../../text/values.ts';
 import { auditEventOf, type FollowOptions, follow } from './events.ts';
 
@@ -166,7 +166,7 @@ async function list(context: Context, options: Filters & { limit: string; cursor
         text: ({ event_type }) => event_type,
         paint: (text, { severity }, { color }) => severityPaint(severity, color)(text),
       },
-      { heading: 'EVENT', text: ({ summary }) => summary, flexible: true, wants: 28 },
+      { heading: 'EVENT', text: ({ summary }) => withRelativeTimes(summary, out.style), flexible: true, wants: 28 },
       { heading: 'BY', text: (event) => actorOf(event) ?? 'muster', flexible: true, extra: true },
     ],
     found,

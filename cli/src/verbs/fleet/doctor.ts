@@ -10,6 +10,7 @@ import { isTrusted, judgeFleet, judgeReach } from '../../doctor/orchestrator.ts'
 import { type Exit, exits, usageError } from '../../exit.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { counted } from '../../text/style.ts';
+import { wrap } from '../../text/table.ts';
 import { wrapWords } from '../../text/width.ts';
 import { unreachable } from '../../transport/client.ts';
 import { explain } from '../../transport/explain.ts';
@@ -106,14 +107,16 @@ function show({ out }: Context, findings: readonly Finding[], problems: number):
   const margin = ' '.repeat(11);
   const wrapped = (text: string) =>
     width === null ? text : wrapWords(text, width - margin.length, '').replaceAll('\n', `\n${margin}`);
+  // Breaks words as well, such as fingerprints. Commands stay whole, so that they can be copied.
+  const broken = (text: string) => (width === null ? text : wrap(text, width - margin.length).join(`\n${margin}`));
   const marks = { ok: color.green('ok     '), warning: color.yellow('warning'), problem: color.red('problem') };
   for (const [area, heading] of Object.entries(headings)) {
     const inside = findings.filter((finding) => finding.area === area);
     if (inside.length === 0) continue;
     out.print(color.bold(heading));
     for (const { verdict, what, why, remedy } of inside) {
-      out.print(`  ${marks[verdict]}  ${wrapped(sanitiseLine(what))}`);
-      if (why !== null) out.print(color.dim(`${margin}${wrapped(sanitiseLine(why))}`));
+      out.print(`  ${marks[verdict]}  ${broken(sanitiseLine(what))}`);
+      if (why !== null) out.print(color.dim(`${margin}${broken(sanitiseLine(why))}`));
       if (remedy !== null) out.print(`${margin}${wrapped(`${color.cyan('hint:')} ${sanitiseLine(remedy)}`)}`);
     }
   }

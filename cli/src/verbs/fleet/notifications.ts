@@ -6,7 +6,7 @@ import { findId } from '../../execution/find-id.ts';
 import { watchOption } from '../../execution/watch-option.ts';
 import { type Exit, exits, usageError } from '../../exit.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
-import { counted, listedId, when } from '../../text/style.ts';
+import { counted, listedId, when, withRelativeTimes } from '../../text/style.ts';
 import { parseCount } from '../../text/values.ts';
 
 export const register: Register = (command, act) => {
@@ -58,7 +58,8 @@ async function list(context: Context, options: { unread?: boolean; limit: string
       { heading: 'WHEN', text: ({ timestamp_ms }) => when(Math.floor(timestamp_ms / 1000), out.style) },
       {
         heading: 'SUMMARY',
-        text: ({ summary, suppressed }) => (suppressed ? `${summary} (in a maintenance window)` : summary),
+        text: ({ summary, suppressed }) =>
+          `${withRelativeTimes(summary, out.style)}${suppressed ? ' (in a maintenance window)' : ''}`,
         flexible: true,
         wants: 24,
       },

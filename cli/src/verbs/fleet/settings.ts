@@ -1,4 +1,5 @@
 import { getSettings, type Settings } from '@muster/protocol/http';
+import { settingAmount } from '../../../../client/src/setting-amount.ts';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { CliError, exits } from '../../exit.ts';
@@ -35,6 +36,9 @@ export function flatten({ settings, sources }: Settings): Row[] {
 
 const shown = (value: unknown): string | null =>
   value === null || value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value);
+
+const withAmount = (text: string | null, amount: string | null): string | null =>
+  amount === null ? text : `${text} (${amount})`;
 
 async function show(context: Context, keys: string[], options: { changed?: boolean }): Promise<undefined> {
   const { out } = context;
@@ -74,12 +78,14 @@ async function show(context: Context, keys: string[], options: { changed?: boole
     out.note('Every setting has its default value.');
     return undefined;
   }
+  // Programs may read the output of a pipe as text.
+  const isPiped = out.style.width === null;
   out.table<Row>(
     [
       { heading: 'KEY', text: ({ key }) => key, flexible: true },
       {
         heading: 'VALUE',
-        text: ({ value }) => shown(value),
+        text: ({ key, value }) => withAmount(shown(value), isPiped ? null : settingAmount(key, value)),
         flexible: true,
         paint: (text, { source }, { color }) => (source === 'default' ? text : color.bold(text)),
       },

@@ -6,6 +6,7 @@ import { agentDriftQuery } from '../../api/drift.ts';
 import { operationsQuery } from '../../api/operations.ts';
 import { terminalsQuery } from '../../api/terminals/terminals.ts';
 import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
+import { classNames } from '../../parts/class-names.ts';
 import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import { PagedList } from '../../parts/table/paged-list.tsx';
@@ -31,14 +32,19 @@ export function OperationsList({ agent, maxItems }: { readonly agent: Agent; rea
     >
       {({ operation_id, kind, status, summary, error, created_at, requested_by }) => (
         <li key={operation_id}>
-          <Link to="/operations/$operation" params={{ operation: operation_id }} className={rowClasses}>
+          <Link
+            to="/operations/$operation"
+            params={{ operation: operation_id }}
+            className={classNames(rowClasses, 'max-sm:flex-wrap max-sm:gap-y-0')}
+          >
             <span className="w-12 shrink-0">
               <KindBadge kind={kind} />
             </span>
             <span className="w-24 shrink-0">
               <StatusDot status={status} />
             </span>
-            <span className="flex min-w-0 flex-1">
+            {/* A phone is too narrow for one line. */}
+            <span className="flex min-w-0 flex-1 max-sm:order-last max-sm:basis-full max-sm:pl-15">
               {error !== null && summary.total === 0 ? (
                 <span className="flex min-w-0 text-bad">
                   <Line text={error} />
@@ -50,7 +56,7 @@ export function OperationsList({ agent, maxItems }: { readonly agent: Agent; rea
             <span className="flex w-28 min-w-0 shrink-0 text-muted text-xs max-md:hidden">
               <OperatorName id={requested_by} />
             </span>
-            <span className={age}>
+            <span className={classNames(age, 'max-sm:ml-auto')}>
               <Time at={created_at} />
             </span>
           </Link>

@@ -24,11 +24,11 @@ const columns: readonly Column<RunEntry>[] = [
       </RunLink>
     ),
   },
-  { id: 'status', header: 'Status', width: '6.5rem', cell: ({ status }) => <StatusDot status={status} /> },
+  { id: 'status', header: 'Status', width: 'minmax(6.5rem,1fr)', cell: ({ status }) => <StatusDot status={status} /> },
   {
     id: 'agents',
     header: 'Agents',
-    width: 'minmax(12rem,3fr)',
+    width: 'minmax(12rem,6fr)',
     from: 'md',
     cell: ({ outcomes }) => <OutcomeCounts outcomes={outcomes} />,
   },

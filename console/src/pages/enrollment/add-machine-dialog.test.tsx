@@ -27,8 +27,18 @@ const arrived = (event_type: string): AuditEvent => ({
   metadata: { enrolment_token_id: token.id },
 });
 
-async function open({ asks = true, events = [] }: { asks?: boolean; events?: readonly AuditEvent[] } = {}) {
+async function open({
+  asks = true,
+  events = [],
+  arriving,
+}: {
+  asks?: boolean;
+  events?: readonly AuditEvent[];
+  arriving?: Agent;
+} = {}) {
   const api = fakeApi();
+  // Before the dialog opens, because it asks for the agent as soon as it reads the events.
+  if (arriving !== undefined) api.answer(getAgent, arriving);
   api.answerExamples(createEnrolmentToken, listAgents, listAssignments, listTags, setAgentStatus);
   api.answer(listAudit, { events: [...events], has_more: false, next_cursor: null } as never);
   const onClose = vi.fn();
@@ -73,6 +83,14 @@ test('explains that no installation command is available', async () => {
   expect(screen.queryByText('If the agent is already installed:')).toBeNull();
 });
 
+test('says what to know about the address of an installation command', async () => {
+  const { api, user } = await open();
+  api.answer(createEnrolmentToken, { ...token, note: 'The machine must be able to resolve vm.' } as never);
+  await user.click(screen.getByRole('button', { name: 'Create token' }));
+  expect(await screen.findByText('Check the address')).toBeTruthy();
+  expect(screen.queryByText('The agent must already be installed')).toBeNull();
+});
+
 test('shows an error for an invalid tag', async () => {
   const { api, user } = await open();
   await user.type(screen.getByLabelText('Tags (optional)'), 'role');
@@ -100,8 +118,8 @@ test('shows a machine that arrives, with its modules and a link to its page', as
 });
 
 test('approves a machine that arrives pending', async () => {
-  const { api, user } = await open({ asks: false, events: [arrived('agent.pending')] });
-  api.answer(getAgent, { ...agent, node_id: agent.node_id, name: null, status: 'pending' });
+  const arriving: Agent = { ...agent, name: null, status: 'pending' };
+  const { api, user } = await open({ asks: false, events: [arrived('agent.pending')], arriving });
   await user.click(await screen.findByRole('button', { name: 'Approve…' }));
   const dialog = within(await screen.findByRole('dialog', { name: 'Approve this agent' }));
   await user.click(dialog.getByRole('button', { name: 'Approve' }));

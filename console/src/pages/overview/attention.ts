@@ -1,4 +1,4 @@
-import type { Overview } from '@muster/protocol/http';
+import type { OffReason, Overview } from '@muster/protocol/http';
 import type { Tone } from '../../parts/badge.tsx';
 import { countedText as counted } from '../../parts/count.ts';
 
@@ -12,6 +12,8 @@ export interface Need {
   readonly action: string;
   readonly to: string;
   readonly search?: Readonly<Record<string, string>>;
+  /** The reason of the agents that can be fixed without a visit to their list. */
+  readonly fixes?: OffReason;
 }
 
 /** @param now Unix milliseconds */
@@ -43,7 +45,7 @@ export function needsOf({ agents, off, drift, secrets_expiring }: Overview, now:
     },
     { ...offlineNeed, tone: 'warn', count: agents.lost > 0 ? 0 : offline },
     {
-      ...{ id: 'drifted', tone: 'warn', count: off.drifted, action: 'Repair' },
+      ...{ id: 'drifted', tone: 'warn', count: off.drifted, action: 'See which', fixes: 'drifted' },
       title: counted(off.drifted, 'agent has drifted', 'agents have drifted'),
       ...{ to: '/out-of-sync', search: { reason: 'drifted' } },
     },

@@ -1,11 +1,16 @@
 import {
+  getAssignment,
+  getOperation,
   getOverview,
   listAssignments,
   listAudit,
   listModules,
   listOperators,
+  listReconcile,
   listRuns,
+  type OffAgent,
   type Overview,
+  planAgent,
 } from '@muster/protocol/http';
 import { screen, within } from '@testing-library/react';
 import { expect, test } from 'vitest';
@@ -29,4 +34,35 @@ test('shows the state of the agents below the first steps, also without an assig
   const states = within(screen.getByRole('list', { name: 'Agents by state' })).getAllByRole('listitem');
   expect(states.map(({ textContent }) => textContent)).toContain('offline10,000');
   expect(await screen.findByRole('heading', { name: 'Get started' })).toBeTruthy();
+});
+
+const drifted = {
+  ...listReconcile.example.answer[0],
+  ...{ reasons: ['drifted'], connected: true, failed_operation: null, unapplied: 0, pending_removals: 0 },
+} as OffAgent;
+
+async function openDrifted(agent: OffAgent) {
+  const api = fakeApi();
+  api.answerExamples(listOperators, listAssignments, listModules, getAssignment, planAgent);
+  api.answer(getOperation, planAgent.example.answer as never);
+  api.answer(listRuns, []);
+  api.answer(listAudit, { events: [], next_cursor: null, has_more: false } as never);
+  const overview = getOverview.example.answer as never as Overview;
+  api.answer(getOverview, { ...overview, off: { ...overview.off, agents: 1, drifted: 1 } });
+  api.answer(listReconcile, [agent]);
+  const { user } = await renderPage(OverviewPage);
+  await user.click(await screen.findByRole('button', { name: 'Fix… 1 agent has drifted' }));
+  return api;
+}
+
+test('fixes drift with its plan, without a visit to the list', async () => {
+  const api = await openDrifted(drifted);
+  const dialog = await screen.findByRole('dialog', { name: `Fix ${drifted.name}` });
+  expect(await within(dialog).findByRole('button', { name: 'Apply 1 change' })).toBeTruthy();
+  expect(api.received(listReconcile)).toMatchObject([{ query: { reason: 'drifted' } }]);
+});
+
+test('says that an apply does not fix the drift of an audit assignment', async () => {
+  await openDrifted({ ...drifted, drift: drifted.drift.map((each) => ({ ...each, assignment: 'audit' })) });
+  expect(await screen.findByText(/An apply fixes none of these agents/)).toBeTruthy();
 });

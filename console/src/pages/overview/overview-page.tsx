@@ -1,8 +1,8 @@
-import type { Overview } from '@muster/protocol/http';
+import type { OffReason, Overview } from '@muster/protocol/http';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ChevronRight, ShieldCheck } from 'lucide-react';
-import { lazy, Suspense } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { assignmentsQuery } from '../../api/assignments.ts';
 import { loadCode } from '../../api/live/load-code.ts';
 import { useLiveState } from '../../api/live/use-live-state.ts';
@@ -11,6 +11,7 @@ import { overviewQuery } from '../../api/overview.ts';
 import { runsQuery } from '../../api/runs.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Dot } from '../../parts/badge.tsx';
+import { Button } from '../../parts/button.tsx';
 import { countedText, countText } from '../../parts/count.ts';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
@@ -24,6 +25,10 @@ import { Shares } from './shares.tsx';
 
 // Only new fleets need them.
 const FirstSteps = lazy(() => loadCode(async () => ({ default: (await import('./first-steps.tsx')).FirstSteps })));
+
+const FixDialog = lazy(() =>
+  loadCode(async () => ({ default: (await import('../reconcile/fix-dialog.tsx')).FixDialog })),
+);
 
 export function OverviewPage() {
   const query = useQuery(overviewQuery);
@@ -119,6 +124,7 @@ function Fleet({ overview }: { readonly overview: Overview }) {
 }
 
 function Attention({ needs }: { readonly needs: readonly Need[] }) {
+  const [fixing, setFixing] = useState<OffReason | null>(null);
   return (
     <Panel title="Needs attention" flush>
       {needs.length === 0 ? (
@@ -128,21 +134,33 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
         </p>
       ) : (
         <ul className="divide-y">
-          {needs.map(({ id, tone, title, action, to, search }) => (
-            <li key={id}>
+          {needs.map(({ id, tone, title, action, to, search, fixes }) => (
+            <li key={id} className="flex items-center hover:bg-hover">
               <Link
                 to={to as '/'}
                 {...(search === undefined ? {} : { search: search as never })}
-                className="flex min-h-11 items-center gap-3 px-4 py-2 text-sm hover:bg-hover"
+                className="flex min-h-11 min-w-0 flex-1 items-center gap-3 px-4 py-2 text-sm"
               >
                 <Dot tone={tone} />
                 <span className="min-w-0 flex-1 font-medium">{title}</span>
                 <span className="shrink-0 text-muted text-xs">{action}</span>
                 <ChevronRight aria-hidden="true" className="size-4 shrink-0 text-muted" />
               </Link>
+              {fixes !== undefined && (
+                <span className="shrink-0 pr-4">
+                  <Button small onClick={() => setFixing(fixes)}>
+                    Fix…<span className="sr-only"> {title}</span>
+                  </Button>
+                </span>
+              )}
             </li>
           ))}
         </ul>
+      )}
+      {fixing !== null && (
+        <Suspense>
+          <FixDialog reason={fixing} onClose={() => setFixing(null)} />
+        </Suspense>
       )}
     </Panel>
   );

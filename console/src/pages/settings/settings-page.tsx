@@ -38,12 +38,13 @@ const columns: Column<Setting>[] = [
     id: 'value',
     header: 'Value',
     width: '1.5fr',
-    cell: ({ value }) =>
+    cell: ({ value, amount }) =>
       value === null ? (
         <span className="text-muted">not set</span>
       ) : (
-        <span className="flex min-w-0 font-mono text-xs">
+        <span className="flex min-w-0 flex-wrap gap-x-2 font-mono text-xs">
           <Line text={value} />
+          {amount !== null && <span className="text-muted">{amount}</span>}
         </span>
       ),
   },

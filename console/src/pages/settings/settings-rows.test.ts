@@ -11,11 +11,11 @@ test('flattens nested settings into rows with keys and sources', () => {
   };
   const sources = { 'drift.interval': 'file', api_port: 'flag' } as const;
   expect(settingsOf({ settings, sources })).toEqual([
-    { key: 'api_port', value: '4748', source: 'flag' },
-    { key: 'drift.enabled', value: 'true', source: 'default' },
-    { key: 'drift.interval', value: '600', source: 'file' },
-    { key: 'public_url', value: null, source: 'default' },
-    { key: 'tls', value: '{}', source: 'default' },
-    { key: 'trusted_proxies', value: '["10.0.0.0/8"]', source: 'default' },
+    { key: 'api_port', value: '4748', amount: null, source: 'flag' },
+    { key: 'drift.enabled', value: 'true', amount: null, source: 'default' },
+    { key: 'drift.interval', value: '600', amount: '10 min', source: 'file' },
+    { key: 'public_url', value: null, amount: null, source: 'default' },
+    { key: 'tls', value: '{}', amount: null, source: 'default' },
+    { key: 'trusted_proxies', value: '["10.0.0.0/8"]', amount: null, source: 'default' },
   ]);
 });

@@ -1,10 +1,13 @@
 import type { Settings } from '@muster/protocol/http';
+import { settingAmount } from '../../../../client/src/setting-amount.ts';
 
 export interface Setting {
   /** The setting's path, with dots between the parts. */
   readonly key: string;
   /** Null if the setting has no value. */
   readonly value: string | null;
+  /** The value in a larger unit, such as `256 MiB` or `12 h`; null if there is none. */
+  readonly amount: string | null;
   readonly source: Settings['sources'][string];
 }
 
@@ -22,6 +25,7 @@ export function settingsOf({ settings, sources }: Settings): Setting[] {
     rows.push({
       key,
       value: value === null || typeof value === 'string' ? value : JSON.stringify(value),
+      amount: settingAmount(key, value),
       source: sources[key] ?? 'default',
     });
   };

@@ -118,9 +118,9 @@ describe('install source', () => {
 
   test.each<[string, Partial<InstallFacts>, string]>([
     ['has no packages', { hasPackages: false }, 'npm run build'],
-    ['only listens on 127.0.0.1', { apiHost: '127.0.0.1' }, 'set api_host'],
-    ['only listens on localhost', { apiHost: 'localhost' }, 'set api_host'],
-    ['does not use TLS', { tls: false, keyDigest: null }, 'set public_url'],
+    ['only listens on 127.0.0.1', { apiHost: '127.0.0.1' }, 'Set api_host'],
+    ['only listens on localhost', { apiHost: 'localhost' }, 'Set api_host'],
+    ['does not use TLS', { tls: false, keyDigest: null }, 'Set public_url'],
   ])('refuses to install if the orchestrator %s', (_, more, advice) => {
     expect(installSource({ ...facts, ...more })).toEqual({ refused: expect.stringContaining(advice) });
   });
@@ -128,16 +128,14 @@ describe('install source', () => {
 
 describe('note on the address for agents', () => {
   test('notes if other machines cannot connect or resolve the hostname', () => {
-    expect(noteOnAgents('127.0.0.1', null, 'control')).toContain('agent_host is 127.0.0.1; set agent_host');
+    expect(noteOnAgents('127.0.0.1', null, 'control')).toContain('agent_host is 127.0.0.1. Set agent_host');
     expect(noteOnAgents('::1', 'muster.example', 'control')).toContain('only from the orchestrator’s own machine');
-    expect(noteOnAgents('0.0.0.0', null, 'control')).toContain(
-      'control, which the other machine must be able to resolve',
-    );
+    expect(noteOnAgents('0.0.0.0', null, 'control')).toContain('must be able to resolve control');
     expect(noteOnAgents('0.0.0.0', 'muster.example', 'control')).toBeNull();
   });
 
   test('joins the reason for not installing with the note on addresses', () => {
-    const { note } = enrolmentLines({ ...endpoints, install: { refused: 'why' }, note: 'agents' }, 'mt_1', true);
-    expect(note).toBe('why; agents');
+    const { note } = enrolmentLines({ ...endpoints, install: { refused: 'Why.' }, note: 'Agents.' }, 'mt_1', true);
+    expect(note).toBe('Why. Agents.');
   });
 });

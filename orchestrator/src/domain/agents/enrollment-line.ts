@@ -15,7 +15,7 @@ export interface EnrolmentLines {
   command: string;
   /** The command line for a machine on which the agent is already installed. */
   connect_command: string;
-  /** Why `command` does not install the agent, or a note about addresses; null if neither applies. */
+  /** Sentences: why `command` does not install the agent, and what to know about its addresses. Null if there are none. */
   note: string | null;
 }
 
@@ -54,7 +54,7 @@ export function enrolmentLines(endpoints: EnrolmentEndpoints, token: string, app
   return { command, connect_command: connect, note };
 }
 
-const joined = (...notes: (string | null)[]): string | null => notes.filter((note) => note !== null).join('; ') || null;
+const joined = (...notes: (string | null)[]): string | null => notes.filter((note) => note !== null).join(' ') || null;
 
 const loopback = /^(127(\.\d+){3}|::1|localhost)$/i;
 
@@ -65,9 +65,9 @@ const loopback = /^(127(\.\d+){3}|::1|localhost)$/i;
  */
 export function noteOnAgents(agentHost: string | null, advertisedHost: string | null, own: string): string | null {
   if (agentHost !== null && loopback.test(agentHost))
-    return `agents can connect only from the orchestrator’s own machine, because agent_host is ${agentHost}; set agent_host in the configuration to an address that other machines can reach`;
+    return `Agents can connect only from the orchestrator’s own machine, because agent_host is ${agentHost}. Set agent_host in the configuration to an address that other machines can reach.`;
   if (advertisedHost !== null) return null;
-  return `advertised_host is not set, so the line contains the hostname of the orchestrator, ${own}, which the other machine must be able to resolve`;
+  return `The machine must be able to resolve ${own}, the hostname of the orchestrator. To use another name or address, set advertised_host in the configuration.`;
 }
 
 /** Quotes text as one POSIX shell word. */
@@ -93,18 +93,18 @@ export function installSource(facts: InstallFacts): InstallSource | { refused: s
   if (!hasPackages)
     return {
       refused:
-        'this orchestrator has no agent packages to offer; install the orchestrator from a package, or run npm run build in its clone',
+        'This orchestrator has no agent packages to offer. Install the orchestrator from a package, or run npm run build in its clone.',
     };
   // The key of the proxy's certificate is unknown, so machines verify the certificate as usual.
   if (publicUrl !== null) return { from: publicUrl.replace(/\/+$/, ''), pin: null };
   if (loopback.test(apiHost))
     return {
-      refused: `the API listens only on ${apiHost}, which other machines cannot reach; set api_host in the configuration to an address that they can reach`,
+      refused: `The API listens only on ${apiHost}, which other machines cannot reach. Set api_host in the configuration to an address that they can reach.`,
     };
   if (!tls || keyDigest === null)
     return {
       refused:
-        'the API uses plain HTTP, which is not safe for installing programs; set public_url to the https URL of the proxy in front of the API',
+        'The API uses plain HTTP, which is not safe for installing programs. Set public_url to the https URL of the proxy in front of the API.',
     };
   return { from: ownUrl, pin: `sha256//${keyDigest}` };
 }

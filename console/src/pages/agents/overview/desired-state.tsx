@@ -159,11 +159,12 @@ function SyncStatus({
     return <Dot tone="neutral">{modules.length === 0 ? 'nothing assigned' : 'never applied'}</Dot>;
   return (
     <>
-      <Dot tone="good">{state === 'in_sync' ? 'in sync' : 'in sync, with accepted drift'}</Dot>
+      <Dot tone="good">
+        in sync{since.length > 0 && ' with the last apply'}
+        {state !== 'in_sync' && ', with accepted drift'}
+      </Dot>
       {since.length > 0 && (
-        <span className="text-warn">
-          {countedText(since.length, 'module')} changed or assigned since the last successful apply
-        </span>
+        <span className="text-warn">{countedText(since.length, 'module')} changed or assigned since then</span>
       )}
     </>
   );

@@ -1,0 +1,20 @@
+import { bytesText } from './byte-text.ts';
+
+const spans = [
+  [86_400, 'd'],
+  [3_600, 'h'],
+  [60, 'min'],
+] as const;
+
+/**
+ * Returns the value of a setting in a larger unit, such as `256 MiB` or `12 h`; null if there is none. The unit follows
+ * from the key.
+ * @param key the setting's path, with dots between the parts
+ */
+export function settingAmount(key: string, value: unknown): string | null {
+  if (typeof value !== 'number') return null;
+  if (/_bytes$/.test(key)) return value < 1000 ? null : bytesText(value);
+  if (value === 0 || !/(_secs|interval|\.retention)$/.test(key)) return null;
+  const span = spans.find(([seconds]) => value % seconds === 0);
+  return span === undefined ? null : `${value / span[0]} ${span[1]}`;
+}

@@ -1,0 +1,37 @@
+import type { OffAgent, OffReason } from '@muster/protocol/http';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { reconcileQuery } from '../../api/reconcile.ts';
+import { Button } from '../../parts/button.tsx';
+import { Dialog } from '../../parts/dialog/dialog.tsx';
+import { Problem, Skeleton } from '../../parts/states.tsx';
+import { canRepair } from './off.ts';
+import { RepairDialog } from './repair-dialog.tsx';
+
+/** Fixes the agents that are out of sync for a reason, without a visit to their list. Plans them first. */
+export function FixDialog({ reason, onClose }: { readonly reason: OffReason; readonly onClose: () => void }) {
+  const { data, error } = useQuery(reconcileQuery({ reason }));
+  // The agents when the dialog opened. The list changes while they are fixed.
+  const [agents, setAgents] = useState<readonly OffAgent[] | null>(null);
+  if (agents === null && data !== undefined) setAgents(data.filter(canRepair));
+  if (agents !== null && agents.length > 0) return <RepairDialog agents={agents} onClose={onClose} />;
+  return (
+    <Dialog
+      open
+      onOpenChange={(open) => !open && onClose()}
+      title="Fix drift"
+      footer={<Button onClick={onClose}>Close</Button>}
+    >
+      {agents !== null ? (
+        <p className="text-sm">
+          An apply fixes none of these agents. Drift of audit assignments is only reported, and an apply does not change
+          it.
+        </p>
+      ) : error !== null ? (
+        <Problem error={error} />
+      ) : (
+        <Skeleton className="h-16 w-full rounded-md" />
+      )}
+    </Dialog>
+  );
+}
