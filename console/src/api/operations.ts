@@ -85,8 +85,25 @@ export const startApply = ({ node_id, modules, queue = false, ...rest }: ApplyRe
     }),
   );
 
-export const startPlan = ({ node_id, modules }: Pick<ApplyRequest, 'node_id' | 'modules'>) =>
-  started(call(planAgent, { params: { node_id }, body: { modules: [...modules] }, respondAsync: true }));
+/** The text of a module that is not stored. */
+export interface DraftText {
+  readonly content: string;
+  /** The revision whose files it has; undefined for the newest. */
+  readonly filesOf?: number | undefined;
+}
+
+interface PlanRequest extends Pick<ApplyRequest, 'node_id' | 'modules'> {
+  /** Planned in place of the stored module with its name. */
+  readonly draft?: DraftText;
+}
+
+export function startPlan({ node_id, modules, draft }: PlanRequest) {
+  const body = {
+    modules: [...modules],
+    ...(draft === undefined ? {} : { draft: { content: draft.content, files_of: draft.filesOf } }),
+  };
+  return started(call(planAgent, { params: { node_id }, body, respondAsync: true }));
+}
 
 /** Stores the returned operation in the cache. */
 async function started(answer: Promise<Operation>): Promise<Operation> {

@@ -46,7 +46,8 @@ export const faultSchema = z
   })
   .meta({ id: 'Fault' });
 
-const moduleBodyLimit = 2 * 1024 * 1024 * 2 + 65_536; // Escaping as JSON may double the text.
+/** Maximum bytes of a body with the text of a module. Escaping as JSON may double the text. */
+export const moduleBodyLimit = 2 * 1024 * 1024 * 2 + 65_536;
 
 const revisionQuery = z
   .string()
@@ -68,7 +69,7 @@ export const listModules = route({
   example: { answer: [moduleExample] },
 });
 
-const filesOf = optional(z.number().int().min(1).max(2_147_483_647)).describe(
+export const filesOf = optional(z.number().int().min(1).max(2_147_483_647)).describe(
   'revision of the module whose files the text has; default: the newest',
 );
 

@@ -4,6 +4,7 @@ import { operationStatuses } from '../operation-status.ts';
 import { nodeExample } from './agents.ts';
 import { listQuery, nodeParams, optional, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';
+import { filesOf, moduleBodyLimit } from './modules.ts';
 import { operatorId } from './operators/operators.ts';
 
 const operationFields = {
@@ -110,9 +111,17 @@ export const planAgent = route({
   summary: 'Show what an apply would do, without changing anything',
   access: 'operator',
   params: nodeParams,
-  body: z.strictObject({ modules: modulesField, ttl: optional(z.number().int().min(1).max(31_536_000)) }),
+  body: z.strictObject({
+    modules: modulesField,
+    draft: optional(z.strictObject({ content: z.string().describe('YAML'), files_of: filesOf })).describe(
+      'module that is not stored, planned in place of the stored module with its name; its plan can be applied once exactly this text is stored',
+    ),
+    ttl: optional(z.number().int().min(1).max(31_536_000)),
+  }),
+  bodyLimit: moduleBodyLimit,
   answers: { 200: operationSchema, 202: operationSchema },
   errors: [
+    'module_invalid',
     'module_not_found',
     'module_unresolved',
     'module_conflict',

@@ -17,9 +17,6 @@ test.each([
   ['a newer revision exists, and nothing was typed', { base: one, text: one.content }, two, 'behind'],
   ['a newer revision has the same text', { base: one, text: two.content }, two, 'behind'],
   ['a newer revision has another text', { base: one, text: 'x' }, two, 'conflict'],
-  ['a new module has text', { base: null, text: 'x' }, null, 'edited'],
-  ['a new module is empty', { base: null, text: ' \n' }, null, 'unchanged'],
-  ['another operator has created the new module', { base: null, text: 'x' }, one, 'conflict'],
 ])("returns a draft's status: %s", (_, draft, latest, status) => expect(draftStatus(draft, latest)).toBe(status));
 
 test('fast-forwards to a newer revision if no typed text is lost', () => {

@@ -5,15 +5,15 @@ import type { AnswerOf, getModule } from '@muster/protocol/http';
 export type Stored = AnswerOf<typeof getModule>;
 
 export interface Draft {
-  /** The revision that the draft is based on; null for a new module. */
-  readonly base: Stored | null;
+  /** The revision that the draft is based on. */
+  readonly base: Stored;
   readonly text: string;
   /** The revision whose files are restored with the text; absent for those of `base`. */
   readonly filesOf?: number;
 }
 
-/** Returns the revision whose files the draft has; undefined for a new module. */
-export const filesOf = ({ base, filesOf }: Draft): number | undefined => filesOf ?? base?.revision;
+/** Returns the revision whose files the draft has. */
+export const filesOf = ({ base, filesOf }: Draft): number => filesOf ?? base.revision;
 
 /**
  * - `unchanged`: The draft equals the stored text.
@@ -25,9 +25,8 @@ export type DraftStatus = 'unchanged' | 'edited' | 'behind' | 'conflict';
 
 /** @param latest the stored revision; null if none exists or it is not loaded */
 export function draftStatus({ base, text, filesOf }: Draft, latest: Stored | null): DraftStatus {
-  const isNewer = latest !== null && (base === null || latest.revision > base.revision);
-  if (base === null && !isNewer) return text.trim() === '' ? 'unchanged' : 'edited';
-  const isTyped = filesOf !== undefined || (base === null ? text.trim() !== '' : text !== base.content);
+  const isNewer = latest !== null && latest.revision > base.revision;
+  const isTyped = filesOf !== undefined || text !== base.content;
   if (!isNewer) return isTyped ? 'edited' : 'unchanged';
   // If another operator saved the same text, there is no conflict.
   return !isTyped || (text === latest.content && filesOf === undefined) ? 'behind' : 'conflict';

@@ -1,11 +1,13 @@
 import {
   getModule,
+  getOperation,
   listAgents,
   listAssignments,
   listModuleRevisions,
   listModules,
   listOperators,
   listSecrets,
+  planAgent,
   removeModule,
   uploadModule,
   validateModule,
@@ -78,6 +80,19 @@ test('saves a change after Ctrl-S and a confirmation', async () => {
   expect(await screen.findByText('Revision 3', { selector: 'span' })).toBeTruthy();
   await waitFor(() => expect(screen.queryByText('· unsaved changes')).toBeNull());
   expect(api.received(uploadModule)).toMatchObject([{ body: { name: 'motd', content: first.content } }]);
+});
+
+test('plans unsaved changes without saving them', async () => {
+  const { api, user } = await openEdited();
+  api.answerExamples(planAgent);
+  api.answer(getOperation, planAgent.example.answer as never);
+  await user.click(screen.getByRole('tab', { name: 'Try it' }));
+  await user.click(screen.getByRole('combobox', { name: 'Agent' }));
+  await user.click(await screen.findByRole('option', { name: /web-1/ }));
+  await user.click(button('Plan on web-1'));
+  expect(await screen.findByRole('button', { name: 'Save to apply it' })).toBeTruthy();
+  expect(api.received(planAgent)).toMatchObject([{ body: { modules: [], draft: { content: first.content } } }]);
+  expect(api.received(uploadModule)).toEqual([]);
 });
 
 test('removes a module after a confirmation', async () => {

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { useState } from 'react';
 import { isModuleNotFound, moduleQuery } from '../../api/modules/modules.ts';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
@@ -16,7 +17,7 @@ import { ModuleTabs, useModuleTab } from './module-tabs.tsx';
 import { RemoveModule } from './remove-module.tsx';
 import { SaveDialog } from './save-dialog.tsx';
 import { useModuleDraft } from './use-module-draft.ts';
-import { useSaveDialog } from './use-save-dialog.ts';
+import { useSave } from './use-save.ts';
 
 export function ModulePage() {
   const { module: name = '' } = useParams({ strict: false });
@@ -66,13 +67,20 @@ function ModuleDetails({
     : check.judgement.state === 'faulty'
       ? 'Fix the errors first. Select an error to go to its line.'
       : null;
-  const dialog = useSaveDialog(unsaved ? fault : 'No changes to save.', () => unsaved && setTab('editor'));
+  const [isSaving, setSaving] = useState(false);
+  const save = useSave(unsaved ? null : 'No changes to save.', () => {
+    if (fault === null) {
+      setSaving(true);
+      return;
+    }
+    setTab('editor');
+    notify(fault);
+  });
 
   const onSaved = (stored: Stored) => {
     if (stored.name === name) {
       state.reset(stored);
       notify(`Saved as revision ${stored.revision}.`);
-      dialog.afterSave?.();
     } else {
       allow();
       void navigate({ to: '/modules/$module', params: { module: stored.name } });
@@ -90,7 +98,7 @@ function ModuleDetails({
               Discard changes
             </Button>
           )}
-          <Button look="primary" onClick={() => dialog.save()} disabled={!unsaved}>
+          <Button look="primary" onClick={save} disabled={!unsaved}>
             Save…
           </Button>
           <RemoveModule
@@ -111,14 +119,13 @@ function ModuleDetails({
           </Callout>
         </div>
       )}
-      <ModuleTabs latest={latest} state={state} check={check} unsaved={unsaved} save={dialog.save} />
+      <ModuleTabs {...{ latest, state, check, unsaved, fault, save }} />
       {guard}
       <SaveDialog
-        open={dialog.isOpen}
-        onOpenChange={dialog.onOpenChange}
+        open={isSaving}
+        onOpenChange={setSaving}
         draft={draft}
         name={check.outline.name ?? name}
-        action={dialog.afterSave === undefined ? 'Save' : 'Save and plan'}
         onSaved={onSaved}
       />
     </Page>

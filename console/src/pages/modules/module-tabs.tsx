@@ -21,16 +21,20 @@ export function ModuleTabs({
   state,
   check,
   unsaved,
+  fault,
   save,
 }: {
   readonly latest: Stored;
   readonly state: ModuleDraft;
   readonly check: ModuleCheck;
   readonly unsaved: boolean;
+  /** Why the text cannot be saved or planned; null if it can. */
+  readonly fault: string | null;
   /** Opens the save dialog. */
-  readonly save: (afterSave?: () => void) => void;
+  readonly save: () => void;
 }) {
   const { name } = latest;
+  const { text: content, filesOf } = state.draft;
   const [tab, setTab] = useModuleTab();
   const memory = useRef<unknown>(null);
   const users = useAssignmentsOf(name);
@@ -48,7 +52,9 @@ export function ModuleTabs({
         {
           value: 'try',
           label: 'Try it',
-          content: () => <TryTab name={name} unsaved={unsaved} save={save} />,
+          content: () => (
+            <TryTab name={name} draft={unsaved ? { content, filesOf } : null} fault={fault} onSave={save} />
+          ),
         },
         {
           value: 'revisions',

@@ -1,22 +1,28 @@
-import { useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
-import { modulesQuery } from '../../api/modules/modules.ts';
+import { useRef, useState } from 'react';
+import { modulesQuery, uploadModule } from '../../api/modules/modules.ts';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
-import { notify } from '../../parts/dialog/toast.tsx';
+import { notify, notifyError } from '../../parts/dialog/toast.tsx';
 import { Page } from '../../parts/page.tsx';
+import { Tabs } from '../../parts/tabs.tsx';
 import { Line } from '../../parts/text.tsx';
+import { useUrlState } from '../../parts/url-state.ts';
 import { useLeaveGuard } from '../use-leave-guard.tsx';
 import { useStoredDraft } from '../use-stored-draft.ts';
 import { ModuleEditor, useModuleCheck } from './module-editor.tsx';
-import { SaveDialog } from './save-dialog.tsx';
 import { starters } from './starters.ts';
-import { useSaveDialog } from './use-save-dialog.ts';
+import { TryTab } from './try-tab.tsx';
+import { useSave } from './use-save.ts';
+
+type Tab = 'editor' | 'try';
 
 export function NewModulePage() {
   const navigate = useNavigate();
+  const [tab, setTab] = useUrlState<Tab>('tab', 'editor');
   const [text, setText] = useState('');
+  const memory = useRef<unknown>(null);
   const check = useModuleCheck(text);
   const { name } = check.outline;
   const modules = useQuery(modulesQuery);
@@ -24,67 +30,93 @@ export function NewModulePage() {
   const unsaved = text.trim() !== '' && !starters.some(({ content }) => content === text);
   const { guard, allow } = useLeaveGuard(unsaved, 'Your module is not saved.');
   useStoredDraft({ name: 'new module', draft: unsaved ? text : null, isDraft: isText, restore: setText });
-  const dialog = useSaveDialog(
+  const fault =
     text.trim() === ''
       ? 'Enter a module first, or start from an example.'
       : name === null || name.trim() === ''
         ? 'Set “name:” at the top first.'
         : check.judgement.state === 'faulty'
           ? 'Fix the errors first. Select an error to go to its line.'
-          : taken
-            ? 'A module with this name exists. Open it to change it, or choose another name.'
-            : null,
+          : null;
+  const store = useMutation({
+    mutationFn: () => uploadModule(name ?? '', text),
+    onSuccess: (stored) => {
+      allow();
+      notify('Saved. It has no effect until it is applied.');
+      // Keeps the agent and the plan of the tab.
+      const search = (before: object) => ({ ...before, tab: 'try' });
+      void navigate({ to: '/modules/$module', params: { module: stored.name }, search: search as never });
+    },
+    onError: notifyError,
+  });
+  const save = useSave(
+    taken ? 'A module with this name exists. Open it to change it, or choose another name.' : fault,
+    () => !store.isPending && store.mutate(),
   );
   return (
     <Page
       title="New module"
       subtitle="Declares the desired state of machines as YAML."
       actions={
-        <Button look="primary" onClick={() => dialog.save()}>
-          Save…
+        <Button look="primary" busy={store.isPending} onClick={save}>
+          Save
         </Button>
       }
     >
-      <div className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_17rem]">
-        <div className="order-2 space-y-3 lg:order-1">
-          {taken && name !== null && (
-            <Callout
-              tone="warn"
-              title="A module with this name exists"
-              action={
-                <Link to="/modules/$module" params={{ module: name }} className={buttonClasses()}>
-                  Open it
-                </Link>
-              }
-            >
-              <Line text={name} /> already exists. Change it there, or choose another name.
-            </Callout>
-          )}
-          <div className="h-[max(22rem,calc(100dvh-9.5rem))]">
-            <ModuleEditor
-              label="Text of the new module"
-              text={text}
-              onChange={setText}
-              onSave={dialog.save}
-              check={check}
-            />
-          </div>
+      {taken && name !== null && (
+        <div className="mb-3">
+          <Taken name={name} />
         </div>
-        <Starters text={text} disabled={unsaved} onChange={setText} />
-      </div>
-      {guard}
-      <SaveDialog
-        open={dialog.isOpen}
-        onOpenChange={dialog.onOpenChange}
-        draft={{ base: null, text }}
-        name={name ?? ''}
-        onSaved={(stored) => {
-          allow();
-          notify('Saved. Now try it as a plan on an agent.');
-          void navigate({ to: '/modules/$module', params: { module: stored.name }, search: { tab: 'try' } as never });
-        }}
+      )}
+      <Tabs<Tab>
+        label="New module"
+        value={tab}
+        onChange={setTab}
+        tabs={[
+          {
+            value: 'editor',
+            label: 'Editor',
+            content: () => (
+              <div className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_17rem]">
+                <div className="order-2 h-[max(22rem,calc(100dvh-13.5rem))] lg:order-1">
+                  <ModuleEditor
+                    label="Text of the new module"
+                    text={text}
+                    onChange={setText}
+                    onSave={save}
+                    check={check}
+                    memory={memory}
+                  />
+                </div>
+                <Starters text={text} disabled={unsaved} onChange={setText} />
+              </div>
+            ),
+          },
+          {
+            value: 'try',
+            label: 'Try it',
+            content: () => <TryTab name={name} draft={{ content: text }} fault={fault} onSave={save} />,
+          },
+        ]}
       />
+      {guard}
     </Page>
+  );
+}
+
+function Taken({ name }: { readonly name: string }) {
+  return (
+    <Callout
+      tone="warn"
+      title="A module with this name exists"
+      action={
+        <Link to="/modules/$module" params={{ module: name }} className={buttonClasses()}>
+          Open it
+        </Link>
+      }
+    >
+      <Line text={name} /> already exists. Change it there, or choose another name.
+    </Callout>
   );
 }
 

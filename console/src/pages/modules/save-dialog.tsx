@@ -16,12 +16,12 @@ class SavedMeanwhile extends Error {
   }
 }
 
+/** Shows what a save changes in a stored module, and saves it. */
 export function SaveDialog({
   open,
   onOpenChange,
   draft,
   name,
-  action = 'Save',
   onSaved,
 }: {
   readonly open: boolean;
@@ -29,19 +29,17 @@ export function SaveDialog({
   readonly draft: Draft;
   /** The `name` in the text. The module is saved under this name. */
   readonly name: string;
-  /** The confirmation button's label. */
-  readonly action?: string;
   readonly onSaved: (stored: Stored) => void;
 }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const { base, text } = draft;
-  const isRenamed = base !== null && base.name !== name;
+  const isRenamed = base.name !== name;
   const save = async () => {
     setBusy(true);
     setError(null);
     try {
-      if (base !== null && !isRenamed) {
+      if (!isRenamed) {
         // If the module was removed during editing, saving creates it again.
         const latest = await freshModule(name).catch((error: unknown) => {
           if (isModuleNotFound(error)) return null;
@@ -66,11 +64,9 @@ export function SaveDialog({
         onOpenChange(next);
       }}
       wide
-      title={
-        base === null || isRenamed ? `Save the new module ${visibleText(name)}` : `Save revision ${base.revision + 1}`
-      }
+      title={isRenamed ? `Save the new module ${visibleText(name)}` : `Save revision ${base.revision + 1}`}
       description={
-        base === null || isRenamed
+        isRenamed
           ? 'It has no effect until an assignment or an operator applies it.'
           : 'It takes effect on each agent with the next apply.'
       }
@@ -78,7 +74,7 @@ export function SaveDialog({
         <>
           <Button onClick={() => onOpenChange(false)}>Continue editing</Button>
           <Button look="primary" busy={busy} onClick={() => void save()} autoFocus>
-            {action}
+            Save
           </Button>
         </>
       }
@@ -89,7 +85,7 @@ export function SaveDialog({
             It is saved as a new module, {visibleText(name)}. {visibleText(base.name)} is not changed.
           </Callout>
         )}
-        {base === null || isRenamed ? (
+        {isRenamed ? (
           <Code text={text} />
         ) : (
           <TextDiff
@@ -101,7 +97,7 @@ export function SaveDialog({
         )}
         {draft.filesOf !== undefined && !isRenamed && (
           <Callout tone="info" title={`The files of revision ${draft.filesOf} are restored as well`}>
-            They replace those of revision {base?.revision}.
+            They replace those of revision {base.revision}.
           </Callout>
         )}
         <Problem error={error} />

@@ -1,9 +1,10 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { agentsQuery } from '../../api/agents.ts';
-import { operationQuery, startApply, startPlan } from '../../api/operations.ts';
+import { type DraftText, operationQuery, startApply, startPlan } from '../../api/operations.ts';
 import { Button } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
+import { notify } from '../../parts/dialog/toast.tsx';
 import { Picker } from '../../parts/form/picker.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { ResourceResults } from '../../parts/resource/resource-results.tsx';
@@ -15,27 +16,26 @@ import { hasEnded, StatusBadge } from '../../parts/work-status.tsx';
 import { AgentLink, OperationLink } from '../links.tsx';
 import { agentOptions } from './agent-options.ts';
 
-/**
- * Plans a module on one agent and applies exactly that plan. Unsaved changes are saved first, because only a stored
- * revision can be planned.
- */
-export function TryTab({
-  name,
-  unsaved,
-  save,
-}: {
-  readonly name: string;
-  readonly unsaved: boolean;
-  /** Opens the save dialog. Calls back after the module is saved. */
-  readonly save: (then: () => void) => void;
-}) {
+interface TryProps {
+  /** Null if the text has no name. */
+  readonly name: string | null;
+  /** The text with unsaved changes; null if there are none. */
+  readonly draft: DraftText | null;
+  /** Why the text cannot be planned; null if it can. */
+  readonly fault: string | null;
+  readonly onSave: () => void;
+}
+
+/** Plans a module on one agent, with its unsaved changes, and applies exactly that plan once they are saved. */
+export function TryTab({ name, draft, fault, onSave }: TryProps) {
   const agents = useQuery(agentsQuery);
   const [agent, setAgent] = useUrlState<string>('agent', '');
   const [operation, setOperation] = useUrlState<string>('plan', '');
   const options = agentOptions(agents.data ?? []);
   const agentName = options.find(({ value }) => value === agent)?.label;
   const plan = useMutation({
-    mutationFn: () => startPlan({ node_id: agent, modules: [name] }),
+    mutationFn: () =>
+      startPlan({ node_id: agent, ...(draft === null ? { modules: [name ?? ''] } : { modules: [], draft }) }),
     onSuccess: ({ operation_id }) => setOperation(operation_id),
   });
   return (
@@ -46,8 +46,8 @@ export function TryTab({
           onSubmit={(event) => {
             event.preventDefault();
             if (agent === '') return;
-            if (unsaved) save(() => plan.mutate());
-            else plan.mutate();
+            if (fault === null) plan.mutate();
+            else notify(fault);
           }}
         >
           <div className="w-80 max-sm:w-full">
@@ -61,13 +61,11 @@ export function TryTab({
             />
           </div>
           <Button type="submit" look="primary" busy={plan.isPending} disabled={agent === ''}>
-            {unsaved
-              ? `Save and plan${agentName === undefined ? '' : ` on ${agentName}`}`
-              : `Plan${agentName === undefined ? '' : ` on ${agentName}`}`}
+            Plan{agentName !== undefined && ` on ${agentName}`}
           </Button>
           <p className="min-w-0 basis-full text-muted text-sm">
             A plan changes nothing. It shows what an apply of this module, together with the agent’s assignments, would
-            change.
+            change.{draft !== null && ' It uses the text in the editor, without saving it.'}
           </p>
         </form>
         {plan.isError && (
@@ -76,18 +74,29 @@ export function TryTab({
           </div>
         )}
       </Panel>
-      {operation !== '' && <PlanResult key={operation} id={operation} name={name} />}
+      {operation !== '' && (
+        <PlanResult key={operation} id={operation} name={name} onSave={draft === null ? null : onSave} />
+      )}
     </div>
   );
 }
 
-function PlanResult({ id, name }: { readonly id: string; readonly name: string }) {
+function PlanResult({
+  id,
+  name,
+  onSave,
+}: {
+  readonly id: string;
+  readonly name: string | null;
+  /** Saves the module, which must precede the apply; null if it is saved. */
+  readonly onSave: (() => void) | null;
+}) {
   const query = useQuery(operationQuery(id));
   const [asking, setAsking] = useState(false);
   const [applied, setApplied] = useState<string | null>(null);
   if (query.isPending) return <SkeletonRows />;
   if (query.isError) return <Failure error={query.error} retry={() => void query.refetch()} />;
-  const { node_id, status, summary, error, resources, created_at, kind, modules } = query.data;
+  const { node_id, status, summary, error, resources, created_at, kind } = query.data;
   // Results for this module come first, then those for the agent's other modules.
   const ofThis = resources.filter(({ module }) => module === name);
   const sorted = [...ofThis, ...resources.filter(({ module }) => module !== name)];
@@ -109,11 +118,14 @@ function PlanResult({ id, name }: { readonly id: string; readonly name: string }
       actions={
         status === 'succeeded' &&
         kind === 'plan' &&
-        applied === null && (
+        applied === null &&
+        (onSave === null ? (
           <Button look="primary" onClick={() => setAsking(true)}>
             Apply this plan…
           </Button>
-        )
+        ) : (
+          <Button onClick={onSave}>Save to apply it</Button>
+        ))
       }
     >
       <div className="space-y-3 p-4">
@@ -148,7 +160,8 @@ function PlanResult({ id, name }: { readonly id: string; readonly name: string }
         title="Apply this plan?"
         action="Apply"
         onConfirm={async () => {
-          const { operation_id } = await startApply({ node_id, modules, plan_id: id });
+          // The plan determines the modules.
+          const { operation_id } = await startApply({ node_id, modules: [], plan_id: id });
           setApplied(operation_id);
         }}
       >

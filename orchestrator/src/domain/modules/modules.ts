@@ -53,6 +53,30 @@ export async function validateModule(context: Context, content: string, filesOf?
   return { valid: parsed.ok, faults: parsed.ok ? [] : parsed.faults, warnings: parsed.ok ? parsed.warnings : [] };
 }
 
+/** A module that is not stored. */
+export interface DraftModule {
+  readonly document: ModuleDocument;
+  readonly digest: string;
+}
+
+/**
+ * Reads a module that is not stored, with the files of a revision of the module with its name.
+ * @param filesOf undefined for the newest revision
+ * @throws MusterError module_invalid with all errors
+ */
+export async function readDraft(context: Context, content: string, filesOf?: number): Promise<DraftModule> {
+  requireSize(content);
+  const folder = await keptFolder(context, declaredName(content), content, filesOf);
+  const document = parsedModule(content, folder);
+  await requireFulfilled(context, document, content);
+  return { document, digest: digestOf(content, folder.files) };
+}
+
+function requireSize(content: string): void {
+  if (Buffer.byteLength(content) > moduleLimits.bytes)
+    throw new MusterError('body_too_large', `a module can have at most ${moduleLimits.bytes} bytes`);
+}
+
 /** Returns the folder of a text that becomes the next revision of a module, with the files of an earlier one. */
 async function keptFolder(
   context: Context,
@@ -80,8 +104,7 @@ export async function uploadModule(
   content: string,
   filesOf?: number,
 ): Promise<Module> {
-  if (Buffer.byteLength(content) > moduleLimits.bytes)
-    throw new MusterError('body_too_large', `a module can have at most ${moduleLimits.bytes} bytes`);
+  requireSize(content);
   const folder = await keptFolder(context, name, content, filesOf);
   const module = parsedModule(content, folder);
   if (module.name !== name) {

@@ -14,6 +14,7 @@ import { desiredResourceCount, insertOperation, operationById, operations } from
 import { statement } from '../../store/transaction.ts';
 import { getAgent, requireAgent } from '../agents/agents.ts';
 import { audited } from '../audit/audit.ts';
+import { readDraft } from '../modules/modules.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import type { LiveOutput } from './live-output.ts';
 import { pageBytes, storedResults } from './operation-results.ts';
@@ -30,6 +31,8 @@ export interface OperationRequest {
   ttl?: number | undefined;
   /** A plan for this agent. The apply must match it exactly. */
   plan_id?: string | undefined;
+  /** A module that is not stored, for a plan. `files_of` is the revision whose files it has, by default the newest. */
+  draft?: { readonly content: string; readonly files_of?: number | undefined } | undefined;
   /** Whether to queue the operation even if the agent is offline. */
   queue: boolean;
 }
@@ -68,7 +71,8 @@ export const expiryOf = (kind: 'apply' | 'plan', expiresAt: number, windowEnd: n
  * Queues an operation that brings the agent to its desired state, or plans it.
  * @returns the id of the queued operation
  * @throws MusterError agent_not_found, agent_not_approved, module_not_found, module_unresolved, module_conflict,
- * agent_not_connected; for an apply bound to a plan also operation_not_found, plan_stale
+ * agent_not_connected; for an apply bound to a plan also operation_not_found, plan_stale; for a draft also
+ * module_invalid
  */
 export async function submitOperation(
   context: Context,
@@ -79,8 +83,12 @@ export async function submitOperation(
   const agent = await getAgent(context, idOrName);
   const label = agent.name ?? agent.initial_hostname;
   const plan = request.plan_id === undefined ? null : await requirePlan(context, request.plan_id, agent.node_id);
-  const modules = plan === null ? request.modules : modulesOfPlan(plan, request.modules);
-  const current = () => presentSet(context, agent, modules);
+  const draft =
+    request.draft === undefined ? null : await readDraft(context, request.draft.content, request.draft.files_of);
+  // The apply of the plan then names the module of the draft, which is stored by that time.
+  const requested = draft === null ? request.modules : [...new Set([...request.modules, draft.document.name])];
+  const modules = plan === null ? requested : modulesOfPlan(plan, requested);
+  const current = () => presentSet(context, agent, modules, { draft: draft?.document });
   const { desired, payload, resolved, secrets, until } = await (plan === null ? current() : orStale(current));
   if (plan !== null)
     await requireSamePlan(context, plan, { digest: payload.digest, secrets, lookups: resolved.lookups });
@@ -116,7 +124,10 @@ export async function submitOperation(
         actor,
         target: { type: 'agent', id: agent.node_id, name: label },
         summary: `${request.kind} on ${label} requested`,
-        metadata: { operation_id: operationId, modules: desired.modules },
+        metadata: {
+          ...{ operation_id: operationId, modules: desired.modules },
+          ...(draft === null ? {} : { draft: { name: draft.document.name, digest: draft.digest } }),
+        },
       }),
     ],
   });

@@ -6,13 +6,14 @@ import { awaitRun, getOperation, getRun } from '../../../test/reading.ts';
 import { withOverrides } from '../../store/database.ts';
 import { setStatus } from '../agents/agents.ts';
 import { putOneTag } from '../agents/tags.ts';
+import { listAudit } from '../audit/audit.ts';
 import { createAssignment, removeAssignment } from '../modules/assignments.ts';
-import { removeModule, uploadModule } from '../modules/modules.ts';
+import { getModule, removeModule, uploadModule } from '../modules/modules.ts';
 import { cancelOperation } from '../operation-end/cancellation.ts';
 import type { RunRequest } from '../runs/run-basis.ts';
 import { startRun } from '../runs/runs.ts';
 import { changeSecret, createSecret } from '../secrets/secrets.ts';
-import { isStale, listOperations, submitOperation } from './operations.ts';
+import { isStale, listOperations, type OperationRequest, submitOperation } from './operations.ts';
 
 const code = (promise: Promise<unknown>) =>
   promise.then(
@@ -34,7 +35,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
   for (const name of ['m', 'other']) await uploadModule(context, actor, name, fileModule(name));
   await createAssignment(context, actor, { name: 'base', modules: ['other'], selector: 'role=web' });
   let seq = 0;
-  const submit = (kind: 'apply' | 'plan', more: { modules?: string[]; plan_id?: string; queue?: boolean } = {}) =>
+  const submit = (kind: 'apply' | 'plan', more: Partial<OperationRequest> = {}) =>
     submitOperation(context, actor, 'web-1', { kind, modules: [], queue: false, ...more });
   const execute = async (digest: string | null = planDigest, status: 'succeeded' | 'failed' = 'succeeded') => {
     const next = await domain.links.nextOperation(agent.id);
@@ -91,6 +92,34 @@ describeDatabases('plan binding', (fixture) => {
     expect(await attempt(() => removeAssignment(context, actor, 'base'))).toBe('plan_stale');
     expect(await attempt(() => removeModule(context, actor, 'm'))).toBe('plan_stale');
     expect(await domain.links.agentsWithWork()).toEqual([]);
+  });
+
+  test('plans a module that is not stored, and applies the plan once exactly its text is stored', async () => {
+    const { domain, context, actor, submit, execute } = await open(fixture);
+    const content = fileModule('fresh').replace('resources:', 'requires: [{ module: m }]\nresources:');
+    const plan_id = await submit('plan', { draft: { content } });
+    expect(await execute()).toMatchObject({ modules: ['other', 'm', 'fresh'] });
+    const { events } = await listAudit(context, { event_type: 'state.requested' });
+    expect(events[0]?.metadata).toMatchObject({ draft: { name: 'fresh', digest: expect.stringMatching(/^sha256:/) } });
+    expect(await code(submit('apply', { plan_id }))).toBe('plan_stale');
+    await uploadModule(context, actor, 'fresh', content);
+    expect(await code(submit('apply', { plan_id }))).toBe('done');
+    await execute();
+    await uploadModule(context, actor, 'fresh', content.replace('hi', 'hello'));
+    expect(await code(submit('apply', { plan_id }))).toBe('plan_stale');
+    expect(await domain.links.agentsWithWork()).toEqual([]);
+  });
+
+  test('plans a changed text in place of the stored module, and refuses one that is not valid', async () => {
+    const { context, submit, execute } = await open(fixture);
+    await submit('plan', { draft: { content: fileModule('other', 'changed\n') } });
+    expect(await execute()).toMatchObject({ modules: ['other'], resources: [{ body: { content: 'changed\n' } }] });
+    expect((await getModule(context, 'other')).revision).toBe(1);
+    for (const content of [
+      fileModule('x').replace('supports', 'suports'),
+      fileModule('x').replace('resources:', 'requires: [{ module: missing }]\nresources:'),
+    ])
+      expect(await code(submit('plan', { draft: { content } }))).toBe('module_invalid');
   });
 
   test('accepts only a succeeded plan for the same agent', async () => {

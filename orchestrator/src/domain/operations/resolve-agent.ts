@@ -1,4 +1,5 @@
 import type { Agent } from '@muster/protocol/http';
+import type { ModuleDocument } from '@muster/protocol/module';
 import { getAgent } from '../agents/agents.ts';
 import { listAssignments } from '../modules/assignments.ts';
 import {
@@ -10,7 +11,7 @@ import {
   type Payload,
   resolvePayload,
 } from '../modules/desired-set.ts';
-import { createLookups, recentLookups } from '../modules/lookups.ts';
+import { createLookups, type LookUp, recentLookups } from '../modules/lookups.ts';
 import { coveredUntil, openWindows } from '../modules/windows.ts';
 import { createSecretAccess } from '../secrets/secret-access.ts';
 import type { Context } from '../shared/context.ts';
@@ -31,32 +32,50 @@ export interface AgentSet {
 /**
  * Determines the modules that an agent should have now.
  * @param modules requested modules, in addition to those of assignments
+ * @param draft a module that replaces the stored one with its name
  * @throws MusterError module_not_found
  */
-export async function presentModules(context: Context, agent: Agent, modules: readonly string[]) {
+export async function presentModules(
+  context: Context,
+  agent: Agent,
+  modules: readonly string[],
+  draft?: ModuleDocument,
+) {
   const windowEnd = coveredUntil(await openWindows(context), agent);
   const assignments = await listAssignments(context);
-  const { revisions, requires } = await context.documents.newest([
+  const ofDraft = draft?.requires.map(({ module }) => module) ?? [];
+  const newest = await context.documents.newest([
     ...assignments.flatMap((assignment) => assignment.modules),
-    ...modules,
+    ...modules.filter((name) => name !== draft?.name),
+    ...ofDraft,
   ]);
+  const { revisions } = newest;
+  const requires =
+    draft === undefined
+      ? newest.requires
+      : new Map<string, readonly string[]>([...newest.requires, [draft.name, ofDraft]]);
   const desired = desiredModules(assignments, agent, { modules, requires, windowOpen: windowEnd !== null });
-  const documents = await context.documents.load(desired.modules, revisions);
+  const stored = await context.documents.load(
+    desired.modules.filter((name) => name !== draft?.name),
+    revisions,
+  );
+  const documents = draft === undefined ? stored : stored.toSpliced(desired.modules.indexOf(draft.name), 0, draft);
   return { desired, documents, until: dependsOnWindow(assignments, agent) ? windowEnd : null };
 }
 
 /**
  * Determines an agent's current desired state.
  * @param modules requested modules, in addition to those of assignments
+ * @param draft a module that replaces the stored one with its name; `modules` contain it
  * @throws MusterError module_not_found, module_unresolved, module_conflict
  */
 export async function presentSet(
   context: Context,
   agent: Agent,
   modules: readonly string[],
-  lookUp = createLookups(context),
+  { lookUp = createLookups(context), draft }: { lookUp?: LookUp; draft?: ModuleDocument | undefined } = {},
 ): Promise<AgentSet> {
-  const { desired, documents, until } = await presentModules(context, agent, modules);
+  const { desired, documents, until } = await presentModules(context, agent, modules, draft);
   const lookups = await lookUp(documents);
   const resolved = resolvePayload(documents, desired, agent, lookups);
   const secrets = await createSecretAccess(context).allow(resolved, agent);
@@ -76,7 +95,7 @@ export async function requireCurrentPlan(context: Context, plan: Plan): Promise<
   const { payload, resolved, secrets } = await orStale(async () => {
     const agent = await getAgent(context, plan.node_id);
     const lookUp = recentLookups(context, context.db, maxLookupAgeMs);
-    return presentSet(context, agent, modulesOfPlan(plan, []), lookUp);
+    return presentSet(context, agent, modulesOfPlan(plan, []), { lookUp });
   });
   await requireSamePlan(context, plan, { digest: payload.digest, secrets, lookups: resolved.lookups });
 }

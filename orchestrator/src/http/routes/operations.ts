@@ -40,8 +40,7 @@ export function operationHandlers(context: Context, waiting: Waiting, liveOutput
 
   return {
     applyAgent: (call) => operate(call, call.params.node_id, { kind: 'apply', ...call.body }),
-    planAgent: (call) =>
-      operate(call, call.params.node_id, { kind: 'plan', modules: call.body.modules, ttl: call.body.ttl }),
+    planAgent: (call) => operate(call, call.params.node_id, { kind: 'plan', ...call.body }),
     listAgentOperations: async ({ params, query }) => {
       const { node_id } = await requireAgent(context, params.node_id);
       return listOperations(context, { ...query, agent: node_id });

@@ -1,4 +1,4 @@
-import { useEffect, useEffectEvent, useState } from 'react';
+import { useEffect, useEffectEvent } from 'react';
 import { notify } from '../../parts/dialog/toast.tsx';
 
 /** Handles Ctrl-S anywhere on the page. */
@@ -17,27 +17,11 @@ function useSaveKey(save: () => void): void {
 }
 
 /**
- * Returns the save dialog's state. A button or Ctrl-S opens the dialog, or shows why the module cannot be saved.
+ * Returns a function that saves a module, and calls it on Ctrl-S. If the module cannot be saved, it shows why.
  * @param refusal why the module cannot be saved; null if it can
  */
-export function useSaveDialog(refusal: string | null, onRefused: () => void = () => {}) {
-  const [saving, setSaving] = useState<{ readonly afterSave: (() => void) | undefined } | null>(null);
-  /** @param afterSave called after the module is saved */
-  const save = (afterSave?: () => void) => {
-    if (refusal === null) {
-      setSaving({ afterSave });
-      return;
-    }
-    onRefused();
-    notify(refusal);
-  };
-  useSaveKey(save);
-  return {
-    save,
-    isOpen: saving !== null,
-    afterSave: saving?.afterSave,
-    onOpenChange: (open: boolean) => {
-      if (!open) setSaving(null);
-    },
-  };
+export function useSave(refusal: string | null, save: () => void): () => void {
+  const attempt = () => (refusal === null ? save() : notify(refusal));
+  useSaveKey(attempt);
+  return attempt;
 }
