@@ -23,10 +23,10 @@ const proxy: Record<string, ProxyOptions> = {
 
 /**
  * Matches what many pages use, but not the overview, which opens first: most icons, and the queries, parts, and lists of
- * agents, operations, and terminals.
+ * agents, operations, and terminals; and dialogs and menus, which open after a click.
  */
 const notFirst =
-  /console\/src\/(api\/(agents|group-operations|operations|operators|tags|terminals\/[\w-]+|modules\/unassigned-modules)|parts\/(facts|in-slices|summary))\.tsx?$|\/lucide-react\/.*\/(?!chevron-right|shield-check)[\w-]+\.\w+$/;
+  /console\/src\/(api\/(agents|group-operations|operations|operators|tags|terminals\/[\w-]+|modules\/unassigned-modules)|parts\/(facts|in-slices|summary|dialog\/(?!toast)[\w-]+))\.tsx?$|\/lucide-react\/.*\/(?!chevron-right|shield-check)[\w-]+\.\w+$/;
 
 /**
  * Matches code that every page uses, such as icons, small parts, and queries. Parts that import large packages or that

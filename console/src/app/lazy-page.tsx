@@ -16,8 +16,11 @@ type Load = () => Promise<Record<string, unknown>>;
 
 /** Preloads of all pages, in the order of the routes. */
 const pagePreloads: (() => Promise<void>)[] = [];
-/** Large parts that pages load later. */
+/** Parts that are loaded later. The first is needed when a session ends, which a restart may cause. */
 const partPreloads: readonly (() => Promise<unknown>)[] = [
+  () => import('./session-dialogs.tsx'),
+  () => import('./person-menu.tsx'),
+  () => import('./side-menu.tsx'),
   () => import('./palette/palette.tsx'),
   () => import('../editor/code-editor.tsx'),
   () => import('../editor/diff-view.tsx'),
@@ -58,7 +61,7 @@ export function lazyPage(load: Load, name: string) {
 
 /** Loads the code of all pages, one at a time while the browser is idle, so that a restart does not prevent a visit. */
 export async function preloadPages(signal: AbortSignal): Promise<void> {
-  for (const preload of [...pagePreloads, ...partPreloads]) {
+  for (const preload of [...partPreloads, ...pagePreloads]) {
     await new Promise((resolve) => whenIdle(() => resolve(null)));
     if (signal.aborted) return;
     await preload().catch(() => {});

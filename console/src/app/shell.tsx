@@ -1,24 +1,22 @@
-import { Link, Outlet, useLocation, useNavigate, useRouter } from '@tanstack/react-router';
-import { CircleHelp, LogOut, Menu as MenuIcon, Monitor, MonitorSmartphone, Moon, Search, Sun } from 'lucide-react';
-import { Dialog as Radix } from 'radix-ui';
+import { Link, Outlet, useLocation, useRouter } from '@tanstack/react-router';
+import { CircleHelp, Menu as MenuIcon, Search } from 'lucide-react';
 import { lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react';
-import { session } from '../api/client.ts';
 import { loadCode } from '../api/live/load-code.ts';
 import { useLiveState } from '../api/live/use-live-state.ts';
 import { usePerson } from '../api/sign-in/use-session.ts';
 import { Dot } from '../parts/badge.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
 import { classNames } from '../parts/class-names.ts';
-import { Menu, MenuHeading, MenuItem, MenuLine, MenuRadio } from '../parts/dialog/menu.tsx';
 import { Keys } from '../parts/kbd.tsx';
 import { Bell } from './bell.tsx';
 import { Mark } from './mark.tsx';
 import { sections } from './navigation.ts';
 import { useShortcuts } from './shortcuts.ts';
-import { setTheme, useTheme } from './theme.ts';
 
 const Palette = lazy(() => loadCode(() => import('./palette/palette.tsx')));
 const Help = lazy(() => loadCode(() => import('./help.tsx')));
+const SideMenu = lazy(() => loadCode(() => import('./side-menu.tsx')));
+const PersonMenu = lazy(() => loadCode(() => import('./person-menu.tsx')));
 
 /** The layout around every page: navigation, command palette, and connection state. */
 export function Shell() {
@@ -51,22 +49,13 @@ export function Shell() {
         </aside>
         <div className="flex min-w-0 flex-1 flex-col">
           <header className="flex h-12 shrink-0 items-center gap-2 border-b bg-surface px-3 sm:px-4">
-            <Radix.Root open={menu} onOpenChange={setMenu}>
-              <Radix.Trigger asChild>
-                <IconButton label="Menu" className="md:hidden" icon={<MenuIcon className="size-5" />} />
-              </Radix.Trigger>
-              <Radix.Portal>
-                <Radix.Overlay className="fixed inset-0 z-40 bg-[oklch(0.15_0.02_260/45%)]" />
-                <Radix.Content
-                  aria-describedby={undefined}
-                  className="fixed inset-y-0 left-0 z-50 flex w-64 flex-col border-r bg-surface shadow-float outline-none"
-                >
-                  <Radix.Title className="sr-only">Menu</Radix.Title>
-                  <Brand />
-                  <Navigation onGo={() => setMenu(false)} />
-                </Radix.Content>
-              </Radix.Portal>
-            </Radix.Root>
+            <IconButton
+              label="Menu"
+              className="md:hidden"
+              aria-haspopup="dialog"
+              onClick={() => setMenu(true)}
+              icon={<MenuIcon className="size-5" />}
+            />
             <button
               type="button"
               onClick={openPalette}
@@ -87,7 +76,7 @@ export function Shell() {
                 onClick={openHelp}
                 icon={<CircleHelp className="size-4.5" />}
               />
-              <PersonMenu />
+              <PersonButton />
             </div>
           </header>
           <LostBanner />
@@ -99,6 +88,12 @@ export function Shell() {
       <Suspense>
         {palette && <Palette onClose={() => setPalette(false)} onHelp={openHelp} />}
         {help && <Help onClose={() => setHelp(false)} />}
+        {menu && (
+          <SideMenu onClose={() => setMenu(false)}>
+            <Brand />
+            <Navigation onGo={() => setMenu(false)} />
+          </SideMenu>
+        )}
       </Suspense>
     </div>
   );
@@ -189,56 +184,26 @@ function LostBanner() {
   );
 }
 
-function PersonMenu() {
+function PersonButton() {
   const person = usePerson();
-  const theme = useTheme();
-  const navigate = useNavigate();
-  return (
-    <Menu
-      trigger={
-        <Button look="quiet" className="max-w-40 px-1.5">
-          <span
-            aria-hidden="true"
-            className="flex size-6 shrink-0 items-center justify-center rounded-full bg-accent-soft font-semibold text-accent text-xs uppercase"
-          >
-            {[...person.username][0]}
-          </span>
-          <span className="sr-only">Signed in as</span>
-          <span className="truncate max-sm:sr-only">{person.username}</span>
-        </Button>
-      }
-    >
-      <MenuHeading>
-        {person.username} · {person.role}
-      </MenuHeading>
-      <MenuLine />
-      <MenuHeading>Theme</MenuHeading>
-      <MenuRadio
-        value={theme}
-        onChange={setTheme}
-        options={[
-          { value: 'system', label: <Option icon={<Monitor className="size-4" />}>System</Option> },
-          { value: 'light', label: <Option icon={<Sun className="size-4" />}>Light</Option> },
-          { value: 'dark', label: <Option icon={<Moon className="size-4" />}>Dark</Option> },
-        ]}
-      />
-      <MenuLine />
-      <MenuItem
-        icon={<MonitorSmartphone aria-hidden="true" className="size-4" />}
-        onSelect={() => void navigate({ to: '/sessions' })}
+  const [isUsed, setUsed] = useState(false);
+  const trigger = (
+    <Button look="quiet" aria-haspopup="menu" className="max-w-40 px-1.5" onClick={() => setUsed(true)}>
+      <span
+        aria-hidden="true"
+        className="flex size-6 shrink-0 items-center justify-center rounded-full bg-accent-soft font-semibold text-accent text-xs uppercase"
       >
-        Sessions
-      </MenuItem>
-      <MenuItem icon={<LogOut aria-hidden="true" className="size-4" />} onSelect={() => void session.leave()}>
-        Sign out
-      </MenuItem>
-    </Menu>
+        {[...person.username][0]}
+      </span>
+      <span className="sr-only">Signed in as</span>
+      <span className="truncate max-sm:sr-only">{person.username}</span>
+    </Button>
+  );
+  return isUsed ? (
+    <Suspense fallback={trigger}>
+      <PersonMenu trigger={trigger} />
+    </Suspense>
+  ) : (
+    trigger
   );
 }
-
-const Option = ({ icon, children }: { readonly icon: React.ReactNode; readonly children: React.ReactNode }) => (
-  <span className="inline-flex items-center gap-2">
-    {icon}
-    {children}
-  </span>
-);

@@ -5,8 +5,8 @@ import { fakeApi } from '../../test/fake-api.ts';
 import { renderPage } from '../../test/render.tsx';
 import { session } from '../api/client.ts';
 import { useSession } from '../api/sign-in/use-session.ts';
+import { ExpiredSessionDialog, SignInLinkDialog } from './session-dialogs.tsx';
 import { followSignInLinks } from './sign-in-link.ts';
-import { ExpiredSessionDialog, SignInLinkDialog } from './sign-in-page.tsx';
 
 vi.mock('../api/sign-in/session-cookie.ts', () => ({ acceptsCookies: () => true }));
 

@@ -1,18 +1,17 @@
-import { useEffect, useState, useSyncExternalStore } from 'react';
+import { useEffect, useState } from 'react';
 import { UnknownKey } from '../../../client/src/sign-in.ts';
-import { session } from '../api/client.ts';
 import { KeyFileError } from '../api/sign-in/key-file-error.ts';
 import type { Person } from '../api/sign-in/session.ts';
 import { signInWithKey } from '../api/sign-in/sign-in.ts';
 import { Button } from '../parts/button.tsx';
 import { Code } from '../parts/copy.tsx';
-import { Dialog } from '../parts/dialog/dialog.tsx';
 import { Input } from '../parts/form/field.tsx';
 import { Problem } from '../parts/states.tsx';
-import { Text, visibleText } from '../parts/text.tsx';
+import { Text } from '../parts/text.tsx';
 import { KeyChoice } from './key-choice.tsx';
 import { Mark } from './mark.tsx';
 import { linkedSignIn } from './sign-in-link.ts';
+import { useLinkedSignIn } from './use-linked-sign-in.ts';
 
 export function SignInPage() {
   useEffect(() => {
@@ -31,94 +30,14 @@ export function SignInPage() {
   );
 }
 
-/**
- * Opens over the page when the session expires.
- * @param other the operator who signed in in another tab, which ended the session
- */
-export function ExpiredSessionDialog({ person, other }: { readonly person: Person; readonly other: Person | null }) {
-  return (
-    <Dialog
-      open
-      persistent
-      onOpenChange={() => {}}
-      title={other === null ? 'Your session has ended' : `${visibleText(other.username)} signed in`}
-      description={
-        <>
-          {other !== null && 'This happened in another tab, and ended your session. '}
-          Sign in again as <Text text={person.username} /> to continue; your input is kept. If another operator signs
-          in, it is discarded.
-        </>
-      }
-      footer={
-        other === null ? (
-          <Button look="quiet" onClick={() => void session.leave()}>
-            Discard and sign out
-          </Button>
-        ) : (
-          <Button onClick={session.continueAsOther}>{`Continue as ${visibleText(other.username)}`}</Button>
-        )
-      }
-    >
-      <SignInForm />
-    </Dialog>
-  );
-}
-
-const useLinkedSignIn = () => useSyncExternalStore(linkedSignIn.subscribe, linkedSignIn.state);
-
-/** Asks an operator who opens a sign-in link while signed in to confirm. The current session continues until then. */
-export function SignInLinkDialog({ person }: { readonly person: Person }) {
-  const linked = useLinkedSignIn();
-  if (linked === null || linked.status === 'redeeming') return null;
-  const close = (open: boolean) => !open && linkedSignIn.dismiss();
-  if (linked.status === 'failed')
-    return (
-      <Dialog open onOpenChange={close} title="Sign-in with this link failed">
-        <div className="space-y-3">
-          <Problem error={linked.error} />
-          <p className="text-sm">
-            You are still signed in as <Text text={person.username} />.
-          </p>
-        </div>
-      </Dialog>
-    );
-  const { operator_id, username, role } = linked.pending.person;
-  const isBeginning = linked.status === 'beginning';
-  return (
-    <Dialog
-      open
-      persistent
-      onOpenChange={close}
-      title={`Sign in as ${username}?`}
-      description={
-        <>
-          You are signed in as <Text text={person.username} />. The link you opened signs you in as the {role}{' '}
-          <Text text={username} />, and ends your session.{' '}
-          {operator_id === person.operator_id ? '' : 'Unsaved changes are lost. '}
-          Continue only if you requested the link yourself.
-        </>
-      }
-      footer={
-        <>
-          <Button disabled={isBeginning} onClick={linkedSignIn.dismiss}>
-            Cancel
-          </Button>
-          <Button look="primary" busy={isBeginning} onClick={() => void linkedSignIn.accept()}>
-            Sign in
-          </Button>
-        </>
-      }
-    />
-  );
-}
-
 /** A key file that needs a passphrase. It stays in memory only until the operator enters the passphrase. */
 interface LockedKey {
   readonly text: string;
   readonly name: string;
 }
 
-function SignInForm() {
+/** Signs in with a key file, or confirms the sign-in of a link. */
+export function SignInForm() {
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
   const [locked, setLocked] = useState<LockedKey | null>(null);
