@@ -31,7 +31,7 @@ const ownPatterns: Readonly<Record<SyntaxName, readonly string[]>> = {
 };
 
 let state = options.seed;
-/** Returns a number in [0, 1), by the multiplicative generator of Lehmer. */
+/** Returns a number in [0, 1), by a linear congruential generator. */
 function random(): number {
   state = (state * 48_271 + 11) % 2_147_483_647;
   return state / 2_147_483_647;

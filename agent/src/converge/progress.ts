@@ -117,7 +117,7 @@ export class Progress {
   #immediate: ReadonlyMap<string, readonly Step[]> = new Map();
   /** Declared paths, and every directory above them. */
   #declared: ReadonlySet<string> = new Set();
-  /** See {@link Machine.manages}; null until it is asked. */
+  /** See {@link Machine.manages}; null until the first call. */
   #managed: ReadonlySet<string> | null = null;
 
   constructor(operation: OperationRecord, context: ExecutionContext) {

@@ -46,7 +46,7 @@ export type ValueBefore =
       raw: string | null;
       /** Lines of the entry. */
       entry: SavedLine[];
-      /** What a removal changes; null if it cannot be removed. */
+      /** The change that a removal makes; null if it cannot be removed. */
       removal: Change | null;
     };
 

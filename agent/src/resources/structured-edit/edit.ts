@@ -5,7 +5,7 @@ import { type Place, type Pointer, pointerText, same, type Value, withValue } fr
 /** Edits one value of a file, and refuses an edit that would change anything else. */
 
 /** Maximum size of a file, in characters, because parsing blocks the agent. */
-export const maxCharacters = 256 * 1024;
+const maxCharacters = 256 * 1024;
 /** Maximum depth of brackets, because parsers are recursive. */
 const maxDepth = 200;
 

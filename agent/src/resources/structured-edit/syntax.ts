@@ -19,7 +19,7 @@ export interface Tree {
  */
 export interface Syntax<T extends Tree = Tree> {
   readonly name: string;
-  /** @throws Error that says what is wrong, without values of the file */
+  /** @throws Error that names the fault, without values of the file */
   parse(text: string): T;
   /**
    * Returns the text of an existing value, and of its entry, which begins with the key. Null if the value is not in one

@@ -53,7 +53,7 @@ interface EarlyAgents {
   /** Undefined until the response arrives. */
   agents: Agent[] | undefined;
 }
-/** If the operator refuses a sign-in, its agents are removed from memory along with the person. */
+/** If the operator refuses a sign-in, its agents are removed from memory together with its session data. */
 const early = new WeakMap<Person, EarlyAgents>();
 
 /** Maximum age of agents that are shown before the list of all agents arrives, in milliseconds. */

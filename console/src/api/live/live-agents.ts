@@ -17,7 +17,7 @@ const keysOf = (agent: Agent) => [keys.agent(agent.node_id), ...(agent.name === 
  * @param fresh by node id; null if the agent was removed
  */
 export function keepAgents(fresh: ReadonlyMap<string, Agent | null>): void {
-  // Also matches the first page of the list.
+  // The key matches the first page of the list as well.
   queryClient.setQueriesData<Agent[]>({ queryKey: keys.agents }, (list) => list && patched(list, fresh));
   for (const [id, agent] of fresh) {
     if (agent === null) void queryClient.invalidateQueries({ queryKey: keys.agent(id) });

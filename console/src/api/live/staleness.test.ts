@@ -54,7 +54,7 @@ test.each([
   for (const key of keys) staleness.add(key);
   until(1000);
   expect(marked).toEqual([[60, []]]);
-  // Also reports events that arrive after the mark.
+  // Events that arrive after the mark are reported as well.
   staleness.add(['audit', 'page']);
   until(10_000);
   expect(marked.slice(1)).toEqual([[2060, ['audit', 'page']]]);

@@ -39,7 +39,7 @@ test('shows the state of the agents below the first steps, also without an assig
 const drifted = {
   ...listReconcile.example.answer[0],
   ...{ reasons: ['drifted'], connected: true, failed_operation: null, unapplied: 0, pending_removals: 0 },
-} as OffAgent;
+} as never as OffAgent;
 
 async function openDrifted(agent: OffAgent) {
   const api = fakeApi();

@@ -1,7 +1,7 @@
 import { useRef } from 'react';
 
 /**
- * Returns the element to focus after a dialog closes. If a menu item opened the dialog, the menu is closed by then;
+ * Returns the element to focus after a dialog closes. If a menu item opened the dialog, the menu is already closed;
  * returns its trigger instead.
  */
 function openerOf(focused: Element | null): HTMLElement | null {

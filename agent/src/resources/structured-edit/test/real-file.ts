@@ -12,7 +12,7 @@ export type SyntaxName = 'ini' | 'json' | 'yaml' | 'toml';
 
 const syntaxes = { json, yaml, toml } as unknown as Record<Exclude<SyntaxName, 'ini'>, Syntax>;
 
-/** What the change of one value did to a real file. */
+/** The effect of changing one value of a real file. */
 export type Trial =
   | { readonly is: 'changed'; readonly at: string }
   /** The file has no value on a single line, or is not valid in its syntax. */
@@ -33,7 +33,7 @@ const another = (value: Value): Value =>
       ? !value
       : `changed: ${String(value).slice(0, 20)}`;
 
-/** Returns what is wrong if more than one line differs. */
+/** Returns the fault if more than one line differs. */
 function faultOf(before: string, after: string): string | null {
   const [old, now] = [before.split('\n'), after.split('\n')];
   if (old.length !== now.length) return `the file had ${old.length} lines, and has ${now.length}`;
