@@ -29,24 +29,9 @@ export async function runValidation(
   );
   if (result.exitCode === 0) return;
   const how = result.timedOut ? 'took too long' : `ended with ${result.exitCode ?? result.signal}`;
-  const words = hasSecret(resource, machine) ? '' : (result.stderr || result.stdout).trim();
+  const words = resource.sensitive_fields.length > 0 ? '' : (result.stderr || result.stdout).trim();
   const said = words === '' ? '' : `: ${words}`;
   throw new HostFailure(
     `the new content of ${(resource.body as { path: string }).path} was refused because \`validate\` ${how}${said}`,
-  );
-}
-
-const kindsOfFiles = ['file-unix', 'line-unix', 'block-unix', 'ini-unix'] as const;
-
-/** Reports whether a file has a secret, also one that another resource writes: the command can print any of its lines. */
-function hasSecret({ body, sensitive_fields }: ResolvedResource, machine: Machine): boolean {
-  const { path } = body as { path: string };
-  return (
-    sensitive_fields.length > 0 ||
-    kindsOfFiles.some((type) =>
-      machine
-        .resourcesOf(type)
-        .some((other) => other.sensitive_fields.length > 0 && (other.body as { path: string }).path === path),
-    )
   );
 }
