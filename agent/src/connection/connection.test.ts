@@ -331,7 +331,7 @@ describe('connecting', () => {
     await new Promise((resolve) => web.once('listening', resolve));
     connect({ port: (web.address() as AddressInfo).port });
     await until(() => has('not connected'));
-    expect(entry('not connected')?.fields.reason).toContain('is that the port of the API?');
+    expect(entry('not connected')?.fields.reason).toContain('is this the API port?');
     web.close();
   });
 
@@ -340,7 +340,7 @@ describe('connecting', () => {
     connect({ port: other.port, orchestrator_key: null, pinSource: 'first_use' });
     await until(() => has('not connected'));
     expect(has('connected') && entry('connected')?.fields.event).toBeFalsy();
-    expect(entry('not connected')?.fields.reason).toContain('is that the port of the API?');
+    expect(entry('not connected')?.fields.reason).toContain('is this the API port?');
     await other.stop();
   });
 
@@ -523,7 +523,7 @@ describe('reconnecting', () => {
       link.send({ type: 'refused', code: 'token_invalid', message: 'used up', retry_after_secs: 60 }),
     );
     expect(entry('the orchestrator refused this agent')?.message).toContain(
-      'make a new token with `muster agents enroll`',
+      'create a new token with `muster agents enroll`',
     );
   });
 

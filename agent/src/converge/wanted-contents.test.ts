@@ -90,7 +90,7 @@ test('requests a content again if its hash differs, and fails if it differs agai
   answer(parts()[0]!, Buffer.from('wrong'));
   while (notified < 2) await new Promise((resolve) => setImmediate(resolve));
   answer(parts()[0]!, Buffer.from('wrong'));
-  expect(await reading).toMatch(/cannot fetch the content sha256:[0-9a-f]{64} \(5 bytes\): .*another hash/);
+  expect(await reading).toMatch(/cannot fetch the content sha256:[0-9a-f]{64} \(5 bytes\): .*different hash/);
   expect(readdirSync(directory)).toEqual([]);
 });
 

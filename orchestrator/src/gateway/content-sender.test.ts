@@ -106,16 +106,16 @@ test('refuses contents that no open operation of the agent references', async ()
     return (await by.next('content_refused')).message;
   };
   expect(await refused(other, {})).toBe('no open operation of this agent references these bytes');
-  expect(await refused(agent, { sha256: 'a'.repeat(64) })).toContain('names these bytes');
-  expect(await refused(agent, { from: 5 * most, bytes: 8 })).toContain('names these bytes');
-  expect(await refused(agent, { operation_id: '01HZZZZZZZZZZZZZZZZZZZ0009' })).toContain('names these bytes');
+  expect(await refused(agent, { sha256: 'a'.repeat(64) })).toContain('references these bytes');
+  expect(await refused(agent, { from: 5 * most, bytes: 8 })).toContain('references these bytes');
+  expect(await refused(agent, { operation_id: '01HZZZZZZZZZZZZZZZZZZZ0009' })).toContain('references these bytes');
   expect(links.reads).toBe(0);
   // The operation ends.
   agent.send(request());
   await received(agent, 1, most);
   links.contents.delete(operationId);
   clock.advance(2_000);
-  expect(await refused(agent, { request: 2 })).toContain('names these bytes');
+  expect(await refused(agent, { request: 2 })).toContain('references these bytes');
 });
 
 test('refuses a content that is no longer stored', async () => {

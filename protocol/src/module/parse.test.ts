@@ -235,7 +235,9 @@ describe('parseModule reports the path, line, and column of', () => {
     ...['"644x"', '"00644"', '"64"', '"0o644"', '"0888"', 'u=rw', '""'].map((mode): [string, string, string[]] => [
       `the mode ${mode}`,
       withResources(`{ resource: { directory-unix: { path: /a, mode: ${mode} } } }`),
-      ['4:53 /resources/0/resource/directory-unix/mode must be 3 or 4 octal digits in quotes, such as "0644"'],
+      [
+        '4:53 /resources/0/resource/directory-unix/mode must be 3 or 4 octal digits in quotes, such as "0644", or set each class once, such as u=rw,go=r',
+      ],
     ]),
     ...['etc/motd', './a', '""', '~/a', 'C:\\a'].map((path): [string, string, string[]] => [
       `the unix path ${path}`,

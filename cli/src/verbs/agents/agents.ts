@@ -47,9 +47,7 @@ export const register: Register = (command, act) => {
     .action(act(attributes));
   registerValues(command, act);
   registerChanges(command, act);
-  withTokenTerms(
-    command.command('enroll').description('Print the command that adds a machine, with a new enrollment token'),
-  )
+  withTokenTerms(command.command('enroll').description('Print a command that adds a machine'))
     .addHelpText('after', '\nExample:\n  $ muster agents enroll --name web-2 --tag role=web')
     .action(act(enroll));
 };
