@@ -126,7 +126,7 @@ test('the orchestrator sends no resources with `only_if` to an agent with protoc
     expect(await ended(call, operation_id)).toMatchObject({
       status: 'failed',
       error: expect.stringMatching(
-        /`only_if`, and the agent old \(version 0\.9\.0, protocol 5\) does not support it; install a newer/,
+        /`only_if`, and the agent old \(version 0\.9\.0, protocol 5\) does not support it; upgrade the agent/,
       ),
     });
   }

@@ -278,7 +278,7 @@ describeDatabases('daily limits of an agent', (fixture) => {
     expect(await results(check.operation_id, 0, [second!])).toBeNull();
     expect(await results(check.operation_id, 3, [second!])).toMatchObject({ code: 'protocol_violation' });
     expect(await results(check.operation_id, 0, [resultOf()])).toMatchObject({
-      message: expect.stringContaining('but is not checked'),
+      message: expect.stringContaining('not part of the check'),
     });
   });
 });
