@@ -27,6 +27,8 @@ async function bundled(): Promise<Uint8Array> {
     platform: 'node',
     target: 'node24',
     format: 'esm',
+    // The CommonJS version resolves its parts at run time, which a bundle does not support.
+    alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
     logLevel: 'error',
   });
   const [file] = outputFiles;

@@ -21,6 +21,8 @@ async function bundledDoomed(): Promise<string> {
     platform: 'node',
     target: 'node24',
     format: 'esm',
+    // The CommonJS version resolves its parts at run time, which a bundle does not support.
+    alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
     logLevel: 'error',
     banner: { js: "import{createRequire as _cr}from'node:module';const require=_cr(import.meta.url);" },
   });
