@@ -29,6 +29,7 @@ async function bundled(): Promise<Uint8Array> {
     format: 'esm',
     // The CommonJS version resolves its parts at run time, which a bundle does not support.
     alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
+    banner: { js: "import{createRequire as _cr}from'node:module';const require=_cr(import.meta.url);" },
     logLevel: 'error',
   });
   const [file] = outputFiles;
