@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { build } from 'esbuild';
+import { agentBundle } from '../../agent/src/converge/test/bundle.ts';
 import type { ContractAgent } from '../../agent/src/converge/test/contract-agent.ts';
 import type { Answer, Order } from '../../agent/src/converge/test/driver.ts';
 import { root as repository } from '../../tools/suite/cli.ts';
@@ -22,15 +23,8 @@ async function bundled(): Promise<Uint8Array> {
   const { outputFiles } = await build({
     entryPoints: [join(repository, 'agent/src/converge/test/driver.ts')],
     absWorkingDir: repository,
-    bundle: true,
+    ...agentBundle,
     write: false,
-    platform: 'node',
-    target: 'node24',
-    format: 'esm',
-    // The CommonJS version resolves its parts at run time, which a bundle does not support.
-    alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
-    banner: { js: "import{createRequire as _cr}from'node:module';const require=_cr(import.meta.url);" },
-    logLevel: 'error',
   });
   const [file] = outputFiles;
   if (file === undefined) throw new Error('the build of the driver produced no file');

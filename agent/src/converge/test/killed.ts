@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OperationMessage } from '@muster/protocol/wire';
 import { build } from 'esbuild';
+import { agentBundle } from './bundle.ts';
 
 /** Kills an agent that runs in its own process. In a separate file, because esbuild cannot be bundled. */
 
@@ -17,14 +18,7 @@ async function bundledDoomed(): Promise<string> {
   await build({
     entryPoints: [new URL('./doomed.ts', import.meta.url).pathname],
     outfile,
-    bundle: true,
-    platform: 'node',
-    target: 'node24',
-    format: 'esm',
-    // The CommonJS version resolves its parts at run time, which a bundle does not support.
-    alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
-    logLevel: 'error',
-    banner: { js: "import{createRequire as _cr}from'node:module';const require=_cr(import.meta.url);" },
+    ...agentBundle,
   });
   return outfile;
 }
