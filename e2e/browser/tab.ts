@@ -118,6 +118,11 @@ export class Tab {
     writeFileSync(join(folder, 'report.txt'), `${this.watch.faults.join('\n')}\n\n${report}`);
     await this.page.screenshot({ path: join(folder, 'page.png'), timeout: 5000 }).catch(() => {});
     await this.#context.tracing.stop({ path: join(folder, 'trace.zip') }).catch(() => {});
+    const text = await this.page
+      .locator('body')
+      .innerText({ timeout: 5000 })
+      .catch(() => '');
+    console.error(`the page shows:\n${text.slice(0, 3000)}`);
     console.error(`the report, the screenshot, and the trace of the failed test are in ${folder}`);
   }
 

@@ -13,6 +13,7 @@ import {
 } from '@muster/protocol/http';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from 'vitest';
+import { ended } from '../eventually.ts';
 import { type Orchestrator, Stage } from '../harness.ts';
 import { HostAgent } from './agent.ts';
 import { AptRepository } from './apt-repository.ts';
@@ -65,7 +66,11 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
 
   const params = () => ({ node_id: agent.nodeId });
   const plan = (...modules: string[]) => orchestrator.call(planAgent, { params: params(), body: { modules } });
-  const apply = () => orchestrator.call(applyAgent, { params: params(), body: { modules: [] } });
+  /** Follows the apply to its end, because a slow machine needs longer than the 300 s that the request waits. */
+  const apply = async () => {
+    const { operation_id } = await orchestrator.call(applyAgent, { params: params(), body: { modules: [] } });
+    return await ended(orchestrator.call, operation_id);
+  };
   const drift = () => orchestrator.call(checkDrift, { params: params() });
   const assign = (parameters: Parameters) => {
     const body = { name: assignment, modules: [...recipes], selector: 'role=all', parameters };
