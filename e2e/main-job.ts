@@ -131,7 +131,7 @@ async function expectNothingToDo({ call, params, root }: Job): Promise<void> {
 }
 
 /**
- * Expects that a drift check reports exactly the manual changes, and that an apply repairs them as corrective changes.
+ * Expects a drift check to report exactly the manual changes, and an apply to revert them as corrective changes.
  */
 async function repairDrift({ call, params, root }: Job, tree: Tree): Promise<void> {
   appendFileSync(pagePath(root, 2), 'kilroy was here\n');

@@ -13,7 +13,7 @@ import { describe, expect } from 'vitest';
 import { ended, eventually } from './eventually.ts';
 import { type AgentProcess, type Orchestrator, test } from './harness.ts';
 
-/** Tests that the API shows script output while the script runs, and that large output needs few resources. */
+/** Tests that the API shows script output while the script runs, and that large output uses little memory and CPU time. */
 
 async function begin(
   { call }: Orchestrator,

@@ -6,7 +6,7 @@ import { root } from '../tools/suite/cli.ts';
 /** Debian's Chromium, because it needs no separate download and is updated with the system. */
 export const browserProgram = '/usr/bin/chromium';
 
-/** The program of Debian's package that loads completion scripts of bash on demand. */
+/** The program in Debian's bash-completion package that loads Bash completion scripts on demand. */
 export const bashCompletion = '/usr/share/bash-completion/bash_completion';
 
 /**

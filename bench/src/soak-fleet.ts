@@ -48,7 +48,7 @@ process.env.MUSTER_AGENTS_LOST_AFTER_SECS = '86400';
 // Seconds. Longer than the soak, which uses one session for all reads.
 process.env.MUSTER_SESSION_TOKEN_EXPIRY_SECS = '86400';
 
-/** Measurements of the orchestrator at one time. */
+/** Measurements of the orchestrator at one point in time. */
 interface Look {
   minute: number;
   rssMb: number;

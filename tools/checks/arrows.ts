@@ -148,7 +148,7 @@ export function judgeBrowserCall(from: string, name: string): string | null {
 const ownershipFile = 'agent/src/host/files/ownership.ts';
 
 /**
- * Checks a call that sets an owner or permissions, which only one file in the agent may contain.
+ * Checks a call that sets an owner or permissions. Only one file in the agent may contain such calls.
  * @param name function name, such as `fchmodSync`
  * @returns null for an allowed call, otherwise the rule and the remedy
  */

@@ -30,7 +30,7 @@ export interface ConnectionOptions {
   random: () => number;
   /** Returns the current attributes. Called for each hello. */
   attributes: () => Record<string, string>;
-  /** Resolves the orchestrator's name; by default, as the system does. */
+  /** Resolves the orchestrator's host name. Defaults to the system resolver. */
   lookup?: LookupFunction;
   /** Called when the link comes up or goes down. */
   linked?: (isUp: boolean) => void;

@@ -77,8 +77,7 @@ export class MetricsSender {
   }
 
   /**
-   * Handles an acknowledgment, which means that the orchestrator has stored the samples up to this time or will never
-   * store them.
+   * Handles an acknowledgment. The orchestrator has stored the samples up to the given time, or will never store them.
    */
   stored(collectedAt: number): void {
     const { buffer } = this.#options;

@@ -23,7 +23,7 @@ const unit = (body: Partial<Body>) => ({
 const lines = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 
 describe('rendering of settings', () => {
-  test('writes sections with Unit first, and the target that starts a unit of its type at boot', () => {
+  test('writes the Unit section first, and adds the boot target for the type of the unit', () => {
     const settings = { 'Timer.Persistent': 'true', 'Unit.Description': 'Backup', 'Timer.OnCalendar': 'daily' };
     expect(lines(renderSettings(settings, 'backup.timer'))).toEqual([
       '[Unit]',

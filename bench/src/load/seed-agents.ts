@@ -8,7 +8,7 @@ import { statement } from '../../../orchestrator/src/store/transaction.ts';
 
 const perUnit = 500;
 
-/** Writes approved agents that have connected once to the database of a stopped orchestrator. */
+/** Adds agents to the database of a stopped orchestrator. The agents are approved and have connected once. */
 export async function seedAgents(dataDir: string, count: number): Promise<void> {
   const now = Math.floor(Date.now() / 1000);
   const db = await openSqlite({

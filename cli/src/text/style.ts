@@ -90,8 +90,8 @@ export const withRelativeTimes = (text: string, { now, verbose }: Pick<Style, 'n
       });
 
 /**
- * Returns an ID for a list. On a terminal with less than 100 columns, returns its last eight characters, which vary
- * most and identify the item.
+ * Formats an ID for a list. If the terminal has fewer than 100 columns, returns only the last eight characters of the
+ * ID, which vary most and still identify the item.
  */
 export const listedId = (id: string, { width, verbose }: Pick<Style, 'width' | 'verbose'>): string =>
   width === null || width >= 100 || verbose ? id : id.slice(-8);

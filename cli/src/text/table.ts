@@ -26,7 +26,8 @@ const narrowest = 6;
 const comfortable = 12;
 
 /**
- * Narrows the widest flexible column repeatedly until the line fits. No column becomes narrower than 6 or its heading.
+ * Repeatedly narrows the widest flexible column until the line fits. No column becomes narrower than its heading or 6
+ * characters, whichever is wider.
  * @param natural the full width of each column
  * @param width width of the line; null for no limit
  */

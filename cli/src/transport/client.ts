@@ -229,7 +229,7 @@ class PinnedAgent extends Agent {
   }
 
   /**
-   * All connections without verification must have the same server key, because a signature for this key must not reach
+   * All unverified connections must present the same server key, because a signature bound to this key must not reach
    * another server.
    */
   #sameKey(origin: string, socket: TLSSocket, certificate: X509Certificate): TLSSocket {

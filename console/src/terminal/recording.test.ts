@@ -16,7 +16,7 @@ const lines = [
 ];
 const file = `${lines.map((line) => JSON.stringify(line)).join('\n')}\n[3,"o","cut o`;
 
-test('parses a recording independently of its chunks', () => {
+test('parses a recording the same way for every split into chunks', () => {
   const bytes = new TextEncoder().encode(file);
   fc.assert(
     fc.property(fc.array(fc.nat(bytes.length), { maxLength: 6 }), (cuts) => {

@@ -18,7 +18,7 @@ const hasContent = ({ body }: Declared): boolean => contents.some((field) => bod
 export const createsEmptyFile = (declared: Declared): boolean =>
   declared.type === 'file-unix' && declared.body.ensure !== 'absent' && !hasContent(declared);
 
-/** Reports whether a resource declares the whole file permanently: its content, its link target, or its absence. */
+/** Reports whether a resource always determines the whole file: its content, its link target, or its absence. */
 export const takesWholeFile = (declared: Declared): boolean =>
   declared.type === 'file-unix' &&
   (declared.body.ensure === 'absent' || (hasContent(declared) && declared.body.if_exists !== 'keep'));

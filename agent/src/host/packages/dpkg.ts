@@ -37,7 +37,7 @@ export interface DpkgPackage {
 }
 
 export interface DpkgDatabase {
-  /** The architecture for names without an architecture. */
+  /** The architecture of package names that do not specify one. */
   native: string;
   /** Packages by `name:architecture`. */
   packages: ReadonlyMap<string, DpkgPackage>;

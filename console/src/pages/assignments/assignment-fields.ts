@@ -9,7 +9,7 @@ import { type ParameterTexts, textsOf } from './parameters.ts';
 export interface AssignmentFields {
   readonly name: string;
   readonly description: string;
-  /** Whether the assignment only gives values to its modules, which other assignments assign. */
+  /** Whether the assignment only provides values for modules that other assignments assign. */
   readonly valuesOnly: boolean;
   readonly modules: readonly string[];
   readonly selector: string;

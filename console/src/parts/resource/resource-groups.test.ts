@@ -65,7 +65,7 @@ test('includes failures if only changes are shown', () => {
   expect(shown('all', ' D ')).toEqual(['d']);
 });
 
-test('folds consecutive unchanged results, but not the linked one', () => {
+test('folds consecutive unchanged results, except the one that the URL points to', () => {
   const keyed = keyedResults(mixed.filter(({ module }) => module === 'web'));
   const shape = (linked: string | null) =>
     piecesOf(keyed, linked).map((piece) => (piece.kind === 'one' ? piece.each.key : piece.results.length));

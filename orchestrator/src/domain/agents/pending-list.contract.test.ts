@@ -88,7 +88,7 @@ describeDatabases('pending agents', (fixture) => {
     expect(await events(domain, 'agent.pending')).toHaveLength(12);
   });
 
-  test('deletes disconnected pending agents after an hour, but not after they were approved', async () => {
+  test('deletes disconnected pending agents after an hour, but keeps those that were approved', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const departed = await come(domain, '192.0.2.1');

@@ -53,8 +53,8 @@ type Drifted = Readonly<Record<string, readonly string[]>>;
 
 /**
  * Returns the first resources of a drift record that are still drifted.
- * @param drifted drifted fields; null if unknown. An apply removes corrected resources from these, but not from the
- *   record.
+ * @param drifted fields that are still drifted; null if unknown. An apply removes the fields of corrected resources
+ *   from these, and leaves the record unchanged.
  */
 export const examplesOf = (resources: readonly ResourceResult[], drifted: Drifted | null): Example[] =>
   resources

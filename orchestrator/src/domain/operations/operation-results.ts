@@ -18,8 +18,8 @@ export interface PlacedText {
 const maxRowLength = 64 * 1024;
 
 /**
- * Combines consecutive results into rows, because a row takes more time than a result.
- * @param next position after the last stored result; earlier results may be stored already, so each gets a separate row
+ * Stores consecutive results in one row, because another row costs more than another result in a row.
+ * @param next position after the last stored result. Earlier results may already be stored, so each gets its own row.
  */
 export function rowsOfResults(results: readonly PlacedText[], next: number): { position: number; results: string }[] {
   const rows: { position: number; end: number; results: string }[] = [];

@@ -59,7 +59,7 @@ export interface ConsoleSession {
   readonly page_key: string;
   /** When the session ends at the latest, in Unix seconds. */
   readonly expires_at: number;
-  /** Seconds until the session ends at the latest. */
+  /** Maximum remaining lifetime of the session, in seconds. */
   readonly life_secs: number;
   readonly operator: SignedIn['operator'];
 }
@@ -207,7 +207,7 @@ export class Sessions {
 
   /**
    * Opens a session with a token.
-   * @param more additional preconditions, and the event
+   * @param more additional preconditions, and the audit event to record
    */
   async open(session: NewSession, more: readonly Statement[]): Promise<SignedIn> {
     return await this.#openToken(session, this.#context.newId(), more);

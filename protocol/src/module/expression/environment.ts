@@ -81,7 +81,7 @@ export const replacedFunctions: Readonly<Record<string, string>> = {
 };
 export const replacedCalls: Readonly<Record<string, string>> = { duration: 'duration_' };
 
-/** Conversions of CEL that the library lacks. */
+/** CEL conversions that the library lacks. */
 const conversions: readonly (readonly [signature: string, convert: (value: never) => unknown])[] = [
   ['int(uint): int', (value: UnsignedInt) => asInt(value.valueOf())],
   ['int(google.protobuf.Timestamp): int', (time: Date) => BigInt(Math.floor(time.getTime() / 1000))],
@@ -132,11 +132,11 @@ function asInt(value: bigint): bigint {
 }
 
 function environmentOf(): Environment {
-  // Variables of loops have any name. `compile.ts` knows which names an expression uses.
+  // Loop variables can have any name. `compile.ts` determines the names that an expression uses.
   const environment = new Environment({ limits, homogeneousAggregateLiterals: false, unlistedVariablesAreDyn: true });
   environment.registerType('Secret', Secret).registerType('Secrets', SecretNames).registerType('Omitted', Omit);
   for (const name of variables) environment.registerVariable(name, 'dyn');
-  // A variable, because the type of a constant would be that of its value.
+  // Declared as a variable, because a constant would take the type of its value.
   environment.registerVariable('omit', 'dyn');
   environment.registerFunction('default(ast, ast): dyn', withDefault);
   environment.registerFunction('omit(ast): dyn', withDefault);
