@@ -17,8 +17,8 @@ const yamlOf = (page: string): string[] =>
   blocksOf(read(page)).flatMap(({ language, source }) => (language === 'yaml' ? [source] : []));
 const nameOf = (source: string): string => /^name: (.*)$/m.exec(source)?.[1] as string;
 
-/** Kinds of resources that a Debian test host does not support. */
-const elsewhere = ['package-dnf', 'service-openrc'];
+/** Kinds of resources that a test host without a network and git does not support. */
+const elsewhere = ['package-dnf', 'service-openrc', 'git'];
 
 /** The modules that an example in docs/modules.md requires. */
 const required = [

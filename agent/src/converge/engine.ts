@@ -8,6 +8,7 @@ import { JournalFailure } from '../journal/log.ts';
 import type { OperationRecord } from '../journal/state.ts';
 import type { ProviderLimits } from '../resources/provider/provider.ts';
 import { watchedPaths } from '../resources/provider/registry.ts';
+import { Downloads } from './downloads.ts';
 import { abandon, execute } from './execute.ts';
 import { appliedResources, observeResources } from './observe.ts';
 import { type Attempt, type ExecutionContext, firstAttempt, Stopped } from './progress.ts';
@@ -115,6 +116,8 @@ export interface EngineOptions {
   /** Called with the name of each durable step, for tests that kill the agent. */
   crashPoint?: (name: string) => void;
   limits?: ProviderLimits;
+  /** Variables that name proxies for downloads; default: those of this process. */
+  environment?: Readonly<Record<string, string | undefined>>;
   /** Key for plan digests. Must not change while a plan with such a digest may be applied. */
   planKey?: Uint8Array;
   /** Maximum bytes of stored reports. Beyond it, the oldest script output is dropped. */
@@ -170,6 +173,7 @@ class ConvergeEngine implements Engine {
   readonly spool: ReportSpool;
   readonly output: LiveOutput;
   readonly contents: WantedContents;
+  readonly #downloads: Downloads;
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -180,6 +184,7 @@ class ConvergeEngine implements Engine {
       options.clock,
       () => options.onContentsWanted?.(),
     );
+    this.#downloads = new Downloads(() => journal().contents, options.clock, options.environment ?? process.env);
     this.spool = {
       *pending(afterSeq) {
         const { state } = journal();
@@ -285,6 +290,7 @@ class ConvergeEngine implements Engine {
     this.#stopping = true;
     this.#stop.abort();
     this.contents.stop(new Stopped());
+    this.#downloads.stop(new Stopped());
     for (const wake of this.#wakes) wake();
     const giveUp = this.#options.clock.after(stopGraceMs, () => {
       this.#overdue = true;
@@ -361,7 +367,7 @@ class ConvergeEngine implements Engine {
     if (kind !== 'apply') return;
     try {
       journal.dropUnusedCopies();
-      journal.dropUnusedContents();
+      journal.dropUnusedContents(this.#downloads.incomplete);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.#options.log.warn({ error: reason }, 'failed to remove unused copies of file contents');
@@ -442,6 +448,8 @@ class ConvergeEngine implements Engine {
       },
       printed: (source, stream, piece) => this.output.add(source, stream, piece),
       contents: this.contents,
+      downloads: this.#downloads,
+      environment: this.#options.environment ?? process.env,
       warn: (fields, message) => this.#options.log.warn(fields, message),
       link: this.#options.link?.() ?? null,
       measured: (fingerprints) => this.#options.onMeasured?.(fingerprints),

@@ -13,6 +13,7 @@ import { JournalFailure } from '../journal/log.ts';
 import { type FinishedReport, isDirectory, type JournalEvent, type OperationRecord } from '../journal/state.ts';
 import { accountDatabase } from '../resources/provider/account-database.ts';
 import type { Database, Json, Machine, Outcome, Provider, ProviderLimits } from '../resources/provider/provider.ts';
+import type { Downloads } from './downloads.ts';
 import { providerFor, whyNoProvider } from './plan/find-provider.ts';
 import {
   ancestors,
@@ -52,6 +53,9 @@ export interface ExecutionContext {
   /** Streams the output of the running program to live viewers. */
   printed(source: { operation_id: string; resource: string }, stream: 'stdout' | 'stderr', piece: Buffer): void;
   readonly contents: Pick<WantedContents, 'use'>;
+  readonly downloads: Pick<Downloads, 'use' | 'read'>;
+  /** Has the variables that name proxies. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
   /** Logs a problem that does not affect a result. */
   warn(fields: object, message: string): void;
   /** The agent's way to its orchestrator; null if it has none. */
@@ -228,6 +232,9 @@ export class Progress {
       limits,
       copies: journal.copies,
       useContent: (reference, action) => this.context.contents.use(this.id, reference, action),
+      useDownload: (source, action) => this.context.downloads.use(source, () => this.operation.cancelled, action),
+      readDownload: (url, limit) => this.context.downloads.read(url, limit),
+      environment: this.context.environment,
       ourDirectories: journal.state.ourDirectories,
       freshDirectories: this.operation.freshDirectories,
       declared: (path) => this.#declared.has(path),

@@ -51,6 +51,16 @@ export class ContentCache {
     return sizeOf(this.#pathOf(reference)) === reference.size;
   }
 
+  /** Returns the size of a content that is stored completely, or null. */
+  sizeOf(sha256: string): number | null {
+    return sizeOf(this.#pathOf({ sha256 }));
+  }
+
+  /** Returns the number of bytes that have arrived of a content that is not stored completely. */
+  arrivedOf(sha256: string): number {
+    return sizeOf(`${this.#pathOf({ sha256 })}${partSuffix}`) ?? 0;
+  }
+
   /** Keeps a content, or its part, until the returned function is called. */
   hold({ sha256 }: CopyReference): () => void {
     this.#users.set(sha256, (this.#users.get(sha256) ?? 0) + 1);
@@ -135,11 +145,17 @@ export class ContentCache {
   }
 
   /** Stops receiving a content. The bytes that have arrived stay. */
-  leave({ sha256 }: CopyReference): void {
+  leave({ sha256 }: Pick<CopyReference, 'sha256'>): void {
     const fd = this.#arriving.get(sha256);
     if (fd === undefined) return;
     this.#arriving.delete(sha256);
     closeSync(fd);
+  }
+
+  /** Deletes what has arrived of a content. */
+  discard(reference: Pick<CopyReference, 'sha256'>): void {
+    this.leave(reference);
+    rmSync(`${this.#pathOf(reference)}${partSuffix}`, { force: true });
   }
 
   /** Deletes contents, those first that were not used for the longest time, until this many bytes fit. */

@@ -135,15 +135,21 @@ export class Journal {
     this.copies.retain(hashes);
   }
 
-  /** Removes contents that neither a managed resource nor an open operation has as its source. */
-  dropUnusedContents(): void {
+  /**
+   * Removes contents that neither a managed resource nor an open operation has as its source.
+   * @param downloads hashes of other contents to keep
+   */
+  dropUnusedContents(downloads: ReadonlySet<string>): void {
     const { managed, operations } = this.state;
-    const open = [...operations.values()].filter(({ state }) => state !== 'finished');
-    const resources = [
-      ...[...managed.values()].map(({ resource }) => resource),
-      ...open.flatMap(({ message }) => message.resources),
-    ];
-    this.contents.retain(new Set(resources.flatMap(({ source }) => source?.sha256 ?? [])));
+    const open = [...operations.values()]
+      .filter(({ state }) => state !== 'finished')
+      .flatMap(({ message }) => message.resources);
+    const sources = [...[...managed.values()].map(({ resource }) => resource), ...open].map(
+      ({ source }) => source?.sha256,
+    );
+    const declared = open.map(({ body }) => ('sha256' in body ? body.sha256 : null));
+    const needed = [...sources, ...declared, ...downloads].filter((sha256) => typeof sha256 === 'string');
+    this.contents.retain(new Set(needed));
   }
 
   close(): Promise<void> {

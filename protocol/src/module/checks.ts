@@ -296,6 +296,9 @@ function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, 
     for (const name of kinds[type].presentNeeds)
       if (given[name] === undefined || given[name] === null)
         fault(path, `requires ${name}, unless it has ensure: absent`, 'key');
+  for (const group of kinds[type].oneOf)
+    if (body.ensure !== 'absent' && !group.some((name) => isGiven(given[name])))
+      fault(path, `one of ${group.join(', ')} is required: add it`, 'key');
   if (createsEmptyFile({ type, body: given }))
     warning(
       path,

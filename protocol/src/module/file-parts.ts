@@ -20,8 +20,9 @@ export const createsEmptyFile = (declared: Declared): boolean =>
 
 /** Reports whether a resource always determines the whole file: its content, its link target, or its absence. */
 export const takesWholeFile = (declared: Declared): boolean =>
-  declared.type === 'file-unix' &&
-  (declared.body.ensure === 'absent' || (hasContent(declared) && declared.body.if_exists !== 'keep'));
+  declared.type === 'download' ||
+  (declared.type === 'file-unix' &&
+    (declared.body.ensure === 'absent' || (hasContent(declared) && declared.body.if_exists !== 'keep')));
 
 const values: readonly ResourceType[] = ['json-unix', 'yaml-unix', 'toml-unix'];
 const parts: readonly ResourceType[] = ['line-unix', 'block-unix', 'ini-unix', ...values];

@@ -93,6 +93,18 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'name: x, title: y, baseurl: ["https://a"], metalink: "https://a", mirrorlist: "https://a", gpgkey: "-----BEGIN", gpgcheck: true, repo_gpgcheck: false, enabled: true, priority: 9, excludepkgs: [a], ensure: present',
     'dnf-repository:x',
   ],
+  download: [
+    `path: /usr/local/bin/app, url: "https://downloads.example.org/app", sha256: ${'0123456789abcdef'.repeat(4)}, owner: root, group: root, mode: "0755", ensure: present`,
+    'path:/usr/local/bin/app',
+  ],
+  archive: [
+    `path: /opt/app, url: "https://x.example/a.zip", sha256: ${'0123456789abcdef'.repeat(4)}, strip: 1, exclude: [doc], keep: 3, owner: root, group: root, ensure: present`,
+    'path:/opt/app',
+  ],
+  git: [
+    'path: /srv/app, url: "git@git.example.org:app.git", revision: v1, user: root, key: "-----BEGIN OPENSSH PRIVATE KEY-----\\nx", depth: 1, submodules: true, force: false, ensure: present',
+    'path:/srv/app',
+  ],
   hostname: ['name: web-1.example, ensure: present', 'hostname:hostname'],
   timezone: ['name: Europe/Paris, ensure: present', 'timezone:timezone'],
   'ssh-authorized-key': [
@@ -172,6 +184,9 @@ describe('kinds', () => {
     ['line-unix', 'path: /a, line: b'],
     ['block-unix', 'path: /a, marker: b, ensure: absent'],
     ['apt-repository', 'name: x, uris: [a], suites: [./]'],
+    ['download', 'path: /a, url: "${{ secrets.url }}", ensure: absent'],
+    ['archive', 'path: /a, ensure: absent'],
+    ['git', 'path: /a, url: /srv/a.git, revision: release/1.x'],
     ['service-systemd', 'name: nginx'],
     ['service-systemd', 'name: timer'],
     ['service-systemd', 'name: org.example.timers'],
@@ -269,6 +284,25 @@ describe('kinds', () => {
     ['timezone', 'name: ../../etc/passwd', 'must be a time zone of the system'],
     ['ssh-authorized-key', 'user: a, key: "command=x ssh-ed25519 AAAA"', 'must be the type and the key'],
     ['apt-repository', 'name: a, uris: [], suites: [b]', 'must be a list of at least 1'],
+    ['download', 'path: /a, url: "https://x.example/a"', 'one of sha256, sha256_url is required: add it'],
+    [
+      'download',
+      'path: /a, url: "ftp://x.example/a", sha256_url: "https://x.example/a"',
+      'must be a URL of http or https with up to 2000 characters, such as https://example.org/app.tar.gz',
+    ],
+    ['download', 'path: /a, url: "https://x.example/a", sha256: abc', 'must be a SHA-256: 64 hexadecimal digits'],
+    ['archive', 'path: /a, url: "https://x.example/a"', 'requires sha256: add it'],
+    ['archive', 'path: /a', 'one of url, source is required: add it'],
+    [
+      'git',
+      'path: /a, url: "https://u:p@x.example/a", revision: v1',
+      'must not contain a password: use `key`, or a credential helper of git',
+    ],
+    [
+      'git',
+      'path: /a, url: "https://x.example/a", revision: "-f"',
+      'must be the name of a tag or a branch, or the 40 digits of a commit',
+    ],
     ['file-windows', 'path: "C:\\\\a:b"', 'must not contain control characters or any of'],
   ])('%s refuses { %s }', (type, fields, fault) => {
     const parsed = parseModule(source(type, fields));

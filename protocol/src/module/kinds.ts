@@ -1,7 +1,10 @@
 import { accountKinds } from './kinds/accounts.ts';
 import { alternativesKind } from './kinds/alternatives.ts';
+import { archiveKind } from './kinds/archive.ts';
+import { downloadKind } from './kinds/download.ts';
 import { fileKinds, scriptKinds } from './kinds/files.ts';
 import { firewallRuleKind } from './kinds/firewall-rule.ts';
+import { gitKind } from './kinds/git.ts';
 import type { BodyOf, Kind } from './kinds/kind.ts';
 import { knownHostKind } from './kinds/known-host.ts';
 import { limitsKind } from './kinds/limits.ts';
@@ -26,6 +29,9 @@ const table = {
   ...unitSystemdKind,
   ...firewallRuleKind,
   ...systemKinds,
+  ...downloadKind,
+  ...archiveKind,
+  ...gitKind,
 };
 
 export type ResourceType = keyof typeof table;

@@ -391,7 +391,10 @@ function blockedPaths(steps: readonly Step[]): Map<string, string> {
     const { body } = resource;
     if ('ensure' in body && body.ensure === 'absent')
       blocked.set(path, `${path} is declared absent, so no path below it can exist`);
-    else if (resource.type === 'file-unix' && !('symlink' in body && body.symlink != null))
+    else if (
+      resource.type === 'download' ||
+      (resource.type === 'file-unix' && !('symlink' in body && body.symlink != null))
+    )
       blocked.set(path, `${path} is declared as a file, so no path below it can exist`);
   }
   return blocked;

@@ -102,6 +102,24 @@ export const script = (
   links?: Links,
 ): ResolvedResource => resource('script', `script:${name}`, name, { program: 'sh', ...body }, { id: name, ...links });
 
+/** Builds a directory from an archive next to the module. */
+export function unpacked(
+  path: string,
+  content: Buffer,
+  body: Partial<ResourceBodies['archive']> = {},
+): ResolvedResource {
+  const sha256 = hash('sha256', content, 'hex');
+  sourceContents.set(sha256, content);
+  const declared = resource('archive', `path:${path}`, path, { path, source: 'files/a.tar.gz', ...body });
+  return { ...declared, source: { sha256, size: content.length } };
+}
+
+export const download = (
+  path: string,
+  body: Omit<ResourceBodies['download'], 'path'>,
+  links?: Links,
+): ResolvedResource => resource('download', `path:${path}`, path, { path, ...body }, links);
+
 let operations = 0;
 
 /** Builds an operation with a unique ID. */
@@ -121,3 +139,7 @@ export function operation(
     ...rest,
   };
 }
+
+/** Builds a working copy of a git repository. */
+export const workingCopy = (path: string, body: Omit<ResourceBodies['git'], 'path'>, links?: Links): ResolvedResource =>
+  resource('git', `path:${path}`, path, { path, ...body }, links);

@@ -11,6 +11,7 @@ import {
   withFile,
 } from '../../host/files/inspect.ts';
 import { removeDirectory, removeFile } from '../../host/files/remove.ts';
+import { agentName } from '../../host/trees/tree-names.ts';
 import type { CopyReference, Machine } from '../provider/provider.ts';
 
 /** Removes undeclared entries from a directory, and puts them back. */
@@ -45,9 +46,6 @@ export function checkPurge(path: string): void {
     throw new HostFailure(`${path} is a directory of the system: declare purge for a directory below it`);
 }
 
-/** The name of a temporary file of the agent. */
-const temporary = /^\.muster-[0-9a-f]{20}\.tmp$/;
-
 /** Maximum depth below the directory, because the path to each entry is opened name by name. */
 const maxDepth = 64;
 
@@ -62,6 +60,10 @@ export function foreignEntries(root: string, machine: Machine): ForeignEntry[] {
   machine.walk.release(open);
   if (realPath !== root)
     throw new HostFailure(`${root} leads to ${realPath} by a symbolic link: declare purge for ${realPath}`);
+  // Members of these trees have no resources of their own.
+  const trees = new Set(
+    (['archive', 'git'] as const).flatMap((type) => machine.resourcesOf(type).map(({ identity }) => identity)),
+  );
   const entries: ForeignEntry[] = [];
   const visit = (directory: string, depth: number): void => {
     if (depth > maxDepth)
@@ -69,9 +71,10 @@ export function foreignEntries(root: string, machine: Machine): ForeignEntry[] {
     const names = listDirectory(machine.walk, directory, maxEntries);
     for (const name of names ?? []) {
       const path = `${directory}/${name}`;
-      if (temporary.test(name)) continue;
+      if (agentName.test(name)) continue;
       const found = inspect(machine.walk, path, false);
       if (found.type === 'absent') continue;
+      if (trees.has(path)) continue;
       if (!machine.manages(path)) entries.push({ path, found });
       if (found.type === 'directory') visit(path, depth + 1);
       if (entries.length > maxEntries) break;

@@ -103,7 +103,8 @@ export async function applyFile(
   );
 }
 
-async function placeFile(
+/** Writes a file whose content is known. */
+export async function placeFile(
   resource: ResolvedResource,
   seen: SeenFile,
   difference: Difference,

@@ -1,11 +1,14 @@
+import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { removeDirectory, temporaryDirectory } from '../../converge/test/agent.ts';
+import { ContentServer } from '../../converge/test/content-server.ts';
 import { type ContractAgent, contractAgent } from '../../converge/test/contract-agent.ts';
 import {
   block,
   directory,
+  download,
   file,
   ini,
   line,
@@ -13,7 +16,11 @@ import {
   script,
   sourced,
   structured,
+  unpacked,
+  workingCopy,
 } from '../../converge/test/desired.ts';
+import { madeArchive } from '../../converge/test/made-archive.ts';
+import { madeRepository } from '../../converge/test/made-repository.ts';
 import { planAndApplyOn, providerContract } from '../../converge/test/provider-contract.ts';
 import { snapshotTree } from '../../converge/test/tree.ts';
 
@@ -32,9 +39,28 @@ interface Subject {
   tamper(root: string): void;
   /** Exactly the fields that a drift check must then report. */
   moved: string[];
+  /** Paths that no comparison considers. */
+  ignored?: RegExp;
 }
 
 const owner = process.geteuid?.() === 0 ? { owner: 'nobody', group: 'daemon' } : {};
+
+const server = await ContentServer.open();
+afterAll(() => server.close());
+const served = {
+  one: server.serve('/one', 'one\n'),
+  two: server.serve('/two', Buffer.alloc(5 * 1024 * 1024, 'two\n')),
+};
+
+const releaseOf = (version: string): Buffer =>
+  madeArchive(
+    `mkdir -p app/bin app/doc; echo ${version} > app/bin/run; chmod 755 app/bin/run; echo > app/doc/x; ln -s bin/run app/link`,
+  );
+const [first, second] = [releaseOf('1'), releaseOf('2')];
+
+const gitFolder = temporaryDirectory();
+afterAll(() => removeDirectory(gitFolder));
+const repository = madeRepository(gitFolder);
 
 const subjects: Subject[] = [
   {
@@ -114,6 +140,73 @@ const subjects: Subject[] = [
     changed: (root) => file(`${root}/f`, { content: 'back\n' }),
     tamper: (root) => writeFileSync(`${root}/f`, 'by hand\n'),
     moved: ['ensure'],
+  },
+  {
+    name: 'download, created',
+    prepare: () => {},
+    desired: (root) => download(`${root}/new/f`, { ...served.one, mode: '0755', ...owner }),
+    changed: (root) => download(`${root}/new/f`, { ...served.two, mode: '0700' }),
+    tamper: (root) => chmodSync(`${root}/new/f`, 0o777),
+    moved: ['mode'],
+  },
+  {
+    name: 'download, taken over',
+    prepare: (root) => writeFileSync(`${root}/f`, 'before\n', { mode: 0o640 }),
+    desired: (root) => download(`${root}/f`, served.two),
+    changed: (root) => download(`${root}/f`, { ...served.one, ensure: 'absent' }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'by hand\n'),
+    moved: ['content'],
+  },
+  {
+    name: 'archive, created',
+    prepare: () => {},
+    desired: (root) => unpacked(`${root}/new/app`, first, { strip: 1, exclude: ['doc'], ...owner }),
+    changed: (root) => unpacked(`${root}/new/app`, second),
+    tamper: (root) => chmodSync(`${root}/new/app/bin/run`, 0o600),
+    moved: ['content'],
+  },
+  {
+    name: 'archive, in place of a directory of others',
+    prepare(root) {
+      mkdirSync(`${root}/app`, { mode: 0o711 });
+      writeFileSync(`${root}/app/theirs`, 'theirs\n', { mode: 0o604 });
+    },
+    desired: (root) => unpacked(`${root}/app`, first),
+    changed: (root) => unpacked(`${root}/app`, first, { ensure: 'absent' }),
+    tamper: (root) => rmSync(`${root}/app/app/bin/run`),
+    moved: ['content'],
+  },
+  {
+    name: 'archive, in releases next to one of others',
+    prepare(root) {
+      mkdirSync(`${root}/app/releases/theirs`, { recursive: true });
+      symlinkSync('releases/theirs', `${root}/app/current`);
+    },
+    desired: (root) => unpacked(`${root}/app`, first, { strip: 1, keep: 2 }),
+    changed: (root) => unpacked(`${root}/app`, second, { strip: 1, keep: 2 }),
+    tamper(root) {
+      rmSync(`${root}/app/current`);
+      symlinkSync('releases/theirs', `${root}/app/current`);
+    },
+    moved: ['release'],
+  },
+  {
+    name: 'git, cloned',
+    prepare: () => {},
+    desired: (root) => workingCopy(`${root}/new/app`, { url: repository, revision: 'v1', force: true }),
+    changed: (root) => workingCopy(`${root}/new/app`, { url: repository, revision: 'main', depth: 1, force: true }),
+    tamper: (root) => writeFileSync(`${root}/new/app/f`, 'by hand\n'),
+    moved: ['work_tree'],
+    ignored: /^\/new\/app\/\.git\//,
+  },
+  {
+    name: 'git, in an empty directory, absent in between',
+    prepare: (root) => mkdirSync(`${root}/app`, { mode: 0o750 }),
+    desired: (root) => workingCopy(`${root}/app`, { url: repository, revision: 'v1' }),
+    changed: (root) => workingCopy(`${root}/app`, { url: repository, revision: 'v1', ensure: 'absent' }),
+    tamper: (root) => void spawnSync('git', ['-C', `${root}/app`, 'checkout', '-q', 'origin/main']),
+    moved: ['revision'],
+    ignored: /^\/app\/\.git\//,
   },
   {
     name: 'directory-unix, created',
@@ -300,7 +393,8 @@ describe.each(subjects)('$name', (subject) => {
       agent,
       desired: subject.desired(root),
       changed: subject.changed(root),
-      snapshot,
+      snapshot: async () =>
+        Object.fromEntries(Object.entries(snapshotTree(root)).filter(([path]) => !subject.ignored?.test(path))),
       tamper: async () => subject.tamper(root),
     }),
   });

@@ -23,6 +23,15 @@ export interface Machine {
    * @throws HostFailure if it cannot be fetched; another error if the agent stops
    */
   useContent<T>(reference: CopyReference, action: (content: StoredContent) => Promise<T>): Promise<T>;
+  /**
+   * Runs an action with a content of a server. It is downloaded first if the agent lacks it.
+   * @throws HostFailure if it cannot be downloaded; another error if the agent stops
+   */
+  useDownload<T>(source: DownloadSource, action: (content: StoredContent & { size: number }) => Promise<T>): Promise<T>;
+  /** Reads a small content of a server into memory. @throws HostFailure if it has more than `limit` bytes */
+  readDownload(url: string, limit: number): Promise<Buffer>;
+  /** Variables of the agent, of which those that name proxies matter. */
+  environment: Readonly<Record<string, string | undefined>>;
   /** Directories that the agent created as parents of declared paths. They are removed once they are empty. */
   ourDirectories: ReadonlySet<string>;
   /**
@@ -112,6 +121,13 @@ export interface StoredContent {
   readonly path: string;
   /** Reads all of it into memory. */
   read(): Promise<Buffer>;
+}
+
+/** Where a content is, and what it must be. */
+export interface DownloadSource {
+  url: string;
+  /** SHA-256 in lower-case hexadecimal. */
+  sha256: string;
 }
 
 export interface CopyReference {

@@ -1,12 +1,15 @@
 import type { ResolvedResource, ResourceType } from '@muster/protocol/module';
 import { alternatives } from '../alternatives.ts';
 import { aptRepository } from '../apt-repository.ts';
+import { archive } from '../archive.ts';
 import { blockUnix } from '../block-unix.ts';
 import { cronUnix } from '../cron-unix.ts';
 import { directoryUnix } from '../directory-unix.ts';
 import { dnfRepository } from '../dnf-repository.ts';
+import { download } from '../download.ts';
 import { fileUnix } from '../file-unix.ts';
 import { firewallRule } from '../firewall-rule.ts';
+import { git } from '../git.ts';
 import { groupUnix } from '../group-unix.ts';
 import { hostname } from '../hostname.ts';
 import { iniUnix } from '../ini-unix.ts';
@@ -57,6 +60,9 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     limits,
     unitSystemd,
     firewallRule,
+    download,
+    archive,
+    git,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

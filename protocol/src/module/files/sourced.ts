@@ -26,7 +26,8 @@ export function withSource<T extends Sourced>(
   if (sourced === 'directory') return [instance, ...entriesOf(instance, body.source, files)];
   const file = files.get(body.source);
   if (file === undefined) return undefined;
-  const mode = file.executable && body.mode === undefined ? { mode: executableMode } : {};
+  const hasMode = Object.hasOwn(kinds[type].optional, 'mode');
+  const mode = hasMode && file.executable && body.mode === undefined ? { mode: executableMode } : {};
   const { sha256, size } = file;
   return [{ ...instance, body: { ...body, ...mode }, source: { sha256, size } }];
 }

@@ -3,9 +3,9 @@ import { boolean, choice, formatted, integer, line, map, text } from './field.ts
 import * as format from './format.ts';
 import { defineKind, ensure, joined } from './kind.ts';
 
-const owner = formatted('Name or number of the owning user', format.unixAccount);
-const group = formatted('Name or number of the owning group', format.unixAccount);
-const mode = {
+export const owner = formatted('Name or number of the owning user', format.unixAccount);
+export const group = formatted('Name or number of the owning group', format.unixAccount);
+export const mode = {
   ...formatted('Permissions: 3 or 4 octal digits in quotes, such as "0644", or u=rw,go=r', format.fileMode, {
     pattern: '^([0-7]{3,4}|[ugoa]+=[rwxst]*(,[ugoa]+=[rwxst]*)*)$',
   }),

@@ -220,6 +220,40 @@ export const unitSettingValue: Check = (text) => {
     : undefined;
 };
 
+/** A URL of http or https, without a fragment, which servers do not receive. */
+export const httpUrl: Check = (text) => {
+  const url = text.length <= 2000 && /^https?:\/\/[^\s\x00-\x1f\x7f]+$/.test(text) ? URL.parse(text) : null;
+  if (url === null)
+    return 'must be a URL of http or https with up to 2000 characters, such as https://example.org/app.tar.gz';
+  return text.includes('#') ? 'must not contain "#"' : undefined;
+};
+
+export const httpsUrl: Check = (text) =>
+  httpUrl(text) ??
+  (text.startsWith('https://') ? undefined : 'must begin with https://: nothing else shows that it is right');
+
+export const sha256: Check = byPattern(/^[0-9A-Fa-f]{64}$/, 'must be a SHA-256: 64 hexadecimal digits');
+
+/** A URL for git, of a protocol that shows who the server is, without a password, which other users could see. */
+export const gitUrl: Check = (text) => {
+  const fault =
+    'must be https://HOST/PATH, ssh://USER@HOST/PATH, USER@HOST:PATH, or an absolute path: other protocols do not show who the server is';
+  if (text.length > 2000 || /[\s\x00-\x1f\x7f]/.test(text)) return fault;
+  if (text.startsWith('/')) return unixFile(text);
+  if (/^[A-Za-z0-9_][A-Za-z0-9_.-]*@[A-Za-z0-9][A-Za-z0-9.-]*:(?!\/\/)[^-].*$/.test(text)) return undefined;
+  const url = /^(https|ssh):\/\/[^-/]/.test(text) ? URL.parse(text) : null;
+  if (url === null) return fault;
+  return url.password === '' ? undefined : 'must not contain a password: use `key`, or a credential helper of git';
+};
+
+export const gitRevision: Check = (text) =>
+  /^[A-Za-z0-9_][A-Za-z0-9_./+@-]{0,249}$/.test(text) && !/\.\.|\/\/|@\{|\.lock(\/|$)|[./]$/.test(text)
+    ? undefined
+    : 'must be the name of a tag or a branch, or the 40 digits of a commit';
+
+export const privateKey: Check = (text) =>
+  /^-----BEGIN [A-Z ]*PRIVATE KEY-----\n/.test(text) ? undefined : 'must be a private key that begins with -----BEGIN';
+
 /** A value of After= and Requires=: a unit name, with or without its suffix. */
 export const unitReference: Check = byPattern(/^[A-Za-z0-9_-][A-Za-z0-9:_.\\@-]{0,254}$/, unitNameRule);
 

@@ -45,6 +45,8 @@ export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
   readonly needs: Readonly<Record<string, string>>;
   /** Optional fields that a resource needs unless it is declared absent. */
   readonly presentNeeds: readonly string[];
+  /** At least one field in each group must be given, unless the resource is absent. */
+  readonly oneOf: readonly (readonly string[])[];
   /** Fields that are redacted even if they contain no secret. */
   readonly sensitive: readonly string[];
   /** Converts a valid body to its canonical form. Absent if bodies have only one form. */
@@ -74,6 +76,7 @@ interface KindOptions<R extends Fields, O extends Fields>
         | 'exclusive'
         | 'needs'
         | 'presentNeeds'
+        | 'oneOf'
         | 'sensitive'
         | 'normalise'
       >
@@ -101,6 +104,7 @@ export function defineKind<const R extends Fields, const O extends Fields>(optio
     exclusive: [],
     needs: {},
     presentNeeds: [],
+    oneOf: [],
     sensitive: [],
     ...options,
     identifiedBy,

@@ -1,0 +1,166 @@
+import { existsSync, readFileSync } from 'node:fs';
+import http, { type IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { HostFailure } from '../failure.ts';
+
+/** Redirects that one request follows. */
+const maxRedirects = 10;
+/** Milliseconds without a byte after which a connection is given up. */
+const stallMs = 60_000;
+
+export interface HttpRequest {
+  /** An http or https URL, which may contain a user and a password. */
+  readonly url: string;
+  /** Number of bytes to skip. The server may ignore it. */
+  readonly from: number;
+  /**
+   * Has the variables that name proxies, such as `https_proxy` and `no_proxy`, and SSL_CERT_FILE, a file with certificate
+   * authorities in place of those of this machine.
+   */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+}
+
+export interface HttpAnswer {
+  /** Position of the first byte. */
+  readonly from: number;
+  /** Size of the whole content, or null if the server does not tell it. */
+  readonly total: number | null;
+  readonly body: AsyncIterable<Buffer>;
+  /** Ends the connection. */
+  close(): void;
+}
+
+/** A failure of a request. Its message does not contain the URL, which may be a secret. */
+export class HttpFailure extends HostFailure {
+  /** Whether the same request may succeed later. */
+  readonly mayPass: boolean;
+
+  constructor(message: string, mayPass: boolean) {
+    super(message);
+    this.mayPass = mayPass;
+  }
+}
+
+/**
+ * Requests a content, and follows redirects. Never follows a redirect from https to http, and sends the user and
+ * password of the URL only to its own origin.
+ * @throws HttpFailure
+ */
+export async function httpGet(request: HttpRequest): Promise<HttpAnswer> {
+  const first = urlOf(request.url);
+  let url = first;
+  for (let redirects = 0; redirects <= maxRedirects; redirects++) {
+    const response = await answerOf(url, url.origin === first.origin ? first : null, request);
+    const { statusCode: status = 0 } = response;
+    const { location } = response.headers;
+    if (status >= 300 && status < 400 && location !== undefined) {
+      response.destroy();
+      url = redirected(url, location);
+      continue;
+    }
+    if (status === 200 || (status === 206 && request.from > 0)) return contentOf(response, status, request.from);
+    response.destroy();
+    // The server has fewer bytes than were received before.
+    if (status === 416 && request.from > 0) return httpGet({ ...request, from: 0 });
+    const mayPass = status >= 500 || status === 408 || status === 429;
+    throw new HttpFailure(`the server answers ${status} ${response.statusMessage ?? ''}`.trim(), mayPass);
+  }
+  throw new HttpFailure(`the server redirects more than ${maxRedirects} times`, false);
+}
+
+function urlOf(text: string, base?: URL): URL {
+  const url = URL.parse(text, base?.href);
+  if (url === null) throw new HttpFailure('the server redirects to a text that is not a URL', false);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:')
+    throw new HttpFailure(`the scheme ${url.protocol} is neither http nor https`, false);
+  return url;
+}
+
+/** @throws HttpFailure if the target is not to be followed */
+export function redirected(from: URL, location: string): URL {
+  const to = urlOf(location, from);
+  if (from.protocol === 'https:' && to.protocol !== 'https:')
+    throw new HttpFailure(
+      `the server redirects from https to http, where anyone on the way can change the content; use a URL that stays on https`,
+      false,
+    );
+  return to;
+}
+
+/** @param credentials URL with the user and password to send */
+function answerOf(url: URL, credentials: URL | null, request: HttpRequest): Promise<IncomingMessage> {
+  const { from, environment, signal } = request;
+  const authorities = url.protocol === 'https:' ? authoritiesOf(environment) : undefined;
+  const { request: send, Agent } = url.protocol === 'https:' ? https : http;
+  const user = credentials === null ? '' : `${decoded(credentials.username)}:${decoded(credentials.password)}`;
+  return new Promise((resolve, reject) => {
+    const outgoing = send(
+      {
+        ...{ protocol: url.protocol, hostname: url.hostname.replace(/^\[|\]$/g, ''), port: url.port },
+        ...{ path: `${url.pathname}${url.search}`, signal, timeout: stallMs },
+        agent: new Agent({ keepAlive: false, proxyEnv: { ...environment } }),
+        headers: {
+          'accept-encoding': 'identity',
+          'user-agent': 'muster-agent',
+          ...(from > 0 ? { range: `bytes=${from}-` } : {}),
+        },
+        ...(user.length > 1 ? { auth: user } : {}),
+        ...(authorities === undefined ? {} : { ca: authorities }),
+      },
+      resolve,
+    );
+    outgoing.on('timeout', () => outgoing.destroy(new Error(`nothing arrived for ${stallMs / 1000} s`)));
+    outgoing.on('error', (error) => reject(failed(error)));
+    outgoing.end();
+  });
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Returns the failure of a connection. Errors of Node name the address at most. */
+function failed(error: Error & { code?: string }): HttpFailure {
+  const isUntrusted = /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME/.test(error.code ?? '');
+  return new HttpFailure(
+    isUntrusted
+      ? `the certificate of the server is not valid here: ${error.message}`
+      : error.message || `${error.code}`,
+    !isUntrusted,
+  );
+}
+
+function contentOf(response: IncomingMessage, status: number, wanted: number): HttpAnswer {
+  const { 'content-range': range, 'content-length': length } = response.headers;
+  const [, start, end] = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15}|\*)$/.exec(range ?? '') ?? [];
+  if (status === 206 && Number(start) !== wanted) {
+    response.destroy();
+    throw new HttpFailure('the server answers with another part than requested', false);
+  }
+  const from = status === 206 ? wanted : 0;
+  const rest = /^\d{1,15}$/.test(length ?? '') ? Number(length) : null;
+  const total = end !== undefined && end !== '*' ? Number(end) : rest === null ? null : from + rest;
+  return { from, total, body: bytesOf(response), close: () => response.destroy() };
+}
+
+async function* bytesOf(response: IncomingMessage): AsyncGenerator<Buffer> {
+  try {
+    for await (const piece of response) yield piece as Buffer;
+  } catch (error) {
+    throw failed(error as Error);
+  }
+}
+
+/** Files with the certificate authorities of a machine: Debian and its relatives, then Fedora and its relatives. */
+const authorityFiles = ['/etc/ssl/certs/ca-certificates.crt', '/etc/pki/tls/certs/ca-bundle.crt'];
+
+/** Returns the certificate authorities of this machine in PEM, or undefined to use those of Node. */
+function authoritiesOf({ SSL_CERT_FILE }: HttpRequest['environment']): string | undefined {
+  const path = SSL_CERT_FILE || authorityFiles.find((file) => existsSync(file));
+  return path === undefined ? undefined : readFileSync(path, 'utf8');
+}

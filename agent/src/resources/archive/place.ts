@@ -1,0 +1,58 @@
+import { hash } from 'node:crypto';
+import { posix } from 'node:path';
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { HostFailure } from '../../host/failure.ts';
+import type { OpenDirectory, PathWalk } from '../../host/files/path-walk.ts';
+
+export type Declared = ResolvedResource<'archive'>;
+export type Body = ResourceBodies['archive'];
+
+/** How the members of an archive become a tree. */
+export interface Unpacking {
+  sha256: string;
+  strip: number;
+  exclude: readonly string[];
+}
+
+export const releasesName = 'releases';
+export const linkName = 'current';
+
+/** @throws HostFailure if the source has no content */
+export function unpackingOf({ body, source }: Declared): Unpacking {
+  const sha256 = body.source == null ? body.sha256 : source?.sha256;
+  if (sha256 == null)
+    throw new HostFailure(`the orchestrator sent no content for the source ${body.source}; update it`);
+  return { sha256, strip: body.strip ?? 0, exclude: body.exclude ?? [] };
+}
+
+/** Returns the name of a release's directory. Archives that are unpacked differently have different names. */
+export function releaseOf({ sha256, strip, exclude }: Unpacking): string {
+  const plain = strip === 0 && exclude.length === 0;
+  const rest = plain ? '' : `-${hash('sha256', JSON.stringify([strip, exclude]), 'hex').slice(0, 6)}`;
+  return `${sha256.slice(0, 12)}${rest}`;
+}
+
+export const folderOf = (path: string): string => (posix.dirname(path) === '/' ? '' : posix.dirname(path));
+
+/**
+ * Opens a directory in which only root can create names, so that no other user can lead the agent elsewhere.
+ * @returns its real path; null if it does not exist
+ * @throws HostFailure if others can
+ */
+export function trustedPath(walk: PathWalk, path: string, missing: 'make' | 'null'): string | null {
+  const directory = walk.open(path, missing);
+  if (directory === null) return null;
+  try {
+    expectTrusted(directory);
+    return directory.path;
+  } finally {
+    walk.release(directory);
+  }
+}
+
+function expectTrusted(directory: OpenDirectory): void {
+  if (!directory.exclusive)
+    throw new HostFailure(
+      `users other than root can change the names in ${directory.path || '/'}: choose a path in a directory that belongs to root`,
+    );
+}

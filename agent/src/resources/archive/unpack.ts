@@ -1,0 +1,103 @@
+import { chmodSync, lchownSync, lstatSync, mkdirSync, readdirSync, statfsSync, statSync } from 'node:fs';
+import { HostFailure, hostFailure } from '../../host/failure.ts';
+import {
+  formatOf,
+  listArchive,
+  removeTree,
+  syncFileSystem,
+  type Tools,
+  unpackArchive,
+} from '../../host/trees/archive-tools.ts';
+import { entryOf, type Owner, type TreeEntry, visitTree } from '../../host/trees/tree-list.ts';
+import {
+  checkMembers,
+  checkSymlink,
+  isExcluded,
+  maxListBytes,
+  maxUnpacked,
+  tarMembers,
+  zipMembers,
+} from './members.ts';
+import type { Unpacking } from './place.ts';
+
+/** Bytes that stay free on the file system. */
+const reserve = 16 * 1024 * 1024;
+
+/**
+ * Unpacks an archive into a directory that only root can enter until it is complete.
+ * @param into path of the directory, which must not exist
+ * @returns path of the complete tree, in `into`, and its entries
+ * @throws HostFailure; `into` may then exist
+ */
+export async function unpack(
+  archive: string,
+  into: string,
+  { strip, exclude }: Unpacking,
+  owner: Owner,
+  tools: Tools,
+): Promise<{ tree: string; entries: TreeEntry[] }> {
+  const format = formatOf(archive);
+  const { list, isCut } = await listArchive(archive, format, maxListBytes, tools);
+  // A list that is cut off has too many members; its last line may be incomplete.
+  const whole = isCut ? list.slice(0, list.lastIndexOf('\n')) : list;
+  if (isCut) throw new HostFailure(`the list of its members is longer than ${maxListBytes / 1024 / 1024} MiB`);
+  const members = format === 'zip' ? zipMembers(whole) : tarMembers(whole);
+  const { total, largest } = checkMembers(members, { strip, exclude }, statSync(archive).size);
+  mkdirSync(into, { mode: 0o700 });
+  const { bavail, bsize } = statfsSync(into);
+  if (total + reserve > bavail * bsize)
+    throw new HostFailure(`the archive unpacks to ${total} bytes, and the file system has only ${bavail * bsize} left`);
+  await unpackArchive(archive, format, into, { strip, maxFile: largest }, tools);
+  try {
+    const tree = format === 'zip' ? stripped(into, strip) : into;
+    await removeExcluded(tree, exclude, tools);
+    const entries = finish(tree, owner);
+    await syncFileSystem(into, tools);
+    return { tree, entries };
+  } catch (error) {
+    throw hostFailure(error, `unpack to ${into}`);
+  }
+}
+
+/** Returns the directory that is left after `strip`. Unlike tar, unzip cannot leave out directories. */
+function stripped(root: string, strip: number): string {
+  let tree = root;
+  for (let level = 0; level < strip; level++) {
+    const names = readdirSync(tree);
+    const [only] = names;
+    if (names.length !== 1 || only === undefined || !lstatSync(`${tree}/${only}`).isDirectory())
+      throw new HostFailure('with `strip`, everything in a zip must be in one directory');
+    tree = `${tree}/${only}`;
+  }
+  return tree;
+}
+
+async function removeExcluded(tree: string, exclude: readonly string[], tools: Tools): Promise<void> {
+  if (exclude.length === 0) return;
+  const left: string[] = [];
+  visitTree(tree, (path) => {
+    if (isExcluded(path, exclude) && !left.some((outer) => path.startsWith(`${outer}/`))) left.push(path);
+  });
+  for (const path of left) await removeTree(`${tree}/${path}`, tools);
+}
+
+/** Checks and completes a tree that only root can change. */
+function finish(tree: string, { uid, gid }: Owner): TreeEntry[] {
+  const entries: TreeEntry[] = [];
+  let total = 0;
+  visitTree(tree, (path, stats) => {
+    const full = `${tree}/${path}`;
+    lchownSync(full, uid, gid);
+    if (stats.isSymbolicLink()) checkSymlink(path, String((entryOf(tree, path, stats) as TreeEntry)[1]));
+    // Neither set-ID bits nor write permissions for others come from an archive.
+    else chmodSync(full, stats.mode & 0o755);
+    const entry = entryOf(tree, path, lstatSync(full));
+    if (entry === null) throw new HostFailure(`${path} is neither a file, a directory, nor a link`);
+    total += stats.isFile() ? stats.size : 0;
+    if (total > maxUnpacked) throw new HostFailure('the archive unpacks to more than it declares');
+    entries.push(entry);
+  });
+  chmodSync(tree, 0o755);
+  lchownSync(tree, uid, gid);
+  return entries;
+}

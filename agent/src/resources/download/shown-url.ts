@@ -1,0 +1,27 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import { HostFailure } from '../../host/failure.ts';
+
+/** Returns a URL for messages, without user, password, and query, which may be credentials. */
+export function shownUrl(text: string): string {
+  const url = URL.parse(text);
+  return url === null ? 'the URL' : `${url.protocol}//${url.host}${url.pathname}`;
+}
+
+/**
+ * Adds the URL to the failure of a download, unless the field may contain a secret.
+ * @returns `error` itself if it is no HostFailure
+ */
+export function notDownloaded(
+  {
+    body,
+    sensitive_fields: sensitive,
+  }: Pick<ResolvedResource<'download'>, 'sensitive_fields'> & {
+    body: { url?: string | null; sha256_url?: string | null };
+  },
+  field: 'url' | 'sha256_url',
+  error: unknown,
+): unknown {
+  if (!(error instanceof HostFailure)) return error;
+  const from = sensitive.includes(field) ? `\`${field}\`` : shownUrl(body[field] ?? '');
+  return new HostFailure(`cannot download from ${from}: ${error.message}`);
+}

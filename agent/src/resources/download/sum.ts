@@ -1,0 +1,39 @@
+import { posix } from 'node:path';
+import { HostFailure } from '../../host/failure.ts';
+
+/** Lines of `sha256sum` and of `sha256sum --tag`. A `*` in front of the name marks binary mode. */
+const coreutils = /^\\?([0-9a-f]{64})(?:[ \t]+\*?(.+?))?[ \t\r]*$/i;
+const tagged = /^SHA256 ?\((.+)\) = ([0-9a-f]{64})[ \t\r]*$/i;
+
+/**
+ * Finds the SHA-256 of a download in a file of sums.
+ * @param text lines with a hash and a file name, or a single line with a hash
+ * @param url URL of the download, whose last part is the file name
+ * @throws HostFailure if it is missing, or not the only one
+ */
+export function sumIn(text: string, url: string): string {
+  const name = fileNameOf(url);
+  const lines = text.split('\n').flatMap((line): { sum: string; name: string | null }[] => {
+    const [, sum, file] = coreutils.exec(line) ?? [];
+    if (sum !== undefined) return [{ sum: sum.toLowerCase(), name: file === undefined ? null : posix.basename(file) }];
+    const [, taggedFile, taggedSum] = tagged.exec(line) ?? [];
+    if (taggedSum === undefined || taggedFile === undefined) return [];
+    return [{ sum: taggedSum.toLowerCase(), name: posix.basename(taggedFile) }];
+  });
+  const [only] = lines;
+  if (lines.length === 1 && only !== undefined && only.name === null) return only.sum;
+  const sums = new Set(lines.filter((line) => line.name === name).map(({ sum }) => sum));
+  const [sum] = sums;
+  if (sum === undefined) throw new HostFailure(`it has no SHA-256 of a file that is named ${name}`);
+  if (sums.size > 1) throw new HostFailure(`it has several SHA-256 of a file that is named ${name}`);
+  return sum;
+}
+
+function fileNameOf(url: string): string {
+  const name = posix.basename(URL.parse(url)?.pathname ?? '');
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}

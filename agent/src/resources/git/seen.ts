@@ -1,0 +1,126 @@
+import { readdirSync, type Stats } from 'node:fs';
+import { posix } from 'node:path';
+import { HostFailure } from '../../host/failure.ts';
+import { besideName } from '../../host/trees/tree-names.ts';
+import { folderOf, trustedPath } from '../archive/place.ts';
+import { inodeOf, statusOf } from '../archive/seen.ts';
+import type { Circumstances, Difference, Machine } from '../provider/provider.ts';
+import type { ScriptAccount } from '../script/launch.ts';
+import { prerequisitesOf } from '../script/prerequisites.ts';
+import { type Declared, gitFailure, runGit } from './run-git.ts';
+
+export interface SeenGit {
+  /** The commit that `revision` names; null if nothing may be there, or it is not known yet. */
+  wanted: string | null;
+  found: 'absent' | 'empty directory' | 'working copy' | 'other';
+  /** Owner and permissions of an empty directory. */
+  directory: { uid: number; gid: number; mode: number } | null;
+  copy: SeenCopy | null;
+  /** Identifies the object that was at the path before it was declared absent. */
+  kept: string | null;
+  missing: NonNullable<Difference['awaits']>;
+}
+
+export interface SeenCopy {
+  /** The commit that is checked out; null if there is none. */
+  head: string | null;
+  /** The branch that is checked out, such as refs/heads/main. */
+  branch: string | null;
+  url: string | null;
+  /** The commit that the agent checked out last. */
+  last: string | null;
+  /** Changed files: the first ones, and their number. */
+  changed: string[];
+  changes: number;
+  /** Whether the checked out commit may exist only here. */
+  hasOwnCommits: boolean;
+}
+
+const observeMs = 2 * 60_000;
+const shownFiles = 5;
+
+/** Prints one line for each fact, then the changed files, separated by NUL. */
+const inspectText = `
+git rev-parse -q --verify 'HEAD^{commit}' || echo
+git symbolic-ref -q HEAD || echo
+git config --get remote.origin.url || echo
+git rev-parse -q --verify refs/muster/revision || echo
+git rev-list -n 1 HEAD --not --remotes --tags --glob='refs/muster/*' -- 2>/dev/null || true
+echo .
+exec git status --porcelain -z --untracked-files=no --no-renames`;
+
+export async function lookAtGit(
+  resource: Declared,
+  { purpose }: Pick<Circumstances, 'purpose'>,
+  machine: Machine,
+): Promise<SeenGit> {
+  const { body } = resource;
+  const { path } = body;
+  const { account, missing } = await prerequisitesOf({ program: 'git', ...userOf(resource) }, machine);
+  const seen: SeenGit = { wanted: null, found: 'absent', directory: null, copy: null, kept: null, missing };
+  const folder = trustedPath(machine.walk, folderOf(path), 'null');
+  const name = posix.basename(path);
+  const stats = folder === null ? null : statusOf(`${folder}/${name}`);
+  const kept = folder === null ? null : inodeOf(statusOf(`${folder}/${besideName(name, 'before')}`));
+  const found = folder === null ? 'absent' : typeOf(`${folder}/${name}`, stats);
+  const directory = found === 'empty directory' && stats !== null ? ownershipOf(stats) : null;
+  if (missing.length > 0) return { ...seen, found, directory, kept };
+  const copy = found === 'working copy' ? await lookAtCopy(resource, account, machine) : null;
+  const wanted =
+    body.ensure === 'absent'
+      ? null
+      : purpose === 'drift'
+        ? (copy?.last ?? body.revision)
+        : await commitOf(resource, account, machine);
+  return { ...seen, wanted, found, directory, copy, kept };
+}
+
+/** Returns the user, unless the agent runs as this one. */
+export const userOf = ({ body: { user } }: Declared): { user: string } | object =>
+  user == null || user === 'root' ? {} : { user };
+
+function typeOf(path: string, stats: Stats | null): SeenGit['found'] {
+  if (stats === null) return 'absent';
+  if (!stats.isDirectory()) return 'other';
+  if (statusOf(`${path}/.git`) !== null) return 'working copy';
+  return readdirSync(path).length === 0 ? 'empty directory' : 'other';
+}
+
+const ownershipOf = ({ uid, gid, mode }: Stats) => ({ uid, gid, mode: mode & 0o7777 });
+
+async function lookAtCopy(resource: Declared, account: ScriptAccount | null, machine: Machine): Promise<SeenCopy> {
+  const { path } = resource.body;
+  const run = { text: inspectText, args: [], directory: path, timeLimit: observeMs, account };
+  const result = await runGit(resource, run, machine);
+  if (result.exitCode !== 0) throw gitFailure(`read the working copy ${path}`, result);
+  const [head = '', branch = '', url = '', last = '', ...rest] = result.stdout.split('\n');
+  const hasOwnCommits = rest[0] !== '.';
+  const changed = rest
+    .slice(hasOwnCommits ? 2 : 1)
+    .join('\n')
+    .split('\0')
+    .flatMap((line) => (line === '' ? [] : [line.slice(3)]));
+  return {
+    ...{ head: head || null, branch: branch || null, url: url || null, last: last || null },
+    ...{ changed: changed.slice(0, shownFiles), changes: changed.length, hasOwnCommits },
+  };
+}
+
+/** Asks the repository for the commit of the declared revision. A tag comes before a branch of the same name. */
+async function commitOf(resource: Declared, account: ScriptAccount | null, machine: Machine): Promise<string> {
+  const { revision, url } = resource.body;
+  if (/^[0-9a-f]{40}$/.test(revision)) return revision;
+  const [tag, branch] = [`refs/tags/${revision}`, `refs/heads/${revision}`];
+  const run = {
+    text: 'exec git ls-remote -q -- "$@"',
+    args: [url, `${tag}^{}`, tag, branch],
+    ...{ directory: '/', timeLimit: observeMs, account },
+  };
+  const result = await runGit(resource, run, machine);
+  if (result.exitCode !== 0) throw gitFailure(`read the repository ${url}`, result);
+  const commits = new Map(result.stdout.split('\n').map((line) => [line.slice(41), line.slice(0, 40)]));
+  const commit = commits.get(`${tag}^{}`) ?? commits.get(tag) ?? commits.get(branch);
+  if (commit === undefined || !/^[0-9a-f]{40}$/.test(commit))
+    throw new HostFailure(`the repository ${url} has neither a tag nor a branch ${revision}`);
+  return commit;
+}
