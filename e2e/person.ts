@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { spawn } from '@lydell/node-pty';
 import { eventually } from './eventually.ts';
 import type { Orchestrator, Stage } from './stage.ts';
@@ -15,7 +16,8 @@ export class Person {
   constructor(stage: Stage, line: string, env: NodeJS.ProcessEnv) {
     // Removes CI, because programs are not interactive on a build server.
     const clean = Object.entries({ ...stage.environment(env), TERM: 'xterm-256color', CI: undefined });
-    this.#terminal = spawn('/bin/sh', ['-c', line], {
+    // The shell waits at the end, because node-pty discards output that it has not read 200 ms after the shell has exited.
+    this.#terminal = spawn('/bin/sh', ['-c', `${line}\nread -r _`], {
       cols: 90,
       rows: 30,
       env: Object.fromEntries(clean.filter((each): each is [string, string] => each[1] !== undefined)),
@@ -37,7 +39,8 @@ export class Person {
   async sees(text: string): Promise<void> {
     await eventually(`the terminal shows ${JSON.stringify(text)}`, async () => {
       const at = this.shown.indexOf(text, this.#seen);
-      if (at < 0) throw new Error(`the last output is ${JSON.stringify(this.shown.slice(-2000))}`);
+      if (at < 0)
+        throw new Error(`the last output is ${JSON.stringify(stripVTControlCharacters(this.shown).slice(-1000))}`);
       this.#seen = at + text.length;
       return true;
     });
