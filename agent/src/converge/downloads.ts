@@ -5,7 +5,7 @@ import type { ContentCache } from '../journal/content-cache.ts';
 import type { DownloadSource, StoredContent } from '../resources/provider/provider.ts';
 
 /** Maximum size of a download, in bytes. */
-export const maxDownloadBytes = 4 * 1024 ** 3;
+const maxDownloadBytes = 4 * 1024 ** 3;
 /** Milliseconds that one download may take, with its repetitions. */
 const maxDownloadMs = 60 * 60_000;
 /** Attempts in a row in which nothing arrives. */
@@ -85,7 +85,7 @@ export class Downloads {
     return this.#incomplete;
   }
 
-  /** Ends all downloads with this error, because the agent stops. What has arrived stays. */
+  /** Ends all downloads with this error, because the agent stops. Received bytes stay. */
   stop(error: Error): void {
     this.#abort.abort(error);
   }
@@ -102,7 +102,7 @@ export class Downloads {
         const isRight = await cache.complete({ sha256: source.sha256, size });
         this.#incomplete.delete(source.sha256);
         if (isRight) return size;
-        // What had arrived before may be of an earlier content at the same URL.
+        // The bytes of an earlier download may belong to an earlier content at the same URL.
         if (from === 0 || isRepeated)
           throw new HttpFailure('the content does not have the declared SHA-256, so nothing was changed', false);
         isRepeated = true;

@@ -152,7 +152,7 @@ export class ContentCache {
     closeSync(fd);
   }
 
-  /** Deletes what has arrived of a content. */
+  /** Deletes the received part of a content. */
   discard(reference: Pick<CopyReference, 'sha256'>): void {
     this.leave(reference);
     rmSync(`${this.#pathOf(reference)}${partSuffix}`, { force: true });

@@ -82,6 +82,6 @@ function diffRemoval({ body }: Declared, before: ArchiveBefore, seen: SeenArchiv
   if (seen.inode === before.inode && seen.list === null) return nothing('already in its original state');
   if (seen.inode === before.inode) return { ...restored, changes: [{ field: 'content', from: null, to: 'as before' }] };
   throw new HostFailure(
-    `what was at ${body.path} before is missing next to it, so it cannot be restored: restore it by hand, or remove ${body.path}`,
+    `the original object at ${body.path} is missing next to it, so it cannot be restored: restore it by hand, or remove ${body.path}`,
   );
 }

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 
-/** Runs shell text as somebody who commits. @returns its output */
+/** Runs shell text as a user who commits. @returns its output */
 export function commit(folder: string, text: string): string {
   const who = { NAME: 'Ann', EMAIL: 'ann@example.org', DATE: '2026-01-01T00:00:00Z' };
   const identity = Object.entries(who).flatMap(([name, value]) => [

@@ -7,6 +7,7 @@ import {
   fchownSync,
   fstatSync,
   fsync,
+  lchownSync,
   openSync,
   readdirSync,
 } from 'node:fs';
@@ -138,6 +139,20 @@ export async function setDirectoryOwnership(
   } finally {
     closeSync(fd);
   }
+}
+
+/**
+ * Sets the owner and permissions of an entry whose parents only root can change, so that the path cannot lead to another
+ * object.
+ * @param mode null for a symbolic link, which has none
+ * @throws the error of the system call
+ */
+export function setProtectedOwnership(
+  path: string,
+  { uid, gid, mode }: { uid: number; gid: number; mode: number | null },
+): void {
+  lchownSync(path, uid, gid);
+  if (mode !== null) chmodSync(path, mode);
 }
 
 /**

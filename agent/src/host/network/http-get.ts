@@ -78,7 +78,7 @@ function urlOf(text: string, base?: URL): URL {
 }
 
 /** @throws HttpFailure if the target is not to be followed */
-export function redirected(from: URL, location: string): URL {
+function redirected(from: URL, location: string): URL {
   const to = urlOf(location, from);
   if (from.protocol === 'https:' && to.protocol !== 'https:')
     throw new HttpFailure(

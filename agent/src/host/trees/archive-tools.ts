@@ -66,7 +66,7 @@ function formatOfBytes(start: Buffer): ArchiveFormat | null {
 /**
  * Lists the members of an archive.
  * @param limit maximum bytes of the list
- * @returns the output of the program, which tells how to read it; cut off after `limit`
+ * @returns the output of the program, cut off after `limit`, and whether it was cut off
  */
 export async function listArchive(
   path: string,

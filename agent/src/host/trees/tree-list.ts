@@ -8,7 +8,7 @@ export type TreeEntry =
   | readonly ['l', string, string];
 
 /** Maximum number of entries that are read of a tree. */
-export const maxEntries = 100_000;
+const maxEntries = 100_000;
 
 const pathOf = (entry: TreeEntry): string => entry.at(-1) as string;
 

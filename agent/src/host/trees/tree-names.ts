@@ -4,8 +4,8 @@ import { hash } from 'node:crypto';
 export type Beside = 'new' | 'old' | 'before' | 'list';
 
 /**
- * Returns the name of an object next to `name`: the tree that is being created, the one that is being removed, what was
- * there before the agent, or the list of what the agent created.
+ * Returns the name of an object next to `name`: the tree that is being created, the one that is being removed, the
+ * original object, or the list of the entries that the agent created.
  */
 export const besideName = (name: string, beside: Beside): string =>
   `.muster-${hash('sha256', name, 'hex').slice(0, 20)}.${beside}`;

@@ -1,14 +1,21 @@
-import { mkdirSync, renameSync, rmdirSync, rmSync, utimesSync } from 'node:fs';
 import { posix } from 'node:path';
-import { errnoOf, HostFailure, hostFailure } from '../../host/failure.ts';
+import { HostFailure, hostFailure } from '../../host/failure.ts';
 import { writeFileAtomically, writeSymlinkAtomically } from '../../host/files/atomic-write.ts';
 import { removeTree } from '../../host/trees/archive-tools.ts';
+import {
+  makeUnlessPresent,
+  moveEntry,
+  removeEntry,
+  removeIfEmpty,
+  setModified,
+  statusOf,
+} from '../../host/trees/entries.ts';
 import { besideName } from '../../host/trees/tree-names.ts';
 import { notDownloaded } from '../download/shown-url.ts';
 import type { Difference, Machine, Outcome } from '../provider/provider.ts';
 import { isUnpacked, targetOf } from './diff.ts';
 import { type Declared, folderOf, linkName, releaseOf, releasesName, trustedPath, type Unpacking } from './place.ts';
-import { releasesIn, type SeenArchive, statusOf, type TreeList } from './seen.ts';
+import { releasesIn, type SeenArchive, type TreeList } from './seen.ts';
 import { unpack } from './unpack.ts';
 
 /** The state before the agent's first change. */
@@ -78,19 +85,11 @@ function placeOf({ body }: Declared, machine: Machine): Place {
 function releasesOf(resource: Declared, machine: Machine, wanted: Unpacking): Place {
   const { folder, name } = placeOf(resource, machine);
   const { walk } = machine;
-  for (const path of [`${folder}/${name}`, `${folder}/${name}/${releasesName}`]) makeUnlessThere(path);
+  for (const path of [`${folder}/${name}`, `${folder}/${name}/${releasesName}`]) makeUnlessPresent(path);
   walk.forget();
   const releases = trustedPath(walk, `${resource.body.path}/${releasesName}`, 'null');
   if (releases === null) throw new HostFailure(`${resource.body.path} was removed during the apply; apply again`);
   return { folder: releases, name: releaseOf(wanted) };
-}
-
-function makeUnlessThere(path: string): void {
-  try {
-    mkdirSync(path, { mode: 0o755 });
-  } catch (error) {
-    if (errnoOf(error) !== 'EEXIST') throw hostFailure(error, `create the directory ${path}`);
-  }
 }
 
 /** Unpacks next to the place of the tree, and moves the complete tree there. */
@@ -109,7 +108,7 @@ async function putTree(
     const { tree, entries } = await unpack(archive, beside('new'), unpacking, owner, machine);
     await moveAway(place, machine);
     await writeList(place, { ...unpacking, entries }, machine);
-    renameSync(tree, `${folder}/${name}`);
+    moveEntry(tree, `${folder}/${name}`);
     machine.changedDirectory(folder);
   } catch (error) {
     await giveBack(place);
@@ -120,13 +119,13 @@ async function putTree(
   }
 }
 
-/** Moves what is at the place away: a tree of the agent to remove it, and anything else to keep it. */
+/** Moves the object at the place away: a tree of the agent to remove it, any other object to keep it. */
 async function moveAway({ folder, name }: Place, machine: Machine): Promise<void> {
   const path = `${folder}/${name}`;
   if (statusOf(path) === null) return;
   const kept = `${folder}/${besideName(name, 'before')}`;
   const isOurs = statusOf(`${folder}/${besideName(name, 'list')}`) !== null || statusOf(kept) !== null;
-  renameSync(path, isOurs ? `${folder}/${besideName(name, 'old')}` : kept);
+  moveEntry(path, isOurs ? `${folder}/${besideName(name, 'old')}` : kept);
   machine.changedDirectory(folder);
 }
 
@@ -134,7 +133,7 @@ async function moveAway({ folder, name }: Place, machine: Machine): Promise<void
 async function giveBack({ folder, name }: Place): Promise<void> {
   const path = `${folder}/${name}`;
   const old = `${folder}/${besideName(name, 'old')}`;
-  if (statusOf(path) === null && statusOf(old) !== null) renameSync(old, path);
+  if (statusOf(path) === null && statusOf(old) !== null) moveEntry(old, path);
 }
 
 function writeList({ folder, name }: Place, list: TreeList, machine: Machine): Promise<void> {
@@ -152,7 +151,7 @@ async function setLink({ body }: Declared, target: string | null, machine: Machi
     const stats = statusOf(parent.child(name));
     if (stats !== null && !stats.isSymbolicLink())
       throw new HostFailure(`${body.path}/${linkName} exists and is no symbolic link: move it to another path`);
-    if (target === null) rmSync(parent.child(name), { force: true });
+    if (target === null) removeEntry(parent.child(name));
     else
       writeSymlinkAtomically(parent, name, {
         target,
@@ -166,7 +165,7 @@ async function setLink({ body }: Declared, target: string | null, machine: Machi
 /** Removes the releases that were not used for the longest time. */
 async function prune({ folder, name }: Place, keep: number, machine: Machine): Promise<void> {
   const seconds = machine.clock.now() / 1000;
-  utimesSync(`${folder}/${besideName(name, 'list')}`, seconds, seconds);
+  setModified(`${folder}/${besideName(name, 'list')}`, seconds);
   const others = releasesIn(folder).filter((other) => other !== name);
   for (const other of others.slice(keep - 1)) await removeRelease(folder, other, machine);
 }
@@ -174,7 +173,7 @@ async function prune({ folder, name }: Place, keep: number, machine: Machine): P
 async function removeRelease(folder: string, name: string, machine: Machine): Promise<void> {
   for (const beside of ['new', 'old'] as const) await removeTree(`${folder}/${besideName(name, beside)}`, machine);
   await removeTree(`${folder}/${name}`, machine);
-  rmSync(`${folder}/${besideName(name, 'list')}`, { force: true });
+  removeEntry(`${folder}/${besideName(name, 'list')}`);
   machine.changedDirectory(folder);
 }
 
@@ -191,11 +190,11 @@ async function takeAway(resource: Declared, machine: Machine): Promise<void> {
   const place = { folder, name: posix.basename(resource.body.path) };
   await removeTree(`${folder}/${besideName(place.name, 'old')}`, machine);
   await moveAway(place, machine);
-  rmSync(`${folder}/${besideName(place.name, 'list')}`, { force: true });
+  removeEntry(`${folder}/${besideName(place.name, 'list')}`);
   await removeTree(`${folder}/${besideName(place.name, 'old')}`, machine);
 }
 
-/** Removes what the agent unpacked, and gives back what was there before. */
+/** Removes the trees that the agent unpacked, and restores the original object. */
 export async function removeArchive(
   resource: Declared,
   before: ArchiveBefore,
@@ -218,20 +217,12 @@ export async function removeArchive(
   const old = `${folder}/${besideName(name, 'old')}`;
   await removeTree(old, machine);
   if (before.inode === null || seen.kept !== null) {
-    if (statusOf(`${folder}/${name}`) !== null) renameSync(`${folder}/${name}`, old);
-    if (before.inode !== null) renameSync(kept, `${folder}/${name}`);
+    if (statusOf(`${folder}/${name}`) !== null) moveEntry(`${folder}/${name}`, old);
+    if (before.inode !== null) moveEntry(kept, `${folder}/${name}`);
   }
-  rmSync(`${folder}/${besideName(name, 'list')}`, { force: true });
+  removeEntry(`${folder}/${besideName(name, 'list')}`);
   machine.changedDirectory(folder);
   await removeTree(old, machine);
   await removeTree(`${folder}/${besideName(name, 'new')}`, machine);
   return {};
-}
-
-function removeIfEmpty(path: string): void {
-  try {
-    rmdirSync(path);
-  } catch (error) {
-    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(errnoOf(error) ?? '')) throw hostFailure(error, `remove ${path}`);
-  }
 }

@@ -111,7 +111,7 @@ test('refuses bombs and archives with too many members before anything is unpack
   await refused(madeArchive('truncate -s 2G f', 'tar -Sczf "$1" f'), /more than 200 times its size/);
 });
 
-test('refuses what is no archive, and one that is cut off', async () => {
+test('refuses a file that is no archive, and an archive that is cut off', async () => {
   await refused(Buffer.from('<html>not found</html>'), /no archive of the formats/);
   const archive = madeArchive('head -c 100000 /dev/urandom > f');
   await refused(archive.subarray(0, 50_000), /cannot be read: /);

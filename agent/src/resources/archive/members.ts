@@ -12,7 +12,7 @@ export interface Member {
 }
 
 /** Maximum number of members. */
-export const maxMembers = 65_536;
+const maxMembers = 65_536;
 /** Maximum bytes of all members together. */
 export const maxUnpacked = 8 * 1024 ** 3;
 /** An archive that unpacks to more than `freeBytes` must not be compressed more than this many times. */

@@ -1,6 +1,6 @@
-import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from 'node:fs';
 import { posix } from 'node:path';
-import { errnoOf, HostFailure, hostFailure } from '../../host/failure.ts';
+import { HostFailure, hostFailure } from '../../host/failure.ts';
+import { inodeOf, linkTargetOf, namesIn, readText, type Stats, statusOf } from '../../host/trees/entries.ts';
 import { compareTree, type TreeDifference, type TreeEntry } from '../../host/trees/tree-list.ts';
 import { besideName } from '../../host/trees/tree-names.ts';
 import { lookUpOwnership, type SeenOwnership } from '../provider/ownership.ts';
@@ -16,7 +16,7 @@ import {
   unpackingOf,
 } from './place.ts';
 
-/** What the agent wrote about a tree that it unpacked. */
+/** The list that the agent wrote of a tree that it unpacked. */
 export type TreeList = Unpacking & { entries: TreeEntry[] };
 
 export interface SeenArchive {
@@ -30,7 +30,7 @@ export interface SeenArchive {
   kept: string | null;
   /** How the tree was unpacked; null if the agent did not unpack it. */
   list: Unpacking | null;
-  /** How the tree differs from what was unpacked. */
+  /** How the tree differs from the unpacked one. */
   tree: TreeDifference | null;
   ownership: SeenOwnership;
   /** Only with `keep`. */
@@ -45,17 +45,6 @@ export interface SeenReleases {
   hasRoot: boolean;
   hasReleases: boolean;
 }
-
-export const statusOf = (path: string): Stats | null => {
-  try {
-    return lstatSync(path);
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return null;
-    throw hostFailure(error, `read ${path}`);
-  }
-};
-
-export const inodeOf = (stats: Stats | null): string | null => (stats === null ? null : `${stats.dev}:${stats.ino}`);
 
 function typeOf(stats: Stats | null): SeenArchive['found'] {
   if (stats === null) return 'absent';
@@ -95,7 +84,7 @@ export function lookAtArchive(resource: Declared, machine: Machine): SeenArchive
     ...seen,
     ...(releases === null || wanted === null ? {} : lookAtTree(releases, releaseOf(wanted), seen, machine)),
     releases: {
-      link: link === null ? null : readlinkSync(`${root}/${linkName}`),
+      link: link === null ? null : linkTargetOf(`${root}/${linkName}`),
       names: releases === null ? [] : releasesIn(releases),
       hasRoot: root !== null,
       hasReleases: releases !== null,
@@ -105,7 +94,7 @@ export function lookAtArchive(resource: Declared, machine: Machine): SeenArchive
 
 /** Returns the names of the releases that the agent unpacked, the one that was used last first. */
 export function releasesIn(folder: string): string[] {
-  const entries = statusOf(folder)?.isDirectory() ? readdirSync(folder) : [];
+  const entries = statusOf(folder)?.isDirectory() ? namesIn(folder) : [];
   return entries
     .flatMap((name) => {
       const list = statusOf(`${folder}/${besideName(name, 'list')}`);
@@ -150,7 +139,7 @@ const withoutEntries = ({ sha256, strip, exclude }: TreeList): Unpacking => ({ s
 function readList(path: string): TreeList | null {
   if (statusOf(path) === null) return null;
   try {
-    const list = JSON.parse(readFileSync(path, 'utf8')) as Partial<TreeList>;
+    const list = JSON.parse(readText(path)) as Partial<TreeList>;
     const { sha256, strip, exclude, entries } = list;
     const isRight =
       typeof sha256 === 'string' && typeof strip === 'number' && Array.isArray(exclude) && Array.isArray(entries);

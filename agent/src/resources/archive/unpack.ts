@@ -1,5 +1,5 @@
-import { chmodSync, lchownSync, lstatSync, mkdirSync, readdirSync, statfsSync, statSync } from 'node:fs';
 import { HostFailure, hostFailure } from '../../host/failure.ts';
+import { setProtectedOwnership } from '../../host/files/ownership.ts';
 import {
   formatOf,
   listArchive,
@@ -8,6 +8,7 @@ import {
   type Tools,
   unpackArchive,
 } from '../../host/trees/archive-tools.ts';
+import { freeBytesAt, makePrivateDirectory, namesIn, sizeOf, statusOf } from '../../host/trees/entries.ts';
 import { entryOf, type Owner, type TreeEntry, visitTree } from '../../host/trees/tree-list.ts';
 import {
   checkMembers,
@@ -42,11 +43,11 @@ export async function unpack(
   const whole = isCut ? list.slice(0, list.lastIndexOf('\n')) : list;
   if (isCut) throw new HostFailure(`the list of its members is longer than ${maxListBytes / 1024 / 1024} MiB`);
   const members = format === 'zip' ? zipMembers(whole) : tarMembers(whole);
-  const { total, largest } = checkMembers(members, { strip, exclude }, statSync(archive).size);
-  mkdirSync(into, { mode: 0o700 });
-  const { bavail, bsize } = statfsSync(into);
-  if (total + reserve > bavail * bsize)
-    throw new HostFailure(`the archive unpacks to ${total} bytes, and the file system has only ${bavail * bsize} left`);
+  const { total, largest } = checkMembers(members, { strip, exclude }, sizeOf(archive));
+  makePrivateDirectory(into);
+  const free = freeBytesAt(into);
+  if (total + reserve > free)
+    throw new HostFailure(`the archive unpacks to ${total} bytes, and the file system has only ${free} left`);
   await unpackArchive(archive, format, into, { strip, maxFile: largest }, tools);
   try {
     const tree = format === 'zip' ? stripped(into, strip) : into;
@@ -63,9 +64,9 @@ export async function unpack(
 function stripped(root: string, strip: number): string {
   let tree = root;
   for (let level = 0; level < strip; level++) {
-    const names = readdirSync(tree);
+    const names = namesIn(tree);
     const [only] = names;
-    if (names.length !== 1 || only === undefined || !lstatSync(`${tree}/${only}`).isDirectory())
+    if (names.length !== 1 || only === undefined || !statusOf(`${tree}/${only}`)?.isDirectory())
       throw new HostFailure('with `strip`, everything in a zip must be in one directory');
     tree = `${tree}/${only}`;
   }
@@ -87,17 +88,16 @@ function finish(tree: string, { uid, gid }: Owner): TreeEntry[] {
   let total = 0;
   visitTree(tree, (path, stats) => {
     const full = `${tree}/${path}`;
-    lchownSync(full, uid, gid);
-    if (stats.isSymbolicLink()) checkSymlink(path, String((entryOf(tree, path, stats) as TreeEntry)[1]));
     // Neither set-ID bits nor write permissions for others come from an archive.
-    else chmodSync(full, stats.mode & 0o755);
-    const entry = entryOf(tree, path, lstatSync(full));
+    setProtectedOwnership(full, { uid, gid, mode: stats.isSymbolicLink() ? null : stats.mode & 0o755 });
+    if (stats.isSymbolicLink()) checkSymlink(path, String((entryOf(tree, path, stats) as TreeEntry)[1]));
+    const status = statusOf(full);
+    const entry = status === null ? null : entryOf(tree, path, status);
     if (entry === null) throw new HostFailure(`${path} is neither a file, a directory, nor a link`);
     total += stats.isFile() ? stats.size : 0;
     if (total > maxUnpacked) throw new HostFailure('the archive unpacks to more than it declares');
     entries.push(entry);
   });
-  chmodSync(tree, 0o755);
-  lchownSync(tree, uid, gid);
+  setProtectedOwnership(tree, { uid, gid, mode: 0o755 });
   return entries;
 }

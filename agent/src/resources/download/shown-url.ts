@@ -2,7 +2,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 
 /** Returns a URL for messages, without user, password, and query, which may be credentials. */
-export function shownUrl(text: string): string {
+function shownUrl(text: string): string {
   const url = URL.parse(text);
   return url === null ? 'the URL' : `${url.protocol}//${url.host}${url.pathname}`;
 }

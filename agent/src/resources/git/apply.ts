@@ -1,10 +1,10 @@
-import { chmodSync, chownSync, mkdirSync, renameSync, rmdirSync } from 'node:fs';
 import { posix } from 'node:path';
 import { HostFailure, hostFailure } from '../../host/failure.ts';
+import { setProtectedOwnership } from '../../host/files/ownership.ts';
 import { removeTree } from '../../host/trees/archive-tools.ts';
+import { makePrivateDirectory, moveEntry, removeIfEmpty, statusOf } from '../../host/trees/entries.ts';
 import { besideName } from '../../host/trees/tree-names.ts';
 import { folderOf, trustedPath } from '../archive/place.ts';
-import { statusOf } from '../archive/seen.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
 import type { ScriptAccount } from '../script/launch.ts';
 import { requirePrerequisites } from '../script/prerequisites.ts';
@@ -16,7 +16,7 @@ export type GitBefore =
   | { was: 'absent' }
   | { was: 'directory'; uid: number; gid: number; mode: number }
   | { was: 'copy'; head: string | null; branch: string | null; url: string | null }
-  /** It is kept next to the path, because it was declared absent. */
+  /** An object that is kept next to the path, because the path was declared absent. */
   | { was: 'other' };
 
 /** Milliseconds for fetching and checking out. */
@@ -73,12 +73,13 @@ export async function applyGit(resource: Declared, seen: SeenGit, machine: Machi
   const fresh = `${folder}/${besideName(name, 'new')}`;
   await removeTree(fresh, machine);
   try {
-    mkdirSync(fresh, { mode: 0o700 });
-    if (account !== null) chownSync(fresh, account.uid, account.gid);
+    makePrivateDirectory(fresh);
+    const owner = account ?? { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 };
+    setProtectedOwnership(fresh, { uid: owner.uid, gid: owner.gid, mode: 0o700 });
     await checkOut(resource, seen, fresh, account, machine);
-    chmodSync(fresh, 0o755);
+    setProtectedOwnership(fresh, { uid: owner.uid, gid: owner.gid, mode: 0o755 });
     // Replaces an empty directory.
-    renameSync(fresh, `${folder}/${name}`);
+    moveEntry(fresh, `${folder}/${name}`);
     machine.changedDirectory(folder);
   } catch (error) {
     throw hostFailure(error, `create ${path}`);
@@ -108,11 +109,11 @@ async function checkOut(
   if (result.exitCode !== 0) throw gitFailure(`check out ${revision} of ${url}`, result);
 }
 
-/** Moves what is at the path next to it; what was there at first is kept. */
+/** Moves the object at the path next to it. The original object is kept. */
 async function putAside(folder: string, name: string, machine: Machine): Promise<void> {
   const [path, kept] = [`${folder}/${name}`, `${folder}/${besideName(name, 'before')}`];
   if (statusOf(path) === null) return;
-  if (statusOf(kept) === null) renameSync(path, kept);
+  if (statusOf(kept) === null) moveEntry(path, kept);
   else await takeAway(folder, name, machine);
   machine.changedDirectory(folder);
 }
@@ -120,7 +121,7 @@ async function putAside(folder: string, name: string, machine: Machine): Promise
 async function takeAway(folder: string, name: string, machine: Machine): Promise<void> {
   const old = `${folder}/${besideName(name, 'old')}`;
   await removeTree(old, machine);
-  if (statusOf(`${folder}/${name}`) !== null) renameSync(`${folder}/${name}`, old);
+  if (statusOf(`${folder}/${name}`) !== null) moveEntry(`${folder}/${name}`, old);
   await removeTree(old, machine);
 }
 
@@ -133,7 +134,7 @@ if [ -n "$2" ]; then git checkout -q "\${2#refs/heads/}" --; else git checkout -
 if [ -n "$3" ]; then git config remote.origin.url "$3"; else git remote remove origin; fi
 git update-ref -d refs/muster/revision`;
 
-/** Gives back what was at the path before. */
+/** Restores the original object. */
 export async function removeGit(
   resource: Declared,
   before: GitBefore,
@@ -149,7 +150,7 @@ export async function removeGit(
   if (seen.kept !== null || before.was !== 'copy') {
     await takeAway(folder, name, machine);
     if (before.was === 'absent' || before.was === 'directory') await removeTree(kept, machine);
-    else if (seen.kept !== null) renameSync(kept, `${folder}/${name}`);
+    else if (seen.kept !== null) moveEntry(kept, `${folder}/${name}`);
     if (before.was === 'directory') restoreDirectory(`${folder}/${name}`, before);
     machine.changedDirectory(folder);
   }
@@ -168,11 +169,10 @@ export async function removeGit(
 
 function restoreDirectory(path: string, { uid, gid, mode }: Extract<GitBefore, { was: 'directory' }>): void {
   try {
-    mkdirSync(path, { mode: 0o700 });
-    chownSync(path, uid, gid);
-    chmodSync(path, mode);
+    makePrivateDirectory(path);
+    setProtectedOwnership(path, { uid, gid, mode });
   } catch (error) {
-    if (statusOf(path) !== null) rmdirSync(path);
+    removeIfEmpty(path);
     throw hostFailure(error, `create the directory ${path}`);
   }
 }

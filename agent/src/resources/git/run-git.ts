@@ -20,7 +20,7 @@ const settings: readonly (readonly [string, string])[] = [
   ['protocol.allow', 'never'],
   ['protocol.https.allow', 'always'],
   ['protocol.ssh.allow', 'always'],
-  // Not for submodules.
+  // Refused for submodules.
   ['protocol.file.allow', 'user'],
   ['core.hooksPath', '/dev/null'],
   ['core.fsmonitor', 'false'],

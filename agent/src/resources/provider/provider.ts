@@ -123,7 +123,7 @@ export interface StoredContent {
   read(): Promise<Buffer>;
 }
 
-/** Where a content is, and what it must be. */
+/** The URL of a content, and its SHA-256. */
 export interface DownloadSource {
   url: string;
   /** SHA-256 in lower-case hexadecimal. */
