@@ -25,11 +25,11 @@ export function kindSkeleton(name: string, { about, like }: KindOptions): Skelet
         ['import { packageKinds }', `import { ${camel}Kind } from './kinds/${name}.ts';\n`],
         ['  ...systemKinds,\n', `  ...${camel}Kind,\n`],
       ),
-      create(`agent/src/resources/${name}.ts`, providerOf(name, camel, pascal)),
-      create(`agent/src/resources/${name}.test.ts`, testOf(name, camel)),
+      create(`agent/src/resources/${name}/${name}.ts`, providerOf(name, camel, pascal)),
+      create(`agent/src/resources/${name}/${name}.test.ts`, testOf(name, camel)),
       insert(
-        'agent/src/resources/provider/registry.ts',
-        ['import { packageApt }', `import { ${camel} } from '../${name}.ts';\n`],
+        'agent/src/resources/registry.ts',
+        ['import { packageApt }', `import { ${camel} } from './${name}/${name}.ts';\n`],
         ['  ].map((provider)', `    ${camel},\n`],
       ),
       create(`e2e/hosts/subjects/${name}.ts`, subjectsOf(name, camel)),
@@ -50,8 +50,8 @@ export function kindSkeleton(name: string, { about, like }: KindOptions): Skelet
     ],
     next: [
       `protocol/src/module/kinds/${name}.ts: the fields, and a useful example with all of them except \`ensure\``,
-      `agent/src/resources/${name}.ts: repeat the fields, then write each method that throws "fill in"`,
-      `agent/src/resources/${name}.test.ts: replace each "fill in"`,
+      `agent/src/resources/${name}/${name}.ts: repeat the fields, then write each method that throws "fill in"`,
+      `agent/src/resources/${name}/${name}.test.ts: replace each "fill in"`,
       `e2e/hosts/subjects/${name}.ts: declare subjects, then npm run test:e2e -- e2e/providers -t ${name}`,
       'node tools/checks/docs.ts --write: regenerates docs/module-kinds.md',
       'docs/modules.md: the state that the kind preserves, the fields in drift, and the state that removal restores',
@@ -85,9 +85,9 @@ const providerOf = (
   name: string,
   camel: string,
   pascal: string,
-): string => `import { HostFailure } from '../host/failure.ts';
-import { defineProvider } from './provider/define-provider.ts';
-import { nothing } from './provider/provider.ts';
+): string => `import { HostFailure } from '../../host/failure.ts';
+import { defineProvider } from '../provider/define-provider.ts';
+import { nothing } from '../provider/provider.ts';
 
 export interface Seen${pascal} {
   isPresent: boolean;
@@ -133,7 +133,7 @@ const testOf = (
 ): string => `import type { ResolvedResource } from '@muster/protocol/module';
 import { expect, test } from 'vitest';
 import { ${camel} } from './${name}.ts';
-import type { Circumstances, Machine } from './provider/provider.ts';
+import type { Circumstances, Machine } from '../provider/provider.ts';
 
 const declared = { type: '${name}', identity: 'example', body: { name: 'example' } } as ResolvedResource<'${name}'>;
 

@@ -82,7 +82,7 @@ const isNew = (file: string) => /kernel-module|gadget-kit/.test(file);
 const testsOfEveryKind = [
   'protocol/src/module/kinds.test.ts',
   'tools/docs/kinds-page.test.ts',
-  'agent/src/resources/provider/registry.test.ts',
+  'agent/src/resources/registry.test.ts',
 ];
 const inConsole = (file: string) => file.startsWith('console/');
 
@@ -174,11 +174,11 @@ test('adds a change to the newest release, and its section if it is missing', ()
 });
 
 test('refuses an existing name and writes nothing', () => {
-  const before = readFileSync(join(copy, 'agent/src/resources/provider/registry.ts'), 'utf8');
+  const before = readFileSync(join(copy, 'agent/src/resources/registry.ts'), 'utf8');
   expect(() => write(copy, skeletonOf(copy, ['kind', 'kernel-module']) as never)).toThrow(
     'protocol/src/module/kinds/kernel-module.ts already exists',
   );
-  expect(readFileSync(join(copy, 'agent/src/resources/provider/registry.ts'), 'utf8')).toBe(before);
+  expect(readFileSync(join(copy, 'agent/src/resources/registry.ts'), 'utf8')).toBe(before);
 });
 
 test.each([

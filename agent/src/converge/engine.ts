@@ -7,7 +7,7 @@ import { Journal } from '../journal/journal.ts';
 import { JournalFailure } from '../journal/log.ts';
 import type { OperationRecord } from '../journal/state.ts';
 import type { ProviderLimits } from '../resources/provider/provider.ts';
-import { watchedPaths } from '../resources/provider/registry.ts';
+import { watchedPaths } from '../resources/registry.ts';
 import { Downloads } from './downloads.ts';
 import { abandon, execute } from './execute.ts';
 import { appliedResources, observeResources } from './observe.ts';

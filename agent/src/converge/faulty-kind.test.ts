@@ -7,7 +7,7 @@ import { useAgent } from './test/harness.ts';
 const fault = vi.hoisted(() => ({ member: null as string | null }));
 
 // A real kind with a bug in the method that each test chooses.
-vi.mock('../resources/block-unix.ts', async (original) => {
+vi.mock('../resources/block-unix/block-unix.ts', async (original) => {
   const { blockUnix } = await original<{ blockUnix: Record<string, unknown> }>();
   const faulty = Object.entries(blockUnix).map(([name, member]) => [
     name,

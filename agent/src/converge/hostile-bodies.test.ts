@@ -11,7 +11,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { HostFailure } from '../host/failure.ts';
 import { bodyFault } from '../resources/provider/body-shape.ts';
-import { providerOf, watchedPaths } from '../resources/provider/registry.ts';
+import { providerOf, watchedPaths } from '../resources/registry.ts';
 import { directory, file, operation } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 

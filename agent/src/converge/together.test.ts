@@ -126,8 +126,8 @@ const units: Provider<{ restarts: number }, Json> = {
   wasApplied: (_resource, brief, seen) => seen.restarts > (brief as { restarts: number }).restarts,
 };
 
-vi.mock('../resources/provider/registry.ts', async (original) => {
-  const { providerOf } = await original<typeof import('../resources/provider/registry.ts')>();
+vi.mock('../resources/registry.ts', async (original) => {
+  const { providerOf } = await original<typeof import('../resources/registry.ts')>();
   const played: Record<string, unknown> = {
     'package-brew': () => packages,
     'service-launchd': () => units,

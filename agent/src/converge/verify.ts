@@ -3,7 +3,7 @@ import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import { HostFailure } from '../host/failure.ts';
 import { httpStatus, tcpRefusal } from '../host/probe.ts';
 import { killProcessGroup } from '../host/processes/run-command.ts';
-import { runShell } from '../resources/script.ts';
+import { runShell } from '../resources/script/script.ts';
 import type { Progress } from './progress.ts';
 
 /**

@@ -2,9 +2,9 @@ import type { ResolvedResource, ResourceBodies, ResourceType } from '@muster/pro
 import { describe, expect, test } from 'vitest';
 import { contentOf, type Inspected } from '../host/files/inspect.ts';
 import type { SeenFile } from './file-unix/seen.ts';
-import { diffHostname } from './hostname.ts';
-import { diffParameter, type SeenParameter } from './sysctl.ts';
-import { diffTimezone, type SeenTimezone } from './timezone.ts';
+import { diffHostname } from './hostname/hostname.ts';
+import { diffParameter, type SeenParameter } from './sysctl/sysctl.ts';
+import { diffTimezone, type SeenTimezone } from './timezone/timezone.ts';
 
 /** Tests the settings that have a running value and a persisted value. */
 

@@ -1,6 +1,6 @@
 import type { ResourceResult } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
-import { removeEmptyDirectory } from '../../resources/directory-unix.ts';
+import { removeEmptyDirectory } from '../../resources/directory-unix/directory-unix.ts';
 import type { Json, Provider } from '../../resources/provider/provider.ts';
 import { conditionOf, satisfied } from '../plan/condition.ts';
 import { providerFor } from '../plan/find-provider.ts';

@@ -2,7 +2,7 @@ import type { OnlyIf } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { pathExists } from '../../host/files/path-exists.ts';
 import type { Machine } from '../../resources/provider/provider.ts';
-import { runShell } from '../../resources/script.ts';
+import { runShell } from '../../resources/script/script.ts';
 import type { Condition, Picture, Step } from './plan.ts';
 
 /** Evaluates `only_if` on the machine. */

@@ -2,7 +2,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { bodyFault } from '../../resources/provider/body-shape.ts';
 import { whyNotApplicable } from '../../resources/provider/foreign.ts';
 import type { Provider } from '../../resources/provider/provider.ts';
-import { providerOf } from '../../resources/provider/registry.ts';
+import { providerOf } from '../../resources/registry.ts';
 
 const faults = new WeakMap<ResolvedResource, string | null>();
 

@@ -11,7 +11,7 @@ import {
   nothing,
   presenceDrift,
 } from '../../resources/provider/provider.ts';
-import { providerOf, watchedPaths } from '../../resources/provider/registry.ts';
+import { providerOf, watchedPaths } from '../../resources/registry.ts';
 import { providerFor, whyNoProvider } from './find-provider.ts';
 
 /** Decides what each step must do. Does not access the machine; callers pass in the observations. */

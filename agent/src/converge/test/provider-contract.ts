@@ -1,7 +1,7 @@
 import type { ResourceResult } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { beforeEach, expect, test } from 'vitest';
-import { providerOf } from '../../resources/provider/registry.ts';
+import { providerOf } from '../../resources/registry.ts';
 import type { ContractAgent } from './contract-agent.ts';
 import type { JournalStep } from './cut.ts';
 import { operation } from './desired.ts';

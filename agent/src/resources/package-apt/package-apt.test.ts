@@ -1,8 +1,8 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { describe, expect, test } from 'vitest';
-import { diffPackageRemoval, type PackageBefore, packageApt } from '../package-apt.ts';
 import { type Machine, nothing } from '../provider/provider.ts';
 import { diffPackage } from './diff.ts';
+import { diffPackageRemoval, type PackageBefore, packageApt } from './package-apt.ts';
 import type { SeenPackage } from './seen.ts';
 
 const seen = (more: Partial<SeenPackage> = {}): SeenPackage => ({

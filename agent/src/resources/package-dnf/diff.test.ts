@@ -2,8 +2,8 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compareRpmVersions, type RpmVersion, versionText } from '../../host/packages/rpm-version.ts';
-import { diffPackageRemoval, packageDnf } from '../package-dnf.ts';
 import { diffPackage } from './diff.ts';
+import { diffPackageRemoval, packageDnf } from './package-dnf.ts';
 import type { SeenPackage } from './seen.ts';
 
 const version = (text: string): RpmVersion => {

@@ -1,5 +1,5 @@
 import type { ResolvedResource } from '@muster/protocol/module';
-import { providerOf } from './registry.ts';
+import { providerOf } from '../registry.ts';
 
 /**
  * Checks whether a received body has the fields of its type, with values of the right kind. A newer or hostile

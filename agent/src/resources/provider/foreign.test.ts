@@ -3,8 +3,8 @@ import { kinds, type ResolvedResource, type ResourceType, resourceTypes } from '
 import { expect, test } from 'vitest';
 import { file, operation, script } from '../../converge/test/desired.ts';
 import { useAgent } from '../../converge/test/harness.ts';
+import { providerOf } from '../registry.ts';
 import { whyNotApplicable } from './foreign.ts';
-import { providerOf } from './registry.ts';
 
 const h = useAgent();
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseUnits, type UnitState } from '../../host/systemd/systemd.ts';
 import type { Difference } from '../provider/provider.ts';
-import { serviceSystemd } from '../service-systemd.ts';
+import { serviceSystemd } from '../service-systemd/service-systemd.ts';
 import { diffService } from './diff.ts';
 import { diffRemoval } from './removal.ts';
 import type { SeenService, ServiceBefore } from './seen.ts';

@@ -2,7 +2,7 @@ import { errnoOf, HostFailure, hostFailure } from '../../host/failure.ts';
 import { makeDirectory } from '../../host/files/make-directory.ts';
 import type { CommandResult } from '../../host/processes/run-command.ts';
 import { dropInsChanged, lastLine, systemctl } from '../../host/systemd/systemd.ts';
-import { removeEmptyDirectory } from '../directory-unix.ts';
+import { removeEmptyDirectory } from '../directory-unix/directory-unix.ts';
 import { diffWritten, restoreWritten, write } from '../file-unix/written-file.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
 import { confirm } from './confirm.ts';

@@ -1,8 +1,8 @@
 import type { ResourceBodies } from '@muster/protocol/module';
 import { describe, expect, test } from 'vitest';
 import type { ShadowEntry } from '../../host/accounts/account-files.ts';
-import { userUnix } from '../user-unix.ts';
 import { signInBack, signInChanges, touchSignIn, unlockFault, wantedPassword } from './sign-in.ts';
+import { userUnix } from './user-unix.ts';
 
 type Body = ResourceBodies['user-unix'];
 

@@ -1,0 +1,240 @@
+import { parseModule, type ResolvedResource, type ResourceBodies } from '@muster/protocol/module';
+import { expect, test } from 'vitest';
+import { systemClock } from '../../../../lib/src/clock.ts';
+import { type LinkGroup, parseGroup, readGroup } from '../../host/alternatives.ts';
+import { exists } from '../../host/read-system.ts';
+import type { Machine } from '../provider/provider.ts';
+import { alternatives, diffAlternatives, diffAlternativesRemoval } from './alternatives.ts';
+
+const declared = (body: Partial<ResourceBodies['alternatives']> = {}): ResolvedResource<'alternatives'> => ({
+  key: 'alternatives:editor',
+  module: 'site',
+  id: null,
+  name: null,
+  type: 'alternatives',
+  identity: 'editor',
+  body: { name: 'editor', path: '/bin/ed', ...body },
+  depends_on: [],
+  reload_on: [],
+  restart_on: [],
+  rerun_on: [],
+  sensitive_fields: [],
+});
+const upload = (body: ResourceBodies['alternatives']) =>
+  parseModule(
+    JSON.stringify({
+      name: 'site',
+      supports: [{ platform: 'linux' }],
+      resources: [{ id: 'it', resource: { alternatives: body } }],
+    }),
+  );
+const group = (differing: Partial<LinkGroup> = {}): LinkGroup => ({
+  mode: 'auto',
+  target: '/bin/vim',
+  best: '/bin/vim',
+  candidates: ['/bin/ed', '/bin/vim'],
+  brokenSlaves: [],
+  link: { path: '/usr/bin/editor', state: 'linked' },
+  ...differing,
+});
+const manual = group({ mode: 'manual', target: '/bin/ed' });
+
+/** Output from dpkg 1.21.22, with fewer slave links. */
+const printed = `Name: editor
+Link: /usr/bin/editor
+Slaves:
+ editor.1.gz /usr/share/man/man1/editor.1.gz
+ editor.da.1.gz /usr/share/man/da/man1/editor.1.gz
+Status: auto
+Best: /bin/vim
+Value: /bin/vim
+
+Alternative: /bin/ed
+Priority: -100
+Slaves:
+ editor.1.gz /usr/share/man/man1/ed.1.gz
+
+Alternative: /bin/vim
+Priority: 30
+Slaves:
+ editor.1.gz /usr/share/man/man1/vim.1.gz
+ editor.da.1.gz /usr/share/man/da/man1/vim.1.gz
+`;
+
+type ReadLinks = Parameters<typeof parseGroup>[1];
+/** Reads links on a machine where the group's own link is correct. */
+const linked = (slave: ReadLinks['slave']): ReadLinks => ({
+  slave,
+  link: () => '/etc/alternatives/editor',
+  isThere: () => true,
+});
+
+test('reads the mode, target, and candidates of a link group', () => {
+  const read = (text: string) =>
+    parseGroup(
+      text,
+      linked((_name, path) => ({ target: path, isThere: true })),
+    );
+  expect(read(printed)).toEqual(group());
+  expect(read(printed.replace('Status: auto', 'Status: manual').replace('Value: /bin/vim', 'Value: none'))).toEqual(
+    group({ mode: 'manual', target: null }),
+  );
+  expect(() => read('usage: alternatives --install')).toThrow('in an unknown format');
+});
+
+test.skipIf(!exists('/usr/bin/update-alternatives'))('reads a link group on this machine', async () => {
+  const context = { clock: systemClock, startedProcess: () => {} };
+  expect(await readGroup('muster-has-no-such-group', context)).toBeNull();
+  // Every Debian has this group.
+  const awk = await readGroup('awk', context);
+  expect(awk?.candidates).toContain(awk?.best);
+  await expect(readGroup('/', context)).rejects.toThrow('cannot read the link group /');
+});
+
+test('finds slave links that do not belong to the chosen candidate', () => {
+  const broken = (targets: Readonly<Record<string, string>>, missing: string[] = [], text = printed) =>
+    parseGroup(
+      text,
+      linked((name, path) => ({
+        target: targets[name] ?? null,
+        isThere: path !== null && !missing.includes(path),
+      })),
+    ).brokenSlaves;
+  const page = '/usr/share/man/man1/vim.1.gz';
+  const danish = '/usr/share/man/da/man1/vim.1.gz';
+  expect(broken({ 'editor.1.gz': page, 'editor.da.1.gz': danish })).toEqual([]);
+  expect(broken({ 'editor.1.gz': '/usr/share/man/man1/ed.1.gz', 'editor.da.1.gz': danish })).toEqual(['editor.1.gz']);
+  expect(broken({ 'editor.1.gz': page })).toEqual(['editor.da.1.gz']);
+  // update-alternatives creates no slave link to a missing file, and none for a candidate without that slave.
+  expect(broken({ 'editor.1.gz': page }, [danish])).toEqual([]);
+  const ed = printed.replace('Value: /bin/vim', 'Value: /bin/ed');
+  expect(broken({ 'editor.1.gz': '/usr/share/man/man1/ed.1.gz', 'editor.da.1.gz': danish }, [], ed)).toEqual([
+    'editor.da.1.gz',
+  ]);
+});
+
+test.each([
+  ['/etc/alternatives/editor', true, 'linked'],
+  ['/opt/other', true, 'other file'],
+  [null, true, 'other file'],
+  [null, false, 'missing'],
+] as const)(
+  "if the link leads to %s and its path exists (%s), the group's link counts as %s",
+  (target, isThere, state) => {
+    const read: ReadLinks = {
+      slave: () => ({ target: null, isThere: false }),
+      link: () => target,
+      isThere: () => isThere,
+    };
+    expect(parseGroup(printed, read).link).toEqual({ path: '/usr/bin/editor', state });
+  },
+);
+
+test('restores a missing link, and reports a different file at its path', () => {
+  const missing = { ...manual, link: { path: '/usr/bin/editor', state: 'missing' as const } };
+  expect(diffAlternatives(declared(), missing)).toEqual({
+    action: 'update',
+    changes: [{ field: 'link', from: null, to: '/usr/bin/editor' }],
+    diff: null,
+  });
+  const other = { ...manual, link: { path: '/usr/bin/editor', state: 'other file' as const } };
+  expect(diffAlternatives(declared(), other)).toMatchObject({
+    changes: [{ field: 'link', from: 'another file', to: '/usr/bin/editor' }],
+    awaits: [{ message: expect.stringContaining('"/usr/bin/editor" is not the link of the group editor') }],
+  });
+});
+
+test('reports each field in which a link group differs', () => {
+  expect(diffAlternatives(declared(), group())).toEqual({
+    action: 'update',
+    changes: [
+      { field: 'path', from: '/bin/vim', to: '/bin/ed' },
+      { field: 'mode', from: 'auto', to: 'manual' },
+    ],
+    diff: null,
+  });
+  expect(diffAlternatives(declared({ path: '/bin/vim' }), group()).changes).toEqual([
+    { field: 'mode', from: 'auto', to: 'manual' },
+  ]);
+  expect(diffAlternatives(declared(), { ...manual, brokenSlaves: ['editor.1.gz'] }).changes).toEqual([
+    { field: 'slaves', from: 'broken: editor.1.gz', to: 'linked' },
+  ]);
+  expect(diffAlternatives(declared(), manual).action).toBe('none');
+});
+
+test('restores the automatic mode if the group is declared absent', () => {
+  const absent = declared({ ensure: 'absent' });
+  expect(diffAlternatives(absent, manual)).toMatchObject({
+    action: 'remove',
+    changes: [
+      { field: 'path', from: '/bin/ed', to: '/bin/vim' },
+      { field: 'mode', from: 'manual', to: 'auto' },
+    ],
+  });
+  expect(diffAlternatives(absent, group()).action).toBe('none');
+  expect(diffAlternatives(absent, null).action).toBe('none');
+});
+
+test('reports a missing group, and lists the candidates if the declared path is not a candidate', () => {
+  const message = (body: Partial<ResourceBodies['alternatives']>, seen: LinkGroup | null) =>
+    diffAlternatives(declared(body), seen).awaits?.[0]?.message;
+  expect(message({}, null)).toMatch(/^there is no link group editor on this machine/);
+  expect(message({ path: '/bin/nano' }, group())).toBe(
+    '"/bin/nano" is not a candidate of the link group editor; its candidates are /bin/ed, /bin/vim',
+  );
+  const candidates = Array.from({ length: 300 }, (_, i) => `/opt/${i}/${'x'.repeat(4000)}`);
+  const long = message({ path: '/bin/nano' }, group({ candidates })) ?? '';
+  expect(long).toMatch(/, 290 more$/);
+  expect(long.length).toBeLessThan(2500);
+});
+
+test('restores the earlier choice, or the automatic mode if that candidate no longer exists', async () => {
+  const before = await alternatives.remember(declared(), manual, {} as never, null, {} as Machine);
+  expect(before).toEqual({ mode: 'manual', path: '/bin/ed' });
+  expect(diffAlternativesRemoval(before, { ...manual, target: '/bin/vim' }).changes).toEqual([
+    { field: 'path', from: '/bin/vim', to: '/bin/ed' },
+  ]);
+  const withoutCandidate = group({ mode: 'manual', candidates: ['/bin/vim'] });
+  expect(diffAlternativesRemoval(before, withoutCandidate)).toMatchObject({
+    changes: [{ field: 'mode', from: 'manual', to: 'auto' }],
+    message: expect.stringContaining('no longer a candidate'),
+  });
+  expect(diffAlternativesRemoval(before, null).action).toBe('none');
+});
+
+test('refuses to replace a target that it could not restore', async () => {
+  const remember = (seen: LinkGroup, before: Parameters<typeof diffAlternativesRemoval>[0] | null) =>
+    alternatives.remember(declared(), seen, {} as never, before, {} as Machine);
+  const foreign = group({ target: '/opt/own' });
+  await expect(remember(foreign, null)).rejects.toThrow('"/opt/own", which is not one of its candidates');
+  expect(await remember(foreign, { mode: 'auto' })).toEqual({ mode: 'auto' });
+});
+
+test.each([
+  ['a name that is an option', { name: '--config' }, 'is not the name of a link group'],
+  ['a name that leaves the directory', { name: '../editor' }, 'is not the name of a link group'],
+  ['a long name', { name: 'x'.repeat(241) }, 'is not the name of a link group'],
+  ['a name with a line break', { name: 'editor\n' }, 'is not the name of a link group'],
+  ['a path that is an option', { path: '--force' }, 'is not an absolute path'],
+  ['a path with a line break', { path: '/bin/a\nb' }, 'is not an absolute path'],
+  ['a long path', { path: `/${'x'.repeat(4095)}` }, 'is not an absolute path'],
+])('refuses %s on upload and on the agent', (_what, body, message) => {
+  const resource = declared(body);
+  expect(() => alternatives.check(resource)).toThrow(message);
+  expect(upload(resource.body)).toMatchObject({ ok: false });
+});
+
+test("accepts the names of Debian's alternatives groups", () => {
+  for (const name of ['c++', 'libblas.so.3-x86_64-linux-gnu', 'x-www-browser']) {
+    const resource = declared({ name });
+    expect(() => alternatives.check(resource)).not.toThrow();
+    expect(upload(resource.body)).toMatchObject({ ok: true });
+  }
+});
+
+test('owns and watches no path for an invalid group name', () => {
+  const hostile = declared({ name: '../../etc/passwd' });
+  expect(alternatives.path(hostile)).toBeNull();
+  expect(alternatives.watched?.(hostile)).toEqual([]);
+  expect(alternatives.path(declared())).toBe('/etc/alternatives/editor');
+});

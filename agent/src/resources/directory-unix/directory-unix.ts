@@ -1,0 +1,407 @@
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { errnoOf, HostFailure, hostFailure, NotADirectory } from '../../host/failure.ts';
+import { asCreated, decideOwnership, exposes, mayInheritAcl } from '../../host/files/decide-ownership.ts';
+import {
+  type Inspected,
+  inodeOf,
+  inspect,
+  inspectOpen,
+  isEmptyDirectory,
+  listDirectory,
+  type Ownership,
+} from '../../host/files/inspect.ts';
+import { setDirectoryOwnership } from '../../host/files/ownership.ts';
+import { checkPath, type OpenDirectory } from '../../host/files/path-walk.ts';
+import { removeDirectory } from '../../host/files/remove.ts';
+import { makeDirectoryIn } from '../../host/files/temporary-path.ts';
+import { defineProvider } from '../provider/define-provider.ts';
+import {
+  allTouched,
+  diffOwnership,
+  exposure,
+  lookUpOwnership,
+  type OwnershipBefore,
+  ownershipChanges,
+  recordedOwnership,
+  type SeenOwnership,
+  targetOwnership,
+  touchOwnership,
+} from '../provider/ownership.ts';
+import { type Machine, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
+import {
+  checkEntries,
+  checkPurge,
+  type ForeignEntry,
+  foreignEntries,
+  missingEntries,
+  type PurgedEntry,
+  purgeChange,
+  rememberEntries,
+  removeEntries,
+  restoreEntries,
+} from './purge.ts';
+
+export interface SeenDirectory {
+  found: Inspected;
+  ownership: SeenOwnership;
+  /**
+   * Paths below the directory that would remain after its removal; listed only if the directory may be removed. Omits
+   * subdirectories that the agent created, but not their contents. Null if there are too many.
+   */
+  holds: string[] | null;
+  /** The entries to purge; listed only if the directory is purged. */
+  foreign?: ForeignEntry[];
+  /** The purged entries that a removal puts back. */
+  missing?: PurgedEntry[];
+  /** Whether the directory is empty; checked only if a user may have moved it to this path. */
+  isEmpty?: boolean;
+}
+
+/** State of a directory before the agent first changed it. */
+export type DirectoryBefore =
+  | { was: 'absent' }
+  /** `inode` identifies the directory that had this owner. It is absent in records from release 0.1 or earlier. */
+  | ({ was: 'directory'; inode?: string; purged?: PurgedEntry[] } & OwnershipBefore);
+
+type Declared = ResolvedResource<'directory-unix'>;
+const pathOf = (resource: Declared): string => resource.body.path;
+
+const createdMode = 0o755;
+const object = { type: 'directory' } as const;
+/**
+ * Maximum number of entries to list. A directory with more entries counts as not empty.
+ */
+const maxListed = 10_000;
+
+const wrongType = (path: string, found: Inspected): HostFailure =>
+  new HostFailure(
+    `${path} is a ${found.type === 'other' ? found.kind : found.type === 'symlink' ? 'symbolic link' : found.type}, not a directory; it is not changed. Remove it by hand, or change its declaration.`,
+  );
+
+export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, DirectoryBefore>({
+  type: 'directory-unix',
+  fields: {
+    path: 'text',
+    source: 'text?',
+    purge: 'boolean?',
+    owner: 'text?',
+    group: 'text?',
+    mode: 'text?',
+    ensure: 'text?',
+  },
+  path: pathOf,
+  watched: ({ body: { path, purge } }) => (purge === true ? [path, `${path}/`] : [path]),
+
+  check(resource) {
+    checkPath(pathOf(resource));
+    if (resource.body.purge === true) checkPurge(pathOf(resource));
+  },
+
+  observe(resource, _circumstances, machine) {
+    const body = resource.body;
+    const seen = look(resource, machine);
+    if (body.ensure === 'absent' && seen.found.type === 'directory')
+      return { ...seen, holds: contents(body.path, machine) };
+    // A directory that this operation created as a parent counts as created by its own resource. The plan, which saw it
+    // missing, reports the same.
+    const isFresh = machine.freshDirectories.has(body.path);
+    const isPurged = body.purge === true && body.ensure !== 'absent' && seen.found.type === 'directory';
+    const purged = isPurged ? { foreign: foreignEntries(body.path, machine) } : {};
+    return { ...seen, ...purged, ...(isFresh ? { found: { type: 'absent' } } : {}) };
+  },
+
+  diff(resource, seen, circumstances) {
+    const body = resource.body;
+    const { found } = seen;
+    if (body.ensure === 'absent') {
+      if (found.type === 'absent') return nothing();
+      if (circumstances.purpose === 'drift') return presenceDrift();
+      if (found.type !== 'directory') throw wrongType(body.path, found);
+      const left = leftIn(body.path, seen.holds, circumstances);
+      if (left !== 0) throw new HostFailure(`${body.path} is not removed: it is not empty`);
+      return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+    }
+    if (found.type !== 'absent' && found.type !== 'directory') {
+      if (circumstances.purpose === 'drift') return typeDrift(found, 'directory');
+      throw wrongType(body.path, found);
+    }
+    const here = found.type === 'absent' ? null : found;
+    const ownership = diffOwnership(body, here, seen.ownership, object);
+    const changes: FieldChange[] = [...ownership.changes];
+    if (here === null) changes.unshift({ field: 'ensure', from: 'absent', to: 'present' });
+    const purge = purgeChange(seen.foreign ?? []);
+    changes.push(...purge.changes);
+    if (changes.length === 0) return nothing();
+    if (circumstances.purpose !== 'drift') checkEntries(found, seen.foreign ?? []);
+    if (here !== null && circumstances.purpose !== 'drift')
+      refuseExposure(body.path, seen, targetOwnership(body, here, seen.ownership, object, createdMode));
+    return {
+      action: here === null ? 'create' : 'update',
+      changes,
+      diff: purge.diff,
+      ...(ownership.awaits.length === 0 ? {} : { awaits: ownership.awaits }),
+    };
+  },
+
+  async remember(resource, seen, difference, before, machine) {
+    if (before?.was === 'absent') return before;
+    const { found, ownership } = seen;
+    if (found.type === 'absent' || machine.ourDirectories.has(pathOf(resource)))
+      return before === null ? { was: 'absent' } : allTouched(before);
+    if (found.type !== 'directory') throw wrongType(pathOf(resource), found);
+    const record = before ?? recordOf(found, ownership);
+    const changing = new Set(difference.changes.map(({ field }) => field));
+    const { foreign = [] } = seen;
+    const purged = foreign.length > 0 ? { purged: await rememberEntries(foreign, record.purged ?? [], machine) } : {};
+    const owned = { ...record, ...purged };
+    const touched = touchOwnership(owned, changing, changing.has('ensure'), found, ownership);
+    const isOwnerNew = touched.touched.includes('owner') && !record.touched.includes('owner');
+    return isOwnerNew ? { ...touched, inode: inodeOf(found) } : touched;
+  },
+
+  claim(resource, machine) {
+    if (machine.ourDirectories.has(pathOf(resource))) return { was: 'absent' };
+    if (resource.body.purge !== true) return null;
+    // Without a record, the first purge would keep no copies.
+    const { found, ownership } = look(resource, machine);
+    return found.type === 'directory' ? recordOf(found, ownership) : null;
+  },
+
+  async apply(resource, seen, _difference, machine) {
+    const body = resource.body;
+    if (body.ensure === 'absent') {
+      if (!removeEmptyDirectory(body.path, machine))
+        throw new HostFailure(`${body.path} is not removed: it is not empty`);
+      return {};
+    }
+    const found = seen.found.type === 'directory' ? seen.found : null;
+    await make(body.path, found, targetOwnership(body, found, seen.ownership, object, createdMode), machine);
+    removeEntries(seen.foreign ?? [], machine);
+    return {};
+  },
+
+  observeForRemoval(resource, before, machine) {
+    const path = pathOf(resource);
+    let seen: SeenDirectory;
+    try {
+      seen = look(resource, machine);
+    } catch (error) {
+      // The parent directory no longer exists either.
+      if (!(error instanceof NotADirectory) || before.was !== 'absent') throw error;
+      return { found: { type: 'absent' }, ownership: { ownerName: null, groupName: null }, holds: null };
+    }
+    // A directory that the agent created as a parent is not the directory of the record.
+    if (before.was === 'directory' && (machine.ourDirectories.has(path) || machine.freshDirectories.has(path)))
+      return { ...seen, found: { type: 'absent' } };
+    if (before.was === 'absent' && seen.found.type === 'directory')
+      return { ...seen, holds: contents(pathOf(resource), machine) };
+    if (before.was === 'absent' || before.purged === undefined) return seen;
+    return { ...seen, missing: missingEntries(before.purged, machine) };
+  },
+
+  diffRemoval(resource, before, seen, circumstances) {
+    const path = pathOf(resource);
+    const { found } = seen;
+    if (before.was === 'absent') {
+      if (found.type === 'absent') return nothing('already removed');
+      if (found.type !== 'directory') return nothing('already removed; the agent did not create the current object');
+      const left = leftIn(path, seen.holds, circumstances);
+      if (left === 0)
+        return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+      return { ...nothing('kept, because it is not empty; it is removed once it is empty'), stillOurs: path };
+    }
+    const missing = seen.missing?.length ?? 0;
+    const restored: FieldChange[] =
+      missing === 0
+        ? []
+        : [{ field: 'purge', from: null, to: `${missing} former ${missing === 1 ? 'entry' : 'entries'}` }];
+    if (found.type === 'absent') {
+      if (resource.body.ensure !== 'absent') return nothing('already removed');
+      return {
+        action: 'remove',
+        changes: [{ field: 'ensure', from: 'absent', to: 'present' }],
+        diff: null,
+        message: 'restores the original state',
+      };
+    }
+    if (found.type !== 'directory') throw wrongType(path, found);
+    const target = ownershipBack(before, found);
+    const names = { from: seen.ownership, owner: before.ownerName, group: before.groupName };
+    const changes = [...ownershipChanges(found, target, names), ...restored];
+    if (changes.length === 0) return nothing('already in its original state');
+    if (inodeOf(found) !== before.inode) refuseExposure(path, seen, target);
+    return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+  },
+
+  async remove(resource, before, seen, _difference, machine) {
+    const path = pathOf(resource);
+    if (before.was === 'absent') {
+      removeOwnEmpty(path, machine);
+      if (!removeEmptyDirectory(path, machine))
+        throw new HostFailure(`${path} is not removed: a file was just added to it`);
+      return {};
+    }
+    const now = seen.found.type === 'directory' ? seen.found : null;
+    await make(path, now, ownershipBack(before, now), machine);
+    await restoreEntries(seen.missing ?? [], machine, (below, target) => make(below, null, target, machine));
+    return {};
+  },
+});
+
+const recordOf = (
+  found: Extract<Inspected, { type: 'directory' }>,
+  ownership: SeenOwnership,
+): Extract<DirectoryBefore, { was: 'directory' }> => ({
+  was: 'directory',
+  inode: inodeOf(found),
+  uid: found.uid,
+  gid: found.gid,
+  mode: found.mode,
+  ownerName: ownership.ownerName ?? String(found.uid),
+  groupName: ownership.groupName ?? String(found.gid),
+  touched: [],
+});
+
+function look(resource: Declared, machine: Machine): SeenDirectory {
+  const path = pathOf(resource);
+  let found = inspect(machine.walk, path, false);
+  // A link that the path walk follows, such as /var/run, represents its target.
+  if (found.type === 'symlink') {
+    const target = machine.walk.open(path, 'null');
+    if (target !== null) {
+      try {
+        found = inspectOpen(target);
+      } finally {
+        machine.walk.release(target);
+      }
+    }
+  }
+  const owned = found.type === 'absent' ? null : found;
+  const ownership = lookUpOwnership(resource.body, owned, machine.accounts);
+  const isEmpty = found.type === 'directory' && found.movable === true && isEmptyDirectory(machine.walk, path, found);
+  return { found, ownership, holds: null, ...(isEmpty ? { isEmpty } : {}) };
+}
+
+/**
+ * @throws HostFailure if the change would expose content that belongs to the agent's user, and another user may have
+ * moved the directory to this path
+ */
+function refuseExposure(path: string, { found, isEmpty, ownership }: SeenDirectory, target: Ownership): void {
+  if (found.type === 'directory' && isEmpty !== true && exposes(found, target, 'directory'))
+    throw exposure(path, ownership.ownerName, target);
+}
+
+/**
+ * Reports whether the agent created the directory only as a parent, so that it is removed once it is empty. It is not
+ * removed while a declared path below it exists, and a declared replacement is created only after its removal.
+ */
+const goesAlong = (path: string, machine: Machine): boolean =>
+  machine.ourDirectories.has(path) && !machine.declaredDirectory(path);
+
+/**
+ * Returns the paths that prevent the directory from being removed, including those in subdirectories that the agent
+ * created.
+ */
+function contents(path: string, machine: Machine): string[] | null {
+  const names = listDirectory(machine.walk, path, maxListed);
+  if (names === null) return null;
+  const all: string[] = [];
+  for (const name of names) {
+    const below = `${path}/${name}`;
+    if (!goesAlong(below, machine)) all.push(below);
+    else {
+      const inside = contents(below, machine);
+      if (inside === null || all.length + inside.length > maxListed) return null;
+      all.push(...inside);
+    }
+  }
+  return all;
+}
+
+/** Returns the number of entries that will still exist when the directory is due for removal. */
+function leftIn(
+  path: string,
+  entries: string[] | null,
+  circumstances: { willBeRemoved(path: string): boolean; willContain(directory: string): boolean },
+): number {
+  if (entries === null) return Number.POSITIVE_INFINITY;
+  const left = entries.filter((below) => !circumstances.willBeRemoved(below)).length;
+  return left === 0 && circumstances.willContain(path) ? 1 : left;
+}
+
+const ownershipBack = (before: OwnershipBefore, found: Ownership | null): Ownership =>
+  decideOwnership(recordedOwnership(before, found), found, object, asCreated(before.mode));
+
+/** @param found null if the directory is missing, or the agent created it only as a parent */
+async function make(
+  path: string,
+  found: Extract<Inspected, { type: 'directory' }> | null,
+  target: Ownership,
+  machine: Machine,
+): Promise<void> {
+  try {
+    const { isNew, mayInherit } = await machine.walk.within(path, 'make', async (parent, name) => {
+      machine.changedDirectory(parent.path);
+      const mayInherit = mayInheritAcl(parent, target);
+      if (found !== null) return { isNew: false, mayInherit };
+      try {
+        await makeDirectoryIn(parent, name, target);
+        return { isNew: true, mayInherit };
+      } catch (error) {
+        if (errnoOf(error) !== 'EEXIST') throw error;
+        return { isNew: false, mayInherit };
+      }
+    });
+    const directory = machine.walk.open(path, 'null');
+    if (directory === null) throw new HostFailure('the directory was removed immediately after its creation');
+    try {
+      // Uses the open directory, because its path may already lead elsewhere.
+      if (isNew) await setDirectoryOwnership(directory, 'new', target);
+      else {
+        const now = found ?? inspectOpen(directory);
+        // If a resource in this apply had created the directory, it would have been observed again, so another process
+        // created it.
+        if (found === null && !isMadeOnTheWay(directory, now, machine))
+          throw new HostFailure(`${path} was created by another process during the apply; apply again`);
+        await setDirectoryOwnership(directory, now, target, isMadeOnTheWay(directory, now, machine) && !mayInherit);
+      }
+      machine.changedDirectory(directory.path);
+    } finally {
+      machine.walk.release(directory);
+    }
+    // The owner decides whether the path walk follows links below this directory.
+    machine.walk.forget();
+  } catch (error) {
+    throw hostFailure(error, `create the directory ${path} as declared`);
+  }
+}
+
+/** Reports whether the agent created the directory only as a parent, so that it counts as absent. */
+const isMadeOnTheWay = (directory: OpenDirectory, found: Ownership, machine: Machine): boolean =>
+  (machine.freshDirectories.has(directory.path) || machine.ourDirectories.has(directory.path)) &&
+  found.uid === asCreated(createdMode).uid;
+
+/** Removes empty subdirectories that the agent created only as parents. */
+function removeOwnEmpty(path: string, machine: Machine): void {
+  for (const name of listDirectory(machine.walk, path, maxListed) ?? []) {
+    const below = `${path}/${name}`;
+    if (!goesAlong(below, machine)) continue;
+    removeOwnEmpty(below, machine);
+    removeEmptyDirectory(below, machine);
+  }
+}
+
+/**
+ * Removes a directory if it is empty.
+ * @returns whether the directory no longer exists
+ * @throws HostFailure
+ */
+export function removeEmptyDirectory(path: string, machine: Machine): boolean {
+  machine.walk.forget();
+  const isRemoved = machine.walk.within(path, 'null', (parent, name) => {
+    machine.changedDirectory(parent.path);
+    return removeDirectory(parent, name);
+  });
+  return isRemoved ?? true;
+}

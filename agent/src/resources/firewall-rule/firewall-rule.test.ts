@@ -1,0 +1,107 @@
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { diffRule, firewallRule, type SeenRule } from './firewall-rule.ts';
+import { parseTable, type Rule, renderTable, rulesOf } from './rules.ts';
+
+type Body = ResourceBodies['firewall-rule'];
+
+const declared = (body: Partial<Body>): ResolvedResource<'firewall-rule'> => ({
+  key: 'firewall-rule:web',
+  module: 'site',
+  id: null,
+  name: null,
+  type: 'firewall-rule',
+  identity: 'web',
+  body: { name: 'web', ...body },
+  depends_on: [],
+  reload_on: [],
+  restart_on: [],
+  rerun_on: [],
+  sensitive_fields: [],
+});
+const texts = (body: Partial<Body>) => rulesOf({ name: 'web', ...body }).map(({ text }) => text);
+const plan = { purpose: 'plan' } as const;
+const seen = (live: Rule[], rest: Partial<SeenRule> = {}): SeenRule => ({
+  live,
+  saved: live,
+  hasNft: true,
+  owner: null,
+  ...rest,
+});
+
+describe('a declaration', () => {
+  test.each<[Partial<Body>, string[]]>([
+    [{}, ['accept']],
+    [{ ports: ['80'] }, ['tcp dport 80 accept']],
+    [{ ports: ['443', '80', '81-90', '85-100'], action: 'drop' }, ['tcp dport { 80-100, 443 } drop']],
+    [{ ports: ['53'], protocol: 'any' }, ['tcp dport 53 accept', 'udp dport 53 accept']],
+    [{ protocol: 'icmp' }, ['meta l4proto 1 accept', 'meta l4proto 58 accept']],
+    [{ protocol: 'udp', action: 'reject' }, ['meta l4proto 17 reject']],
+    [
+      { ports: ['22'], source: ['192.0.2.77/24', '2001:DB8:0::1'] },
+      ['ip saddr 192.0.2.0/24 tcp dport 22 accept', 'ip6 saddr 2001:db8::1 tcp dport 22 accept'],
+    ],
+    [{ direction: 'out', destination: ['192.0.2.7'] }, ['ip daddr 192.0.2.7 accept']],
+  ])('%j becomes the rules that nft lists', (body, rules) => {
+    expect(texts(body)).toEqual(rules);
+  });
+
+  test.each<[Partial<Body>, string]>([
+    [{ direction: 'out', source: ['192.0.2.1'] }, '`source` is for incoming packets'],
+    [{ destination: ['192.0.2.1'] }, '`destination` is for outgoing packets'],
+    [{ protocol: 'icmp', ports: ['80'] }, 'icmp has no ports'],
+    [{ source: ['192.0.2.1; flush ruleset'] }, 'is not an IP address'],
+    [{ ports: ['80 accept'] }, 'is not a port'],
+    [{ comment: 'a" accept' }, '`comment` must be'],
+  ])('%j is refused', (body, fault) => {
+    expect(() => firewallRule.check(declared(body))).toThrow(fault);
+  });
+});
+
+test('orders rules by network, ports, and action, and not by the order of their resources', () => {
+  const resources: [string, Partial<Body>][] = [
+    ['host', { source: ['192.0.2.1'], action: 'drop' }],
+    ['network', { source: ['192.0.2.0/24'], ports: ['22'] }],
+    ['closed', { ports: ['22'], action: 'drop' }],
+    ['open', { ports: ['22'] }],
+    ['range', { ports: ['1-1024'] }],
+    ['tcp', { protocol: 'tcp' }],
+    ['rest', { action: 'drop' }],
+  ];
+  const names = resources.map(([name]) => name);
+  fc.assert(
+    fc.property(fc.shuffledSubarray(resources, { minLength: resources.length }), (shuffled) => {
+      const text = renderTable(new Map(shuffled.map(([name, body]) => [name, rulesOf({ name, ...body })])));
+      expect([...text.matchAll(/comment "([^"]+)"/g)].map(([, name]) => name)).toEqual(names);
+    }),
+    { numRuns: 20 },
+  );
+});
+
+test('reads its own text again, and the forms in which nft lists rules', () => {
+  const rules = new Map([
+    ['a', rulesOf({ name: 'a', ports: ['80', '443'], comment: 'for: all' })],
+    ['b', rulesOf({ name: 'b', action: 'reject', direction: 'out', destination: ['2001:db8::/32'] })],
+  ]);
+  expect(parseTable(renderTable(rules))).toEqual(rules);
+  const listed = 'chain output {\n\t\tip6 daddr 2001:db8::/32 reject with icmpx port-unreachable comment "b"\n\t}';
+  expect(parseTable(listed)).toEqual(new Map([['b', rules.get('b')]]));
+  expect(renderTable(new Map())).toBe('table inet muster\ndelete table inet muster\n');
+});
+
+test('names the fields that differ, and rules that are only missing at the next boot', () => {
+  const body = { ports: ['80'], source: ['192.0.2.0/24'] };
+  const fields = (found: SeenRule) => diffRule(declared(body), found, plan).changes.map(({ field }) => field);
+  const rules = rulesOf({ name: 'web', ...body });
+  expect(fields(seen(rules))).toEqual([]);
+  expect(fields(seen([]))).toEqual(['ensure', 'action', 'direction', 'protocol', 'ports', 'source']);
+  expect(fields(seen(rulesOf({ name: 'web', ...body, ports: ['80', '81'] })))).toEqual(['ports']);
+  expect(fields(seen(rulesOf({ name: 'web', ports: ['80'], action: 'drop' })))).toEqual(['action', 'source']);
+  expect(fields(seen(rules, { saved: [] }))).toEqual(['persisted']);
+});
+
+test('waits for nft, and refuses a machine whose firewall belongs to another program', () => {
+  expect(diffRule(declared({}), seen([], { hasNft: false }), plan).awaits).toMatchObject([{ kind: 'programs' }]);
+  expect(() => diffRule(declared({}), seen([], { owner: 'ufw' }), plan)).toThrow('ufw owns the firewall');
+});

@@ -1,0 +1,60 @@
+import { HostFailure } from '../../host/failure.ts';
+import { checkPath } from '../../host/files/path-walk.ts';
+import { defineProvider } from '../provider/define-provider.ts';
+import { type Difference, nothing } from '../provider/provider.ts';
+import { applyGit, type GitBefore, rememberGit, removeGit } from './apply.ts';
+import { diffGit, expectNothingLost } from './diff.ts';
+import type { Declared } from './run-git.ts';
+import { lookAtGit, type SeenGit } from './seen.ts';
+
+/** A working copy of a git repository, at one commit. */
+export const git = defineProvider<'git', SeenGit, GitBefore>({
+  type: 'git',
+  fields: {
+    path: 'text',
+    url: 'text',
+    revision: 'text',
+    user: 'text?',
+    key: 'text?',
+    depth: 'integer?',
+    submodules: 'boolean?',
+    force: 'boolean?',
+    ensure: 'text?',
+  },
+  path: ({ body }) => body.path,
+  makes: ({ body }) => [body.path],
+  check({ body }) {
+    checkPath(body.path);
+    if (/^-|^ext::|^fd::/.test(body.url) || body.revision.startsWith('-'))
+      throw new HostFailure('`url` and `revision` must not be options of git');
+  },
+  observe: lookAtGit,
+  diff: diffGit,
+  remember: async (_resource, seen, _difference, before) => rememberGit(seen, before),
+  apply: (resource, seen, _difference, machine) => applyGit(resource, seen, machine),
+  observeForRemoval: (resource, _before, machine) => lookAtGit(absent(resource), { purpose: 'apply' }, machine),
+  diffRemoval,
+  remove: (resource, before, seen, _difference, machine) => removeGit(resource, before, seen, machine),
+});
+
+/** Returns the resource as one whose revision does not matter. */
+const absent = (resource: Declared): Declared => ({ ...resource, body: { ...resource.body, ensure: 'absent' } });
+
+function diffRemoval({ body }: Declared, before: GitBefore, seen: SeenGit): Difference {
+  const { copy, found, kept } = seen;
+  if (copy !== null && body.force !== true) expectNothingLost(body.path, copy);
+  const restored: Difference = { action: 'remove', changes: [], diff: null, message: 'restores the original state' };
+  if (before.was === 'absent') {
+    if (found === 'absent' && kept === null) return nothing('already removed');
+    return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+  }
+  if (kept !== null && before.was !== 'directory')
+    return { ...restored, changes: [{ field: 'ensure', from: 'absent', to: 'as before' }] };
+  if (before.was === 'directory')
+    return found === 'empty directory' && kept === null
+      ? nothing('already in its original state')
+      : { ...restored, changes: [{ field: 'ensure', from: 'present', to: 'empty directory' }] };
+  if (before.was === 'other' || found !== 'working copy') return nothing('already in its original state');
+  if (copy !== null && copy.last === null && copy.head === before.head) return nothing('already in its original state');
+  return { ...restored, changes: [{ field: 'revision', from: copy?.head ?? null, to: before.head }] };
+}

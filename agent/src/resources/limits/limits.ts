@@ -1,0 +1,99 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from '../file-unix/seen.ts';
+import {
+  diffWritten,
+  diffWrittenRemoval,
+  lookAtWritten,
+  lookAtWrittenForRemoval,
+  rememberWritten,
+  restoreWritten,
+  textOf,
+  type WrittenFile,
+  write,
+} from '../file-unix/written-file.ts';
+import { defineProvider } from '../provider/define-provider.ts';
+import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
+
+export interface SeenLimit {
+  /** The agent's file. */
+  file: SeenFile;
+  /** The value in the agent's file; null if the file does not set this limit. */
+  value: string | null;
+}
+
+export type LimitBefore = { file: FileBefore };
+
+type Declared = ResolvedResource<'limits'>;
+
+/** Start of the line up to the value, as limits.conf(5) writes it. */
+const beginning = ({ body }: Declared): string =>
+  `${body.domain} ${body.limit_type === 'both' ? '-' : body.limit_type} ${body.item} `;
+
+function fileOf(resource: Declared): WrittenFile {
+  const { domain, limit_type, item, value, ensure } = resource.body;
+  const name = [domain.replaceAll('*', '%2A'), limit_type, item].join('-');
+  return {
+    path: `/etc/security/limits.d/90-muster-${name}.conf`,
+    text: ensure === 'absent' ? null : `# Written by Muster, which reverts changes.\n${beginning(resource)}${value}\n`,
+    mode: '0644',
+  };
+}
+
+/** A limit of pam_limits, in its own file. It applies to sessions that begin later. */
+export const limits = defineProvider<'limits', SeenLimit, LimitBefore>({
+  type: 'limits',
+  fields: { domain: 'text', limit_type: 'text', item: 'text', value: 'text', ensure: 'text?' },
+  path: (resource) => fileOf(resource).path,
+  observe: (resource, _circumstances, machine) => seenIn(resource, lookAtWritten(resource, fileOf(resource), machine)),
+  diff: diffLimit,
+  inBrief: (seen) => JSON.parse(JSON.stringify({ ...seen, file: fileInBrief(seen.file) })),
+  weight: ({ file }) => fileWeight(file),
+
+  async remember(resource, { file }, _difference, before, machine) {
+    const written = fileOf(resource);
+    const difference = diffWritten(resource, written, file, { purpose: 'apply' });
+    return { file: await rememberWritten(resource, written, file, difference, before?.file ?? null, machine) };
+  },
+
+  async apply(resource, { file }, _difference, machine) {
+    const written = fileOf(resource);
+    await write(resource, written, file, diffWritten(resource, written, file, { purpose: 'apply' }), machine);
+    return {};
+  },
+
+  async observeForRemoval(resource, { file }, machine) {
+    return seenIn(resource, await lookAtWrittenForRemoval(resource, fileOf(resource), file, machine));
+  },
+
+  diffRemoval(resource, { file }, seen, _circumstances, copies) {
+    const back = diffWrittenRemoval(resource, fileOf(resource), file, seen.file, copies);
+    if (back.action === 'none') return nothing('already in its original state');
+    const changes = [{ field: 'value', from: seen.value, to: null }];
+    return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+  },
+
+  async remove(resource, { file }, seen, _difference, machine) {
+    const back = diffWrittenRemoval(resource, fileOf(resource), file, seen.file, machine.copies);
+    await restoreWritten(resource, fileOf(resource), file, seen.file, back, machine);
+    return {};
+  },
+});
+
+function seenIn(resource: Declared, file: SeenFile): SeenLimit {
+  const line = textOf(file)
+    ?.split('\n')
+    .find((each) => each.startsWith(beginning(resource)));
+  return { file, value: line?.slice(beginning(resource).length) ?? null };
+}
+
+export function diffLimit(
+  resource: Declared,
+  { file, value }: SeenLimit,
+  circumstances: Pick<Circumstances, 'purpose'>,
+): Difference {
+  const { action, changes } = diffWritten(resource, fileOf(resource), file, circumstances);
+  if (action === 'none') return nothing();
+  if (resource.body.ensure === 'absent') return presenceDrift();
+  const wanted = resource.body.value;
+  return { action, changes: value === wanted ? changes : [{ field: 'value', from: value, to: wanted }], diff: null };
+}

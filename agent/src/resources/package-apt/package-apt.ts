@@ -1,0 +1,226 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import { compareVersions } from '@muster/protocol/version-order';
+import { HostFailure } from '../../host/failure.ts';
+import { aptCache } from '../../host/packages/apt.ts';
+import { parsePolicy } from '../../host/packages/apt-output.ts';
+import type { DpkgDatabase } from '../../host/packages/dpkg.ts';
+import { defineProvider } from '../provider/define-provider.ts';
+import { type Difference, type Item, type Json, type Machine, nothing, type Outcome } from '../provider/provider.ts';
+import { diffPackage, vital } from './diff.ts';
+import { installAll, mark, type RequestedPackage, repairInterrupted } from './install.ts';
+import { orphansOf, type PackageRemoval, removeAll } from './remove.ts';
+import {
+  bodyOf,
+  briefly,
+  dpkgDatabase,
+  isDeclaredAbsent,
+  isThere,
+  nativeName,
+  observePackage,
+  type SeenPackage,
+  seenIn,
+  seenToGo,
+} from './seen.ts';
+import { ground, readTrace, traceSince } from './trace.ts';
+
+type Reference = { sha256: string; size: number };
+
+/** State before the agent's first change, and the packages and paths that came with the installation. */
+export type PackageBefore = {
+  state: 'absent' | 'config-files' | 'installed';
+  version: string | null;
+  auto: boolean;
+  /** State of the machine before the installation; null once the trace is recorded. */
+  ground: Reference | null;
+  /** Packages and paths that appeared with the package; null if it was installed before. */
+  trace: Reference | null;
+};
+
+type PackageItem = Item<SeenPackage, PackageBefore>;
+
+/** A package for Debian or one of its derivatives, with apt and dpkg. */
+export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefore>({
+  type: 'package-apt',
+  fields: { name: 'text', version: 'text?', ensure: 'text?' },
+  brings: () => ['accounts', 'units', 'programs'],
+  // The package may provide package sources, as debian-archive-keyring does. Only its dependents wait for them, so that
+  // a misspelled package name still fails a plan.
+  bringsToDependents: () => ['packages'],
+  observe: observePackage,
+  diff: diffPackage,
+  inBrief: briefly,
+
+  async remember(_resource, seen, _difference, before, machine) {
+    // The pre-installation state is recorded right before the installation. The record of an earlier failed attempt
+    // lacks changes that users made after it.
+    if (before !== null && (before.state === 'installed' || before.ground === null || isThere(seen.state)))
+      return before;
+    const { state, version, auto } = seen;
+    if (isThere(state)) return { state: 'installed', version, auto, ground: null, trace: null };
+    const from = await machine.database(ground);
+    const was = state === 'config-files' ? 'config-files' : 'absent';
+    return { state: was, version: null, auto: false, ground: { ...from }, trace: null };
+  },
+
+  async observeForRemoval(resource, before, machine) {
+    const { name } = bodyOf(resource);
+    const look = before.state === 'installed' ? seenIn : seenToGo;
+    const found = look(await machine.database(dpkgDatabase), name);
+    if (before.trace !== null && !isThere(found.state)) {
+      const trace = readTrace(before.trace, machine);
+      const orphans = trace === null ? [] : await orphansOf(trace, machine);
+      return { ...found, offer: null, orphans: orphans.slice(0, 50) };
+    }
+    const comesBack = before.state === 'installed' && before.version !== found.version;
+    if (!comesBack) return { ...found, offer: null };
+    const { native } = await machine.database(dpkgDatabase);
+    const policies = parsePolicy((await aptCache(['policy', '--', name], machine)).stdout);
+    const policy = policies.get(nativeName(name, native)) ?? { candidate: null, offered: [] };
+    const offered = policy.offered.filter((version) => version === before.version);
+    return { ...found, offer: { candidate: policy.candidate, offered, providers: [], trouble: null } };
+  },
+
+  diffRemoval: (resource, before, seen) => diffPackageRemoval(bodyOf(resource).name, before, seen),
+
+  async apply(resource, seen, difference, machine) {
+    return only(await together([{ kind: 'apply', resource, seen, difference, before: null }], machine));
+  },
+
+  async remove(resource, before, seen, difference, machine) {
+    return only(await together([{ kind: 'remove', resource, seen, difference, before }], machine));
+  },
+
+  together,
+
+  async recover(machine) {
+    const result = await repairInterrupted(machine);
+    if (result !== null && result.exitCode !== 0)
+      throw new HostFailure('dpkg could not finish an interrupted operation; see /var/log/dpkg.log');
+  },
+
+  afterwards: (_resource, before, machine) => withTrace(before, machine),
+});
+
+const only = (outcomes: readonly Outcome[]): Outcome => outcomes[0] ?? {};
+
+/** Decides how a removal restores the original state of a package. */
+export function diffPackageRemoval(name: string, before: PackageBefore, seen: SeenPackage): Difference {
+  const there = isThere(seen.state);
+  if (before.state !== 'installed') {
+    const hasOwnRemains = seen.state === 'config-files' && before.state === 'absent' && before.trace !== null;
+    const orphans = seen.orphans ?? [];
+    if (!there && !hasOwnRemains && orphans.length === 0) return nothing();
+    if (seen.held) throw onHold(name);
+    if (seen.vital !== undefined) throw vital(name, seen.vital);
+    if (!there && orphans.length > 0)
+      return { action: 'remove', changes: [{ field: 'dependencies', from: orphans.join(' '), to: null }], diff: null };
+    const from = there ? 'present' : 'its configuration';
+    return { action: 'remove', changes: [{ field: 'ensure', from, to: 'absent' }], diff: null };
+  }
+  const { version: old } = before;
+  const isOffered = old !== null && (seen.offer?.offered.includes(old) ?? false);
+  if (!there)
+    return {
+      action: 'create',
+      changes: [
+        { field: 'ensure', from: 'absent', to: 'present' },
+        ...(isOffered ? [{ field: 'version', from: null, to: old }] : []),
+      ],
+      diff: null,
+      ...(isOffered ? {} : { message: `its version ${old} is no longer offered; another version will be installed` }),
+    };
+  const changes: Difference['changes'] = [];
+  if (old !== null && seen.version !== old && isOffered) {
+    if (seen.held) throw onHold(name);
+    changes.push({ field: 'version', from: seen.version, to: old });
+  }
+  if (before.auto && !seen.auto) changes.push({ field: 'mark', from: 'manual', to: 'automatic' });
+  const left =
+    old !== null && seen.version !== old && !isOffered
+      ? `kept at ${seen.version}: the sources no longer offer the original version ${old}`
+      : undefined;
+  if (changes.length === 0) return nothing(left);
+  const isOlder = isOffered && seen.version !== null && old !== null && compareVersions(old, seen.version) < 0;
+  const message = left ?? (isOlder ? `${old} is older than ${seen.version}, so this is a downgrade` : undefined);
+  return { action: 'update', changes, diff: null, ...(message === undefined ? {} : { message }) };
+}
+
+const onHold = (name: string): HostFailure =>
+  new HostFailure(
+    `${name} is on hold on this machine, so it is not changed; to release it, run: apt-mark unhold ${name}`,
+  );
+
+async function together(items: readonly PackageItem[], machine: Machine): Promise<Outcome[]> {
+  await repairInterrupted(machine);
+  const outcomes = new Map<PackageItem, Outcome>();
+  const going = items.filter(isGoing);
+  const removals = await Promise.all(going.map((item) => packageRemovalOf(item, machine)));
+  // Removes packages first, because they may conflict with the packages to install.
+  const removed = going.length === 0 ? null : await removeAll(removals, machine);
+  for (const item of going) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
+  const coming = items.filter((item) => !isGoing(item));
+  const requested = coming.flatMap(requestedPackageOf);
+  const failed = requested.length === 0 ? null : await installAll(requested, machine);
+  for (const item of coming) outcomes.set(item, failed?.get(bodyOf(item.resource).name) ?? {});
+  const database = await machine.database(dpkgDatabase);
+  await mark('auto', autoAgain(coming, outcomes, database), machine);
+  for (const item of coming) {
+    const outcome = outcomes.get(item) as Outcome;
+    if (item.kind === 'apply' && item.before !== null && (outcome.failure === undefined || isHalfDone(item, database)))
+      outcomes.set(item, { ...outcome, before: (await withTrace(item.before, machine)) satisfies Json });
+  }
+  return items.map((item) => outcomes.get(item) ?? {});
+}
+
+/** Reports whether the package is installed although its installation failed. */
+const isHalfDone = ({ resource }: PackageItem, database: DpkgDatabase): boolean =>
+  isThere(seenIn(database, bodyOf(resource).name).state);
+
+const isGoing = ({ kind, resource, before }: PackageItem): boolean =>
+  kind === 'apply' ? isDeclaredAbsent(resource) : before?.state !== 'installed';
+
+async function packageRemovalOf({ kind, resource, before }: PackageItem, machine: Machine): Promise<PackageRemoval> {
+  const { name } = bodyOf(resource);
+  // The agent did not install a package that is declared absent, so only the package itself is removed.
+  if (kind === 'apply' || before === null || before.trace === null) return { name, brought: [], trace: null };
+  const trace = readTrace(before.trace, machine);
+  if (trace === null) return { name, brought: [], trace: null };
+  return { name, brought: trace.packages, trace: before.state === 'absent' ? trace : null };
+}
+
+function requestedPackageOf({ resource, seen, difference }: PackageItem): RequestedPackage[] {
+  const { name } = bodyOf(resource);
+  const fields = new Map(difference.changes.map(({ field, to }) => [field, to]));
+  const version = fields.get('version');
+  // A package whose configuration failed is not unpacked again.
+  const again = fields.has('state') && (seen.state === 'half-installed' || seen.state === 'installed');
+  if (!fields.has('ensure') && !fields.has('version') && !fields.has('state')) return [];
+  return [{ name, version: typeof version === 'string' ? version : null, again }];
+}
+
+/** Returns the packages that must be marked as automatic again. */
+function autoAgain(
+  items: readonly PackageItem[],
+  outcomes: ReadonlyMap<PackageItem, Outcome>,
+  database: DpkgDatabase,
+): string[] {
+  return items
+    .filter((item) => item.kind === 'remove' && item.before?.auto === true)
+    .filter((item) => outcomes.get(item)?.failure === undefined)
+    .map(({ resource }: { resource: ResolvedResource }) => bodyOf(resource).name)
+    .filter((name) => isThere(seenIn(database, name).state));
+}
+
+/** Adds the trace of the installation once the package is installed. */
+async function withTrace(before: PackageBefore, machine: Machine): Promise<PackageBefore> {
+  if (before.ground === null) return before;
+  try {
+    const { reference } = await machine.database(traceSince(before.ground));
+    return { ...before, ground: null, trace: { ...reference } };
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    // The installation itself succeeded. Without a trace, a later removal keeps the remains of the package.
+    machine.warn(`failed to record the files that came with a package; a removal will keep them: ${error.message}`);
+    return before;
+  }
+}

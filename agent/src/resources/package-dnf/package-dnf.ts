@@ -1,0 +1,199 @@
+import { HostFailure } from '../../host/failure.ts';
+import { compareRpmVersions, versionText } from '../../host/packages/rpm-version.ts';
+import { lowerBound } from '../../host/packages/version-range.ts';
+import { defineProvider } from '../provider/define-provider.ts';
+import type { CopyReference } from '../provider/provider.ts';
+import {
+  type Database,
+  type Difference,
+  type Item,
+  type Machine,
+  nothing,
+  type Outcome,
+} from '../provider/provider.ts';
+import { diffPackage, locked } from './diff.ts';
+import { installAll, type RequestedPackage, repairInterrupted } from './install.ts';
+import { type PackageRemoval, removeAll } from './remove.ts';
+import {
+  bodyOf,
+  briefly,
+  isDeclaredAbsent,
+  observePackage,
+  offersOf,
+  rpmDatabase,
+  type SeenPackage,
+  seenIn,
+} from './seen.ts';
+
+/** The original state of a package, and the packages that were installed with it. */
+export type PackageBefore = {
+  /** Null if the package was not installed. */
+  version: string | null;
+  /** Copy of all package names before the installation; null once `brought` is determined. */
+  ground: { sha256: string; size: number } | null;
+  /** Names of the packages that were installed with it. */
+  brought: string[];
+};
+
+type PackageItem = Item<SeenPackage, PackageBefore>;
+
+/** A package for Fedora or a related distribution, with dnf and rpm. */
+export const packageDnf = defineProvider<'package-dnf', SeenPackage, PackageBefore>({
+  type: 'package-dnf',
+  fields: { name: 'text', version: 'text?', ensure: 'text?' },
+  brings: () => ['accounts', 'units', 'programs'],
+  // A package may contain a package source, as epel-release does. Only its dependents wait for it, so that a misspelled
+  // package name still fails a plan.
+  bringsToDependents: () => ['packages'],
+  check: checkBody,
+  observe: observePackage,
+  diff: diffPackage,
+  inBrief: briefly,
+
+  async remember(_resource, seen, _difference, before, machine) {
+    if (before !== null) return before;
+    if (seen.installed !== null) return { version: versionText(seen.installed), ground: null, brought: [] };
+    return { version: null, ground: { ...(await machine.database(ground)) }, brought: [] };
+  },
+
+  async observeForRemoval(resource, before, machine) {
+    const { name } = bodyOf(resource);
+    const found = seenIn(await machine.database(rpmDatabase), name);
+    const comesBack =
+      before.version !== null && (found.installed === null || versionText(found.installed) !== before.version);
+    if (!comesBack) return { ...found, offer: null };
+    const versions = (await offersOf(name, machine)).filter((offered) => versionText(offered) === before.version);
+    return { ...found, offer: { versions, providers: [], trouble: null } };
+  },
+
+  diffRemoval: (resource, before, seen) => diffPackageRemoval(bodyOf(resource).name, before, seen),
+
+  async apply(resource, seen, difference, machine) {
+    return (await together([{ kind: 'apply', resource, seen, difference, before: null }], machine))[0] ?? {};
+  },
+
+  async remove(resource, before, seen, difference, machine) {
+    return (await together([{ kind: 'remove', resource, seen, difference, before }], machine))[0] ?? {};
+  },
+
+  together,
+
+  recover: repairInterrupted,
+
+  afterwards: (_resource, before, machine) => withBrought(before, machine),
+});
+
+/** Refuses names and versions that dnf would not interpret as a single package. */
+function checkBody({ type, body }: { type: string; body: unknown }): void {
+  const { name, version } = body as { name: string; version?: string | null };
+  if (!/^[A-Za-z0-9_][A-Za-z0-9_.+-]*$/.test(name))
+    throw new HostFailure(
+      `${type} manages packages by their names; ${name} is a group, a file, a pattern, or a condition`,
+    );
+  if (version == null || version === 'latest') return;
+  const bound = lowerBound(version);
+  const form =
+    bound === null
+      ? /^(\d+:)?[A-Za-z0-9_][A-Za-z0-9_.+~^*]*(-[A-Za-z0-9_.+~^*]+)?$/
+      : /^(\d+:)?[A-Za-z0-9_.+~^]+(-[A-Za-z0-9_.+~^]+)?$/;
+  if (!form.test(bound ?? version))
+    throw new HostFailure(
+      `${version} is not a version of a package; write 1.2, 1.2-3.fc40, 1:1.2-3.fc40, 1.*, or >=1.2`,
+    );
+}
+
+/** Decides how a removal restores the original state of a package. */
+export function diffPackageRemoval(name: string, before: PackageBefore, seen: SeenPackage): Difference {
+  const { installed } = seen;
+  const old = before.version;
+  if (old === null) {
+    if (installed === null) return nothing();
+    if (seen.locked) throw locked(name, 'removed');
+    return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+  }
+  const offered = seen.offer?.versions.find((found) => versionText(found) === old);
+  if (installed === null)
+    return {
+      action: 'create',
+      changes: [
+        { field: 'ensure', from: 'absent', to: 'present' },
+        ...(offered === undefined ? [] : [{ field: 'version', from: null, to: old }]),
+      ],
+      diff: null,
+      ...(offered === undefined
+        ? { message: `its version ${old} is no longer offered; another version will be installed` }
+        : {}),
+    };
+  const now = versionText(installed);
+  if (now === old) return nothing();
+  if (offered === undefined)
+    return nothing(`kept at ${now}: the repositories no longer offer the original version ${old}`);
+  if (seen.locked) throw locked(name, `changed to ${old}`);
+  const isOlder = compareRpmVersions(offered, installed) < 0;
+  return {
+    action: 'update',
+    changes: [{ field: 'version', from: now, to: old }],
+    diff: null,
+    ...(isOlder ? { message: `${old} is older than ${now}, so this is a downgrade` } : {}),
+  };
+}
+
+async function together(items: readonly PackageItem[], machine: Machine): Promise<Outcome[]> {
+  const outcomes = new Map<PackageItem, Outcome>();
+  // Removes packages first, because they may conflict with the packages to install.
+  const removals = items.filter(isRemoval);
+  const removed = removals.length === 0 ? null : await removeAll(removals.map(packageRemovalOf), machine);
+  for (const item of removals) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
+  const installations = items.filter((item) => !isRemoval(item));
+  const requested = installations.flatMap(requestedPackageOf);
+  const results = requested.length === 0 ? null : await installAll(requested, machine);
+  const database = await machine.database(rpmDatabase);
+  for (const item of installations) {
+    const { name } = bodyOf(item.resource);
+    const outcome = results?.get(name) ?? {};
+    // A package may be installed although its installation failed.
+    const isInstalled = outcome.failure === undefined || seenIn(database, name).installed !== null;
+    const before =
+      item.kind === 'apply' && item.before !== null && isInstalled ? await withBrought(item.before, machine) : null;
+    outcomes.set(item, before === null ? outcome : { ...outcome, before });
+  }
+  return items.map((item) => outcomes.get(item) ?? {});
+}
+
+const isRemoval = ({ kind, resource, before }: PackageItem): boolean =>
+  kind === 'apply' ? isDeclaredAbsent(resource) : before?.version === null;
+
+const packageRemovalOf = ({ kind, resource, before }: PackageItem): PackageRemoval => ({
+  name: bodyOf(resource).name,
+  // The agent did not install a package that is declared absent, so only the package itself is removed.
+  brought: kind === 'apply' ? [] : (before?.brought ?? []),
+});
+
+function requestedPackageOf({ resource, difference }: PackageItem): RequestedPackage[] {
+  const fields = new Map(difference.changes.map(({ field, to }) => [field, to]));
+  if (!fields.has('ensure') && !fields.has('version')) return [];
+  const version = fields.get('version');
+  return [{ name: bodyOf(resource).name, version: typeof version === 'string' ? version : null }];
+}
+
+/** Copy of all installed packages' names, created once for all installations in an operation. */
+const ground: Database<CopyReference> = {
+  name: 'ground of rpm packages',
+  async read(machine) {
+    const { packages } = await machine.database(rpmDatabase);
+    return machine.copies.keep(Buffer.from(JSON.stringify([...packages.keys()])));
+  },
+};
+
+/** Maximum size of the copied names, in bytes. */
+const maxGround = 16 * 1024 * 1024;
+
+/** Records which packages were installed with this one. */
+async function withBrought(before: PackageBefore, machine: Machine): Promise<PackageBefore> {
+  if (before.ground === null) return before;
+  const stored = machine.copies.read(before.ground, maxGround);
+  if (stored === null) return { ...before, ground: null };
+  const known = new Set(JSON.parse(stored.toString('utf8')) as string[]);
+  const { packages } = await machine.database(rpmDatabase);
+  return { ...before, ground: null, brought: [...packages.keys()].filter((name) => !known.has(name)) };
+}

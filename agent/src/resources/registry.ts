@@ -1,0 +1,79 @@
+import type { ResolvedResource, ResourceType } from '@muster/protocol/module';
+import { alternatives } from './alternatives/alternatives.ts';
+import { aptRepository } from './apt-repository/apt-repository.ts';
+import { archive } from './archive/archive.ts';
+import { blockUnix } from './block-unix/block-unix.ts';
+import { cronUnix } from './cron-unix/cron-unix.ts';
+import { directoryUnix } from './directory-unix/directory-unix.ts';
+import { dnfRepository } from './dnf-repository/dnf-repository.ts';
+import { download } from './download/download.ts';
+import { fileUnix } from './file-unix/file-unix.ts';
+import { firewallRule } from './firewall-rule/firewall-rule.ts';
+import { git } from './git/git.ts';
+import { groupUnix } from './group-unix/group-unix.ts';
+import { hostname } from './hostname/hostname.ts';
+import { iniUnix } from './ini-unix/ini-unix.ts';
+import { knownHost } from './known-host/known-host.ts';
+import { limits } from './limits/limits.ts';
+import { lineUnix } from './line-unix/line-unix.ts';
+import { packageApt } from './package-apt/package-apt.ts';
+import { packageDnf } from './package-dnf/package-dnf.ts';
+import { guarded } from './provider/guarded.ts';
+import type { Provider } from './provider/provider.ts';
+import { script } from './script/script.ts';
+import { serviceOpenrc } from './service-openrc/service-openrc.ts';
+import { serviceSystemd } from './service-systemd/service-systemd.ts';
+import { sshAuthorizedKey } from './ssh-authorized-key/ssh-authorized-key.ts';
+import { jsonUnix, tomlUnix, yamlUnix } from './structured-files/structured-files.ts';
+import { sysctl } from './sysctl/sysctl.ts';
+import { timezone } from './timezone/timezone.ts';
+import { unitSystemd } from './unit-systemd/unit-systemd.ts';
+import { userUnix } from './user-unix/user-unix.ts';
+
+const providers: ReadonlyMap<string, Provider> = new Map(
+  [
+    // This comment makes the formatter keep each provider on its own line.
+    fileUnix,
+    directoryUnix,
+    blockUnix,
+    cronUnix,
+    groupUnix,
+    lineUnix,
+    iniUnix,
+    jsonUnix,
+    yamlUnix,
+    tomlUnix,
+    script,
+    sshAuthorizedKey,
+    sysctl,
+    hostname,
+    timezone,
+    userUnix,
+    serviceSystemd,
+    serviceOpenrc,
+    packageApt,
+    aptRepository,
+    packageDnf,
+    dnfRepository,
+    alternatives,
+    knownHost,
+    limits,
+    unitSystemd,
+    firewallRule,
+    download,
+    archive,
+    git,
+  ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
+);
+
+/** Returns the provider for a type, or null if this agent does not support the type. */
+export const providerOf = (type: ResourceType): Provider | null => providers.get(type) ?? null;
+
+/** Returns the paths where a change may mean that a resource has drifted. */
+export function watchedPaths(resource: ResolvedResource): readonly string[] {
+  const provider = providerOf(resource.type);
+  if (provider === null) return [];
+  if (provider.watched !== undefined) return provider.watched(resource);
+  const path = provider.path(resource);
+  return path === null ? [] : [path];
+}

@@ -1,0 +1,204 @@
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { HostFailure } from '../../host/failure.ts';
+import {
+  missingParameter,
+  normalizedValue,
+  parameterName,
+  parameterPath,
+  readParameter,
+  writeParameter,
+} from '../../host/kernel-parameter.ts';
+import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from '../file-unix/seen.ts';
+import {
+  diffWritten,
+  diffWrittenRemoval,
+  lookAtWritten,
+  lookAtWrittenForRemoval,
+  rememberWritten,
+  restoreWritten,
+  textOf,
+  type WrittenFile,
+  write,
+} from '../file-unix/written-file.ts';
+import { defineProvider } from '../provider/define-provider.ts';
+import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
+import { laterFile, sysctlFiles, valueIn } from './files.ts';
+
+export interface SeenParameter {
+  /** The running value with normalized white space, or null if the kernel has no such parameter. */
+  value: string | null;
+  /** The agent's file. */
+  file: SeenFile;
+  /** The value in the agent's file, if the file is as the agent would write it. */
+  persisted: string | null;
+  /** Path of a file that is read after the agent's file and sets another value. */
+  overriddenBy: string | null;
+}
+
+/** State before the agent first changed it. A field is null if the agent has not changed it. */
+export type ParameterBefore = { value: string | null; file: FileBefore | null };
+
+type Declared = ResolvedResource<'sysctl'>;
+const pathOf = (resource: Declared): string => parameterPath(resource.body.key);
+
+/** Returns a name that sorts before 99-sysctl.conf, which usually links to the administrator's /etc/sysctl.conf. */
+const fileNameOf = (resource: Declared): string =>
+  `90-muster-${parameterName(pathOf(resource)).replaceAll('/', '%2F')}.conf`;
+
+function fileOf(resource: Declared): WrittenFile {
+  const { value, ensure } = resource.body;
+  const secret = resource.sensitive_fields.includes('value');
+  return {
+    path: `/etc/sysctl.d/${fileNameOf(resource)}`,
+    text:
+      ensure === 'absent'
+        ? null
+        : `# Written by Muster. What is changed here by hand is changed back.\n${parameterName(pathOf(resource))} = ${normalizedValue(value)}\n`,
+    mode: secret ? '0600' : '0644',
+  };
+}
+
+/** A kernel parameter: the running value, and a file for this parameter in /etc/sysctl.d for the next boot. */
+export const sysctl = defineProvider<'sysctl', SeenParameter, ParameterBefore>({
+  type: 'sysctl',
+  fields: { key: 'text', value: 'text', ensure: 'text?' },
+  path(resource) {
+    try {
+      return fileOf(resource).path;
+    } catch (error) {
+      // An invalid name has no file; `check` refuses it.
+      if (error instanceof HostFailure) return null;
+      throw error;
+    }
+  },
+
+  check(resource) {
+    const { value } = resource.body;
+    pathOf(resource);
+    if (Buffer.byteLength(fileNameOf(resource)) > 200)
+      throw new HostFailure('the name of the parameter is too long for the name of its file');
+    if (/[\n\r\0]/.test(value)) throw new HostFailure('the value must be one line');
+  },
+
+  async observe(resource, _circumstances, machine) {
+    const path = pathOf(resource);
+    const file = lookAtWritten(resource, fileOf(resource), machine);
+    const { value, ensure } = resource.body;
+    // A parameter that is only removed from the file need not exist or be readable.
+    const running = ensure === 'absent' ? null : readParameter(path);
+    const files = await machine.database(sysctlFiles);
+    const text = textOf(file);
+    return {
+      value: running,
+      file,
+      persisted: text === null ? null : valueIn(text, path),
+      overriddenBy: ensure === 'absent' ? null : laterFile(files, path, fileNameOf(resource), normalizedValue(value)),
+    };
+  },
+
+  diff: diffParameter,
+  inBrief: (seen) => JSON.parse(JSON.stringify({ ...seen, file: fileInBrief(seen.file) })),
+  weight: ({ file }) => fileWeight(file),
+
+  async remember(resource, seen, difference, before, machine) {
+    const record = before ?? { value: null, file: null };
+    const changing = new Set(difference.changes.map(({ field }) => field));
+    const file = fileOf(resource);
+    const fileChanges = changing.has('persisted') || changing.has('ensure');
+    return {
+      value: record.value ?? (changing.has('value') ? seen.value : null),
+      file: fileChanges
+        ? await rememberWritten(
+            resource,
+            file,
+            seen.file,
+            diffWritten(resource, file, seen.file, { purpose: 'apply' }),
+            record.file,
+            machine,
+          )
+        : record.file,
+    };
+  },
+
+  async apply(resource, seen, difference, machine) {
+    const changing = new Set(difference.changes.map(({ field }) => field));
+    const file = fileOf(resource);
+    if (changing.has('value')) writeParameter(pathOf(resource), normalizedValue(resource.body.value));
+    if (changing.has('persisted') || changing.has('ensure'))
+      await write(resource, file, seen.file, diffWritten(resource, file, seen.file, { purpose: 'apply' }), machine);
+    return {};
+  },
+
+  async observeForRemoval(resource, before, machine) {
+    const file = await lookAtWrittenForRemoval(resource, fileOf(resource), before.file, machine);
+    const text = textOf(file);
+    return {
+      value: before.value === null ? null : readParameter(pathOf(resource)),
+      file,
+      persisted: text === null ? null : valueIn(text, pathOf(resource)),
+      overriddenBy: null,
+    };
+  },
+
+  diffRemoval(resource, before, seen, _circumstances, copies) {
+    const changes: FieldChange[] = [];
+    const secret = resource.sensitive_fields.includes('value');
+    if (before.value !== null && seen.value !== null && seen.value !== before.value)
+      changes.push({ field: 'value', from: seen.value, to: before.value });
+    if (before.file !== null) {
+      const back = diffWrittenRemoval(resource, fileOf(resource), before.file, seen.file, copies);
+      if (back.action !== 'none') changes.push({ field: 'persisted', from: shown(seen.persisted, secret), to: null });
+    }
+    const lost = before.value !== null && seen.value === null ? 'the kernel no longer has this parameter' : undefined;
+    if (changes.length === 0) return nothing(lost ?? 'already in its original state');
+    return { action: 'remove', changes, diff: null, message: lost ?? 'restores the original state' };
+  },
+
+  async remove(resource, before, seen, difference, machine) {
+    const changing = new Set(difference.changes.map(({ field }) => field));
+    const file = fileOf(resource);
+    if (before.file !== null && changing.has('persisted')) {
+      const back = diffWrittenRemoval(resource, file, before.file, seen.file, machine.copies);
+      await restoreWritten(resource, file, before.file, seen.file, back, machine);
+    }
+    if (before.value !== null && changing.has('value')) writeParameter(pathOf(resource), before.value);
+    return {};
+  },
+});
+
+const shown = (value: string | null, secret: boolean): string | null =>
+  value === null ? null : secret ? '(sensitive)' : value;
+
+export function diffParameter(
+  resource: Declared,
+  seen: SeenParameter,
+  circumstances: Pick<Circumstances, 'purpose'>,
+): Difference {
+  const body = resource.body;
+  const file = diffWritten(resource, fileOf(resource), seen.file, circumstances);
+  if (body.ensure === 'absent') {
+    if (file.action === 'none') return nothing();
+    return { ...presenceDrift(), message: 'the running value stays until the next boot' };
+  }
+  const declared = normalizedValue(body.value);
+  const secret = resource.sensitive_fields.includes('value');
+  const changes: FieldChange[] = [];
+  if (seen.value !== declared) changes.push({ field: 'value', from: seen.value, to: declared });
+  if (file.action !== 'none')
+    changes.push({ field: 'persisted', from: shown(seen.persisted, secret), to: shown(declared, secret) });
+  const message =
+    seen.overriddenBy === null
+      ? undefined
+      : `${seen.overriddenBy} is read later and sets another value, which will take effect at the next boot; remove the parameter from that file`;
+  if (changes.length === 0) return nothing(message);
+  return {
+    action: file.action === 'create' ? 'create' : 'update',
+    changes,
+    diff: null,
+    ...(seen.value === null
+      ? { awaits: [{ kind: 'programs' as const, message: missingParameter(pathOf(resource)) }] }
+      : {}),
+    ...(message === undefined ? {} : { message }),
+  };
+}
