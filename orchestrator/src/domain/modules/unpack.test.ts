@@ -51,7 +51,8 @@ describe('unpack', () => {
   });
 
   test('refuses a long name of slashes at once', async () => {
-    expect(await refusal({ name: `x${'/'.repeat(900_000)}y` })).toContain('is too long');
+    // As an extended header, because writing the name as a plain one takes quadratic time.
+    expect(await refusal({ name: 'x', pax: { path: `x${'/'.repeat(900_000)}y` } })).toContain('is too long');
   });
 
   test.each(['symlink', 'link', 'block-device', 'character-device', 'fifo'] as const)('refuses a %s', async (type) => {
