@@ -49,6 +49,17 @@ export async function saveForBoot(text: string | null, runner: Runner): Promise<
   if (!exists(link)) await systemctl(['enable', '--quiet', unit], runner);
 }
 
+/**
+ * Removes the files of a change that was interrupted before the unit was enabled, or after it was disabled. Without them,
+ * nothing is loaded at boot, and the change starts again.
+ */
+export async function removeDisabled(runner: Runner): Promise<void> {
+  const files = [unitFile, bootFile].filter(exists);
+  if (!hasSystemd() || exists(link) || files.length === 0) return;
+  for (const path of files) rmSync(path, { force: true });
+  await systemctl(['daemon-reload'], runner);
+}
+
 async function systemctl(args: readonly string[], runner: Runner): Promise<void> {
   const { exitCode, stderr } = await run('systemctl', args, runner);
   if (exitCode !== 0)

@@ -1,7 +1,7 @@
 import { type FieldChange, ipNetwork } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { bootFile, bootText, saveForBoot } from '../../host/firewall/at-boot.ts';
+import { bootFile, bootText, removeDisabled, saveForBoot } from '../../host/firewall/at-boot.ts';
 import { hasNft, listTable, otherOwner } from '../../host/firewall/nftables.ts';
 import { loadOnTrial, undoTrial } from '../../host/firewall/trial.ts';
 import { defineProvider } from '../provider/define-provider.ts';
@@ -108,9 +108,10 @@ export const firewallRule = defineProvider<'firewall-rule', SeenRule, RuleBefore
     alone({ kind: 'remove', resource, seen, difference, before }, machine),
   together: execute,
 
-  /** Undoes rules whose trial the killed agent did not finish. They are then applied again, on trial. */
+  /** Undoes rules whose trial the killed agent did not finish, and an unfinished change of the rules at boot. */
   async recover(machine) {
     await undoTrial(machine);
+    await removeDisabled(machine);
     machine.stale(firewall);
   },
 });
