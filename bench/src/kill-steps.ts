@@ -14,7 +14,13 @@ const files = [
   'agent/src/converge/crash.contract.test.ts',
   'agent/src/converge/condition.contract.test.ts',
   'agent/src/resources/provider/provider.contract.test.ts',
-  ...['e2e/providers.test.ts', 'e2e/package-apt.test.ts', 'e2e/package-dnf.test.ts', 'e2e/package-safety.test.ts'],
+  ...[
+    'e2e/providers-1.test.ts',
+    'e2e/providers-2.test.ts',
+    'e2e/package-apt.test.ts',
+    'e2e/package-dnf.test.ts',
+    'e2e/package-safety.test.ts',
+  ],
   ...['e2e/busy-agent.test.ts', 'e2e/kill.test.ts', 'e2e/files-beside-modules.test.ts', 'e2e/benches/'],
 ];
 const limits = ['--testTimeout=3600000'];

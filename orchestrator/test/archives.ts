@@ -3,7 +3,7 @@ import { type Headers, pack } from 'tar-stream';
 
 /** Packs entries as an archive, including entries that no honest client sends. */
 export async function archiveOf(
-  entries: readonly (Partial<Headers> & { name: string; text?: string })[],
+  entries: readonly (Partial<Headers> & { name: string; text?: string; pax?: Record<string, string> })[],
 ): Promise<Buffer> {
   const archive = pack();
   for (const { text = '', ...header } of entries) archive.entry({ mtime: new Date(0), ...header }, text);

@@ -35,7 +35,7 @@ export function kindSkeleton(name: string, { about, like }: KindOptions): Skelet
       create(`e2e/hosts/subjects/${name}.ts`, subjectsOf(name, camel)),
       insert(
         'e2e/hosts/subjects/index.ts',
-        ['import type { Subject }', `import { ${camel}Subjects } from './${name}.ts';\n`],
+        ['import { kindOf, type Subject }', `import { ${camel}Subjects } from './${name}.ts';\n`],
         ['];\n', `  ...${camel}Subjects,\n`],
       ),
       insert('README.md', ['; and `script` for everything else', `, \`${name}\``]),

@@ -9,7 +9,7 @@ import { knownHostSubjects } from './known-host.ts';
 import { limitsSubjects } from './limits.ts';
 import { scriptSubjects } from './script.ts';
 import { serviceSubjects } from './services.ts';
-import type { Subject } from './subject.ts';
+import { kindOf, type Subject } from './subject.ts';
 import { systemSubjects } from './system.ts';
 import { unitSystemdSubjects } from './unit-systemd.ts';
 
@@ -29,3 +29,9 @@ export const subjects: readonly Subject[] = [
   ...unitSystemdSubjects,
   ...firewallRuleSubjects,
 ];
+
+/** Returns the subjects of one of several shares of all kinds. */
+export function shareOf(all: readonly Subject[], share: number, shares: number): readonly Subject[] {
+  const kinds = Array.from(new Set(all.map(kindOf)));
+  return all.filter((subject) => kinds.indexOf(kindOf(subject)) % shares === share);
+}

@@ -37,6 +37,9 @@ const agent = {
   tags: {},
 };
 
+/** Returns the kind of a subject, such as `user-unix`. */
+export const kindOf = ({ desired }: Subject): string | undefined => Object.keys(desired)[0];
+
 /** Returns a declared resource in the form that an orchestrator sends. */
 export function resolved(declared: Declared): ResolvedResource {
   const source = { name: 'site', supports: [{ platform: 'linux' }], resources: [{ id: 'it', resource: declared }] };

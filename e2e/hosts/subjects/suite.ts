@@ -4,7 +4,7 @@ import { providerContract } from '../../../agent/src/converge/test/provider-cont
 import { sampled } from '../../../agent/src/converge/test/sampled.ts';
 import { noHosts } from '../test.ts';
 import type { TestHosts } from '../test-hosts.ts';
-import { resolved, type Subject } from './subject.ts';
+import { kindOf, resolved, type Subject } from './subject.ts';
 import { type Prepared, SubjectMachines, stateOf } from './subject-machines.ts';
 
 /**
@@ -81,7 +81,6 @@ const furtherSample = 2;
  */
 const firstOfItsKind = (subject: Subject, subjects: readonly Subject[]): boolean =>
   subjects.find((other) => kindOf(other) === kindOf(subject)) === subject;
-const kindOf = ({ desired }: Subject): string | undefined => Object.keys(desired)[0];
 /** Steps at which the machine has changed, but the journal does not contain the result yet. */
 const unrecordedSteps: ReadonlySet<string> = new Set(['resource:after', 'batch:ended', 'step:ended']);
 
