@@ -1,11 +1,13 @@
+import { writeFileSync } from 'node:fs';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { expect, test } from 'vitest';
 import { resultOf } from './result.ts';
-import { file, operation, script } from './test/desired.ts';
+import { file, ini, operation, script, structured } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
 const h = useAgent();
 const secret = { sensitive_fields: ['content'] };
+const value = { sensitive_fields: ['value'] };
 const all = () => JSON.stringify([...h.agent.engine.spool.pending(0)]);
 const both = async (resource: ResolvedResource) => {
   await h.agent.run(operation('plan', [resource]));
@@ -31,6 +33,40 @@ test('hides the old value of a secret even after failed applies', async () => {
   await both(file(path, { content: 'plain\n', validate: 'false' }));
   await both(file(path, { content: 'plain\n', validate: 'false' }));
   await both(file(path, { content: 'plain\n' }));
+  expect(all()).not.toContain('hunter2');
+});
+
+test('hides the value of a setting in the diff', async () => {
+  const places: ResolvedResource[] = [];
+  for (const [name, make] of Object.entries({
+    ini: (path: string) => ini(path, 'db', 'password', { value: 'hunter2' }, value),
+    json: (path: string) => structured('json-unix', path, '/db/password', { value: 'hunter2' }, value),
+  })) {
+    const path = `${h.root}/${name}`;
+    writeFileSync(path, name === 'json' ? '{"db": {"host": "one"}}\n' : '[db]\nhost = one\n');
+    places.push(make(path));
+  }
+  const outcome = await h.agent.run(operation('apply', places));
+  expect(outcome.results).toMatchObject(places.map(() => ({ status: 'changed', diff: null, sensitive: true })));
+  expect(all()).not.toContain('hunter2');
+});
+
+test('hides the secret of another resource in the same file: in the output of a validation, on the same line, and in the same value', async () => {
+  const path = `${h.root}/f`;
+  writeFileSync(path, '{"db": {"host": "one"}}\n');
+  const password = structured('json-unix', path, '/db/password', { value: 'hunter2' }, value);
+  const host = (declared: string) => structured('json-unix', path, '/db/host', { value: declared });
+  const refused = structured('json-unix', path, '/db/port', { value: 1, validate: 'cat %; false' });
+  const results = [
+    ...(await h.agent.run(operation('apply', [password, host('two')]))).results,
+    ...(await h.agent.run(operation('plan', [password, host('three')]))).results,
+    ...(await h.agent.run(operation('apply', [password, host('two'), refused]))).results,
+    ...(await h.agent.run(operation('plan', [password, structured('json-unix', path, '/db', { ensure: 'absent' })])))
+      .results,
+  ];
+  expect(results.map(({ status }) => status).join(' ')).toBe(
+    'changed changed unchanged would_change unchanged unchanged failed unchanged would_change would_change',
+  );
   expect(all()).not.toContain('hunter2');
 });
 

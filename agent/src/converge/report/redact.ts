@@ -6,8 +6,6 @@ import type { Outcome } from '../../resources/provider/provider.ts';
 /** Replaces a secret value in reports. */
 const redacted = '(sensitive)';
 
-/** Fields of a resource body whose value appears in the unified diff. */
-const shownInDiff = ['content', 'content_base64', 'template', 'symlink', 'line'];
 /** Names under which field changes are reported, if they differ from the field name. */
 const reportedAs: Readonly<Record<string, readonly string[]>> = {
   content_base64: ['content'],
@@ -44,7 +42,8 @@ export function redactResult(
         ? { ...change, from: change.from === null ? null : redacted, to: change.to === null ? null : redacted }
         : change,
     ),
-    diff: result.diff !== null && sensitive.some((field) => shownInDiff.includes(field)) ? null : result.diff,
+    // A diff can contain the value of any field.
+    diff: null,
   };
 }
 

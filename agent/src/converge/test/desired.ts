@@ -91,9 +91,10 @@ export const structured = (
   path: string,
   pointer: string,
   body: Partial<ResourceBodies['json-unix']>,
+  links?: Links,
 ): ResolvedResource => {
   const identity = `${path}#${pointer}`;
-  return resource(type, `${type}:${identity}`, identity, { path, pointer, ...body });
+  return resource(type, `${type}:${identity}`, identity, { path, pointer, ...body }, links);
 };
 
 export const script = (

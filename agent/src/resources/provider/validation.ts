@@ -2,6 +2,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { runCommand } from '../../host/processes/run-command.ts';
 import type { Machine } from './provider.ts';
+import { hasSecretInFile } from './secrets-in-file.ts';
 
 /**
  * Runs a command that validates new content before the file is replaced.
@@ -29,7 +30,8 @@ export async function runValidation(
   );
   if (result.exitCode === 0) return;
   const how = result.timedOut ? 'took too long' : `ended with ${result.exitCode ?? result.signal}`;
-  const words = resource.sensitive_fields.length > 0 ? '' : (result.stderr || result.stdout).trim();
+  // The command can print any line of the file.
+  const words = hasSecretInFile(resource, machine) ? '' : (result.stderr || result.stdout).trim();
   const said = words === '' ? '' : `: ${words}`;
   throw new HostFailure(
     `the new content of ${(resource.body as { path: string }).path} was refused because \`validate\` ${how}${said}`,

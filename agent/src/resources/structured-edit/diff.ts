@@ -13,10 +13,14 @@ import type { ValueBefore } from './before.ts';
 import type { SeenValue, Structured } from './seen.ts';
 import { declaredValue, shownValue } from './value.ts';
 
-const shownOrNull = (text: string | null): string | null => (text === null ? null : shown(text));
+/** Returns a value for display. An object or a list may contain the secret of another resource. */
+const shownOrNull = (text: string | null, { hasSecret }: SeenValue): string | null => {
+  if (text === null) return null;
+  return hasSecret && /^[[{]/.test(text) ? '(sensitive)' : shown(text);
+};
 
 const diffOf = (resource: Structured, seen: SeenValue): string | null =>
-  seen.after === null ? null : changedLines(resource, seen, splitLines(Buffer.from(seen.after)));
+  seen.after === null || seen.hasSecret ? null : changedLines(resource, seen, splitLines(Buffer.from(seen.after)));
 
 export function diffValue(
   resource: Structured,
@@ -29,7 +33,7 @@ export function diffValue(
     return isAbsent(resource) ? presenceDrift() : typeDrift({ type: seen.type }, 'file');
   }
   if (seen.isAsDeclared) return nothing();
-  const from = shownOrNull(seen.found);
+  const from = shownOrNull(seen.found, seen);
   const diff = diffOf(resource, seen);
   if (isAbsent(resource))
     return { action: 'remove', changes: [{ field: 'value', from, to: null }, ...bitsLost(seen)], diff };
@@ -54,7 +58,7 @@ export function diffValueRemoval(resource: Structured, before: ValueBefore, seen
   }
   const { restored } = seen;
   if (restored === null) return nothing(before.was === 'absent' ? 'already removed' : 'already in its original state');
-  const change = { field: 'value', from: shownOrNull(restored.from), to: shownOrNull(restored.to) };
+  const change = { field: 'value', from: shownOrNull(restored.from, seen), to: shownOrNull(restored.to, seen) };
   return {
     action: 'remove',
     changes: [change, ...bitsLost(seen)],

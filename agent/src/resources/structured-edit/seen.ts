@@ -1,6 +1,7 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { missingProgram } from '../../host/processes/find-program.ts';
 import type { Machine } from '../provider/provider.ts';
+import { hasSecretInFile } from '../provider/secrets-in-file.ts';
 import { isAbsent, lookAtText, pathOf, type SeenText } from '../text-edit/text-file.ts';
 import { restored, type ValueBefore, valueBefore } from './before.ts';
 import { decode, parse, type StructuredFile, withoutSetting, withSetting } from './edit.ts';
@@ -14,6 +15,8 @@ export interface SeenValue extends SeenText {
   /** The value for display; null if there is none. */
   found: string | null;
   isAsDeclared: boolean;
+  /** Whether another resource writes a secret to the file. The secret can be on the same line, or in the same value. */
+  hasSecret: boolean;
   /** The file after the change. The journal does not store it, so it is null after the agent restarts. */
   after: string | null;
   /** The state to record before the change; null if nothing changes. */
@@ -47,7 +50,7 @@ export function edited(
   return { found, after: after.text, before: valueBefore(file, tree, pointer, place, after) };
 }
 
-export function look(resource: Structured, syntax: Syntax, machine: Pick<Machine, 'walk'>): SeenValue {
+export function look(resource: Structured, syntax: Syntax, machine: Pick<Machine, 'walk' | 'resourcesOf'>): SeenValue {
   const seen = lookAtText(resource, machine);
   const { validate } = resource.body;
   const missing = validate == null || isAbsent(resource) ? null : missingProgram(validate);
@@ -56,6 +59,7 @@ export function look(resource: Structured, syntax: Syntax, machine: Pick<Machine
   return {
     ...seen,
     found: found === undefined ? null : shownValue(found),
+    hasSecret: hasSecretInFile(resource, machine),
     isAsDeclared: seen.content === null ? isAbsent(resource) : after === null,
     after,
     before,
@@ -68,7 +72,7 @@ export function lookForRemoval(
   resource: Structured,
   syntax: Syntax,
   before: ValueBefore,
-  machine: Pick<Machine, 'walk'>,
+  machine: Pick<Machine, 'walk' | 'resourcesOf'>,
 ): SeenValue {
   const seen = lookAtText(resource, machine);
   const file = fileOf(resource, syntax);
@@ -78,6 +82,7 @@ export function lookForRemoval(
   return {
     ...seen,
     found: null,
+    hasSecret: hasSecretInFile(resource, machine),
     isAsDeclared: false,
     after: back?.text ?? null,
     before: null,
