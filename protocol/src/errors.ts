@@ -200,7 +200,7 @@ export const errorKinds = {
     403,
     false,
     'The request requires a session token',
-    'Sign in with `muster`. The session of a browser cannot become a token.',
+    'Sign in with `muster`. A browser session cannot be exchanged for a token.',
   ),
   session_not_found: kind(
     404,
@@ -417,7 +417,7 @@ export const errorKinds = {
     507,
     false,
     'One write is too large',
-    'Find the operation in the log, and split its modules. A report of its agent exceeds the limit.',
+    'A report from an agent exceeds the limit. Find its operation in the log, and split the modules.',
   ),
   storage_unavailable: kind(
     503,

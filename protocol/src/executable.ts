@@ -9,7 +9,7 @@ export interface Executable {
   addon(name: 'sqlite' | 'pty', directory: string): unknown;
   /** Returns a file of the built console by name. Callers must not change the content. */
   console(name: string): Buffer;
-  /** Returns the address of the code of a worker thread. */
+  /** Returns the URL of a worker thread's code. */
   thread(name: string): URL;
 }
 

@@ -139,7 +139,7 @@ function loopOf(node: unknown, parameters: readonly DeclaredParameter[]): LoopVa
   if (isSeq(node)) return each(elementKeys(toPlainValue(node)));
   if (!isMap(node)) return [];
   const lists = Object.entries(toPlainValue(node) as Record<string, unknown>);
-  // The resource has nested loops, or a map in place of a loop.
+  // The resource has nested loops, or a literal map.
   if (!lists.every(([, list]) => typeof list === 'string')) return each(entryKeys);
   return [...lists.map(([name, list]) => ({ name, keys: keysIn(list as string) })), ...each([])];
 }

@@ -24,7 +24,7 @@ const precedence = z
   .min(-1_000_000)
   .max(1_000_000)
   .describe(
-    'Of several values for one parameter, the one with the highest precedence is used, unless the parameter merges them',
+    'If a parameter has several values, the one with the highest precedence is used, unless the parameter merges them',
   );
 const modules = z
   .array(z.string())
@@ -49,7 +49,7 @@ export const listAssignments = route({
   path: '/assignments',
   tag: 'Assignments',
   summary: 'List assignments',
-  description: 'Sorted by name, which is the order of their modules.',
+  description: 'Sorted by name. Agents get the modules in the same order.',
   access: 'operator',
   query: z.strictObject(pageQuery(1000, 1000)),
   paged: true,
@@ -65,7 +65,7 @@ export const createAssignment = route({
   tag: 'Assignments',
   summary: 'Assign modules to the agents that a selector matches',
   description:
-    'With an empty list of `modules`, it only gives the values in `parameters` to modules that other assignments assign to these agents.',
+    'If `modules` is empty, the assignment only gives the values in `parameters` to modules that other assignments assign to these agents.',
   access: 'operator',
   body: z.strictObject({
     name: z.string().min(1).max(128),
@@ -132,7 +132,7 @@ export const removeAssignment = route({
   path: '/assignments/{name}',
   tag: 'Assignments',
   summary: 'Remove an assignment',
-  description: 'Machines keep the resources of its modules until their next apply.',
+  description: 'Machines keep the resources that its modules declare until their next apply.',
   access: 'operator',
   params: nameParams,
   answers: { 204: null },

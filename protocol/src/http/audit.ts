@@ -96,7 +96,7 @@ export const exportAudit = route({
   tag: 'Audit',
   summary: 'Export the audit log as JSON lines, in the order of its chain',
   description:
-    'Each line is a `ChainedAuditEvent`. The export ends with the end of the chain at the time of the request. ' +
+    'Each line is a `ChainedAuditEvent`. The export ends with the event that is the newest in the chain at the time of the request. ' +
     'Events that are not chained yet are omitted; they are chained within a fraction of a second.',
   access: 'operator',
   query: z.strictObject(filter),
@@ -151,7 +151,7 @@ export const pruneAudit = route({
   tag: 'Audit',
   summary: 'Remove old events',
   description:
-    'Removes the beginning of the chain up to the first event that is not older. Keeps the last removed hash, so that ' +
+    'Removes all events that precede the first event since `before`. Keeps the last removed hash, so that ' +
     'the remaining chain can be verified.',
   access: 'admin',
   query: z.strictObject({

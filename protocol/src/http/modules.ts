@@ -70,7 +70,7 @@ export const listModules = route({
 });
 
 export const filesOf = optional(z.number().int().min(1).max(2_147_483_647)).describe(
-  'revision of the module whose files the text has; default: the newest',
+  'revision whose files belong to the text; default: the newest',
 );
 
 export const uploadModule = route({
@@ -80,7 +80,7 @@ export const uploadModule = route({
   tag: 'Modules',
   summary: 'Upload a module, or a new revision of one',
   description:
-    'As JSON, the module is one text, and keeps the files of its newest revision, or of `files_of`. As `application/gzip`, the body is a tar archive of the folder of the module, with `module.yml` at its top; the name is the one that `module.yml` declares.',
+    'A JSON body contains only the text of the module, which keeps the files of its newest revision, or of the revision `files_of`. An `application/gzip` body is a tar archive of the module’s folder with `module.yml` at its top level, which declares the name.',
   access: 'operator',
   archive: true,
   body: z.strictObject({
@@ -205,7 +205,7 @@ export const moduleOrderSchema = z
           type: z.string().nullable(),
           identity: z.string().nullable(),
           depends_on: positions.describe(
-            'positions in this list, from 0, of the dependencies, including those of triggers',
+            'positions of the dependencies in this list, from 0; a trigger is a dependency, too',
           ),
           reload_on: positions,
           restart_on: positions,
@@ -222,7 +222,7 @@ export const orderModules = route({
   method: 'POST',
   path: '/modules/deps',
   tag: 'Modules',
-  summary: 'Show the execution order of the resources of modules, and their dependencies',
+  summary: 'Show the execution order and the dependencies of the resources in modules',
   description:
     'With `agent`, or with `attributes` and `tags`, the modules are resolved together for that agent, without the modules of its assignments. Otherwise, expressions are not evaluated, and a resource whose variants differ has no type or identity.',
   access: 'operator',

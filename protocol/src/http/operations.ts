@@ -190,12 +190,12 @@ export const getOperationOutput = route({
   method: 'GET',
   path: '/agents/{node_id}/state/operations/{operation_id}/output',
   tag: 'State',
-  summary: 'Show the output of the scripts of an operation',
+  summary: 'Show what the scripts of an operation printed',
   access: 'operator',
   params: nodeParams.extend({ operation_id: z.string() }),
   description:
     'Maps `module/identity` to output. While a script runs, new output appears within about a second, ' +
-    'with `running`. After its end, there is all of its output up to a limit. `event: output` of `GET /events` announces new output.',
+    'with `running`. After the script ends, its whole output is available, up to a limit. `event: output` of `GET /events` announces new output.',
   answers: { 200: outputSchema },
   errors: ['agent_not_found', 'operation_not_found'],
   example: {

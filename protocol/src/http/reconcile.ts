@@ -50,7 +50,7 @@ export const offAgentSchema = z
             )
             .max(maxExamples)
             .describe(
-              'first resources that drifted, with shortened texts; a large record has only the names of fields. Fewer if the page would be too large',
+              'first resources that drifted, with shortened texts, or only with names of fields if the record is large; fewer if the page would be too large',
             ),
           accepted: acceptanceSchema.nullable(),
         }),
@@ -84,7 +84,7 @@ export const offAgentSchema = z
       )
       .max(2 * maxExamples)
       .describe('first resources of each state, with shortened texts; fewer if the page would be too large'),
-    modules: z.array(z.string()).describe('modules of the applied and desired resources'),
+    modules: z.array(z.string()).describe('modules that declare the applied and desired resources'),
   })
   .meta({ id: 'OffAgent' });
 export type OffAgent = z.infer<typeof offAgentSchema>;

@@ -50,7 +50,7 @@ const detail = session.extend({
       'SHA-256 of the asciicast transcript at the end of the session; the event `terminal.closed` has it as well',
     ),
   transcript_bytes: z.number().int().nullable().describe('size of that transcript in bytes'),
-  viewers: z.number().int().describe('number of connections, in control or viewing'),
+  viewers: z.number().int().describe('number of connections, including the one in control'),
 });
 export type TerminalSessionDetail = z.infer<typeof detail>;
 

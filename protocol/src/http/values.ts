@@ -7,13 +7,13 @@ const layerSchema = z
   .strictObject({
     from: z
       .enum(['assignment', 'requires', 'variant', 'default'])
-      .describe('`requires` is the `with` of a module that requires this one'),
+      .describe('`requires`: set under `with` by a module that requires this one'),
     name: z.string().nullable().describe('name of the assignment, or of the module that requires this one'),
     precedence: z
       .number()
       .int()
       .nullable()
-      .describe('null for the own value of the declaration, which is below all others'),
+      .describe('null for the value in the declaration, which has the lowest precedence'),
     value: z.json(),
   })
   .meta({ id: 'ValueLayer' });
@@ -27,9 +27,9 @@ const agentValueSchema = z
     value: z.json().describe('null if the parameter has no value, or an error'),
     layers: z
       .array(layerSchema)
-      .describe('what the value comes from, from high to low precedence; all layers if there is an error'),
-    overrode: z.array(layerSchema).describe('layers of which nothing is left in the value'),
-    faults: z.array(z.string()).describe('errors, because of which the module does not resolve for the agent'),
+      .describe('layers that contribute to the value, from high to low precedence; all layers if there is an error'),
+    overrode: z.array(layerSchema).describe('layers that do not contribute to the value'),
+    faults: z.array(z.string()).describe('errors that prevent the module from being resolved for the agent'),
   })
   .meta({ id: 'AgentValue' });
 export type AgentValue = z.infer<typeof agentValueSchema>;
@@ -54,7 +54,7 @@ export const listValues = route({
   tag: 'Agents',
   summary: 'List the values of the parameters of an agent, and where they come from',
   description:
-    'The parameters of all modules that the assignments of the agent enforce now, in the order of the modules. A page may end before `limit`, at 4 MiB. Values never contain secrets, only their names.',
+    'Lists the parameters of all modules that assignments enforce on the agent now, in the order of the modules. A page has at most 4 MiB, so it may have fewer items than `limit`. Values never contain secrets, only their names.',
   access: 'operator',
   params: nodeParams,
   query: z.strictObject({

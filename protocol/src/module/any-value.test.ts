@@ -65,7 +65,7 @@ test('refuses a value within another declared value of the same file', () => {
   expect(fault).toContain('is within the value that module "m"');
 });
 
-test('inserts a secret below a key that objects inherit, without a change to other objects', () => {
+test('inserts a secret at the key __proto__ without changing other objects', () => {
   const value = JSON.parse('{"__proto__": {"polluted": "${{ secrets.key }}"}}');
   valueFor(value);
   expect(({} as { polluted?: string }).polluted).toBeUndefined();

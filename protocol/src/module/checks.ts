@@ -176,7 +176,7 @@ function checkReferences({ name, resources }: Outline, findings: Findings): void
   const resolve = ({ id, path }: Reference): number[] => {
     const index = indexOf.get(id) ?? ownIndex(id, name, indexOf);
     if (index !== undefined) return [index];
-    // Only the agent's other modules show whether they have the resource.
+    // The resource may be in another module of the agent, which is known only at resolution.
     const ofOthers = readingsOf(id).filter(({ module }) => module !== null && module !== name);
     if (ofOthers.length > 0 || isOptional(id)) return [];
     hints -= 1;
@@ -214,7 +214,7 @@ function ownIndex(id: string, name: string, indexOf: ReadonlyMap<string, number>
   return own === undefined ? undefined : indexOf.get(own.id);
 }
 
-/** Refuses a notification of a resource that can never be triggered so. */
+/** Refuses a notification if the kind of the resource does not support the trigger. */
 function checkNotifications({ name, resources }: Outline, { fault }: Findings): void {
   const indexOf = new Map(resources.flatMap(({ id }, index) => (id === undefined ? [] : [[id, index] as const])));
   const notImmediately = 'cannot be combined with rerun: let later resources depend on the script instead';
@@ -352,7 +352,7 @@ function checkConditions(
     if (both === undefined) {
       findings.warning(
         path,
-        `never holds together with the \`when\` of the resource (${described(within)}): change one of them`,
+        `can never be true together with the \`when\` of the resource (${described(within)}): change one of them`,
       );
       return;
     }
@@ -414,11 +414,14 @@ const fieldsOf = ({ candidate, onlyIf }: { candidate: Candidate; onlyIf: unknown
   const { type, body, template } = candidate;
   const { ensure, ...rest } = body;
   const fields: Record<string, unknown> = ensure === undefined || ensure === 'present' ? rest : { ...rest, ensure };
-  // The content of a template excludes the same fields as content in place.
+  // A template excludes the same fields as `content`.
   return { type, fields: template === undefined ? fields : { ...fields, content: { template: template.id } }, onlyIf };
 };
 
-/** Reports whether expressions or templates decide whether fields differ, so that the resolution finds out. */
+/**
+ * Reports whether the comparison of fields depends on expressions or templates, so that only resolution shows a
+ * difference.
+ */
 const isUncertain = (fields: readonly string[], candidates: readonly Candidate[]): boolean =>
   fields.length > 0 &&
   candidates.some(

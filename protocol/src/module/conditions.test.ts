@@ -35,7 +35,7 @@ const values = [undefined, ...versions, '11'];
 const agents = values.flatMap((version) => values.map((tag) => agent(version, tag)));
 
 describe('conditions', () => {
-  test('combines conditions to those of exactly the agents that satisfy all of them', () => {
+  test('combines conditions so that exactly the agents that satisfy all of them match', () => {
     fc.assert(
       fc.property(conditions, conditions, (one, other) => {
         const both = together(one, other);
@@ -61,7 +61,7 @@ describe('conditions', () => {
     );
   });
 
-  test('recognizes that a range implies the exclusion of values outside it, but of none inside it', () => {
+  test('recognizes that a range excludes only values outside it', () => {
     const range = readConditions({ version: { from: '12', below: '13' } });
     expect(implies(range, readConditions({ version: { not: '13' } }))).toBe(true);
     expect(implies(range, readConditions({ version: { not: '12.1' } }))).toBe(false);
@@ -191,7 +191,7 @@ describe('conditions of modules', () => {
       findings(`resources: [{ when: { distro: debian }, variants: [{ when: { distro: fedora } }, { ${file()} }] }]`)
         .warnings,
     ).toEqual([
-      '/resources/0/variants/0/when never holds together with the `when` of the resource (distro=debian): change one of them',
+      '/resources/0/variants/0/when can never be true together with the `when` of the resource (distro=debian): change one of them',
     ]);
     expect(findings(`resources: [{ when: { distro: rocky, version: "9" }, ${file()} }]`).warnings).toEqual([
       '/resources/0/when no release of rocky has the version "9": a version is such as "9.4"; write major: "9"',

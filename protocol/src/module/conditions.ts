@@ -101,8 +101,7 @@ const oldest = (a: string | undefined, b: string | undefined): string | undefine
   a === undefined || (b !== undefined && compareVersions(a, b) > 0) ? b : a;
 
 /**
- * Reports whether every agent that satisfies `narrow` also satisfies `wide`. May return false although this is the
- * case, but never returns true wrongly.
+ * Reports whether every agent that satisfies `narrow` also satisfies `wide`. If the result is uncertain, returns false.
  */
 export const implies = (narrow: Conditions, wide: Conditions): boolean =>
   Object.entries(wide).every(([key, set]) => Object.hasOwn(narrow, key) && isSubset(narrow[key] as ValueSet, set));

@@ -101,7 +101,7 @@ export function instancesOf(
     return { instances: [], faults, scope: outer, lookups: looked.used, conflicts };
   }
   faults.push(...looked.faults.map(({ name, path, message }) => ({ path: ['lookups', name, ...path], message })));
-  // With errors in values, conditions on them would only repeat these.
+  // If values have errors, the conditions that read them would only repeat these errors.
   const unmet = faults.length > 0 ? [] : failedChecks(module.require, outer);
   if (unmet.length > 0) {
     faults.push(...unmet.map(({ index, message }) => ({ path: ['require', index], message })));

@@ -232,7 +232,7 @@ describe('kinds', () => {
     ['package-dnf', 'name: -y', 'must be the name of one package'],
     ['package-dnf', 'name: "@core"', 'must be the name of one package'],
     ['package-dnf', 'name: "hel*"', 'must be the name of one package'],
-    ['service-openrc', 'name: nginx.service', 'must be the name of a service of OpenRC, without ".service"'],
+    ['service-openrc', 'name: nginx.service', 'must be the name of an OpenRC service, without ".service"'],
     ['service-systemd', 'name: nginx.service', 'must not end with ".service": write nginx'],
     ['service-systemd', 'name: ../x', 'must be a unit name'],
     ['service-systemd', 'name: apt-daily.timer, ensure: absent', 'declare .timer units with unit-systemd'],
@@ -288,7 +288,7 @@ describe('kinds', () => {
     [
       'download',
       'path: /a, url: "ftp://x.example/a", sha256_url: "https://x.example/a"',
-      'must be a URL of http or https with up to 2000 characters, such as https://example.org/app.tar.gz',
+      'must be an http or https URL with up to 2000 characters, such as https://example.org/app.tar.gz',
     ],
     ['download', 'path: /a, url: "https://x.example/a", sha256: abc', 'must be a SHA-256: 64 hexadecimal digits'],
     ['archive', 'path: /a, url: "https://x.example/a"', 'requires sha256: add it'],

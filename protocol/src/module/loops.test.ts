@@ -128,13 +128,13 @@ describe('for_each', () => {
       'a number',
       'for_each: 3',
       '/${{ each }}',
-      '/resources/0/for_each must be one expression, such as "${{ param.users }}", a list, a map, or a mapping of names to expressions',
+      '/resources/0/for_each must be a single expression, such as "${{ param.users }}", a list, a map, or nested loops',
     ],
     [
       'a map of texts and other values',
       'for_each: { a: param.l, b: 1 }',
       '/${{ each }}',
-      '/resources/0/for_each/b is not text, and other values are: nested loops have only expressions in quotes, and a map in place has no texts, so write { value: "…" } for a text',
+      '/resources/0/for_each/b is not text, but other values are: write all values as expressions in quotes for nested loops, or each text as { value: "…" } for a map',
     ],
     [
       'a value that is no list',

@@ -204,7 +204,10 @@ function resourceOf(value: Mapping, path: Path): OutlineResource {
   };
 }
 
-/** A mapping whose values are all texts is nested loops; one without texts is a map in place. The schema refuses others. */
+/**
+ * A mapping in which all values are text declares nested loops. A mapping without text is a literal map. The schema
+ * refuses other mappings.
+ */
 function loopOf(value: unknown): Loop | undefined {
   if (typeof value === 'string') return { kind: 'expression', text: value };
   if (typeof value !== 'object' || value === null) return undefined;

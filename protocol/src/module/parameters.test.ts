@@ -117,7 +117,7 @@ describe('valueFaults', () => {
     expect(faultsIn(schema, value)).toEqual(faults);
   });
 
-  test('stops comparing with a pattern when it is too much work', () => {
+  test('stops matching a pattern that takes too much work', () => {
     const faults = faultsIn({ items: { pattern: '^(a?){400}$' } }, Array(1000).fill('a'.repeat(300)));
     expect(faults).toHaveLength(20);
     expect(faults[0]).toBe('6 has too much text to be compared with its pattern: shorten it');
@@ -232,7 +232,7 @@ describe('parameters of modules', () => {
     );
   });
 
-  test('faults if several variants tie, unless an assignment gives the value', () => {
+  test('reports an error if several variants tie and no assignment gives the value', () => {
     const of = declared(
       'a: { type: string, variants: [{ when: { distro: d }, value: x }, { when: { attr.arch: x }, value: y }] }',
     );
@@ -242,7 +242,7 @@ describe('parameters of modules', () => {
     expect(layeredParameters(of, givenLayers({ a: 'z' }), agent('d')).faults).toEqual([]);
   });
 
-  test('names the path in a value', () => {
+  test('names the path of an error in a value', () => {
     const of = declared('users: { type: list, items: { type: map, properties: { uid: { type: integer } } } }');
     expect(givenFaults(of, { users: [{ uid: 1 }, { uid: 'x' }] })).toEqual([
       {

@@ -76,7 +76,7 @@ function layerFaults(parameter: Parameter, value: Json): ValueFault[] {
   return valueFaults(partSchema({ ...schema, type }, merge), part);
 }
 
-/** Returns a mapping without the keys that remove those of lower layers. */
+/** Returns a mapping without its null keys, which remove keys of lower layers. */
 const withoutNulls = (value: Json): Json =>
   isMapping(value)
     ? Object.fromEntries(

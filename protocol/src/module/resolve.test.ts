@@ -258,7 +258,7 @@ resources: [{ for_each: "\${{ param.p }}", resource: { file-unix: { path: /f, co
     expect(faultsOf(each({ k: 'a' }))[1]).toContain('each.k is not a list, so join cannot use it');
   });
 
-  test('reports a missing value, and what to write', () => {
+  test('reports a missing value, and says what to write', () => {
     const more = 'parameters: { p: { type: string } }';
     const fault = (content: string, facts: Partial<AgentFacts> = {}) =>
       faultsOf(resolve(file(content, more), facts))[1];
@@ -663,7 +663,7 @@ resources:
     expect(given(versions(byParameter, { fresh: true }))[0]).toBe('latest');
   });
 
-  test('refuses other values at their place', () => {
+  test('refuses other values at their position', () => {
     expect(faultsOf(versions('"${{ param.fresh }}"'))).toEqual([
       'module_unresolved',
       '/modules/m/packages module "m": must be one of any, latest',

@@ -33,8 +33,8 @@ export interface ResolvedResource<T extends ResourceType = ResourceType> {
   restart_on: string[];
   rerun_on: string[];
   /**
-   * Keys in `reload_on` and `restart_on` that the service follows before any later resource is applied. Absent if there
-   * are none. Supported by agents since protocol version 7.
+   * Keys in `reload_on` and `restart_on` that the service reacts to before any later resource is applied. Absent if
+   * there are none. Supported by agents since protocol version 7.
    */
   immediate_on?: string[];
   /**

@@ -64,7 +64,7 @@ const idList = (description: string) => z.array(reference, { error: 'must be a l
 
 const immediately = z
   .boolean({ error: 'must be true or false' })
-  .meta({ description: 'Whether the service follows before any later resource is applied' })
+  .meta({ description: 'Whether the service is reloaded or restarted before any later resource is applied' })
   .optional();
 
 const triggerList = (description: string) =>
@@ -118,13 +118,13 @@ const notification = closed(
   exactlyOne(['reload', 'restart', 'rerun']),
 );
 
-/** Nested loops, variables with the expressions of their lists, outermost first; or a map in place. */
+/** Nested loops, as a mapping of variables to the expressions of their lists, outermost first; or a literal map. */
 const loopMapping = z.record(z.string(), z.unknown()).superRefine((loops, context) => {
   const names = Object.keys(loops);
   const other = names.find((name) => typeof loops[name] !== 'string');
   if (other === undefined || names.every((name) => typeof loops[name] !== 'string')) return;
   const message =
-    'is not text, and other values are: nested loops have only expressions in quotes, and a map in place has no texts, so write { value: "…" } for a text';
+    'is not text, but other values are: write all values as expressions in quotes for nested loops, or each text as { value: "…" } for a map';
   context.addIssue({ code: 'custom', path: [other], message });
 });
 
@@ -146,12 +146,11 @@ const resource = closed(
     only_if: onlyIfSchema.optional(),
     for_each: z
       .union([z.string(), z.array(z.unknown()), loopMapping], {
-        error:
-          'must be one expression, such as "${{ param.users }}", a list, a map, or a mapping of names to expressions',
+        error: 'must be a single expression, such as "${{ param.users }}", a list, a map, or nested loops',
       })
       .meta({
         description:
-          'An expression that yields a list or a map, a list, a map whose values are not texts, or nested loops, with a resource for each of the elements',
+          'Declares one resource for each element of a list, of a map without text values, of an expression that yields a list or a map, or of nested loops',
       })
       .optional(),
     where: z
@@ -209,7 +208,7 @@ const valueCheck = closed('a mapping of that and message', {
     description: 'A condition in CEL, such as "param.from < param.to"',
   }),
   message: checked(allOf(notEmpty, maxLength(512), noControlCharacters, noExpression), 'must be text', {
-    description: 'The error if the condition does not hold, with the text to write instead',
+    description: 'The error message if the condition is false; it should say what to write instead',
   }),
 });
 
@@ -246,7 +245,7 @@ export const moduleSchema = closed(
     requires: z
       .array(requirement, { error: 'must be a list of mappings, such as { module: base }' })
       .max(64, 'must list at most 64 modules')
-      .meta({ description: 'Modules that this one brings along' })
+      .meta({ description: 'Modules that this module requires' })
       .optional(),
     templates: z.array(template, { error: 'must be a list of templates' }).optional(),
     parameters: z

@@ -6,7 +6,8 @@ import { limits } from './limits.ts';
  * Recognizes the reports that thousands of agents send at the same time: accepted, results without details, and finished.
  * Such a message takes a tenth of the time that its schema takes. Everything else is left to the schema.
  *
- * @returns true only if the message has the type of its schema, with the fields in the same order; false says nothing
+ * @returns true only if the message has the type of its schema, with the fields in the same order; false does not mean
+ *   that the schema refuses it
  */
 export function isPlainReport(json: unknown): json is Extract<AgentMessage, { type: 'report' }> {
   if (!hasFields(json, messageFields) || json.type !== 'report' || !isCount(json.seq) || json.seq === 0) return false;

@@ -13,8 +13,8 @@
  *     `key_refused`).
  * 5 — Statements of earlier rotations in the hello (`earlier_statements`), for an orchestrator that was restored from a
  *     backup, and the refusal of a key whose previous keys are all unknown (`key_unknown`).
- * 6 — Resource conditions that are evaluated on the machine (`only_if`).
- * 7 — Services that follow a resource before any later one is applied (`immediate_on`), resource conditions with
+ * 6 — Resource conditions that are evaluated on the machine (`only_if`). 7 — Services that react to a resource before
+ * any later one is applied (`immediate_on`), resource conditions with
  *     commands, negations, and lists (`only_if`), and contents of files that the agent fetches (`source`,
  *     `content_request`, and binary frames).
  *

@@ -25,12 +25,12 @@ export const overviewSchema = z
         drifted: count,
         accepted: count.describe('agents whose drift was all accepted'),
         failed: count.describe('agents whose newest check failed'),
-        unchecked: count.describe('agents to which nothing was applied, or which were not checked, yet'),
+        unchecked: count.describe('agents to which nothing was applied yet, or that were not checked yet'),
       })
       .describe('number of approved agents by drift; each is counted once'),
     desired_state: z
       .strictObject({
-        in_sync: count.describe('agents whose last apply succeeded and without drift or failed check since'),
+        in_sync: count.describe('agents whose last apply succeeded, and that have had no drift or failed check since'),
         accepted: count.describe('agents whose only difference is accepted drift'),
         out_of_sync: count.describe('number of agents that `GET /reconcile` lists'),
         never_applied: count.describe('agents without a successful apply'),

@@ -150,7 +150,7 @@ export const consoleSessionSchema = z
     page_key: z
       .string()
       .describe('to be sent in the header `Muster-Page-Key` of every request that the cookie authenticates'),
-    expires_at: unixSeconds.describe('at the latest; earlier if the session is not used'),
+    expires_at: unixSeconds.describe('time at which the session ends at the latest; it ends earlier if it is not used'),
     operator: sessionSchema,
   })
   .meta({ id: 'ConsoleSession' });
@@ -183,10 +183,14 @@ export const signInSessionSchema = z
     kind: z.enum(['token', 'console']).describe('`console` is a browser with a cookie'),
     current: z.boolean().describe('whether this request belongs to the session'),
     signed_in_at: unixSeconds,
-    last_used_at: unixSeconds.nullable().describe('accurate to five minutes; null: not used since the first minutes'),
-    expires_at: unixSeconds.describe('of a console session: unless it is used'),
-    user_agent: z.string().nullable().describe('program that signed in, as it calls itself'),
-    address: z.string().nullable().describe('address that signed in'),
+    last_used_at: unixSeconds
+      .nullable()
+      .describe('accurate to five minutes; null if the session was not used after its first minutes'),
+    expires_at: unixSeconds.describe(
+      'time at which the session ends; a console session continues if it is used before',
+    ),
+    user_agent: z.string().nullable().describe('`User-Agent` of the client that signed in'),
+    address: z.string().nullable().describe('address of the client that signed in'),
   })
   .meta({ id: 'SignInSession' });
 

@@ -21,7 +21,7 @@ function resolved(text: string, lookups: Record<string, Record<string, string[]>
   return resolveDesiredSet({ modules: [parsed.module], agent, lookups });
 }
 
-test('an expression uses the values of a lookup', () => {
+test('inserts the values of a lookup into an expression', () => {
   const values = { m: { nodes: ['10.0.0.1', '10.0.0.2'] } };
   expect(
     resolved(source(nodes, file('${{ lookup.nodes | join(",") }} ${{ size(lookup.nodes) }}')), values),
@@ -39,7 +39,7 @@ test('an expression uses the values of a lookup', () => {
   });
 });
 
-test('a lookup whose condition does not hold is an empty list', () => {
+test('yields an empty list for a lookup whose condition is false', () => {
   const lookups = '{ nodes: { when: { tag.role: db }, selector: "role=web", of: agent.name } }';
   const content = file('${{ lookup.nodes | join(",") }}');
   const unused = resolved(source(lookups, content), {});
@@ -59,14 +59,14 @@ test('a lookup whose condition does not hold is an empty list', () => {
   expect(faultsOf(source(unknown, content))).toEqual([expect.stringContaining('"x"')]);
 });
 
-test('a condition of a resource uses the values of a lookup', () => {
+test('reads a lookup in the condition of a resource', () => {
   const resource = `when: "lookup.nodes[0] == agent.name"\n    ${file('first')}`;
   const chosen = (names: string[]) => resolved(source(nodes, resource), { m: { nodes: names } });
   expect(chosen(['web-1', 'web-2'])).toMatchObject({ ok: true, resources: [{ identity: '/a' }] });
   expect(chosen(['web-0', 'web-1'])).toMatchObject({ ok: true, resources: [] });
 });
 
-test('a lookup without a value is an error at its place', () => {
+test('reports a lookup without a value at its position', () => {
   expect(resolved(source(nodes, file('x')), {})).toMatchObject({
     ok: false,
     faults: [
@@ -111,7 +111,7 @@ test('refuses a lookup with a mistake, and says what to write', () => {
   ]);
 });
 
-test('values of other agents never choose a secret', () => {
+test('refuses to let values from other agents choose a secret', () => {
   const fixed = 'in a module with lookups, the name of a secret must be fixed';
   const refused = (content: string) =>
     faultsOf(source(nodes, file(content), 'parameters: { p: { type: string, format: secret-name } }\n'));

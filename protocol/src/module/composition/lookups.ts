@@ -48,8 +48,8 @@ const noValues: readonly string[] = [];
 const nothing = { values: new Map<string, Json>(), used: [], faults: [] };
 
 /**
- * Returns the values of a module's lookups, with an error for each lookup that has none. `used` are those whose condition
- * holds.
+ * Returns the values of a module's lookups, with an error for each lookup that has none. `used` has the lookups whose
+ * condition is true.
  */
 export function lookupValues(
   declared: Readonly<Record<string, Lookup>>,

@@ -344,7 +344,7 @@ describe('immediate triggers', () => {
   - { id: service, depends_on: [pkg], resource: { service-systemd: { name: nginx, reload_on: [${triggers}] } } }
 `;
 
-  test('puts the dependencies of a service before the resources that it follows', () => {
+  test('puts the dependencies of a service before the resources that trigger it immediately', () => {
     const resources = resourcesOf(resolve(moduleOf('site', site('{ id: http, immediately: true }, tls, { id: pkg }'))));
     expect(resources.map(({ id }) => id)).toEqual(['pkg', 'http', 'cert', 'tls', 'service']);
     expect(resources.at(-1)).toMatchObject({
@@ -418,7 +418,7 @@ resources:
 
   const body = 'for_each: "${{ param.names }}", resource: { file-unix: { path: "/b/${{ each }}" } }';
   test.each(['depends_on: [a]', 'notify: [{ rerun: a }]'])(
-    'refuses two long lists that multiply by %s',
+    'refuses two long lists whose dependencies multiply through %s',
     (reference) => {
       expect(resolvedWith(`{ id: b, ${reference}, ${body} }`)).toMatchObject({ ok: false, faults: [{ message }] });
     },

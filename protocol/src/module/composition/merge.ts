@@ -13,7 +13,7 @@ import { differenceBetween, type Fields } from './same-resource.ts';
 /** A resource of the desired state. */
 export interface Merged {
   resource: UnfilledResource;
-  /** The declarations that it consists of, the first one first. */
+  /** Its declarations, in order. */
   readonly declarations: { readonly resource: UnfilledResource; readonly path: Path }[];
 }
 
@@ -98,7 +98,10 @@ function tooManyReferences({ name }: Place['module'], path: Path): Merge {
 
 type Declaration = Merged['declarations'][number];
 
-/** Returns the conflict of a list whose elements yield one resource twice. Nested loops may, because lists share values. */
+/**
+ * Returns the conflict if two elements of a list declare the same resource. Nested loops may do so, because their lists
+ * can share values.
+ */
 function repeats(module: ModuleDocument, earlier: Merged, later: Declaration): Fault | null {
   const [, index] = later.path;
   if (typeof index !== 'number' || module.resources[index]?.for_each?.kind === 'nested') return null;
@@ -176,7 +179,7 @@ function withKeys(
     keysOf(triggerIds[trigger] ?? [], [...path, trigger]),
   ) as [string[], string[], string[]];
   const depends_on = keysOf(dependsOnIds, [...owner, 'depends_on']);
-  // A missing resource is reported for the trigger.
+  // The trigger reports a missing resource.
   const immediate_on = keysOf(immediateIds, null);
   return {
     ...rest,
@@ -215,7 +218,7 @@ function notify(
           const lists = added.get(target) ?? new Map<Trigger | 'immediate_on', Set<string>>();
           added.set(target, lists.set(list, (lists.get(list) ?? new Set()).add(instance.key)));
           if (immediately) lists.set('immediate_on', (lists.get('immediate_on') ?? new Set()).add(instance.key));
-          // In the trigger, and in depends_on.
+          // The key is in the trigger and in `depends_on`.
           budget.spend([instance.key], 2);
           if (budget.exceeded) return { module, path: at };
         }
@@ -232,8 +235,8 @@ function notify(
 }
 
 /**
- * Puts everything that a service depends on before the resources that it follows immediately. What triggers the service
- * otherwise may come later.
+ * Moves the dependencies of a service before the resources that trigger it immediately. Its other triggers may come
+ * later.
  * @returns the place that exceeds the budget, or null
  */
 function orderImmediate(

@@ -34,7 +34,7 @@ export function impossibleVersion({ distro, version }: Conditions): string | und
   const has = `no release of ${distros.slice(0, 5).join(' or ')} has the version "${wrong}": a version is such as "${known[0]?.example}"`;
   const major = /^\d+/.exec(wrong)?.[0];
   if (major === undefined) return has;
-  // `3.19` of `3.19.1` consists of more than the major version.
+  // In versions such as `3.19.1`, the major part is `3.19`.
   const isMajor = major === wrong || known[0]?.form.test(major) === true;
   const next = wrong.replace(/\d+$/, (last) => String(Number(last) + 1));
   const range = compareVersions(wrong, next) < 0 ? `version: { from: "${wrong}", below: "${next}" }` : undefined;

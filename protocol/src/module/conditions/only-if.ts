@@ -19,7 +19,7 @@ const path = formatted(
   { pattern: '^/' },
 );
 const command = formatted(
-  'Shell command that must exit with code 0. It only reads, and runs as root with the time limit of a check of a script',
+  'Shell command that must exit with code 0. It must only read. It runs as root, with the time limit of a script’s check',
   allOf(notEmpty, maxLength(4096), noNul),
 );
 const leaves = { exists: path, command } as const;
@@ -69,7 +69,12 @@ function formAt(depth: number): Record<string, unknown> {
     command: { type: 'string', minLength: 1, ...command.declared.meta() },
     ...(depth === 0
       ? {}
-      : { not: { ...formAt(depth - 1), description: 'A condition that must not hold; of a list, not all may hold' } }),
+      : {
+          not: {
+            ...formAt(depth - 1),
+            description: 'A condition that must not hold; in a list, at least one condition must not hold',
+          },
+        }),
   };
   const mapping = { type: 'object', properties, additionalProperties: false, minProperties: 1, maxProperties: 1 };
   return { anyOf: [mapping, { type: 'array', items: mapping, minItems: 1, maxItems: maximumParts }] };

@@ -86,7 +86,7 @@ export function blocksOf(parts: readonly Part[]): { blocks: Block[]; faults: Exp
 
 type Piece = TextPart | Expression | CelExpression | ControlPart;
 
-/** Makes an inclusion end with the line break of its line. */
+/** Ends included text with the line break of the line that includes it. */
 const endingLine = (part: ControlPart): ControlPart =>
   part.control.word === 'include' ? { ...part, control: { ...part.control, endsLine: true } } : part;
 

@@ -54,7 +54,7 @@ describe('variables', () => {
     expect(text(source)).toEqual(value(expected));
   });
 
-  test('each and index are those of the element', () => {
+  test('evaluates each and index for the current element', () => {
     expect(text('${{ index + 1 }}:${{ each.name + "!" }}', scopeOf({}, { name: 'a' }, 4))).toEqual(value('5:a!'));
   });
 
@@ -62,7 +62,7 @@ describe('variables', () => {
     expect(text('${{ param.a + "}}" }}', scopeOf({ a: '${{ agent.name' }))).toEqual(value('${{ agent.name}}'));
   });
 
-  test('reports a missing value with what to write', () => {
+  test('reports a missing value, and says what to write', () => {
     const instead = 'or give the expression | default("…")';
     const scope = scopeOf({ m: {}, l: [] });
     expect(text('${{ param.a + 1 }}')).toEqual(
@@ -113,7 +113,7 @@ describe('types', () => {
     expect(text(source)).toEqual(fault(message));
   });
 
-  test('a number beyond 2^53 is an error in a field for numbers', () => {
+  test('refuses a number beyond 2^53 in a field for numbers', () => {
     expect(sole('${{ 9007199254740993 }}', 'integer')).toEqual(
       fault('the number 9007199254740993 is beyond 2^53, so it loses digits: use string(…) for its text'),
     );
@@ -155,7 +155,7 @@ describe('secrets', () => {
     );
   });
 
-  test('an operator or a function of a secret is an error that says what to write', () => {
+  test('refuses an operator or a function of a secret, and says what to write', () => {
     expect(text('${{ secrets.s + "a" }}')).toEqual(fault(secretFault));
     expect(text('${{ base64(secrets.s) }}')).toEqual(fault(secretFault));
   });
@@ -190,7 +190,7 @@ describe('hostile expressions', () => {
     'such a part, replaced': 'param.long.replace(param.long.substring(500000) + "y", "")',
   };
 
-  test.each(Object.entries(expressions))('stops %s at the limit of work', (_, expression) => {
+  test.each(Object.entries(expressions))('stops %s at the cost limit', (_, expression) => {
     const meter = new Meter();
     const spent = { steps: 0 };
     const spend = meter.spend.bind(meter);
@@ -201,7 +201,7 @@ describe('hostile expressions', () => {
     const scope = { ...scopeOf({ long, numbers }), meter };
     const found = text(`\${{ ${expression} }}`, scope);
     expect(found.kind === 'fault' ? found.message : found).toMatch(/more work than is allowed \(5 ms\)/);
-    // The step that exceeds the limit is counted before it is done; operators that ignore errors add a few more.
+    // The step that exceeds the limit is counted before it runs. Operators that ignore errors add a few more.
     expect(spent.steps).toBeLessThan(4 * maximumSteps);
   });
 
@@ -213,7 +213,7 @@ describe('hostile expressions', () => {
     ['param.long + param.long', 'the expression yields more than 1 MiB: shorten the value'],
     ['duration(param.long)', 'a duration has at most 40 characters'],
     [`"a".matches("${'a'.repeat(501)}")`, 'a regular expression has at most 500 characters'],
-    ['"a".matches("(?=a)")', '"(?=a)" is not a regular expression of RE2'],
+    ['"a".matches("(?=a)")', '"(?=a)" is not an RE2 regular expression'],
   ])('refuses %s', (expression, message) => {
     const deep = Array.from({ length: 600 }).reduce<Json>((inner) => [inner], []);
     expect(text(`\${{ ${expression} }}`, scopeOf({ long: long.slice(0, 600_000), deep }))).toEqual(fault(message));
@@ -231,7 +231,7 @@ describe('hostile expressions', () => {
     expect(found).toEqual(fault('the text has more than 32 MiB: insert shorter values'));
   });
 
-  test('the expressions of an agent have a limit together', () => {
+  test('limits the total cost of an agent’s expressions', () => {
     const scope = scopeOf({ numbers });
     const loop = '${{ param.numbers.map(x, x + 1).size() }}';
     let found = text(loop, scope);
@@ -241,7 +241,7 @@ describe('hostile expressions', () => {
     );
   });
 
-  test('keys that name members of objects are plain keys', () => {
+  test('treats keys such as constructor as plain keys', () => {
     const scope = scopeOf({ m: JSON.parse('{"constructor": "c", "__proto__": "p", "toString": "t"}') });
     expect(text('${{ param.m.constructor + param.m["__proto__"] + param.m.toString }}', scope)).toEqual(value('cpt'));
     for (const name of ['constructor', 'prototype', 'toString', 'hasOwnProperty']) {
@@ -252,7 +252,7 @@ describe('hostile expressions', () => {
     expect({}).not.toHaveProperty('polluted');
   });
 
-  test('a value of the wrong type is an error', () => {
+  test('refuses a value of the wrong type', () => {
     const scope = scopeOf({ a: [], s: 'x', n: 1, b: true, m: {} });
     for (const wrong of [
       'param.a + 1',

@@ -8,16 +8,16 @@ import { standardFunctions } from './functions/standard.ts';
 export interface Compiled {
   readonly evaluate: (context: object) => unknown;
   readonly variables: ReadonlySet<string>;
-  /** Names of parameters, as far as the expression has them as constants. */
+  /** Names of the parameters that the expression names with a constant. */
   readonly parameters: ReadonlySet<string>;
-  /** Names such as `attr.rack`, as far as the expression has them as constants. */
+  /** Facts such as `attr.rack` that the expression names with a constant. */
   readonly references: ReadonlySet<string>;
   readonly usesSecrets: boolean;
   /** Names that only a loop around the expression can define. */
   readonly ofLoops: ReadonlySet<string>;
-  /** Whether it reads parameters whose names are not constant, or all of them. */
+  /** Whether the expression reads parameters with computed names, or all parameters. */
   readonly computesParameters: boolean;
-  /** Whether the name of a secret is neither constant nor a parameter. */
+  /** Whether the expression uses a secret whose name is neither constant nor a parameter. */
   readonly computesSecrets: boolean;
   /** Names of the parameters whose values are names of secrets. */
   readonly secretParameters: ReadonlySet<string>;
@@ -47,7 +47,7 @@ function compiledSource(source: string): Compiled | { readonly message: string }
     const evaluate = environment.parse(source);
     const names = new NamesOf(evaluate.ast);
     if (names.fault !== undefined) return { message: names.fault };
-    // A check and an evaluation leave different types in the nodes, so each has its own.
+    // Type checks and evaluations leave different types in the nodes, so each has its own nodes.
     const copy = environment.parse(source);
     new NamesOf(copy.ast);
     const checked = copy.check();
@@ -157,7 +157,7 @@ class NamesOf {
       this.fault ??= `unknown function ${quoted(name)}${spelled(name) ?? suggestion(name, functionNames)}`;
       return;
     }
-    // The library's nodes are read-only only in its types.
+    // The library declares its nodes as read-only, but they can be changed.
     if (Object.hasOwn(replaced, name)) args[0] = replaced[name] as string;
   }
 
@@ -173,7 +173,7 @@ class NamesOf {
 }
 
 /**
- * Returns the error about a name that no variable and no loop defines.
+ * Returns the error for a name that neither a variable nor a loop defines.
  * @param names the variables of the loops around the expression
  */
 export const unknownName = (name: string, names: Iterable<string> = []): string =>
@@ -184,7 +184,7 @@ export const unknownName = (name: string, names: Iterable<string> = []): string 
 /** Macros whose first argument names a variable. */
 const macros = new Set(['map', 'filter', 'all', 'exists', 'exists_one', 'bind']);
 
-/** Returns the operands of a node, without those of methods, whose variables differ. */
+/** Returns the operands of a node. Omits those of methods, which have other variables. */
 function childrenOf(node: ASTNode): readonly ASTNode[] {
   if (node.op === 'rcall') return [];
   if (node.op === 'call') return node.args[1];
@@ -193,7 +193,7 @@ function childrenOf(node: ASTNode): readonly ASTNode[] {
   return (Array.isArray(node.args) ? node.args : [node.args]).filter((item) => typeof item === 'object') as ASTNode[];
 }
 
-/** Describes an error of the library in the words of messages. */
+/** Replaces an error message of the library with a message for module authors. */
 export function described(error: CelError): string {
   const summary = (error.summary ?? error.message.split('\n', 1)[0] ?? '').replace(
     /\b(matches|join|duration|contains|indexOf|lastIndexOf|split)_\b/g,
@@ -219,12 +219,12 @@ function unexpected({ node, range }: CelError): string {
     : `the expression is not valid CEL at ${quoted(rest.slice(0, 40))}: ${adviceFor(rest)}`;
 }
 
-/** Spellings of other languages, and those of CEL. */
+/** Operators of other languages, with the CEL spelling. */
 const spellings: readonly (readonly [RegExp, string])[] = [
   [/^=/, 'write == to compare'],
   [/^and\b/, 'write && for and'],
   [/^or\b/, 'write || for or'],
-  [/^is\b/, 'write == for is, and has(x.key) to ask whether a key exists'],
+  [/^is\b/, 'write == for is, and has(x.key) to check whether a key exists'],
   [/^if\b/, 'write condition ? value : other'],
 ];
 
@@ -253,7 +253,7 @@ const spelled = (name: string): string | undefined => {
   return other === undefined ? undefined : `: write ${other}`;
 };
 
-/** Methods of CEL, which are not called by a pipe. */
+/** CEL methods, which cannot be called with a pipe. */
 const methodNames: readonly string[] = [
   'upperAscii',
   'lowerAscii',
@@ -264,7 +264,7 @@ const methodNames: readonly string[] = [
   'contains',
 ];
 
-/** Completes a message with the form of a function, which begins with its name or with a type and its name. */
+/** Completes a message with a function's signature, which begins with its name or with a type and its name. */
 function formOf(call: string): string {
   const name = /([A-Za-z_]\w*)\(/.exec(call)?.[1];
   const found = expressionFunctions.find((each) => each.name === name);

@@ -30,12 +30,12 @@ export interface CelError extends Error {
 
 let meter = new Meter();
 
-/** Evaluates with a meter. Evaluations do not nest. */
+/** Evaluates an expression and counts its cost. Evaluations cannot be nested. */
 export function metered<T>(counting: Meter, evaluate: () => T): T {
   meter = counting;
   meter.begin();
   const value = evaluate();
-  // Operators such as `||` ignore errors of one side, and so may have ignored this one.
+  // Operators such as `||` ignore an error on one side, so this error may have been ignored.
   if (meter.fault !== undefined) throw new ExpressionError(meter.fault);
   return value;
 }
@@ -70,7 +70,7 @@ const withDefault = ({ args }: { args: readonly ASTNode[] }) => ({
   },
 });
 
-/** Functions of the library that can take much more than linear time, which are called by another name. */
+/** Library functions that can take much more than linear time. They are called under another name. */
 export const replacedFunctions: Readonly<Record<string, string>> = {
   matches: 'matches_',
   join: 'join_',
@@ -91,7 +91,7 @@ const conversions: readonly (readonly [signature: string, convert: (value: never
   ['duration_(google.protobuf.Duration): google.protobuf.Duration', (duration: object) => duration],
 ];
 
-/** Checks where a search begins, as the library does. */
+/** Checks the start index of a search, as the library does. */
 function startOf(text: string, from: bigint): number {
   const start = Number(from);
   if (start >= 0 && start < text.length) return start;
@@ -164,7 +164,7 @@ function environmentOf(): Environment {
   return environment;
 }
 
-/** Steps of methods that take much longer than others: those of timestamps may load a time zone. */
+/** Steps of slow methods. Timestamp methods may load a time zone. */
 const stepsOfMethod = (name: unknown): number => (typeof name === 'string' && name.startsWith('get') ? 1000 : 0);
 
 /** Makes the evaluator count each operation and the size of its value, before another operation uses the value. */
@@ -197,7 +197,7 @@ function countSteps(environment: Environment): void {
   };
 }
 
-/** Returns the operand of which a node takes a key. */
+/** Returns the operand from which a node reads a key. */
 function ownerOf(node: ASTNode): ASTNode | undefined {
   if (node.op === '.' || node.op === '[]') return node.args[0];
   if (node.op !== 'call' || node.args[0] !== 'has') return undefined;

@@ -43,7 +43,7 @@ export type Evaluated =
 
 const fault = (message: string): Evaluated => ({ kind: 'fault', message });
 
-/** Maximum length of a text, in characters: that of a whole desired set. */
+/** Maximum length of a text, in characters. Equals the limit for a whole desired set. */
 export const maximumText = 32 * 1024 * 1024;
 
 /** Evaluates the expressions in a text. The result is text, or is deferred if the text contains a secret. */
@@ -79,7 +79,7 @@ class TextWriter {
     this.#pieces.push({ secret, default: fallback });
   }
 
-  /** Ends the last line, unless a line break ends it. */
+  /** Adds a line break, unless the text ends with one. */
   endLine(): void {
     if (!this.#literal.endsWith('\n')) this.text('\n');
   }
@@ -88,7 +88,7 @@ class TextWriter {
     return this.#length;
   }
 
-  /** Differs after each part that was written. */
+  /** Changes whenever a part is written. */
   get mark(): number {
     return this.#length + this.#pieces.length;
   }
@@ -203,7 +203,10 @@ function writeBlock(block: Block, scope: Scope, writer: TextWriter, includes: nu
   }
 }
 
-/** Returns the keys and values of a list or map of CEL, undefined for other values. Keys of a list are positions. */
+/**
+ * Returns the keys and values of a list or map of CEL, undefined for other values. The keys of a list are its
+ * positions.
+ */
 export function elementsOf(value: unknown): [unknown, unknown][] | undefined {
   if (Array.isArray(value)) return value.map((element, index) => [BigInt(index), element]);
   if (value instanceof Map || (typeof value === 'object' && value?.constructor === Object)) return entriesOf(value);
@@ -285,7 +288,7 @@ function soleCel(expression: CelExpression, shape: Field['shape'], scope: Scope)
 }
 
 /**
- * Reports whether a condition holds. One that reads a missing value does not.
+ * Reports whether a condition is true. If it reads a missing value, it is false.
  * @throws ExpressionError
  */
 export function holds(condition: CelExpression, scope: Scope): boolean {
@@ -323,8 +326,8 @@ function guarded(evaluate: () => Evaluated): Evaluated {
 }
 
 /**
- * The variables of an expression, each converted when an expression uses it. A map, so that names such as `constructor`
- * are no variables.
+ * The variables of an expression, each converted when an expression uses it. Uses a Map, so that names such as
+ * `constructor` are not variables.
  */
 class Variables extends Map<string, unknown> {
   readonly #scope: Scope;
@@ -387,7 +390,7 @@ function remembered<T extends object>(value: T, convert: (value: T) => unknown):
 class Facts extends Map<string, unknown> {
   readonly #values: Readonly<Record<string, string>>;
 
-  /** @param values the map has the keys of these values, or maps of them */
+  /** @param values its keys, or maps of them, are the values of the map */
   constructor(values: Readonly<Record<string, string>>) {
     super();
     this.#values = values;
@@ -421,7 +424,7 @@ Object.defineProperty(Facts.prototype, 'constructor', { value: Map });
 /** Makes `rack.row` available as a key, and as the key `row` of the map `rack` if no value has the key `rack`. */
 function factsOf(values: Readonly<Record<string, string>>): Facts {
   const root = new Facts(values);
-  // `Object.keys` would read a property of each value.
+  // `Object.keys` would call a getter for each value.
   const keys = Reflect.ownKeys(values) as string[];
   for (const key of keys) root.set(key, key);
   for (const key of keys) {

@@ -175,7 +175,7 @@ function readCel(text: string, start: number, simple: ReadFault): ReadPart {
   const scanned = scanExpression(text, start + open.length);
   if ('message' in scanned) return simple.prefer === 'never' ? scanned : simple;
   const { source, end } = scanned;
-  // Refuses such a mapping, because authors hardly ever mean it as a whole.
+  // Does not compile a bare name: authors hardly ever use such a map as a whole.
   if (Object.hasOwn(keyPatterns, source)) return simple;
   const compiled = compile(source);
   if ('message' in compiled) return simple.prefer === 'always' ? simple : compiled;

@@ -123,7 +123,7 @@ describe('no function or operator reads a secret', () => {
     expect(handed.length).toBeGreaterThan(10);
   });
 
-  test('gives the name of a secret no effect on any value, and exposes it in none', () => {
+  test('never exposes the name of a secret, and lets no value depend on it', () => {
     const nested = handed.flatMap((value) => [...callsWith(`(${value})`), ...operations(`(${value})`)]);
     const wrong = [...direct, ...nested].filter((expression) => {
       const [one, other] = withBothNames(`\${{ ${expression} }}`);
@@ -182,7 +182,7 @@ describe('names of secrets', () => {
   });
 
   test.each(['constructor', 'prototype', '__proto__', 'toString', 'hasOwnProperty', 'get', 'size'])(
-    'accepts %s as the name of a secret, which is not a member of an object',
+    'accepts %s as the name of a secret, although every object has such a member',
     (secret) => {
       const parts = [{ secret, default: null }];
       for (const expression of ['secrets[param.secret]', 'secret(param.secret)', 'dyn(secrets)[param.secret]'])

@@ -32,7 +32,7 @@ export const accountKinds = {
       home: formatted('Home directory', format.unixDirectory, { pattern: '^/' }),
       shell: formatted('Login shell', format.unixFile, { pattern: '^/' }),
       password_hash: text(
-        'Hash of the password as in /etc/shadow, such as mkpasswd prints it, or "!" for no password',
+        'Hash of the password as in /etc/shadow, for example the output of mkpasswd, or "!" for no password',
         format.passwordHash,
       ),
       locked: boolean('Whether signing in with the password is disabled; keys still work'),
@@ -40,7 +40,7 @@ export const accountKinds = {
       password_min_days: days('Days before the password may be changed again'),
       password_max_days: days('Days after which the password must be changed'),
       password_warn_days: days('Days of warning before the password must be changed'),
-      password_inactive_days: days('Days after which the account with a password that is too old is disabled'),
+      password_inactive_days: days('Days from the expiry of the password until the account is disabled'),
       system: boolean('Whether the account is created as a system account'),
       ensure,
     },

@@ -12,10 +12,10 @@ export const archiveKind = {
     required: { path: formatted('Absolute path of the directory', format.unixFile, { pattern: '^/' }) },
     optional: {
       source: formatted(
-        'Path of the archive in the folder of the module: tar.gz, tar.xz, tar.zst, tar, or zip',
+        'Path of the archive in the module’s folder: tar.gz, tar.xz, tar.zst, tar, or zip',
         format.allOf(format.notEmpty, (path) => filePathFault(path)),
       ),
-      url: text('URL of the archive, with http or https; requires sha256', format.httpUrl),
+      url: text('http or https URL of the archive; requires sha256', format.httpUrl),
       sha256: formatted('SHA-256 of the archive at the URL, in hexadecimal', format.sha256),
       strip: integer('Number of directories to remove at the start of each name in the archive', 0, 20),
       exclude: list(

@@ -8,11 +8,11 @@ export const downloadKind = {
     description: 'A file whose content comes from a server',
     platforms: ['linux'],
     example: `path: /usr/local/bin/app\nurl: https://downloads.example.org/app-1.4.2\nsha256: ${'0123456789abcdef'.repeat(4)}\nowner: root\ngroup: root\nmode: "0755"`,
-    required: { path: unixFilePath, url: text('URL of the content, with http or https', format.httpUrl) },
+    required: { path: unixFilePath, url: text('http or https URL of the content', format.httpUrl) },
     optional: {
       sha256: formatted('SHA-256 of the content, in hexadecimal', format.sha256),
       sha256_url: text(
-        'URL of a file with the SHA-256, as sha256sum writes it, with https; read by every plan, apply, and drift check',
+        'https URL of a file that has the SHA-256 in the format of sha256sum; every plan, apply, and drift check reads it',
         format.httpsUrl,
       ),
       owner,

@@ -37,7 +37,7 @@ export const fileKinds = {
     optional: {
       content,
       content_base64: text('The whole content, as base64', format.base64),
-      source: formatted('Path of a file in the folder of the module, which has the whole content', filePath),
+      source: formatted('Path of a file in the module’s folder that has the whole content', filePath),
       symlink: text(
         'Target of a symbolic link to create instead of a file',
         format.allOf(format.notEmpty, format.noNul),
@@ -47,7 +47,7 @@ export const fileKinds = {
       mode,
       validate,
       if_exists: choice(
-        'Whether the content of an existing file is replaced, or kept, so that it is only written to a new file',
+        'Whether the content of an existing file is replaced; otherwise, only a new file gets the content',
         ['replace', 'keep'],
         'replace',
       ),
@@ -82,7 +82,7 @@ export const fileKinds = {
     example: 'path: /srv/www\nowner: root\nmode: "0755"',
     required: { path: formatted('Absolute path', format.unixDirectory, { pattern: '^/' }) },
     optional: {
-      source: formatted('Path of a directory in the folder of the module, whose files it gets', filePath),
+      source: formatted('Path of a directory in the module’s folder, from which the files are copied', filePath),
       purge: boolean('Whether everything that no resource declares is removed from the directory'),
       owner,
       group,
@@ -115,7 +115,7 @@ export const fileKinds = {
     optional: {
       match: formatted('Regular expression of the line to replace; default: the text of `line`', pattern),
       backrefs: boolean(
-        'Whether \\1 or \\g<name> in `line` is replaced with the groups of `match`; if no line matches, none is added',
+        'Whether \\1 or \\g<name> in `line` is replaced with the groups of `match`; if no line matches, no line is added',
       ),
       before: formatted(
         'Regular expression of the line above which a new line is inserted; BOF for the start of the file',

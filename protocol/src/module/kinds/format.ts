@@ -220,24 +220,29 @@ export const unitSettingValue: Check = (text) => {
     : undefined;
 };
 
-/** A URL of http or https, without a fragment, which servers do not receive. */
+/** An http or https URL, without a fragment, because servers do not receive fragments. */
 export const httpUrl: Check = (text) => {
   const url = text.length <= 2000 && /^https?:\/\/[^\s\x00-\x1f\x7f]+$/.test(text) ? URL.parse(text) : null;
   if (url === null)
-    return 'must be a URL of http or https with up to 2000 characters, such as https://example.org/app.tar.gz';
+    return 'must be an http or https URL with up to 2000 characters, such as https://example.org/app.tar.gz';
   return text.includes('#') ? 'must not contain "#"' : undefined;
 };
 
 export const httpsUrl: Check = (text) =>
   httpUrl(text) ??
-  (text.startsWith('https://') ? undefined : 'must begin with https://: nothing else shows that it is right');
+  (text.startsWith('https://')
+    ? undefined
+    : 'must begin with https://, because only TLS protects it from being changed on the way');
 
 export const sha256: Check = byPattern(/^[0-9A-Fa-f]{64}$/, 'must be a SHA-256: 64 hexadecimal digits');
 
-/** A URL for git, of a protocol that shows who the server is, without a password, which other users could see. */
+/**
+ * A URL for git, of a protocol that authenticates the server. It must not contain a password, because other users could
+ * see it.
+ */
 export const gitUrl: Check = (text) => {
   const fault =
-    'must be https://HOST/PATH, ssh://USER@HOST/PATH, USER@HOST:PATH, or an absolute path: other protocols do not show who the server is';
+    'must be https://HOST/PATH, ssh://USER@HOST/PATH, USER@HOST:PATH, or an absolute path: other protocols do not authenticate the server';
   if (text.length > 2000 || /[\s\x00-\x1f\x7f]/.test(text)) return fault;
   if (text.startsWith('/')) return unixFile(text);
   if (/^[A-Za-z0-9_][A-Za-z0-9_.-]*@[A-Za-z0-9][A-Za-z0-9.-]*:(?!\/\/)[^-].*$/.test(text)) return undefined;
@@ -264,7 +269,7 @@ export const plainName: Check = byPattern(
 
 /** Refuses the ".service" suffix of systemd units, which OpenRC services do not have. */
 export const openrcService: Check = (name) =>
-  name.endsWith('.service') ? 'must be the name of a service of OpenRC, without ".service"' : plainName(name);
+  name.endsWith('.service') ? 'must be the name of an OpenRC service, without ".service"' : plainName(name);
 
 export const windowsService: Check = byPattern(
   /^[^\x00-\x1f/\\]{1,256}$/,

@@ -22,7 +22,7 @@ export const unitSystemdKind = {
       drop_in: boolean('Whether content or settings only extend an existing unit, in a drop-in file'),
       enabled: boolean('Whether the unit starts at boot'),
       running: boolean('Whether the unit is active'),
-      masked: boolean('Whether nothing can start the unit'),
+      masked: boolean('Whether the unit is masked, so that nothing can start it'),
       ensure,
     },
     // The same unit cannot be declared as a service as well.

@@ -79,7 +79,7 @@ describe('combine', () => {
     expect(combine('deep', [layer('a', { x: 1 }), layer('b', { y: 1 })]).conflict).toBeNull();
   });
 
-  test('names the layers of each part, and the layers of which nothing remains', () => {
+  test('names the layers of each part, and the layers that contribute nothing', () => {
     const found = combine('deep', [layer('a', { x: 1, y: 1 }), layer('b', { x: 2 }, 1), layer('c', { x: 3 }, 2)]);
     expect(names(found.giversOf(['x']))).toEqual(['c']);
     expect(names(found.giversOf(['missing']))).toEqual(['c', 'a']);

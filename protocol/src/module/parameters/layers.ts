@@ -4,8 +4,8 @@ import { isMapping, type ValueFault } from './value-keywords.ts';
 import { canonical } from './value-schema.ts';
 
 /**
- * Combines the values that a parameter gets from several places. Contains no rule of one kind of place: a value is a
- * layer with a precedence.
+ * Combines the values that a parameter gets from several places. Treats all places alike: each value is a layer with a
+ * precedence.
  */
 
 export const merges = ['replace', 'deep', 'append', 'unique'] as const satisfies readonly Merge[];
@@ -13,7 +13,10 @@ export const merges = ['replace', 'deep', 'append', 'unique'] as const satisfies
 /** A value for a parameter, and where it comes from. */
 export interface Layer {
   readonly value: Json;
-  /** `requires` is the `with` of a module that requires this one; `given` has no name, such as a value from a file. */
+  /**
+   * `requires`: set under `with` by a module that requires this one; `given`: without a name, such as a value from a
+   * file.
+   */
   readonly from: 'assignment' | 'requires' | 'given' | 'variant' | 'default';
   /** Name of the assignment, or of the module that requires this one. */
   readonly name: string | null;
@@ -38,7 +41,7 @@ export interface Combined {
   readonly value: Json;
   /** Layers that the value consists of, from high to low. */
   readonly layers: readonly Layer[];
-  /** Layers of which nothing is left, from high to low. */
+  /** Layers that do not contribute to the value, from high to low. */
   readonly overrode: readonly Layer[];
   readonly conflict: Conflict | null;
   /** Returns the layers that a part of the value comes from. */
@@ -89,7 +92,7 @@ class CombinedLayers implements Combined {
   get layers(): readonly Layer[] {
     const used = this.#used();
     const down = this.#ordered.toReversed();
-    // Empty lists and mappings leave nothing, but the value comes from somewhere.
+    // If the value is an empty list or mapping, it comes from the highest layer.
     return used.size === 0 ? down.slice(0, 1) : down.filter((layer) => used.has(layer));
   }
 

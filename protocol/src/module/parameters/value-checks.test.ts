@@ -32,7 +32,7 @@ describe('moduleValueFaults', () => {
   const faultsOf = (require: string, given: Record<string, Json>) =>
     moduleValueFaults(parsed(require), given).map(({ message }) => message);
 
-  test('reports a condition that the given values alone decide', () => {
+  test('reports a condition that is false for the given values alone', () => {
     expect(faultsOf(ordered, { from: 3, to: 2 })).toEqual(['from must be less than to: swap them']);
     expect(faultsOf(ordered, { from: 1, to: 2 })).toEqual([]);
   });
@@ -47,7 +47,7 @@ describe('moduleValueFaults', () => {
     ["{ that: \"param['fr' + 'om'] > 5\", message: m }", { from: 1 }],
     ['{ that: "size(param) > 5 || param.from > 5", message: m }', { from: 1 }],
     ['{ that: "size(lookup) > 5 || param.from > 5", message: m }', { from: 1 }],
-  ])('leaves %s to the resolution if %j is given', (require, given) => {
+  ])('defers %s to the resolution if %j is given', (require, given) => {
     expect(faultsOf(require, given as Record<string, Json>)).toEqual([]);
   });
 

@@ -27,7 +27,7 @@ const maximumFaults = 20;
 interface Work {
   /** For patterns, in states that are visited for a character; about 0.3 s in total. */
   patterns: number;
-  /** For alternatives, whose number multiplies with that of the values; in values, or 64 characters of one. */
+  /** For alternatives, which multiply with the number of values. Unit: one value, or 64 characters of a value. */
   alternatives: number;
 }
 
@@ -37,7 +37,7 @@ interface Validation {
   /** Number of faults after which the validation stops. */
   readonly maximum: number;
   readonly work: Work;
-  /** Whether this validation only asks whether a value satisfies a part of the schema. */
+  /** Whether this validation only checks whether a value satisfies a part of the schema. */
   readonly isTrial: boolean;
 }
 
@@ -46,7 +46,7 @@ export function valueFaults(schema: ValueSchema, value: Json): ValueFault[] {
   const work: Work = { patterns: 10_000_000, alternatives: 500_000 };
   const faults: ValueFault[] = [];
   check(schema, value, [], { faults, maximum: maximumFaults, work, isTrial: false });
-  // A part that was not decided may be below `not` or `if`, where it hides other faults.
+  // An undecided part may be below `not` or `if`, where it would hide other faults.
   if (faults.length === 0 && (work.patterns < 0 || work.alternatives < 0)) faults.push({ path: [], message: tooMuch });
   return faults;
 }

@@ -75,7 +75,7 @@ resources:
   });
 });
 
-test('refuses modules without those that they require, and accepts values for the required ones', () => {
+test('refuses a module if a module that it requires is missing, and accepts values for required modules', () => {
   const base = moduleOf(`name: base
 supports: [{ platform: linux }]
 parameters: { motd: { type: string, default: hi } }

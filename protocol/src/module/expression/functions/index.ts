@@ -32,7 +32,7 @@ const lazyFunctions: readonly ExpressionFunction[] = [
     name: 'secret',
     form: 'secret(name)',
     signatures: [],
-    about: 'The secret with a name that is computed. As with `secrets.NAME`, it can only be inserted into text.',
+    about: 'The secret whose name is computed. As with `secrets.NAME`, it can only be inserted into text.',
     examples: [],
   },
 ];

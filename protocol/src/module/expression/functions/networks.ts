@@ -41,7 +41,7 @@ export const networkFunctions: readonly ExpressionFunction[] = [
     name: 'cidrContains',
     form: 'cidrContains(network, address)',
     signatures: ['cidrContains(string, string): bool'],
-    about: 'Whether a network has an address, of IPv4 or IPv6.',
+    about: 'Whether a network contains an IPv4 or IPv6 address.',
     examples: [['cidrContains("10.0.0.0/8", "10.1.2.3")', 'true']],
     call: (_, network: string, address: string) => {
       const [base, length] = networkOf(network);
@@ -53,7 +53,7 @@ export const networkFunctions: readonly ExpressionFunction[] = [
     name: 'cidrHost',
     form: 'cidrHost(network, index)',
     signatures: ['cidrHost(string, int): string'],
-    about: 'The address at an index of a network; a negative index counts from its end.',
+    about: 'The address at an index in a network; a negative index counts from its end.',
     examples: [
       ['cidrHost("192.0.2.0/24", 1)', '"192.0.2.1"'],
       ['cidrHost("192.0.2.0/24", -2)', '"192.0.2.254"'],
@@ -76,7 +76,7 @@ export const networkFunctions: readonly ExpressionFunction[] = [
     name: 'cidrPrefix',
     form: 'cidrPrefix(network)',
     signatures: ['cidrPrefix(string): int'],
-    about: 'The length of the prefix of a network.',
+    about: 'The prefix length of a network.',
     examples: [['cidrPrefix("192.0.2.0/24")', '24']],
     call: (_, network: string) => BigInt(networkOf(network)[1]),
   },

@@ -8,7 +8,7 @@ const metered = (): Meter => {
   return meter;
 };
 
-/** A text of two letters with the period of a prime, so that beginnings of the part occur often. */
+/** A text of two letters whose period is a prime number, so that prefixes of the searched part occur often. */
 const periodic = (length: number, period: number): string =>
   Array.from({ length }, (_, index) => (((index % period) * 7) % 5 < 3 ? 'a' : 'b')).join('');
 

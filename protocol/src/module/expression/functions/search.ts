@@ -5,19 +5,19 @@ import type { Meter } from '../meter.ts';
  * minutes for 1 MiB.
  */
 
-/** Maximum number of comparisons for which the engine's search is used, which is faster for common texts. */
+/** Maximum number of comparisons up to which the engine's search is used, because it is faster for common texts. */
 const maximumComparisons = 1 << 20;
-/** Length of parts for which the engine's search takes linear time. */
+/** For shorter parts, the engine's search takes linear time. */
 const shortPart = 8;
 
-/** Reports whether the engine's own search is fast. Counts the steps of the other one. */
+/** Reports whether the engine's own search is fast. Otherwise, counts the steps of the linear search. */
 function isFast(meter: Meter, text: string, part: string): boolean {
   if (part.length < shortPart || text.length * part.length <= maximumComparisons) return true;
   meter.spend((text.length + part.length) >> 5);
   return false;
 }
 
-/** For each position of the part: the length of the longest proper beginning that ends there. */
+/** Returns, for each position in the part, the length of the longest proper prefix of the part that ends there. */
 function bordersOf(part: string): Int32Array {
   const borders = new Int32Array(part.length);
   let length = 0;
@@ -30,7 +30,7 @@ function bordersOf(part: string): Int32Array {
 }
 
 /**
- * Yields the positions of a part that is not empty, which may overlap.
+ * Yields the positions of a part, which may overlap. The part must not be empty.
  * @see Knuth, Morris, Pratt: Fast Pattern Matching in Strings, 1977
  */
 function* positionsOf(text: string, part: string, from = 0): Generator<number> {

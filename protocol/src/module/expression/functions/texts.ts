@@ -18,7 +18,7 @@ function base64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-/** Returns the length of a path without the slashes at its end. */
+/** Returns the length of a path without its trailing slashes. */
 function endOf(path: string): number {
   let end = path.length;
   while (end > 0 && path[end - 1] === '/') end--;
@@ -38,7 +38,7 @@ function dirname(path: string): string {
 }
 
 function replace(meter: Meter, text: string, old: string, by: string, limit = -1n): string {
-  // As in CEL, an empty text is before, between, and after the characters.
+  // As in CEL, an empty text occurs before, between, and after all characters.
   const pieces = old === '' ? ['', ...text, ''] : splitText(meter, text, old);
   const count = limit < 0n ? pieces.length - 1 : Math.min(Number(limit), pieces.length - 1);
   if (text.length + count * by.length > maximumOutput)
@@ -53,12 +53,12 @@ function matches(meter: Meter, text: string, pattern: string): boolean {
   meter.spend(100 + Math.ceil((states * (text.length + 1)) / 4));
   if (!isCompiled(pattern)) meter.spend(states * 4);
   const compiled = compiledPattern(pattern);
-  if (compiled === null) throw new ExpressionError(`${JSON.stringify(pattern)} is not a regular expression of RE2`);
+  if (compiled === null) throw new ExpressionError(`${JSON.stringify(pattern)} is not an RE2 regular expression`);
   return hasMatch(compiled, text);
 }
 
 function indented(json: Json, indent: number): string {
-  // White space grows with the square of the depth.
+  // The indentation grows with the square of the depth.
   let left = indent > 0 ? maximumOutput : Number.POSITIVE_INFINITY;
   const count = (value: Json, depth: number): void => {
     left -= indent * depth;
@@ -136,7 +136,7 @@ export const textFunctions: readonly ExpressionFunction[] = [
     name: 'matches',
     form: 'text.matches(pattern)',
     signatures: ['matches(string, string): bool', 'string.matches_(string): bool'],
-    about: 'Whether a part of the text matches a regular expression of RE2, which has no backreferences or lookaround.',
+    about: 'Whether a part of the text matches an RE2 regular expression, which has no backreferences or lookaround.',
     examples: [['"web-12".matches("^web-[0-9]+$")', 'true']],
     call: matches,
   },
