@@ -20,7 +20,7 @@ import {
   verifyAudit,
 } from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
-import { sampled } from '../agent/src/converge/test/sampled.ts';
+import { sampled } from '../lib/test/sampled.ts';
 import { ended, eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { runsOf, siteModule } from './site.ts';

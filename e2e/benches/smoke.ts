@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { sampled } from '../../agent/src/converge/test/sampled.ts';
 import { benches, soaks } from '../../bench/src/run/programs.ts';
 import { root } from '../../tools/suite/cli.ts';
+import { sampled } from '../../lib/test/sampled.ts';
 import { missing, type Requirement } from '../requirements.ts';
 import { left, temporary } from './folders.ts';
 

@@ -2,13 +2,13 @@ import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import type { ResourceResult } from '@muster/protocol';
 import type { OnlyIf, ResolvedResource } from '@muster/protocol/module';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { sampled } from '../../../lib/test/sampled.ts';
 import { defaultLimits } from './engine.ts';
 import { removeDirectory, startAgent, temporaryDirectory } from './test/agent.ts';
 import { type ContractAgent, contractAgent } from './test/contract-agent.ts';
 import { isStep, type JournalStep } from './test/cut.ts';
 import { directory, file, operation, script } from './test/desired.ts';
 import { planAndApplyOn } from './test/provider-contract.ts';
-import { sampled } from './test/sampled.ts';
 import { snapshotTree } from './test/tree.ts';
 
 /** Verifies the guarantees of `only_if` for every kind of resource. */
@@ -305,7 +305,7 @@ describe('commands, negations, and lists', () => {
     ];
     expect(statuses((await plan(desired)).results).slice(2)).toEqual(['skipped', 'skipped']);
     const reason = (label: string, finding: string) =>
-      `skipped, because \`${label}\` did not succeed, so a path of its condition is not as planned: ${finding} (\`only_if\`)`;
+      `skipped, because its condition depends on \`${label}\`, which did not succeed: ${finding} (\`only_if\`)`;
     expect((await apply(desired)).results.slice(2)).toMatchObject([
       { status: 'skipped', message: reason('new', `${root}/new does not exist`) },
       { status: 'skipped', message: reason('old', `${root}/old exists`) },

@@ -1,10 +1,10 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { sampled } from '../../../lib/test/sampled.ts';
 import { type Reported, removeDirectory, startAgent, temporaryDirectory } from './test/agent.ts';
 import { directory, file, operation, script } from './test/desired.ts';
 import { killedOff } from './test/killed.ts';
-import { sampled } from './test/sampled.ts';
 import { snapshotTree } from './test/tree.ts';
 
 let home: string;

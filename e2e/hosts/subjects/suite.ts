@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { providerContract } from '../../../agent/src/converge/test/provider-contract.ts';
-import { sampled } from '../../../agent/src/converge/test/sampled.ts';
+import { sampled } from '../../../lib/test/sampled.ts';
 import { noHosts } from '../test.ts';
 import type { TestHosts } from '../test-hosts.ts';
 import { kindOf, resolved, type Subject } from './subject.ts';

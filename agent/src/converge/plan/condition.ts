@@ -50,9 +50,7 @@ async function evaluate(condition: OnlyIf, step: Step, picture: Picture, evaluat
     const { holds, mayHold, mayNotHold, finding, steps } = await answerOf(condition, step, picture, evaluator);
     if (picture.purpose !== 'plan') {
       if (!mayNotHold) return satisfied;
-      const reason = holds
-        ? `${listed(steps)} did not succeed, so a path of its condition is not as planned: ${finding}`
-        : finding;
+      const reason = holds ? `its condition depends on ${listed(steps)}, which did not succeed: ${finding}` : finding;
       return { verdict: 'skip', message: `skipped, because ${reason} (\`only_if\`)` };
     }
     if (holds) return satisfied;

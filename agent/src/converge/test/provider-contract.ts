@@ -1,11 +1,11 @@
 import type { ResourceResult } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { beforeEach, expect, test } from 'vitest';
+import { sampled } from '../../../../lib/test/sampled.ts';
 import { providerOf } from '../../resources/registry.ts';
 import type { ContractAgent } from './contract-agent.ts';
 import type { JournalStep } from './cut.ts';
 import { operation } from './desired.ts';
-import { sampled } from './sampled.ts';
 
 /** The tests that every provider must pass, on any machine. */
 

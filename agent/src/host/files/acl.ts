@@ -71,7 +71,7 @@ export async function removeAcls(path: string, type: 'file' | 'directory', mode:
 /** Returns the error for an object that a default ACL would open to more users than declared. */
 export const aclStays = (directory: string, path: string, { mode }: Ownership): HostFailure =>
   new HostFailure(
-    `${directory} has a default ACL, which gives the users that it names the group permissions of mode ${mode.toString(8).padStart(4, '0')}, and this machine has no setfacl, which could remove that ACL from ${path}. Install the package acl, run setfacl -k ${directory}, or declare a mode that gives the group no more than others.`,
+    `the default ACL of ${directory} would give other users the group permissions of mode ${mode.toString(8).padStart(4, '0')} on ${path}, and the agent cannot remove an ACL without the program setfacl. Install the package acl, remove the ACL with setfacl -k ${directory}, or declare a mode in which the group has no more permissions than others.`,
   );
 
 const toolMs = 10_000;

@@ -1,9 +1,10 @@
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
-import { HostFailure, hostFailure } from '../failure.ts';
+import { rmSync } from 'node:fs';
+import { HostFailure } from '../failure.ts';
 import { exists, readText } from '../read-system.ts';
-import { type Runner, run } from './nftables.ts';
+import { type Runner, run, saidBy } from './nftables.ts';
+import { writeRootFile } from './root-file.ts';
 
-/** Loads the table at boot: its text, and the unit that loads it. */
+/** Loads the table at boot, with a file of rules and a unit that loads the file. */
 
 export const bootFile = '/etc/muster-firewall.nft';
 const unit = 'muster-firewall.service';
@@ -31,11 +32,11 @@ WantedBy=sysinit.target
 
 const hasSystemd = (): boolean => exists('/run/systemd/system');
 
-/** Returns the text that is loaded at boot; null if none is. */
+/** Returns the rules that are loaded at boot; null if there are none. */
 export const bootText = (): string | null =>
   !hasSystemd() || (readText(unitFile) === unitText && exists(link)) ? readText(bootFile) : null;
 
-/** @param text null to load nothing any longer */
+/** @param text null to load no rules at boot */
 export async function saveForBoot(text: string | null, runner: Runner): Promise<void> {
   if (text === null) {
     if (exists(unitFile)) await systemctl(['disable', '--now', '--quiet', unit], runner);
@@ -43,9 +44,9 @@ export async function saveForBoot(text: string | null, runner: Runner): Promise<
     if (hasSystemd()) await systemctl(['daemon-reload'], runner);
     return;
   }
-  replace(bootFile, text);
+  await replace(bootFile, text);
   if (!hasSystemd()) return;
-  replace(unitFile, unitText);
+  await replace(unitFile, unitText);
   if (!exists(link)) await systemctl(['enable', '--quiet', unit], runner);
 }
 
@@ -61,20 +62,13 @@ export async function removeDisabled(runner: Runner): Promise<void> {
 }
 
 async function systemctl(args: readonly string[], runner: Runner): Promise<void> {
-  const { exitCode, stderr } = await run('systemctl', args, runner);
-  if (exitCode !== 0)
+  const result = await run('systemctl', args, runner);
+  if (result.exitCode !== 0)
     throw new HostFailure(
-      `cannot change the firewall rules for the next boot (systemctl ${args[0]}): ${stderr.trim().slice(0, 500)}`,
+      `cannot change the firewall rules for the next boot (systemctl ${args[0]}): ${saidBy(result)}`,
     );
 }
 
-function replace(path: string, text: string): void {
-  if (readText(path) === text) return;
-  const temporary = `${path}.muster-new`;
-  try {
-    writeFileSync(temporary, text, { mode: 0o644, flush: true });
-    renameSync(temporary, path);
-  } catch (error) {
-    throw hostFailure(error, `write ${path}`);
-  }
-}
+const replace = async (path: string, text: string): Promise<void> => {
+  if (readText(path) !== text) await writeRootFile(path, text, 0o644);
+};

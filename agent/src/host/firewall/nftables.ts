@@ -1,9 +1,10 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import type { Clock } from '../../../../lib/src/clock.ts';
 import type { ProcessIdentity } from '../../../../lib/src/process-identity.ts';
-import { HostFailure, hostFailure } from '../failure.ts';
+import { HostFailure } from '../failure.ts';
 import { type CommandResult, runCommand } from '../processes/run-command.ts';
 import { exists, readText } from '../read-system.ts';
+import { writeRootFile } from './root-file.ts';
 
 /** Reads and replaces a table of nftables with nft(8). */
 
@@ -50,25 +51,15 @@ export async function listTable(table: string, runner: Runner): Promise<string |
  * @throws HostFailure if nft refuses it; nothing has changed then
  */
 export async function loadText(text: string, runner: Runner): Promise<void> {
-  const path = writeWork('next.nft', text);
+  const path = `${workDirectory}/next.nft`;
+  await writeRootFile(path, text, 0o600);
   const result = await run('nft', ['--file', path], runner);
   rmSync(path, { force: true });
   if (result.exitCode !== 0) throw new HostFailure(`nft refused the firewall rules: ${saidBy(result)}`);
 }
 
-/** Writes a file that only root can read. Returns its path. */
-export function writeWork(name: string, text: string): string {
-  const path = `${workDirectory}/${name}`;
-  try {
-    mkdirSync(workDirectory, { recursive: true, mode: 0o700 });
-    writeFileSync(path, text, { mode: 0o600 });
-  } catch (error) {
-    throw hostFailure(error, `write ${path}`);
-  }
-  return path;
-}
-
-const saidBy = ({ stderr, timedOut, exitCode }: CommandResult): string =>
+/** Returns the reason why a program failed. */
+export const saidBy = ({ stderr, timedOut, exitCode }: CommandResult): string =>
   timedOut ? `it took longer than ${timeLimit / 1000} s` : stderr.trim().slice(0, 500) || `it ended with ${exitCode}`;
 
 /** Returns the program that owns the firewall of this machine, if it is not nftables itself; otherwise null. */

@@ -2,14 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { renameSync, rmSync } from 'node:fs';
 import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
 import { exists } from '../read-system.ts';
-import { loadText, type Runner, run, workDirectory, writeWork } from './nftables.ts';
+import { loadText, type Runner, run, saidBy, workDirectory } from './nftables.ts';
+import { writeRootFile } from './root-file.ts';
 
 /**
  * Loads firewall rules on trial: they are undone unless the agent can still open a connection to its orchestrator. A
  * timer outside the agent undoes them if the agent is killed in the meantime.
  */
 
-/** The agent's way to its orchestrator. */
+/** The agent's link to its orchestrator. */
 export interface Link {
   /** Host and port, for messages. */
   readonly address: string;
@@ -74,8 +75,7 @@ export async function undoTrial(runner: Runner): Promise<void> {
   if (!claim()) return;
   await stopTimer(runner);
   rmSync(claimed, { force: true });
-  if (result.exitCode !== 0)
-    throw new HostFailure(`cannot restore the former firewall rules: ${result.stderr.trim().slice(0, 500)}`);
+  if (result.exitCode !== 0) throw new HostFailure(`cannot restore the former firewall rules: ${saidBy(result)}`);
 }
 
 /** Ends a trial, so that the rules stay. @returns false if the timer has already undone them */
@@ -86,7 +86,7 @@ async function disarm(runner: Runner): Promise<boolean> {
   return true;
 }
 
-/** Takes the text away from the timer. Either this or the timer's rename succeeds, never both. */
+/** Renames the text, so that the timer cannot load it. Either this rename or that of the timer succeeds, never both. */
 function claim(): boolean {
   try {
     renameSync(armed, claimed);
@@ -102,7 +102,7 @@ async function arm(previous: string, runner: Runner): Promise<void> {
   await stopTimer(runner);
   // Without systemd, the timer of an earlier trial cannot be stopped. It recognizes only its own text.
   const mark = `trial-${randomBytes(8).toString('hex')}`;
-  writeWork('rollback.nft', `# ${mark}\n${previous}`);
+  await writeRootFile(armed, `# ${mark}\n${previous}`, 0o600);
   const timed = `${workDirectory}/rollback.timed.nft`;
   const undo = `grep -q ${mark} ${armed} && mv ${armed} ${timed} && nft --file ${timed}; rm -f ${timed}`;
   const result = exists('/run/systemd/system')
@@ -124,7 +124,7 @@ async function arm(previous: string, runner: Runner): Promise<void> {
   if (result.exitCode === 0) return;
   rmSync(armed, { force: true });
   throw new HostFailure(
-    `the firewall is not changed, because the timer that would undo the rules cannot be started: ${result.stderr.trim().slice(0, 500)}`,
+    `the firewall is not changed, because the timer that would undo the rules cannot be started: ${saidBy(result)}`,
   );
 }
 
