@@ -118,17 +118,14 @@ test.each([
   ['/opt/other', true, 'other file'],
   [null, true, 'other file'],
   [null, false, 'missing'],
-] as const)(
-  "if the link leads to %s and its path exists (%s), the group's link counts as %s",
-  (target, isThere, state) => {
-    const read: ReadLinks = {
-      slave: () => ({ target: null, isThere: false }),
-      link: () => target,
-      isThere: () => isThere,
-    };
-    expect(parseGroup(printed, read).link).toEqual({ path: '/usr/bin/editor', state });
-  },
-);
+] as const)('reads a link to %s, whose path exists: %s, as %s', (target, isThere, state) => {
+  const read: ReadLinks = {
+    slave: () => ({ target: null, isThere: false }),
+    link: () => target,
+    isThere: () => isThere,
+  };
+  expect(parseGroup(printed, read).link).toEqual({ path: '/usr/bin/editor', state });
+});
 
 test('restores a missing link, and reports a different file at its path', () => {
   const missing = { ...manual, link: { path: '/usr/bin/editor', state: 'missing' as const } };

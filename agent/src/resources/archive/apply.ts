@@ -68,10 +68,10 @@ export async function applyArchive(
   return {};
 }
 
-/** Marks failures after the download. */
+/** Distinguishes failures after the download from those before it. */
 class UnpackFailure extends HostFailure {}
 
-/** Directory and name of a tree. */
+/** Parent directory and name of a tree. */
 interface Place {
   folder: string;
   name: string;
@@ -92,7 +92,7 @@ function releasesOf(resource: Declared, machine: Machine, wanted: Unpacking): Pl
   return { folder: releases, name: releaseOf(wanted) };
 }
 
-/** Unpacks next to the place of the tree, and moves the complete tree there. */
+/** Unpacks a tree next to its place, and moves it there once it is complete. */
 async function putTree(
   place: Place,
   archive: string,
@@ -119,7 +119,7 @@ async function putTree(
   }
 }
 
-/** Moves the object at the place away: a tree of the agent to remove it, any other object to keep it. */
+/** Removes a tree of the agent from its place, and keeps any other object next to it. */
 async function moveAway({ folder, name }: Place, machine: Machine): Promise<void> {
   const path = `${folder}/${name}`;
   if (statusOf(path) === null) return;
@@ -129,7 +129,7 @@ async function moveAway({ folder, name }: Place, machine: Machine): Promise<void
   machine.changedDirectory(folder);
 }
 
-/** Puts the tree back that `moveAway` moved, if no new one took its place. */
+/** Restores the tree that `moveAway` moved, unless a new one is in its place. */
 async function giveBack({ folder, name }: Place): Promise<void> {
   const path = `${folder}/${name}`;
   const old = `${folder}/${besideName(name, 'old')}`;
@@ -150,7 +150,7 @@ async function setLink({ body }: Declared, target: string | null, machine: Machi
   await walk.within(`${body.path}/${linkName}`, 'null', async (parent, name) => {
     const stats = statusOf(parent.child(name));
     if (stats !== null && !stats.isSymbolicLink())
-      throw new HostFailure(`${body.path}/${linkName} exists and is no symbolic link: move it to another path`);
+      throw new HostFailure(`${body.path}/${linkName} exists and is not a symbolic link: move it to another path`);
     if (target === null) removeEntry(parent.child(name));
     else
       writeSymlinkAtomically(parent, name, {
@@ -162,7 +162,7 @@ async function setLink({ body }: Declared, target: string | null, machine: Machi
   });
 }
 
-/** Removes the releases that were not used for the longest time. */
+/** Removes the least recently used releases. */
 async function prune({ folder, name }: Place, keep: number, machine: Machine): Promise<void> {
   const seconds = machine.clock.now() / 1000;
   setModified(`${folder}/${besideName(name, 'list')}`, seconds);
@@ -183,7 +183,7 @@ async function removeReleases({ body }: Declared, machine: Machine): Promise<voi
   for (const name of releasesIn(folder)) await removeRelease(folder, name, machine);
 }
 
-/** Removes the tree of the agent, or keeps what others created. */
+/** Removes the agent's tree, but not files that others created. */
 async function takeAway(resource: Declared, machine: Machine): Promise<void> {
   const folder = trustedPath(machine.walk, folderOf(resource.body.path), 'null');
   if (folder === null) return;

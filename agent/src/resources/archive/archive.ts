@@ -8,7 +8,7 @@ import { diffArchive, ourReleases, targetOf } from './diff.ts';
 import type { Declared } from './place.ts';
 import { lookAtArchive, type SeenArchive } from './seen.ts';
 
-/** A directory that an archive is unpacked into: as a whole, or as one of several releases. */
+/** A directory with the files of an archive, or with one directory for each of several releases. */
 export const archive = defineProvider<'archive', SeenArchive, ArchiveBefore>({
   type: 'archive',
   fields: {
@@ -49,7 +49,7 @@ export const archive = defineProvider<'archive', SeenArchive, ArchiveBefore>({
     removeArchive(withoutContent(resource, before), before, seen, machine),
 });
 
-/** Returns the resource as one whose archive does not matter, in the layout that was recorded. */
+/** Returns the resource in its recorded layout, and without a declared archive. */
 function withoutContent(resource: Declared, before: ArchiveBefore): Declared {
   const { path, keep } = resource.body;
   const layout = before.was === 'releases' ? { keep: keep ?? 1 } : {};
@@ -71,7 +71,7 @@ function diffRemoval({ body }: Declared, before: ArchiveBefore, seen: SeenArchiv
   }
   if (seen.tree !== null && seen.tree.additions > 0)
     throw new HostFailure(
-      `${body.path} has entries that the archive did not bring, such as ${seen.tree.added.join(', ')}: move them elsewhere, then apply again`,
+      `${body.path} has entries that are not from the archive, such as ${seen.tree.added.join(', ')}: move them elsewhere, then apply again`,
     );
   if (before.inode === null) return seen.found === 'absent' && seen.list === null ? nothing('already removed') : gone;
   if (seen.kept !== null)

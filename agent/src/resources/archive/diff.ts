@@ -44,15 +44,15 @@ export function diffArchive(
   };
 }
 
-/** @throws HostFailure if the tree has entries of others, which a new tree would not have */
+/** @throws HostFailure if the tree has entries that others created, because a new tree would lack them */
 function expectNothingLost({ path }: Body, { tree, releases }: SeenArchive, purpose: Circumstances['purpose']): void {
   if (purpose === 'drift' || releases !== null || tree === null || tree.additions === 0) return;
   throw new HostFailure(
-    `${path} has entries that the archive did not bring, such as ${shown(tree.added, tree.additions)}: they would be lost. Move them elsewhere, or declare \`keep\` so that each release gets its own directory.`,
+    `${path} has entries that are not from the archive, such as ${shown(tree.added, tree.additions)}: they would be lost. Move them elsewhere, or declare \`keep\` so that each release gets its own directory.`,
   );
 }
 
-/** Reports whether the machine has releases of the agent, or a link to one. */
+/** Reports whether the agent unpacked releases on the machine, or linked to one. */
 export const ourReleases = ({ releases }: SeenArchive): boolean => (releases?.names.length ?? 0) > 0;
 
 /** Reports whether the tree must be unpacked. */
@@ -69,7 +69,7 @@ function contentChanges({ wanted, found, list, tree, releases }: SeenArchive): F
   if (list.sha256 !== wanted.sha256) changes.push({ field: 'content', from: `sha256:${list.sha256}`, to });
   else if (tree !== null && tree.changes > 0)
     changes.push({ field: 'content', from: `changed: ${shown(tree.changed, tree.changes)}`, to });
-  // The name of a release differs if these do.
+  // These fields determine the name of a release.
   if (releases !== null) return changes;
   if (list.strip !== wanted.strip) changes.push({ field: 'strip', from: String(list.strip), to: String(wanted.strip) });
   if (JSON.stringify(list.exclude) !== JSON.stringify(wanted.exclude))

@@ -7,7 +7,7 @@ export interface Member {
   name: string;
   /** Bytes. */
   size: number;
-  /** Target of a link; null if the list does not tell it. */
+  /** Target of a link; null if the list does not contain it. */
   target: string | null;
 }
 
@@ -64,7 +64,7 @@ export function zipMembers(list: string): Member[] {
 
 function linesOf(list: string): string[] {
   const lines = list.split('\n').filter((line) => line !== '');
-  // unzip prints two lines more.
+  // unzip also prints two other lines.
   if (lines.length > maxMembers + 3) throw tooMany();
   return lines;
 }
@@ -81,7 +81,7 @@ const escapes: Readonly<Record<string, string>> = {
   v: '\v',
 };
 
-/** Decodes a name as tar quotes it for C: bytes that are not printable are octal. */
+/** Decodes a name that tar quoted in C style, in which bytes that are not printable are octal. */
 function unquoted(text: string): string {
   const bytes = text.replace(/\\([0-7]{3}|.)/g, (_, code: string) =>
     code.length === 3 ? String.fromCharCode(Number.parseInt(code, 8)) : (escapes[code] ?? code),
@@ -132,7 +132,7 @@ export function checkMembers(
     throw new HostFailure(`the archive unpacks to ${total} bytes; the maximum is ${maxUnpacked / 1024 ** 3} GiB`);
   if (total > freeBytes && total > compressed * maxRatio)
     throw new HostFailure(`the archive unpacks to ${total} bytes, more than ${maxRatio} times its size`);
-  if (paths.length === 0) throw new HostFailure('the archive has no member that `strip` and `exclude` leave');
+  if (paths.length === 0) throw new HostFailure('`strip` and `exclude` leave no member of the archive');
   for (const { member, path } of paths) {
     const above = ancestorsOf(path).find((ancestor) => symlinks.has(ancestor));
     if (above !== undefined)
@@ -143,7 +143,9 @@ export function checkMembers(
         .slice(strip)
         .join('/');
       if (!files.has(target))
-        throw new HostFailure(`the member ${shown(member.name)} is a hard link to something else than a member`);
+        throw new HostFailure(
+          `the member ${shown(member.name)} is a hard link, but its target is not a member of the archive`,
+        );
     }
   }
   return { total, largest };

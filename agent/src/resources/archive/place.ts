@@ -7,7 +7,7 @@ import type { OpenDirectory, PathWalk } from '../../host/files/path-walk.ts';
 export type Declared = ResolvedResource<'archive'>;
 export type Body = ResourceBodies['archive'];
 
-/** How the members of an archive become a tree. */
+/** Determines which tree results from an archive. */
 export interface Unpacking {
   sha256: string;
   strip: number;
@@ -35,9 +35,9 @@ export function releaseOf({ sha256, strip, exclude }: Unpacking): string {
 export const folderOf = (path: string): string => (posix.dirname(path) === '/' ? '' : posix.dirname(path));
 
 /**
- * Opens a directory in which only root can create names, so that no other user can lead the agent elsewhere.
+ * Opens a directory in which only root can create names, so that no other user can redirect the agent.
  * @returns its real path; null if it does not exist
- * @throws HostFailure if others can
+ * @throws HostFailure if other users can create names in it
  */
 export function trustedPath(walk: PathWalk, path: string, missing: 'make' | 'null'): string | null {
   const directory = walk.open(path, missing);

@@ -16,17 +16,17 @@ import {
   unpackingOf,
 } from './place.ts';
 
-/** The list that the agent wrote of a tree that it unpacked. */
+/** The agent's list of the entries in a tree that it unpacked. */
 export type TreeList = Unpacking & { entries: TreeEntry[] };
 
 export interface SeenArchive {
-  /** The archive to unpack; null if nothing may be there. */
+  /** The archive to unpack; null if the path must not exist. */
   wanted: Unpacking | null;
-  /** Type of the object at the path of the tree. */
+  /** Type of the object at `path`. */
   found: 'absent' | 'directory' | 'file' | 'symlink' | 'other';
   /** Identifies the object at `path`. */
   inode: string | null;
-  /** Identifies the object that was at `path` before, and is kept next to it. */
+  /** Identifies the object that `path` had originally, which is kept next to it. */
   kept: string | null;
   /** How the tree was unpacked; null if the agent did not unpack it. */
   list: Unpacking | null;
@@ -79,7 +79,7 @@ export function lookAtArchive(resource: Declared, machine: Machine): SeenArchive
   const releases = root === null ? null : trustedPath(walk, `${path}/${releasesName}`, 'null');
   const link = root === null ? null : statusOf(`${root}/${linkName}`);
   if (link !== null && !link.isSymbolicLink())
-    throw new HostFailure(`${path}/${linkName} exists and is no symbolic link: move it to another path`);
+    throw new HostFailure(`${path}/${linkName} exists and is not a symbolic link: move it to another path`);
   return {
     ...seen,
     ...(releases === null || wanted === null ? {} : lookAtTree(releases, releaseOf(wanted), seen, machine)),
@@ -92,7 +92,7 @@ export function lookAtArchive(resource: Declared, machine: Machine): SeenArchive
   };
 }
 
-/** Returns the names of the releases that the agent unpacked, the one that was used last first. */
+/** Returns the names of the releases that the agent unpacked, the most recently used first. */
 export function releasesIn(folder: string): string[] {
   const entries = statusOf(folder)?.isDirectory() ? namesIn(folder) : [];
   return entries

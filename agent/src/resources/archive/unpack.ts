@@ -21,7 +21,7 @@ import {
 } from './members.ts';
 import type { Unpacking } from './place.ts';
 
-/** Bytes that stay free on the file system. */
+/** Bytes to leave free on the file system. */
 const reserve = 16 * 1024 * 1024;
 
 /**
@@ -39,7 +39,7 @@ export async function unpack(
 ): Promise<{ tree: string; entries: TreeEntry[] }> {
   const format = formatOf(archive);
   const { list, isCut } = await listArchive(archive, format, maxListBytes, tools);
-  // A list that is cut off has too many members; its last line may be incomplete.
+  // The last line of a truncated list may be incomplete. Such a list has too many members.
   const whole = isCut ? list.slice(0, list.lastIndexOf('\n')) : list;
   if (isCut) throw new HostFailure(`the list of its members is longer than ${maxListBytes / 1024 / 1024} MiB`);
   const members = format === 'zip' ? zipMembers(whole) : tarMembers(whole);
@@ -88,7 +88,7 @@ function finish(tree: string, { uid, gid }: Owner): TreeEntry[] {
   let total = 0;
   visitTree(tree, (path, stats) => {
     const full = `${tree}/${path}`;
-    // Neither set-ID bits nor write permissions for others come from an archive.
+    // Ignores set-ID bits, and write permissions of the group and others, in the archive.
     setProtectedOwnership(full, { uid, gid, mode: stats.isSymbolicLink() ? null : stats.mode & 0o755 });
     if (stats.isSymbolicLink()) checkSymlink(path, String((entryOf(tree, path, stats) as TreeEntry)[1]));
     const status = statusOf(full);

@@ -101,7 +101,7 @@ export const cronUnix = defineProvider<'cron-unix', SeenJob, FileBefore>({
     if (command.trim() === '') throw new HostFailure('its command is empty');
     if (Buffer.byteLength(escapeCommand(command)) > longestCommand)
       throw new HostFailure(
-        `its command is longer than the ${longestCommand} bytes that cron reads; put it into a script and call that`,
+        `its command is longer than the ${longestCommand} bytes that cron reads; move it into a script, and run the script`,
       );
   },
 

@@ -52,7 +52,7 @@ export interface SeenDirectory {
   holds: string[] | null;
   /** The entries to purge; listed only if the directory is purged. */
   foreign?: ForeignEntry[];
-  /** The purged entries that a removal puts back. */
+  /** The purged entries that a removal restores. */
   missing?: PurgedEntry[];
   /** Whether the directory is empty; checked only if a user may have moved it to this path. */
   isEmpty?: boolean;

@@ -48,13 +48,13 @@ test('removes undeclared entries, names them in plan and drift, and puts them ba
   expect(existsSync(`${root}/css/by-hand`)).toBe(false);
 
   expect((await apply()).finished.status).toBe('succeeded');
-  // A file that was added later is given back as well.
+  // A file that was added later is restored as well.
   expect(readFileSync(`${root}/css/by-hand`, 'utf8')).toBe('x');
   removeDirectory(`${root}/css`);
   expect(snapshotTree(root)).toEqual(before);
 });
 
-test('observes a purged directory alone as a drift check does', async () => {
+test('observes a purged directory without other resources, as a drift check does', async () => {
   const resources = [purged(), sourced(`${root}/a`, 'a')];
   await apply(...resources);
   const observe = () => agent.engine.observe(new Set([`path:${root}`]));
@@ -83,7 +83,7 @@ test('removes a directory that it created, and restores no purged entries', asyn
 
 test('refuses entries that it could not put back, and directories of the system', async () => {
   const message = async (...resources: ReturnType<typeof file>[]) => (await plan(...resources)).results[0]?.message;
-  expect(await message(directory('/etc', { source: 'files/etc', purge: true }))).toContain('directory of the system');
+  expect(await message(directory('/etc', { source: 'files/etc', purge: true }))).toContain('is a system directory');
   mkdirSync(root);
   symlinkSync(root, `${home}/link`);
   expect(await message(directory(`${home}/link`, { source: 'x', purge: true }))).toMatch(
@@ -94,7 +94,7 @@ test('refuses entries that it could not put back, and directories of the system'
   expect(existsSync(`${root}/pipe`)).toBe(true);
 });
 
-test('keeps the files of modules that the operation leaves alone', async () => {
+test('keeps the files of modules that are not part of the operation', async () => {
   const theirs = file(`${root}/sub/theirs`, { content: 'theirs' }, { module: 'audited' });
   await apply(purged(), theirs);
   writeFileSync(`${root}/sub/foreign`, 'x');

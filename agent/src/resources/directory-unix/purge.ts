@@ -14,7 +14,7 @@ import { removeDirectory, removeFile } from '../../host/files/remove.ts';
 import { agentName } from '../../host/trees/tree-names.ts';
 import type { CopyReference, Machine } from '../provider/provider.ts';
 
-/** Removes undeclared entries from a directory, and puts them back. */
+/** Removes undeclared entries from a directory, and restores them. */
 
 /** An entry below the directory that no resource declares. Directories come before their entries. */
 export interface ForeignEntry {
@@ -22,7 +22,7 @@ export interface ForeignEntry {
   found: Inspected;
 }
 
-/** A removed entry, as it was. */
+/** A removed entry in its original state. */
 export type PurgedEntry = { path: string; uid: number; gid: number; mode: number } & (
   | { was: 'file'; content: { sha256: string; size: number } }
   | { was: 'symlink'; target: string }
@@ -36,14 +36,13 @@ const maxBytes = 1024 * 1024 * 1024;
 /** Maximum number of paths in a diff. */
 const maxShown = 200;
 
-/** Directories of the system, which contain files that no module declares. */
+/** System directories, which contain files that no module declares. */
 const vital =
   /^\/(bin|boot|dev|etc|home|lib\d*|media|mnt|opt|proc|root|run|sbin|srv|sys|tmp|usr|usr\/[^/]+|usr\/local\/[^/]+|var|var\/[^/]+)$/;
 
 /** @throws HostFailure if the directory must not be purged */
 export function checkPurge(path: string): void {
-  if (vital.test(path))
-    throw new HostFailure(`${path} is a directory of the system: declare purge for a directory below it`);
+  if (vital.test(path)) throw new HostFailure(`${path} is a system directory: declare purge for a directory below it`);
 }
 
 /** Maximum depth below the directory, because the path to each entry is opened name by name. */
@@ -60,7 +59,7 @@ export function foreignEntries(root: string, machine: Machine): ForeignEntry[] {
   machine.walk.release(open);
   if (realPath !== root)
     throw new HostFailure(`${root} leads to ${realPath} by a symbolic link: declare purge for ${realPath}`);
-  // Members of these trees have no resources of their own.
+  // Entries in these trees have no resources of their own.
   const trees = new Set(
     (['archive', 'git'] as const).flatMap((type) => machine.resourcesOf(type).map(({ identity }) => identity)),
   );
@@ -86,7 +85,7 @@ export function foreignEntries(root: string, machine: Machine): ForeignEntry[] {
   return entries;
 }
 
-/** Returns the planned change, or the drift, that undeclared entries are. */
+/** Returns the planned change, or the drift, for undeclared entries. */
 export function purgeChange(entries: readonly ForeignEntry[]): { changes: FieldChange[]; diff: string | null } {
   if (entries.length === 0) return { changes: [], diff: null };
   const from = `${entries.length} undeclared ${entries.length === 1 ? 'entry' : 'entries'}`;
@@ -127,7 +126,7 @@ export async function rememberEntries(
   for (const { path, found } of entries) {
     if (known.has(path) || found.type === 'absent' || found.type === 'other') continue;
     const { uid, gid } = found;
-    // A user may have moved a program with such a bit here, and must not get it back from the agent.
+    // A user may have moved a program with such a bit here, so the agent must not restore the bit.
     const mode = found.movable ? found.mode & ~setIdBits : found.mode;
     const common = { path, uid, gid, mode };
     if (found.type === 'directory') kept.push({ ...common, was: 'directory' });
@@ -158,7 +157,7 @@ export function removeEntries(entries: readonly ForeignEntry[], machine: Machine
   }
 }
 
-/** Returns the removed entries that can be put back: nothing has their path now, and no resource declares it. */
+/** Returns the removed entries that can be restored: their path does not exist, and no resource declares it. */
 export const missingEntries = (purged: readonly PurgedEntry[], machine: Machine): PurgedEntry[] =>
   purged.filter(({ path }) => !machine.declared(path) && inspect(machine.walk, path, false).type === 'absent');
 

@@ -7,10 +7,13 @@ import { keyFault } from '../package-source/source-and-key.ts';
 type Body = ResourceBodies['dnf-repository'];
 
 export const sourcePath = (name: string): string => `/etc/yum.repos.d/${name}.repo`;
-/** In the directory of the source, because dnf reads only files that end in .repo. */
+/** The key is in the directory of the source, because dnf ignores files that do not end in .repo. */
 export const keyPath = (name: string): string => `/etc/yum.repos.d/${name}.asc`;
 
-/** The fields that the file has under their own name; `title` is its `name`, and `gpgkey` the path of the key file. */
+/**
+ * The fields that have the same name in the file. `title` becomes `name`, and `gpgkey` becomes the path of the key
+ * file.
+ */
 const fields = [
   ...['baseurl', 'metalink', 'mirrorlist', 'enabled', 'gpgcheck', 'repo_gpgcheck', 'priority', 'excludepkgs'],
 ] as const satisfies readonly (keyof Body)[];
@@ -19,7 +22,7 @@ const textOf = (value: string | boolean | number | readonly string[]): string =>
   typeof value === 'boolean' ? (value ? '1' : '0') : typeof value === 'object' ? value.join(' ') : String(value);
 
 export function renderSource(body: Body): string {
-  // A key is of no use without the check, which is off by default.
+  // dnf uses the key only if the check is on, which is off by default.
   const { gpgcheck = body.gpgkey == null ? undefined : true } = body;
   const values: Body = { ...body, ...(gpgcheck === undefined ? {} : { gpgcheck }) };
   return [

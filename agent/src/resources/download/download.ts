@@ -23,8 +23,9 @@ export interface SeenDownload extends SeenFile {
 const maxSums = 1024 * 1024;
 
 /**
- * Returns the download as a file with a source, so that it is compared, written, and restored like a declared file.
- * @param size size of the content; another one than that of the file if it must be downloaded
+ * Returns the download as a file with a source, so that the agent compares, writes, and restores it like a declared
+ * file.
+ * @param size size of the content; if the content must be downloaded, a size that differs from that of the file
  */
 function asFile(resource: Declared, sha256: string | null, size: number): ResolvedResource<'file-unix'> {
   const { path, owner, group, mode, ensure } = resource.body;
@@ -39,7 +40,7 @@ function asFile(resource: Declared, sha256: string | null, size: number): Resolv
 
 const contentOf = ({ found }: SeenFile) => (found.type === 'file' ? found.content : null);
 
-/** Returns the declared file, as far as it is known before the download. */
+/** Returns the declared file with the fields that are known before the download. */
 function declaredFile(resource: Declared, seen: SeenDownload): ResolvedResource<'file-unix'> {
   const content = contentOf(seen);
   return asFile(resource, seen.sha256, content?.sha256 === seen.sha256 ? (content?.size ?? -1) : -1);

@@ -1,7 +1,7 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 
-/** Returns a URL for messages, without user, password, and query, which may be credentials. */
+/** Returns a URL for messages. Omits the user, the password, and the query, which may be credentials. */
 function shownUrl(text: string): string {
   const url = URL.parse(text);
   return url === null ? 'the URL' : `${url.protocol}//${url.host}${url.pathname}`;
@@ -9,7 +9,7 @@ function shownUrl(text: string): string {
 
 /**
  * Adds the URL to the failure of a download, unless the field may contain a secret.
- * @returns `error` itself if it is no HostFailure
+ * @returns `error` itself if it is not a HostFailure
  */
 export function notDownloaded(
   {

@@ -14,7 +14,7 @@ test.each([
 ])('finds the hash in %s', (_, text) => expect(sumIn(text, url)).toBe(sum));
 
 test('refuses a file without the hash, or with several', () => {
-  expect(() => sumIn('', url)).toThrow('no SHA-256 of a file that is named app 1.tar.gz');
+  expect(() => sumIn('', url)).toThrow('no SHA-256 for a file with the name app 1.tar.gz');
   expect(() => sumIn(`${sum}  other\n`, url)).toThrow('no SHA-256');
   expect(() => sumIn(`${sum}\n${other}\n`, url)).toThrow('no SHA-256');
   expect(() => sumIn(`${sum}  app 1.tar.gz\n${other}  app 1.tar.gz\n`, url)).toThrow('several');

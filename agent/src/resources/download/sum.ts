@@ -24,8 +24,8 @@ export function sumIn(text: string, url: string): string {
   if (lines.length === 1 && only !== undefined && only.name === null) return only.sum;
   const sums = new Set(lines.filter((line) => line.name === name).map(({ sum }) => sum));
   const [sum] = sums;
-  if (sum === undefined) throw new HostFailure(`it has no SHA-256 of a file that is named ${name}`);
-  if (sums.size > 1) throw new HostFailure(`it has several SHA-256 of a file that is named ${name}`);
+  if (sum === undefined) throw new HostFailure(`it has no SHA-256 for a file with the name ${name}`);
+  if (sums.size > 1) throw new HostFailure(`it has several SHA-256 for a file with the name ${name}`);
   return sum;
 }
 

@@ -69,7 +69,7 @@ export async function rememberFile(
 }
 
 /**
- * Maximum size in bytes. The record has no hash of a larger file, so the file is not given back to a previous owner.
+ * Maximum size in bytes. The record has no hash of a larger file, so a previous owner is not restored.
  */
 const maxRecorded = 256 * 1024 * 1024;
 

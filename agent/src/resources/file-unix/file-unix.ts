@@ -68,7 +68,7 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
   remove: removeOrRestoreFile,
 });
 
-/** Returns the resource without its content if it leaves that of the existing file to others. */
+/** Returns the resource without its content if the existing file keeps its content. */
 function asFound(resource: ResolvedResource<'file-unix'>, { found }: SeenFile): ResolvedResource<'file-unix'> {
   if (resource.body.if_exists !== 'keep' || found.type === 'absent') return resource;
   const { content: _content, content_base64: _base64, source: _source, validate: _validate, ...body } = resource.body;

@@ -112,8 +112,8 @@ function refusal(path: string, before: RecordedFile, { found, ownership }: SeenF
   const goes = before.content === null || handBack(before, { type: 'absent' }).is === 'possible';
   return new HostFailure(
     found.type === 'file'
-      ? `${path} is not given back to ${ownerName}: the record does not show that ${ownerName} wrote its content; it now belongs to ${ownership.ownerName}. Inspect the file, then ${goes ? 'delete it or ' : ''}run ${byHand}; then apply again.`
-      : `${path} is not created again for ${ownerName}: the record does not show that ${ownerName} wrote the recorded content. Create the file by hand and run ${byHand}; then apply again.`,
+      ? `the owner of ${path} is not restored to ${ownerName}: the record does not show that ${ownerName} wrote its content; it now belongs to ${ownership.ownerName}. Inspect the file, then ${goes ? 'delete it or ' : ''}run ${byHand}; then apply again.`
+      : `${path} is not restored for ${ownerName}: the record does not show that ${ownerName} wrote the recorded content. Create the file by hand and run ${byHand}; then apply again.`,
   );
 }
 

@@ -43,7 +43,7 @@ describe('a declaration', () => {
       ['ip saddr 192.0.2.0/24 tcp dport 22 accept', 'ip6 saddr 2001:db8::1 tcp dport 22 accept'],
     ],
     [{ direction: 'out', destination: ['192.0.2.7'] }, ['ip daddr 192.0.2.7 accept']],
-  ])('%j becomes the rules that nft lists', (body, rules) => {
+  ])('renders %j as nft lists it', (body, rules) => {
     expect(texts(body)).toEqual(rules);
   });
 
@@ -54,7 +54,7 @@ describe('a declaration', () => {
     [{ source: ['192.0.2.1; flush ruleset'] }, 'is not an IP address'],
     [{ ports: ['80 accept'] }, 'is not a port'],
     [{ comment: 'a" accept' }, '`comment` must be'],
-  ])('%j is refused', (body, fault) => {
+  ])('refuses %j', (body, fault) => {
     expect(() => firewallRule.check(declared(body))).toThrow(fault);
   });
 });
@@ -79,7 +79,7 @@ test('orders rules by network, ports, and action, and not by the order of their 
   );
 });
 
-test('reads its own text again, and the forms in which nft lists rules', () => {
+test('parses its own text, and the forms in which nft lists rules', () => {
   const rules = new Map([
     ['a', rulesOf({ name: 'a', ports: ['80', '443'], comment: 'for: all' })],
     ['b', rulesOf({ name: 'b', action: 'reject', direction: 'out', destination: ['2001:db8::/32'] })],
@@ -101,7 +101,7 @@ test('names the fields that differ, and rules that are only missing at the next 
   expect(fields(seen(rules, { saved: [] }))).toEqual(['persisted']);
 });
 
-test('waits for nft, and refuses a machine whose firewall belongs to another program', () => {
+test('waits for nft, and refuses a machine on which another program owns the firewall', () => {
   expect(diffRule(declared({}), seen([], { hasNft: false }), plan).awaits).toMatchObject([{ kind: 'programs' }]);
   expect(() => diffRule(declared({}), seen([], { owner: 'ufw' }), plan)).toThrow('ufw owns the firewall');
 });

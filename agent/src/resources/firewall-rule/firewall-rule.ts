@@ -32,7 +32,7 @@ export type RuleBefore = { live: Rule[] | null; saved: Rule[] | null };
 
 type Declared = ResolvedResource<'firewall-rule'>;
 
-/** All rules of the table: in the kernel, and those that are loaded at boot. */
+/** All rules of the table: those in the kernel, and those that are loaded at boot. */
 const firewall: Database<{ live: Rules; saved: Rules }> = {
   name: 'firewall rules',
   async read(machine) {
@@ -108,7 +108,7 @@ export const firewallRule = defineProvider<'firewall-rule', SeenRule, RuleBefore
     alone({ kind: 'remove', resource, seen, difference, before }, machine),
   together: execute,
 
-  /** Undoes rules whose trial the killed agent did not finish, and an unfinished change of the rules at boot. */
+  /** Undoes the rules of a trial that the killed agent did not finish, and completes an unfinished change at boot. */
   async recover(machine) {
     await undoTrial(machine);
     await removeDisabled(machine);
@@ -139,7 +139,7 @@ export function diffRule({ body }: Declared, seen: SeenRule, { purpose }: Pick<C
   if (changes.length === 0) return nothing();
   if (seen.owner !== null && purpose !== 'drift')
     throw new HostFailure(
-      `${seen.owner} owns the firewall of this machine. Packets that it refuses stay refused, even if other rules accept them. Disable ${seen.owner}, or write its rules with the kind script`,
+      `${seen.owner} owns the firewall of this machine. It refuses packets even if rules of Muster accept them. Disable ${seen.owner}, or write its rules with the kind script`,
     );
   const isNew = (seen.live ?? []).length === 0 && (seen.saved ?? []).length === 0;
   const message = 'nft is not installed on this machine; declare the package nftables before the rule';

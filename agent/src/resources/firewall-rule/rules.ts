@@ -22,14 +22,14 @@ export const table = 'inet muster';
 const chains = { in: 'input', out: 'output' } as const;
 
 /**
- * The first rules of each chain. They let packets of connections in use pass, such as an SSH session, and packets that a
- * network needs.
+ * The first rules of each chain. They accept packets of established connections, such as an SSH session, and packets
+ * that a network needs.
  */
 const firstRules = (direction: Direction): string[] => [
   'ct state established,related accept',
   `${direction === 'in' ? 'iif' : 'oif'} lo accept`,
   'icmpv6 type { nd-router-solicit, nd-router-advert, nd-neighbor-solicit, nd-neighbor-advert } accept',
-  // Replies to a broadcast, such as that of DHCPv6, belong to no known connection.
+  // Replies to a multicast, as in DHCPv6, do not belong to a known connection.
   direction === 'in' ? 'ip6 saddr fe80::/10 udp dport 546 accept' : 'udp dport 547 accept',
 ];
 
@@ -65,7 +65,7 @@ function protocolMatches({ protocol, ports }: Body, family: 4 | 6 | null): strin
   return both;
 }
 
-/** Joins overlapping and adjacent ranges, as nft does in its listing. */
+/** Joins overlapping and adjacent ranges, as the listing of nft does. */
 function portsText(ports: readonly string[]): string {
   const ranges = ports
     .map((text) => text.split('-').map(Number))
@@ -98,8 +98,8 @@ export function renderTable(rules: Rules): string {
 }
 
 /**
- * Orders rules so that the order in which they were applied does not matter: the narrowest network decides, then the
- * fewest ports, then a rule that refuses.
+ * Orders rules by their content, so that the order of resources does not matter: the narrowest network first, then the
+ * fewest ports, then refusals.
  */
 function ordered(rules: Rules, direction: Direction): { name: string; rule: Rule }[] {
   const all = [...rules].flatMap(([name, each]) =>
@@ -143,7 +143,7 @@ export function parseTable(text: string): Map<string, Rule[]> {
 const protocolName = (number: string): string =>
   Object.entries(protocolNumbers).find(([, each]) => String(each) === number)?.[0] ?? number;
 
-/** The fields of a resource that its rules show, as text. */
+/** The fields of a resource that can be read from its rules, as text. */
 export function fieldsOf(
   rules: readonly Rule[],
 ): Record<'action' | 'direction' | 'protocol' | 'ports' | 'network' | 'comment', string> {

@@ -30,8 +30,9 @@ export function rememberGit({ found, directory, copy }: SeenGit, before: GitBefo
 }
 
 /**
- * Fetches the revision and checks it out. `refs/muster/revision` keeps the commit, and shows drift without a network.
- * Arguments: the URL, the revision, its commit, the depth or nothing, and 1 for each of `force` and `submodules`.
+ * Fetches the revision and checks it out. `refs/muster/revision` keeps the commit, so that drift is found without a
+ * network. Arguments: the URL, the revision, its commit, the depth or an empty text, and for `force` and `submodules`
+ * each 1 or an empty text.
  */
 const checkOutText = `
 set -e
@@ -125,7 +126,7 @@ async function takeAway(folder: string, name: string, machine: Machine): Promise
   await removeTree(old, machine);
 }
 
-/** Arguments: the commit, the branch or nothing, the URL or nothing. */
+/** Arguments: the commit, and the branch and the URL or empty texts. */
 const restoreText = `
 set -e
 git rev-parse -q --verify refs/muster/revision >/dev/null || exit 0

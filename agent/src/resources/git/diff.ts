@@ -15,7 +15,7 @@ export function diffGit({ body }: Declared, seen: SeenGit, { purpose }: Pick<Cir
   }
   if (found === 'other') {
     if (isDrift) return typeDrift({ type: found }, 'working copy');
-    throw new HostFailure(`${path} exists and is no working copy of git: move it to another path`);
+    throw new HostFailure(`${path} exists and is not a working copy of git: move it to another path`);
   }
   const awaits = seen.missing.length === 0 ? {} : { awaits: seen.missing };
   const wanted = seen.wanted ?? revision;
@@ -25,7 +25,7 @@ export function diffGit({ body }: Declared, seen: SeenGit, { purpose }: Pick<Cir
       { field: 'url', from: null, to: url },
       { field: 'revision', from: null, to: wanted },
     ];
-    // A working copy whose programs are missing cannot be compared.
+    // A working copy cannot be compared if a program is missing.
     if (found === 'working copy') return { action: 'update', changes: changes.slice(1), diff: null, ...awaits };
     return { action: 'create', changes, diff: null, ...awaits };
   }
@@ -43,10 +43,10 @@ const shown = ({ changed, changes }: Pick<SeenCopy, 'changed' | 'changes'>): str
 export function expectNothingLost(path: string, copy: SeenCopy): void {
   if (copy.changes > 0)
     throw new HostFailure(
-      `${path} has local changes, in ${shown(copy)}: commit and push them, or revert them; \`force: true\` throws them away`,
+      `${path} has local changes, in ${shown(copy)}: commit and push them, or revert them; \`force: true\` discards them`,
     );
   if (copy.hasOwnCommits)
     throw new HostFailure(
-      `${path} has commits that are in no branch of the repository: push them; \`force: true\` throws them away`,
+      `${path} has commits that are in no branch of the repository: push them; \`force: true\` discards them`,
     );
 }

@@ -8,7 +8,7 @@ import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from 
 import { operation, workingCopy } from '../../converge/test/desired.ts';
 import { commit, madeRepository } from '../../converge/test/made-repository.ts';
 
-/** Working copies of real repositories, on a real file system. e2e/git.test.ts uses ssh. */
+/** Tests working copies of real repositories on a real file system. e2e/git.test.ts tests ssh. */
 
 let home: string;
 let agent: TestAgent;
@@ -61,13 +61,13 @@ test('fetches a commit with a depth, and submodules', async () => {
   expect(commit(path(), 'git rev-list --count HEAD')).toBe('1');
   commit(home, 'git init -q -b main lib; cd lib; echo lib > l; git add l; git commit -qm lib');
   commit(repository, `git -c protocol.file.allow=always submodule -q add ${home}/lib lib; git commit -qam lib`);
-  // Submodules may not be of the protocol `file`, which could read any repository of the machine.
+  // The agent refuses submodules with the protocol `file`, which could read any repository on the machine.
   expect(await run('apply', copy({ submodules: true }))).toMatchObject([
     { status: 'failed', message: expect.stringContaining("'file' not allowed") },
   ]);
 });
 
-test('never throws away local changes or commits without force', async () => {
+test('never discards local changes or commits without force', async () => {
   await run('apply', copy());
   writeFileSync(`${path()}/untracked`, 'stays');
   writeFileSync(`${path()}/f`, 'by hand');
@@ -85,7 +85,7 @@ test('never throws away local changes or commits without force', async () => {
   expect([content(), readFileSync(`${path()}/untracked`, 'utf8')]).toEqual(['2', 'stays']);
 });
 
-test('takes over a working copy of others, and gives its branch and URL back', async () => {
+test('takes over a working copy that others made, and restores its branch and URL', async () => {
   commit(
     home,
     `git clone -q ${repository} root/app; cd root/app; git checkout -q -b mine v1; git remote set-url origin /old`,
@@ -108,11 +108,11 @@ test('leaves nothing behind after a failed clone, and refuses another directory'
   mkdirSync(path());
   writeFileSync(`${path()}/data`, '');
   expect(await run('apply', copy())).toMatchObject([
-    { status: 'failed', message: expect.stringContaining('is no working copy of git') },
+    { status: 'failed', message: expect.stringContaining('is not a working copy of git') },
   ]);
 });
 
-/** Serves the repository over https, with the program of git for servers. */
+/** Serves the repository over https with git's server program. */
 async function serveGit(identity: { key: string; cert: string }): Promise<{ server: Server; url: string }> {
   const backend = `${spawnSync('git', ['--exec-path'], { encoding: 'utf8' }).stdout.trim()}/git-http-backend`;
   const server = createServer(identity, (request, response) => {

@@ -37,7 +37,7 @@ export const git = defineProvider<'git', SeenGit, GitBefore>({
   remove: (resource, before, seen, _difference, machine) => removeGit(resource, before, seen, machine),
 });
 
-/** Returns the resource as one whose revision does not matter. */
+/** Returns the resource as absent, so that its revision is not looked up. */
 const absent = (resource: Declared): Declared => ({ ...resource, body: { ...resource.body, ensure: 'absent' } });
 
 function diffRemoval({ body }: Declared, before: GitBefore, seen: SeenGit): Difference {

@@ -8,11 +8,11 @@ import type { ScriptAccount } from '../script/launch.ts';
 
 export type Declared = ResolvedResource<'git'>;
 
-/** Waits until the agent has recorded the process. Runs as root, then becomes its arguments. */
+/** Waits until the agent has recorded the process. Runs as root, then executes its arguments. */
 const gate = 'read -r REPLY <&4 || exit 125; unset REPLY; exec 4<&-; exec "$@"';
 const ssh =
   'ssh -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax=4';
-/** ssh closes inherited files, so it opens the key through its parent process, which has it open. */
+/** ssh closes inherited files, so it opens the key through its parent process, which keeps the key open. */
 const sshWithKey = `GIT_SSH_COMMAND="${ssh} -o IdentitiesOnly=yes -i /proc/$$/fd/3"`;
 const sshWithoutKey = `GIT_SSH_COMMAND="${ssh}"`;
 
@@ -52,8 +52,8 @@ export interface GitRun {
 }
 
 /**
- * Runs shell text that calls git, as the account. The key is an unnamed file that only the account can open: it is neither in
- * the arguments nor in the environment of a process, and no file is left behind.
+ * Runs shell text that calls git, as the account. The key is an unnamed file that only the account can open: the key is
+ * neither in the arguments nor in the environment of a process, and no file remains.
  */
 export async function runGit(resource: Declared, run: GitRun, machine: Machine): Promise<CommandResult> {
   const { key } = resource.body;
@@ -66,7 +66,7 @@ export async function runGit(resource: Declared, run: GitRun, machine: Machine):
         ? []
         : [account.setpriv, '--reuid', `${account.uid}`, '--regid', `${account.gid}`, '--init-groups', '--'];
     const enter = `cd -- "$1" || exit 1; shift; export ${key == null ? sshWithoutKey : sshWithKey}; exec "$@"`;
-    // The shell of the text stays the parent of git and has the key open; `enter` becomes this shell, with the same PID.
+    // The shell stays the parent of git and keeps the key open. `enter` becomes this shell, with the same PID.
     const args = ['-c', gate, 'sh', ...become, '/bin/sh', '-c', enter, 'sh', run.directory];
     return await runCommand(
       {

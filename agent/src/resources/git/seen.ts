@@ -9,7 +9,7 @@ import { prerequisitesOf } from '../script/prerequisites.ts';
 import { type Declared, gitFailure, runGit } from './run-git.ts';
 
 export interface SeenGit {
-  /** The commit that `revision` names; null if nothing may be there, or it is not known yet. */
+  /** The commit that `revision` names; null if the path must not exist, or if the commit is not known yet. */
   wanted: string | null;
   found: 'absent' | 'empty directory' | 'working copy' | 'other';
   /** Owner and permissions of an empty directory. */
@@ -28,10 +28,10 @@ export interface SeenCopy {
   url: string | null;
   /** The commit that the agent checked out last. */
   last: string | null;
-  /** Changed files: the first ones, and their number. */
+  /** The first changed files. `changes` is the number of all. */
   changed: string[];
   changes: number;
-  /** Whether the checked out commit may exist only here. */
+  /** Whether the commit that is checked out may exist only on this machine. */
   hasOwnCommits: boolean;
 }
 
@@ -74,7 +74,7 @@ export async function lookAtGit(
   return { ...seen, wanted, found, directory, copy, kept };
 }
 
-/** Returns the user, unless the agent runs as this one. */
+/** Returns the user, unless the agent runs as that user. */
 export const userOf = ({ body: { user } }: Declared): { user: string } | object =>
   user == null || user === 'root' ? {} : { user };
 

@@ -14,7 +14,7 @@ export type MembersBefore = {
   members?: string[];
 };
 
-/** Returns the declared members, or null if they are not declared. Those who are members already keep their order. */
+/** Returns the declared members, or null if they are not declared. Current members keep their order. */
 function wantedMembers({ members, members_append }: Body, now: readonly string[]): string[] | null {
   const declared = members ?? members_append;
   if (declared == null) return null;
@@ -32,7 +32,7 @@ export function memberChanges(body: Body, now: readonly string[] | null): FieldC
   return [{ field, from: now === null ? null : listed(now), to: listed(wanted) }];
 }
 
-/** Adds to the record what the declaration is about to change. */
+/** Records the members that the declaration is about to change. */
 export function rememberMembers(body: Body, now: readonly string[], before: MembersBefore): MembersBefore {
   const wanted = wantedMembers(body, now);
   if (wanted === null) return {};

@@ -67,7 +67,7 @@ function regionsOf(lines: readonly TextLine[], section: string | null): Region[]
   return regions;
 }
 
-/** Returns the part of a line behind the key: the separator and the value. Null if the line has another key. */
+/** Returns the part of a line after the key: the separator and the value. Null if the line has another key. */
 function behindKey(text: string, key: string): { separator: string; value: string | null } | null {
   const content = text.trimStart();
   if (!content.startsWith(key)) return null;

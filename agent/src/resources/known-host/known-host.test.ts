@@ -241,7 +241,7 @@ test.each([
   },
 );
 
-test('refuses the port 22, with which ssh never looks for a host', () => {
+test('refuses the port 22, because ssh looks up such a host without a port', () => {
   expect(upload(body({ name: '[web]:22' }))).toMatchObject({
     faults: [{ message: expect.stringContaining('must be web') }],
   });

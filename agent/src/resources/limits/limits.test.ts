@@ -30,7 +30,7 @@ test('finds no difference in the file that it writes', () => {
   expect(diffLimit(declared(), { file: text(written('65536')), value: '65536' }, apply).action).toBe('none');
 });
 
-test('reports the value if it differs, and else what differs in the file', () => {
+test('reports the value if it differs; otherwise, the difference in the file', () => {
   expect(diffLimit(declared(), { file: text(written('10')), value: '10' }, apply)).toMatchObject({
     action: 'update',
     changes: [{ field: 'value', from: '10', to: '65536' }],

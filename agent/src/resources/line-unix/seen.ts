@@ -20,7 +20,10 @@ export interface Hit extends Position {
 }
 
 export interface SeenLine extends SeenText {
-  /** Managed lines in file order. If the line must be present, only the last few, because only the last one changes. */
+  /**
+   * Managed lines in file order. If the line must be present, contains only the last few, because only the last one
+   * changes.
+   */
   hits: Hit[];
   /** Position at which a new line is added. */
   end: Position;

@@ -18,19 +18,19 @@ export interface Machine {
   /** Stores contents before they are replaced, so that removal can restore them. */
   copies: ContentCopies;
   /**
-   * Runs an action with a content of the module's files. The content is fetched first if the agent lacks
-   * it, which may take as long as the orchestrator is not connected.
+   * Runs an action with a content of the module's files. If the agent lacks the content, fetches it first, and waits
+   * for a link to the orchestrator if necessary.
    * @throws HostFailure if it cannot be fetched; another error if the agent stops
    */
   useContent<T>(reference: CopyReference, action: (content: StoredContent) => Promise<T>): Promise<T>;
   /**
-   * Runs an action with a content of a server. It is downloaded first if the agent lacks it.
+   * Runs an action with content from a server. If the agent lacks the content, downloads it first.
    * @throws HostFailure if it cannot be downloaded; another error if the agent stops
    */
   useDownload<T>(source: DownloadSource, action: (content: StoredContent & { size: number }) => Promise<T>): Promise<T>;
-  /** Reads a small content of a server into memory. @throws HostFailure if it has more than `limit` bytes */
+  /** Reads small content from a server into memory. @throws HostFailure if it has more than `limit` bytes */
   readDownload(url: string, limit: number): Promise<Buffer>;
-  /** Variables of the agent, of which those that name proxies matter. */
+  /** The agent's environment variables. Only those that name proxies are used. */
   environment: Readonly<Record<string, string | undefined>>;
   /** Directories that the agent created as parents of declared paths. They are removed once they are empty. */
   ourDirectories: ReadonlySet<string>;
@@ -42,8 +42,8 @@ export interface Machine {
   /** Reports whether this operation declares this path or a path below it, which must then not be removed. */
   declared(path: string): boolean;
   /**
-   * Reports whether a resource has a file at this path or below it: one of this operation, also one to remove, or one that
-   * the agent manages and this operation leaves alone, because its module is audited or waits for a maintenance window.
+   * Reports whether a resource has a file at this path or below it. Includes resources that this operation removes, and
+   * managed resources that are not part of it, because their module is audited or waits for a maintenance window.
    */
   manages(path: string): boolean;
   /** Reports whether a resource of this operation declares the directory at this path itself. */
@@ -74,7 +74,7 @@ export interface Machine {
   /** Reports whether the operation was cancelled, so that it no longer waits for locks. */
   cancelled(): boolean;
   warn(message: string): void;
-  /** The agent's way to its orchestrator; null if it has none. */
+  /** The agent's link to its orchestrator; null if it has none. */
   link: Link | null;
   /**
    * Streams output to live viewers, from a program that changes the machine for this resource, unless it is sensitive.
@@ -254,7 +254,10 @@ export interface Provider<
   claim(resource: Resource, machine: Machine): Before | null;
   apply(resource: Resource, seen: Seen, difference: Difference, machine: Machine): Promise<Outcome>;
   observeForRemoval(resource: Resource, before: Before, machine: Machine): Seen | Promise<Seen>;
-  /** Decides about a removal. An object that was as declared before the agent managed it stays without this call. */
+  /**
+   * Decides about a removal. Not called for an object that was as declared before the agent managed it; such an object
+   * stays.
+   */
   diffRemoval(
     resource: Resource,
     before: Before,
@@ -275,8 +278,8 @@ export interface Provider<
    */
   recover?(machine: Machine): Promise<void>;
   /**
-   * Completes the record for removal after a change, if the agent was killed before it recorded the result. Without
-   * this method, the earlier record stays.
+   * If the agent was killed before it recorded the result of a change, completes the record for removal. Without this
+   * method, the earlier record stays.
    */
   afterwards?(resource: Resource, before: Before, machine: Machine): Promise<Before>;
   /**

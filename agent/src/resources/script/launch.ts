@@ -26,14 +26,14 @@ export const shells: readonly string[] = ['sh', 'bash'];
 const file = '/proc/self/fd/3';
 const waitForStart = 'read -r REPLY <&4 || exit 125; unset REPLY;';
 /**
- * Runs as root, then becomes its arguments. Until then the environment is the agent's, because variables such as PATH and
+ * Runs as root, then executes its arguments. Uses the agent's environment, because variables such as PATH and
  * LD_PRELOAD may name files of the script's user.
  */
 const gate = `${waitForStart} exec 4<&-; exec "$@"`;
-/** Variables that carry the declared ones, as `NAME=value`, to the account of the script. */
+/** Variables that pass the declared ones, as `NAME=value`, to the account of the script. */
 const carrier = (index: number): string => `MUSTER_VARIABLE_${index}`;
 
-/** Runs as the script's account, then becomes its arguments from the third one on. */
+/** Runs as the script's account, then executes its arguments from the third one on. */
 function enter(variables: number): string {
   const carriers = Array.from({ length: variables }, (_, index) => carrier(index));
   const exported = carriers.map((name) => `export "$${name}"; unset ${name}; `).join('');

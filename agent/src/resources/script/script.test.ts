@@ -51,7 +51,7 @@ describe('how a script runs', () => {
     ]);
   });
 
-  test('runs nothing of its user as root because of PATH or LD_PRELOAD', async () => {
+  test('never runs programs of its user as root because of PATH or LD_PRELOAD', async () => {
     const bin = `${h.root}/bin`;
     mkdirSync(bin);
     const evil = `#!/bin/sh\necho "evil $(/usr/bin/id -u)"\n`;

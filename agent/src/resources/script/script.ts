@@ -106,7 +106,7 @@ export const script = defineProvider<'script', SeenScript, ScriptBefore>({
   },
 });
 
-/** Reports whether the path will exist when the turn of the script comes. */
+/** Reports whether the path will exist when the script is applied. */
 function willExist(path: string, { willBeRemoved, willBeThere }: Circumstances): boolean {
   return pathExists(path) ? !willBeRemoved(path) : willBeThere(path);
 }

@@ -18,13 +18,13 @@ import {
 /** A line in the form that the journal stores. */
 type SavedLine = Pick<TextLine, 'text' | 'end'>;
 
-/** Lines of a file that a change replaces. */
+/** Lines of a file that are replaced by a change. */
 type Change = {
   /** Index of the first line. */
   index: number;
   old: SavedLine[];
   now: SavedLine[];
-  /** The lines around; null at the start and end of the file. */
+  /** The lines above and below; null at the start and end of the file. */
   above: string | null;
   below: string | null;
 };
@@ -72,7 +72,7 @@ function changeOf(before: readonly TextLine[], after: readonly TextLine[]): Chan
 
 const lengthOf = (lines: readonly TextLine[]): number => lines.reduce((sum, { text }) => sum + text.length, 0);
 
-/** Returns the indexes of the lines of a range: the first, and the one behind the last. */
+/** Returns the indexes of the first line of a range, and of the line after its last one. */
 function linesOf(text: string, { start, end }: Range): { first: number; behind: number } {
   const last = end > start && text[end - 1] === '\n' ? end - 1 : end;
   return { first: lineNumber(text, start) - 1, behind: lineNumber(text, last) };
@@ -142,7 +142,7 @@ function removalOf<T extends Tree>(
 }
 
 /**
- * Returns the file with the value as it was before the agent's first change. Changes of others stay.
+ * Returns the file with the value as it was before the agent's first change. Changes by others stay.
  * @returns null if it is in that state
  */
 export function restored<T extends Tree>(
@@ -195,7 +195,7 @@ function withoutAdded<T extends Tree>(
   return hasValue(file, candidate, withValue(tree.value, target, undefined)) ? candidate : removed;
 }
 
-/** Returns the texts in which the former value may replace the current one, the best first. */
+/** Returns candidates for the text in which the former value replaces the current one, the best first. */
 function* inPlace(
   text: string,
   found: { value: Range; entry: Range } | null,
@@ -210,7 +210,7 @@ function* inPlace(
   if (!isOneLine) yield spliced(text, found.value, raw);
 }
 
-/** Returns the texts in which the removed lines are back where they were, the best first. */
+/** Returns candidates for the text in which the removed lines are restored, the best first. */
 function* reinserted(text: string, removal: Change | null): Generator<string> {
   if (removal === null) return;
   const { index, old, now, above, below } = removal;

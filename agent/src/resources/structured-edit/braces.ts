@@ -3,7 +3,7 @@ import { eolOf, indentationAt, lineEnd, lineStart, type Range, spliced, startsLi
 /** Edits entries between braces or brackets that are separated with commas, as in JSON, TOML, and the flow style of YAML. */
 
 export interface Braces {
-  /** Offset behind the opening brace. */
+  /** Offset after the opening brace. */
   readonly open: number;
   /** Offset of the closing brace. */
   readonly close: number;
@@ -11,7 +11,7 @@ export interface Braces {
 }
 
 export interface BraceStyle {
-  /** What begins a comment to the end of the line. */
+  /** The characters that begin a comment, which ends with the line. */
   readonly comment: '#' | '//';
   /** Blanks of an inline entry next to the braces. */
   readonly padding: string;
@@ -21,7 +21,10 @@ export interface BraceStyle {
   readonly unit: string;
 }
 
-/** Returns the offset of the next character that is neither blank nor in a comment; `stop` to stay on the line. */
+/**
+ * Returns the offset of the next character that is neither blank nor in a comment. With `stop`, does not leave the
+ * line.
+ */
 function skip(text: string, from: number, comment: BraceStyle['comment'], stop: 'at line end' | null = null): number {
   let at = from;
   while (at < text.length) {

@@ -10,7 +10,7 @@ interface JsonTree extends Tree {
   readonly root: Node | null;
 }
 
-/** @throws Error for a key that a mapping has twice */
+/** @throws Error if a mapping has the same key twice */
 function valueOfNode(node: Node, text: string): Value {
   if (node.type === 'array') return (node.children ?? []).map((child) => valueOfNode(child, text));
   if (node.type !== 'object') return node.value as Value;

@@ -95,7 +95,7 @@ test.each(edits)(
   },
 );
 
-describe('refuses', () => {
+describe('refusals', () => {
   const refusals: readonly [string, Name, string, string, unknown, string][] = [
     ['a key that a mapping has twice', 'json', '{"a":1,"a":2}', '/a', 3, 'has the key "a" twice, on line 1'],
     ['a key that a mapping has twice', 'yaml', 'a: 1\n"a": 2\n', '/a', 3, 'has the key "a" twice, on line 2'],
@@ -115,11 +115,11 @@ describe('refuses', () => {
     ['a file nested too deeply', 'json', '['.repeat(100_000), '/0', 1, 'nested too deeply'],
     ['a bomb of aliases', 'yaml', bomb(), '/z', 1, 'more than 100000 values'],
   ];
-  test.each(refusals)('%s (%s)', (_what, name, text, pointer, value, message) => {
+  test.each(refusals)('refuses to edit %s (%s)', (_what, name, text, pointer, value, message) => {
     expect(() => edit(name, text, pointer, value)).toThrow(message);
   });
 
-  test('a file that is not UTF-8, or too large', () => {
+  test('refuses a file that is not UTF-8, or too large', () => {
     expect(() => decode(Buffer.from([0x61, 0xff]), '/f')).toThrow('/f is not UTF-8');
     expect(() => decode(Buffer.alloc(257 * 1024), '/f')).toThrow('only in files up to 256 KiB');
   });
@@ -150,7 +150,7 @@ const value = fc.oneof(
 );
 const pointers = fc.constantFrom('/a', '/b', '/b/c', '/b/d/e', '/x y', '/l/0', '/new/one', '/s/0/n');
 
-/** Files in which comments, blank lines, quotes, and brackets of all forms are around the values. */
+/** Files in which values are next to comments, blank lines, quotes, and brackets of all forms. */
 const files: readonly [Name, string][] = [
   ['json', settings],
   ['json', '{\n\t"b": {\n\t\t"c": 1, /* c */ "d": {}\n\t},\n\t"l": [\n\t\t1,\n\t\t2\n\t],\n\t"s": [{"n": 1}]}'],
@@ -168,7 +168,9 @@ const files: readonly [Name, string][] = [
   ['toml', '# nothing\r\n'],
 ];
 
-test('sets exactly the declared value, again without a change, and restores every byte', { timeout: 60_000 }, () => {
+test('sets exactly the declared value, changes nothing the second time, and restores every byte', {
+  timeout: 60_000,
+}, () => {
   let changed = 0;
   fc.assert(
     fc.property(fc.constantFrom(...files), pointers, value, ([name, text], pointer, declared) => {

@@ -1,6 +1,6 @@
 import type { Pointer, Value } from './value.ts';
 
-/** Offsets in the text of a file: the first character, and the one behind the last. */
+/** Offsets in the text of a file: of the first character, and of the one after the last. */
 export interface Range {
   readonly start: number;
   readonly end: number;
@@ -19,11 +19,11 @@ export interface Tree {
  */
 export interface Syntax<T extends Tree = Tree> {
   readonly name: string;
-  /** @throws Error that names the fault, without values of the file */
+  /** @throws Error that describes the fault without values from the file */
   parse(text: string): T;
   /**
-   * Returns the text of an existing value, and of its entry, which begins with the key. Null if the value is not in one
-   * place.
+   * Returns the text of an existing value, and the text of its entry, which begins with the key. Returns null if the
+   * value consists of several parts of the file.
    */
   find(tree: T, pointer: Pointer): { readonly value: Range; readonly entry: Range } | null;
   /** Replaces an existing value. */
@@ -46,7 +46,7 @@ export const spliced = (text: string, { start, end }: Range, by: string): string
 
 export const lineStart = (text: string, at: number): number => text.lastIndexOf('\n', at - 1) + 1;
 
-/** Returns the offset behind the line break of the line, or the end of the text. */
+/** Returns the offset after the line break of the line, or the end of the text. */
 export function lineEnd(text: string, at: number): number {
   const end = text.indexOf('\n', at);
   return end === -1 ? text.length : end + 1;

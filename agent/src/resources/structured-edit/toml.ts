@@ -8,7 +8,7 @@ import { nested, type Pointer, type Value } from './value.ts';
 interface Setting {
   readonly path: Pointer;
   readonly node: AST.TOMLKeyValue;
-  /** Null above the first table. */
+  /** Null if the setting is above the first table. */
   readonly table: AST.TOMLTable | null;
 }
 
@@ -31,7 +31,7 @@ function valueOfNode(node: AST.TOMLContentNode, text: string): Value {
     for (const item of node.body) put(table, keysOf(item), valueOfNode(item.value, text));
     return table;
   }
-  // A date is compared as it is written.
+  // Dates are equal if they are written alike.
   return node.kind === 'string' || node.kind === 'integer' || node.kind === 'float' || node.kind === 'boolean'
     ? node.value
     : text.slice(...node.range);
@@ -90,7 +90,7 @@ const keyText = (key: string): string => (/^[A-Za-z0-9_-]+$/.test(key) ? key : q
 const dotted = (keys: Pointer): string => keys.map(keyText).join('.');
 const date = /^\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)?)?$|^\d\d:\d\d:\d\d(\.\d+)?$/;
 
-/** @param old the text that the value replaces, whose form it keeps */
+/** @param old the text that the value replaces; the new text keeps its form */
 function rendered(value: Value, text: string, indentation: string, old: AST.TOMLContentNode | null = null): string {
   const raw = old === null ? '' : text.slice(...old.range);
   if (value === null) throw new Error('TOML has no null');

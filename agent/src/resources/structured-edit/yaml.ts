@@ -46,7 +46,7 @@ class Reader {
     this.#text = text;
   }
 
-  /** @throws Error for a key that a mapping has twice, or for too many values */
+  /** @throws Error if a mapping has the same key twice, or if there are too many values */
   value(node: unknown): Value {
     if (--this.#left < 0) throw new Error(`it has more than ${maximumValues} values`);
     if (isAlias(node)) return this.#resolved(node);
@@ -137,14 +137,14 @@ const entryOf = ({ key, value }: Pair<Node, Node | null>): Range => ({
   end: Math.max(endOf(key), value === null ? 0 : endOf(value)),
 });
 
-/** Returns the offset behind the `:` of a pair. */
+/** Returns the offset after the `:` of a pair. */
 function behindColon(text: string, { key, value }: Pair<Node, Node | null>): number {
   const from = endOf(key);
   const at = text.indexOf(':', from);
   return at === -1 || (value !== null && at > startOf(value)) ? from : at + 1;
 }
 
-/** Returns the lines of a pair: the first, and the one behind the last. */
+/** Returns the first line of a pair, and the line after its last one. */
 function linesOfPair(text: string, pair: Pair<Node, Node | null>): { first: number; end: number } {
   const { key, value } = pair;
   const last = Math.max(behindColon(text, pair), value === null ? 0 : endOf(value));
@@ -217,7 +217,7 @@ export const yaml: Syntax<YamlTree> = {
     const found = nodeAt(tree, pointer);
     const { node, pair } = found;
     const tag = isScalar(node) || isMap(node) || isSeq(node) ? node.tag : undefined;
-    if (tag !== undefined) throw new Error('the value has a tag (!), which says how programs read it');
+    if (tag !== undefined) throw new Error('the value has a tag (!), which decides how programs read it');
     if (isBlock(node)) return replaceBlock(text, found, value);
     if (node === null || startOf(node) === endOf(node)) {
       if (pair === null) throw new Error('an empty element of a list cannot be replaced');

@@ -30,7 +30,7 @@ export interface SeenParameter {
   value: string | null;
   /** The agent's file. */
   file: SeenFile;
-  /** The value in the agent's file, if the file is as the agent would write it. */
+  /** The value in the agent's file; null if others changed the file. */
   persisted: string | null;
   /** Path of a file that is read after the agent's file and sets another value. */
   overriddenBy: string | null;

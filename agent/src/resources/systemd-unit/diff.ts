@@ -76,7 +76,7 @@ function requiredProcess(
   return canReload ? 'reload' : 'restart';
 }
 
-/** Types of units that a restart would not update: it would only stop their members. */
+/** Types of units for which a restart has no effect except that it stops their members. */
 const groups = /\.(target|slice)$/;
 
 /** Reports whether a running unit must be restarted for the changes to take effect. */

@@ -88,7 +88,7 @@ function workOf(item: ServiceItem, machine: Machine): Work {
   if (body.ensure === 'absent') return { ...base, goes: true, enabling: null, process: null };
   const changed = (field: string) => difference.changes.find((change) => change.field === field);
   const enabled = changed('enabled');
-  // Enables the unit again, because its [Install] section may have changed. That of a service is always the same, unless
+  // Enables the unit again, because its [Install] section may have changed. The section of a service changes only if
   // the unit replaces a foreign one.
   const service = serviceOf(resource);
   const mayMove = service === null || service.settings != null || seen.file?.isOurs === false;
@@ -108,7 +108,7 @@ function processOf({ resource, seen, difference }: ServiceItem): Process | null 
   if (difference.action === 'restart' || difference.action === 'reload') return difference.action;
   const running = difference.changes.find(({ field }) => field === 'running');
   if (running !== undefined) return running.to === 'true' ? 'start' : 'stop';
-  // Restarts a running service whose unit file was deleted and is created again.
+  // Restarts a running service if its unit file was deleted and is created again.
   return difference.action === 'create' && isUp(seen.unit) && bodyOf(resource).running !== false ? 'restart' : null;
 }
 

@@ -78,7 +78,7 @@ export async function look(
   };
 }
 
-/** Returns null for the file of others, if the agent only has to remove the link that masks the unit. */
+/** Returns null for a file that others wrote, if the agent only has to remove the link that masks the unit. */
 const ownFile = (resource: ResolvedResource, file: SeenPart): SeenPart | null =>
   unmasks(resource) && !isMask(file.seen) ? null : file;
 

@@ -9,7 +9,7 @@ import { execute } from './execute.ts';
 import { diffRemoval, observeForRemoval } from './removal.ts';
 import { isUp, look, type SeenPart, type SeenService, type ServiceBefore } from './seen.ts';
 
-/** What all kinds of systemd units do alike. */
+/** The members that the providers of all systemd kinds share. */
 export const unitProvider = {
   recheckable: false,
   watched: watchedOf,

@@ -36,7 +36,7 @@ describe('the declaration of a password', () => {
     [{ locked: true }, hash, `!${hash}`],
     [{ locked: false }, `!${hash}`, hash],
     [{}, hash, null],
-  ])('%j turns %s into %s', (body, now, wanted) => {
+  ])('with %j, changes the password field %s to %s', (body, now, wanted) => {
     expect(wantedPassword({ name: 'ann', ...body }, now)).toBe(wanted);
   });
 

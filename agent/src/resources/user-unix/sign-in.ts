@@ -8,7 +8,7 @@ import { HostFailure } from '../../host/failure.ts';
 
 type Body = ResourceBodies['user-unix'];
 
-/** The ages, with their place in `ShadowEntry.ageing` and the option of `chage` that sets them. */
+/** The ages, with their index in `ShadowEntry.ageing` and the option of `chage` that sets them. */
 const ages = {
   password_min_days: { place: 1, option: '-m' },
   password_max_days: { place: 2, option: '-M' },
@@ -148,7 +148,7 @@ async function setAges(name: string, options: readonly string[], context: ToolCo
   if (options.length > 0) await runAccountTool('chage', [...options, '--', name], context);
 }
 
-/** Sets the password field. Only changes of the lock and texts that are no secrets appear in the process list. */
+/** Sets the password field. Only changes of the lock, and texts that are not secret, appear in the process list. */
 export async function setPassword(
   name: string,
   now: string | null,

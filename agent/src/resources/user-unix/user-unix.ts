@@ -35,7 +35,8 @@ export const userUnix = defineProvider<'user-unix', SeenUser, UserBefore>({
   check(resource) {
     const { name, home, shell, comment, password_hash, locked } = bodyOf(resource);
     checkAccountName(name);
-    // A secret is known only now. chpasswd would store a plain password as if it were a hash.
+    // Repeats the check on upload, which could not see the values of secrets. chpasswd would store a plain password as
+    // if it were a hash.
     if (password_hash != null && !/^(\$[a-z0-9]{1,8}\$[^\s:!*\\\x00-\x1f\x7f]{8,400}|[!*])$/.test(password_hash))
       throw new HostFailure(
         '`password_hash` is not a hash of a password; make one with mkpasswd, and never declare a plain password',

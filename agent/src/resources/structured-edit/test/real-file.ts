@@ -97,7 +97,7 @@ function changeIni(text: string, random: number): Trial {
     return hasSection(lines, place) && found.length === 1 && found[0]?.continues === false;
   });
   const place = single[Math.floor(random * single.length)];
-  if (place === undefined) return { is: 'skipped', why: 'it has no setting that is set once' };
+  if (place === undefined) return { is: 'skipped', why: 'it has no setting that occurs only once' };
   const at = `[${place.section ?? ''}] ${place.key}`;
   const why = faultOf(text, joinText(withIniSetting(lines, place, 'changed')));
   return why === null ? { is: 'changed', at } : { is: 'wrong', at, why };
