@@ -47,7 +47,7 @@ export const register: Register = (command, act) => {
     .command('create')
     .description('Assign modules to the agents that a selector matches; does not change any machine by itself')
     .argument('<name>')
-    .addOption(moduleOption('Module; may be repeated; without it, only gives values'))
+    .addOption(moduleOption('Module; may be repeated; without it, the assignment only gives values'))
     .requiredOption('--selector <selector>', 'Agents that match, e.g. role=web; empty: none')
     .option('--audit', 'Only check for drift, never apply')
     .option('--window-only', 'Apply only in maintenance windows')
@@ -64,7 +64,7 @@ export const register: Register = (command, act) => {
     .description('Change an assignment; does not change any machine by itself')
     .argument('<name>')
     .addOption(moduleOption('Module; may be repeated; replaces all earlier ones'))
-    .option('--values-only', 'Assign no modules any longer; only give values')
+    .option('--values-only', 'Remove all modules, and only give values')
     .option('--selector <selector>', 'Agents')
     .option('--audit', 'Only check for drift, never apply')
     .option('--enforce', 'Check and apply; reverts --audit')
@@ -75,7 +75,7 @@ export const register: Register = (command, act) => {
     .option('--description <text>', 'Description; "" removes it')
     .addHelpText(
       'after',
-      '\nProperties that you do not give stay unchanged.\n\nExample:\n  $ muster assignments update base --selector "role in (web,proxy)"',
+      '\nProperties that you do not specify stay unchanged.\n\nExample:\n  $ muster assignments update base --selector "role in (web,proxy)"',
     )
     .action(act(update));
   command
@@ -108,7 +108,7 @@ export const register: Register = (command, act) => {
     .action(act(apply));
 };
 
-/** Adds the most similar name to the error and throws it. */
+/** Throws the error, with the most similar known name. */
 const suggest =
   (call: Client, assignmentName: string) =>
   async (error: unknown): Promise<never> => {
@@ -126,7 +126,7 @@ const suggest =
     );
   };
 
-/** Adds the name most similar to the first unknown module to the error and throws it. */
+/** Throws the error, with the known name that is most similar to the first unknown module. */
 const missingModule =
   (call: Client, moduleNames: readonly string[]) =>
   async (error: unknown): Promise<never> => {
@@ -383,7 +383,7 @@ async function planToFollow(context: Context, call: Client, name: string, option
   return planThrough(context, call, name);
 }
 
-/** Refuses to remove resources that the operator did not see. */
+/** Refuses to remove resources if the operator has not seen the plan. */
 function refuseRemovals(plan: Run, name: string): void {
   const removed = removedIn(plan);
   if (removed === 0) return;

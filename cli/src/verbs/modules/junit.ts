@@ -13,7 +13,7 @@ export interface JunitSuite {
   readonly cases: readonly JunitCase[];
 }
 
-// Characters that XML 1.0 does not have, even as references; unpaired surrogates included.
+// Characters that XML 1.0 does not allow, even as references, including unpaired surrogates.
 const notInXml = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu;
 const references: Readonly<Record<string, string>> = {
   '&': '&amp;',

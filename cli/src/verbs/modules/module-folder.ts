@@ -85,9 +85,9 @@ export async function hashedFiles({ directory, folder }: LocalFolder): Promise<M
 }
 
 /**
- * Packs a folder as a gzip-compressed tar archive. Equal folders have equal archives: names are sorted, and times and
- * owners are left out.
- * @param packed receives the number of bytes after each part of a file
+ * Packs a folder as a gzip-compressed tar archive. Sorts the names, and omits times and owners, so that equal folders
+ * have equal archives.
+ * @param packed receives the number of packed bytes after each part of a file
  */
 export async function* packFolder(
   { directory, bytes, folder: { files } }: LocalFolder,
@@ -106,7 +106,7 @@ export async function* packFolder(
   try {
     for await (const piece of compressed) yield piece as Uint8Array;
   } catch (error) {
-    // The reason is that of the writer, if it failed.
+    // If the writer failed, its error is the cause.
     await writing;
     throw error;
   }

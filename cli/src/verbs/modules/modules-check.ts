@@ -46,12 +46,12 @@ export function registerChecks(command: Command, act: Act): void {
     .option('--orchestrator', 'Check with the rules of the orchestrator')
     .addHelpText(
       'after',
-      '\nShows the position of each error. Stores nothing. Modules conflict if they declare one resource differently and an\nagent may have both.\n\nExamples:\n  $ muster modules check motd.yml\n  $ muster modules check modules/',
+      '\nShows the position of each error. Stores nothing. Modules conflict if they declare the same resource differently\nand one agent may have both modules.\n\nExamples:\n  $ muster modules check motd.yml\n  $ muster modules check modules/',
     )
     .action(act(check));
   command
     .command('validate')
-    .description('Check each module alone, for editors; needs no orchestrator')
+    .description('Check each module separately, for editors; needs no orchestrator')
     .argument('<files...>', filesHelp)
     .addHelpText(
       'after',
@@ -60,7 +60,7 @@ export function registerChecks(command: Command, act: Act): void {
     .action(act(validate));
 }
 
-/** Returns the files for the typed words. A directory stands for the YAML files below it, except tests of modules. */
+/** Returns the files for the typed words. For a directory, returns the YAML files below it, except tests of modules. */
 export async function filesOf(words: readonly string[]): Promise<string[]> {
   onlyOneStdin(words);
   const files: string[] = [];
@@ -81,14 +81,14 @@ async function yamlBelow(folder: string): Promise<string[]> {
     .map((entry) => join(entry.parentPath, entry.name))
     .filter((path) => !/(^|\/)(node_modules|tests|\.[^./][^/]*)\//.test(path.slice(folder.length)))
     .toSorted();
-  // Other YAML files in the folder of a module are its files, not modules.
+  // Other YAML files in a module's folder belong to that module.
   const folders = found.filter((path) => basename(path) === moduleFileName).map((path) => `${dirname(path)}/`);
   return found.filter(
     (path) => basename(path) === moduleFileName || !folders.some((directory) => path.startsWith(directory)),
   );
 }
 
-/** Reads a module file, with the files next to it if it is the `module.yml` of a folder. */
+/** Reads a module file. If it is the `module.yml` of a folder, also reads the files next to it. */
 async function moduleAt(context: Context, name: string, isBelow: boolean) {
   const local = isBelow && basename(name) === moduleFileName ? await readFolder(dirname(name)) : null;
   return { ...(await readSource(context, name)), folder: local?.folder };
@@ -119,7 +119,7 @@ export async function checkedFiles(
   return { files, exit };
 }
 
-/** Adds errors in `requires`, the conflicts between modules, and names that two files use. The later file gets them. */
+/** Adds errors in `requires`, conflicts between modules, and names that two files use. Adds them to the later file. */
 function addConflicts(files: readonly CheckedFile[]): void {
   const sound = files.flatMap((file) => (file.module === null ? [] : [{ ...file, module: file.module, of: file }]));
   const firsts = new Map<string, string>();
@@ -164,7 +164,7 @@ async function check(context: Context, words: string[], options: { orchestrator?
   return report(context, files, exit, true);
 }
 
-/** Lets the orchestrator check a module. */
+/** Checks a module with the orchestrator. */
 async function checkThere(call: Client, { content }: CheckedFile): Promise<Pick<CheckedFile, 'faults' | 'warnings'>> {
   const { faults, warnings } = await call(validateModule, { body: { content } });
   // With `exactOptionalPropertyTypes`, an absent field must be omitted.

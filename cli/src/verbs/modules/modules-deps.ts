@@ -98,7 +98,7 @@ async function deps(context: Context, words: string[], options: Options): Promis
   return undefined;
 }
 
-/** Orders modules that the orchestrator has. */
+/** Orders modules that are stored on the orchestrator. */
 async function storedOrder(
   context: Context,
   modules: string[],
@@ -183,7 +183,7 @@ async function filesBeside(files: readonly string[]): Promise<string[]> {
 const unresolved = (code: string, faults: Fault[], remedy: string): CliError =>
   new CliError(exits.failed, code, faults[0]?.message ?? 'the modules cannot be resolved', remedy, { faults });
 
-/** Returns a graph in the DOT language. An edge leads from a resource to one that runs after it. */
+/** Returns a graph in the DOT language. An edge leads from a resource to one that is applied after it. */
 function graphText({ modules, resources }: ModuleOrder): string {
   const quote = (text: string) => `"${sanitiseLine(text).replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
   const clusters = modules.map((module, number) =>

@@ -28,8 +28,8 @@ export function registerRevisions(command: Command, act: Act): void {
     .command('diff')
     .description('Compare two revisions, or one with a file or folder')
     .argument('<name>')
-    .argument('[from]', 'A revision; by default the one before the newest, with --file the newest')
-    .argument('[to]', 'Another revision; the newest by default')
+    .argument('[from]', 'Revision to compare; default: the one before the newest; with --file, the newest')
+    .argument('[to]', 'Revision to compare with; default: the newest')
     .option('--file <file>', 'Compare with this file or folder; - is standard input')
     .option('-U, --context <n>', 'Lines of context', '3')
     .option('--exit-code', 'Exit with 3 when they differ')
@@ -81,7 +81,7 @@ interface Side {
   readonly revision: number | null;
   readonly file: string | null;
   readonly content: string;
-  /** Files next to the module; null for a text, which keeps the files of the other side. */
+  /** Files next to the module; null for a text without a folder, which is compared without files. */
   readonly files: readonly ModuleFile[] | null;
 }
 

@@ -21,7 +21,7 @@ test('reads no more of a file than the size limit requires', async () => {
   }
 });
 
-test('orders files so that each module follows those that it requires', async () => {
+test('orders files so that each module comes after those that it requires', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const file = (name: string, content: string): string => {

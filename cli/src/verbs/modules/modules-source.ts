@@ -40,7 +40,7 @@ export async function readSource({ stdin }: Pick<Context, 'stdin'>, file: string
   }
 }
 
-/** Orders module files so that each follows those that it requires. Files with errors stay in place. */
+/** Orders module files so that each module comes after those that it requires. Files with errors stay in place. */
 export async function requiredFirst(files: readonly string[]): Promise<string[]> {
   if (files.length < 2) return [...files];
   const read = async (file: string): Promise<ModuleDocument | null> => {
@@ -55,7 +55,7 @@ export async function requiredFirst(files: readonly string[]): Promise<string[]>
   const names: string[] = [];
   for (const file of files) {
     const module = await read(file);
-    // A path is not a name of a module, because it contains a slash.
+    // A path contains a slash, so it cannot be the name of a module.
     const name = module === null || fileOf.has(module.name) ? `/${file}` : module.name;
     if (module !== null && name === module.name) documents.push(module);
     fileOf.set(name, file);
@@ -71,7 +71,7 @@ export function onlyOneStdin(files: readonly string[]): void {
 /** Error codes for an unknown module in a URL path and in a request body. */
 export const isMissing: ReadonlySet<string> = new Set(['module_not_found', 'unknown_module']);
 
-/** Adds the most similar name to the error and throws it. */
+/** Throws the error, with the most similar known name. */
 export async function suggestModule(call: Client, moduleName: string, error: unknown): Promise<never> {
   if (!(error instanceof ApiError) || !isMissing.has(error.problem.code)) throw error;
   const near = nearest(
@@ -88,7 +88,7 @@ export async function suggestModule(call: Client, moduleName: string, error: unk
 }
 
 /**
- * Throws the error, with the newest revision in its message if the module exists but the requested revision does not.
+ * Throws the error. If the module exists but the requested revision does not, adds the newest revision to the message.
  */
 export async function missingModule(
   call: Client,

@@ -22,7 +22,7 @@ export function registerTests(command: Command, act: Act): void {
   command
     .command('test')
     .description('Run the tests of modules; needs no orchestrator')
-    .argument('<files...>', 'Files of tests, or directories: the YAML files in their tests directories')
+    .argument('<files...>', 'Test files, or directories with tests directories that contain them')
     .option('--junit <file>', 'Write the results as JUnit XML too')
     .addHelpText(
       'after',
@@ -37,7 +37,7 @@ async function directoriesOf(words: readonly string[]): Promise<string[]> {
   return found;
 }
 
-/** Returns the files of tests for the typed words. */
+/** Returns the test files for the typed words. */
 async function testFiles(words: readonly string[]): Promise<string[]> {
   const files: string[] = [];
   for (const word of words) {
@@ -54,14 +54,14 @@ async function testFiles(words: readonly string[]): Promise<string[]> {
     if (found.length === 0)
       throw usageError(
         `${word} contains no tests`,
-        'Write them into a directory with the name tests, such as tests/debian.yml.',
+        'Write tests into a directory named tests, such as tests/debian.yml.',
       );
     files.push(...found);
   }
   return [...new Set(files)];
 }
 
-/** Returns the files of the modules that a file of tests is for. */
+/** Returns the files of the modules that a test file tests. */
 async function moduleFiles(file: string, listed: readonly string[] | null): Promise<string[]> {
   const folder = dirname(file);
   if (listed !== null) return listed.map((module) => join(folder, module));
@@ -73,7 +73,7 @@ async function moduleFiles(file: string, listed: readonly string[] | null): Prom
     exits.failed,
     'file_unreadable',
     `${file} lists no modules, and there is neither ${candidates[0]} nor ${candidates[2]}`,
-    'Name the file of the module, relative to the tests: modules: [../nginx.yml]',
+    'Name the file of the module, relative to the test file: modules: [../nginx.yml]',
   );
 }
 
@@ -167,7 +167,7 @@ const block = (
   return [faultLine(file, { path: '', ...fault }, style.color), ...(frame === '' ? [] : [frame])];
 };
 
-/** Shows both sides of a value. Values of several lines are shown as a diff. */
+/** Shows the expected and the actual value; as a diff if they have several lines. */
 function differenceLines({ difference }: Mismatch, color: Colors): string[] {
   if (difference === null) return [];
   const { expected, actual } = difference;

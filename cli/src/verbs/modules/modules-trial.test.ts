@@ -29,7 +29,7 @@ resources:
 `;
 const facts = 'attributes: { platform: linux }\n';
 
-test('modules resolve shows each value with its place, and no secret', async () => {
+test('modules resolve shows each value with its position, and no secret', async () => {
   const folder = folderOf({ 'web.yml': module, 'facts.yml': facts, 'values.yml': 'port: 81' });
   const file = join(folder, 'web.yml');
   const args = [file, '--facts', join(folder, 'facts.yml'), '--parameters', join(folder, 'values.yml')];
@@ -43,7 +43,7 @@ test('modules resolve shows each value with its place, and no secret', async () 
   expect(json).toMatchObject({ resources: [{ id: 'site' }], secrets: ['key'] });
 });
 
-test('modules resolve shows an error at its place in the module', async () => {
+test('modules resolve shows an error at its position in the module', async () => {
   const source = module.replace('param.port', 'attr.rack');
   const folder = folderOf({ 'web.yml': source, 'facts.yml': facts });
   const file = join(folder, 'web.yml');

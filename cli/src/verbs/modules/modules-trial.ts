@@ -26,7 +26,7 @@ export function registerTrials(command: Command, act: Act): void {
     .argument('<expression>', 'An expression without ${{ }}, or a text with them')
     .addOption(agentOption())
     .addOption(factsOption())
-    .option('--module <module>', 'File, folder, or name of the module of the parameters')
+    .option('--module <module>', 'Module that declares the parameters: a file, a folder, or a name')
     .option('--parameters <file>', 'File with values by parameter')
     .option('--each <json>', 'Value of each, as JSON')
     .addHelpText(
@@ -36,14 +36,14 @@ export function registerTrials(command: Command, act: Act): void {
     .action(act(evaluate));
   command
     .command('resolve')
-    .description('Show what an agent would be sent, with origins')
+    .description('Show what an agent would get, with the origin of each value')
     .argument('<modules...>', 'YAML files, folders with module.yml, or names of modules')
     .addOption(agentOption())
     .addOption(factsOption())
     .option('--parameters <file>', 'File with values by parameter, or by module')
     .addHelpText(
       'after',
-      '\nChanges nothing. Shows the place that each value comes from. Without --parameters, parameters have their\ndefaults. Secrets are shown as expressions. A file or folder is a word that ends with\n.yml or .yaml, contains a slash, or is - or the current directory (.). Required modules that are not named come from\nthe orchestrator; with --facts and files alone, name their files as well.\n\nExamples:\n  $ muster modules resolve nginx.yml --agent web-1\n  $ muster modules resolve nginx.yml --facts web.yml --parameters values.yml',
+      '\nChanges nothing. Shows the position from which each value comes. Without --parameters, parameters have their\ndefaults. Secrets are shown as expressions. A file or folder is a word that ends with\n.yml or .yaml, contains a slash, or is - or the current directory (.). Required modules that are not named come from\nthe orchestrator; if you specify only --facts and files, specify their files as well.\n\nExamples:\n  $ muster modules resolve nginx.yml --agent web-1\n  $ muster modules resolve nginx.yml --facts web.yml --parameters values.yml',
     )
     .action(act(resolve));
 }
@@ -102,7 +102,7 @@ async function resolve(
 ): Promise<Exit> {
   const { out } = context;
   const named = await readModules(context, words);
-  // With --facts and files alone, no orchestrator is needed.
+  // The command needs no orchestrator if only --facts and files are specified.
   const isConnected = options.agent !== undefined || !words.every(isLocal);
   const modules = isConnected ? await withRequiredModules(named, fromOrchestrator(context)) : named;
   const documents = modules.map(({ module }) => module);
@@ -116,7 +116,7 @@ async function resolve(
   return exits.done;
 }
 
-/** Formats resolved resources in execution order, with the place of each value at the end of its line. */
+/** Formats resolved resources in execution order, with the position of each value at the end of its line. */
 function explainedLines(explained: Explained, modules: readonly TriedModule[], color: Colors): string[] {
   const fileOf = new Map(modules.map(({ module, source }) => [module.name, source]));
   const at = (place: Place | null): string =>
@@ -160,7 +160,7 @@ function resourceLines(
 const bodyLines = (body: Readonly<Record<string, Json>>): string[] =>
   Object.entries(body).flatMap(([name, value]) => fieldLines(name, value, ''));
 
-/** Reports whether a text without quotes differs from a number, true, false, null, and nothing. */
+/** Reports whether a text can be shown without quotes: it is not empty, and not a number, true, false, or null. */
 const isPlain = (value: Json): value is string =>
   typeof value === 'string' && !/^([\d.+-]|$|(true|false|null|~)$)/.test(value);
 

@@ -52,7 +52,7 @@ export const register: Register = (command, act) => {
     .command('download')
     .description('Write the folder of a module: module.yml, and its files')
     .argument('<name>')
-    .requiredOption('-o, --output <directory>', 'The folder to create; it must not exist, or be empty')
+    .requiredOption('-o, --output <directory>', 'The folder to create; it must be empty if it exists')
     .option('--revision <n>', 'An older revision')
     .addHelpText('after', '\nExample:\n  $ muster modules download website -o website/')
     .action(act(download));
@@ -68,7 +68,7 @@ export const register: Register = (command, act) => {
   registerTests(command, act);
 };
 
-/** Contains only the number of errors, because they were printed already. */
+/** Contains only the number of errors, because they have already been printed. */
 class FaultyModule extends CliError {
   constructor(file: string, faults: readonly Fault[]) {
     super(
@@ -95,7 +95,7 @@ async function upload(context: Context, files: string[]): Promise<Exit> {
       const local = await folderAt(name);
       const { file, bytes } =
         local === null ? await readSource(context, name) : { file: join(name, moduleFileName), bytes: local.bytes };
-      // Check locally first with the orchestrator's rules, so that a typing error needs no sign-in.
+      // Checks locally first with the orchestrator's rules, so that a typing error is reported without a sign-in.
       const parsed = parseModule(bytes, local?.folder);
       for (const warning of parsed.warnings) out.note(faultLine(file, warning, out.noteColor, true));
       const content = new TextDecoder().decode(bytes);

@@ -8,7 +8,7 @@ import { nearest } from '../../text/nearest.ts';
 
 export const register: Register = (command, act) => {
   command
-    .argument('[verb...]', 'The words of a verb, or error for the schema of errors; all verbs by default')
+    .argument('[verb...]', 'Words of a verb, or error for the schema of errors; default: all verbs')
     .addHelpText(
       'after',
       '\nFor a verb that streams JSON, one value per line, the schema describes one line.\n\nExamples:\n  $ muster schema agents list\n  $ muster schema error\n  $ muster schema > muster-output.schema.json',

@@ -39,7 +39,7 @@ export async function readModules(context: Context, words: readonly string[]): P
   return modules;
 }
 
-/** Reports whether a word is a path, and not the name of a module that the orchestrator has. */
+/** Reports whether a word is a path, and not the name of a module on the orchestrator. */
 export const isLocal = (word: string): boolean => isFile(word) || word === '.' || word === '..';
 
 function sound(context: Context, { source, bytes, parsed }: ReadModule): TriedModule {
@@ -56,7 +56,7 @@ async function localModule(context: Context, path: string): Promise<ReadModule> 
   }
   const { file, bytes } = await readSource(context, path);
   const alone = parseModule(bytes);
-  // A directory is read only if the module may need its files, because it may be any directory.
+  // Reads the directory only if the module may need its files, because it may be any directory.
   if (alone.ok || basename(path) !== moduleFileName) return { source: file, bytes, parsed: alone };
   const beside = await readFolder(dirname(path)).catch((error: unknown) => {
     if (error instanceof CliError) return null;
@@ -96,7 +96,7 @@ async function storedFolder(
 }
 
 /**
- * Adds the modules that others require, directly or not, as far as they are found.
+ * Adds the modules that others require, directly or indirectly, if they are found.
  * @param find reads a module by its name; returns null if it is not found
  */
 export async function withRequiredModules(
@@ -105,7 +105,7 @@ export async function withRequiredModules(
 ): Promise<TriedModule[]> {
   const all = [...modules];
   const asked = new Set(modules.map(({ module }) => module.name));
-  // `all` grows while it is read.
+  // `all` grows during the loop.
   for (const { module } of all)
     for (const { module: name } of module.requires) {
       if (asked.has(name)) continue;
@@ -124,7 +124,7 @@ export const fromOrchestrator =
 
 /**
  * Returns a function that finds a required module among files by the name that it declares.
- * @param files returns the paths, which are read for the first module that is sought
+ * @param files returns the paths, which are read when the first module is requested
  */
 export function fromFiles(context: Context, files: () => Promise<readonly string[]>) {
   let known: Promise<Map<string, string[]>> | null = null;
@@ -145,7 +145,7 @@ export function fromFiles(context: Context, files: () => Promise<readonly string
         exits.failed,
         'module_invalid',
         `the required module ${JSON.stringify(name)} is in ${path} and in ${other}`,
-        'List its file under modules in the file of tests.',
+        'List its file under modules in the test file.',
       );
     return sound(context, await localModule(context, path));
   };

@@ -84,7 +84,7 @@ async function lookUp(call: Client, modules: readonly ModuleDocument[]): Promise
   );
 }
 
-/** Reads the parameters of a file, by module. */
+/** Reads the parameters in a file, by module. */
 export async function readGiven(
   context: Context,
   file: string | undefined,
@@ -110,7 +110,7 @@ export function faulty({ out }: Context, file: string, content: string, faults: 
   return new CliError(exits.failed, 'module_invalid', message, remedy);
 }
 
-/** Prints the errors of a resolution at their places in the modules. @returns the error to throw */
+/** Prints the errors of a resolution at their positions in the modules. @returns the error to throw */
 export function unresolved(
   { out }: Context,
   code: string,

@@ -20,8 +20,8 @@ import { auditScope } from '../shared/drift-scope.ts';
 import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.ts';
 
 /**
- * Assignments bind modules to the agents that match a selector. One without modules only gives values to parameters of
- * modules that others bind.
+ * Assignments bind modules to the agents that match a selector. An assignment without modules only gives values to
+ * parameters of modules that other assignments bind.
  */
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
@@ -91,7 +91,10 @@ type Checked = Pick<Assignment, 'modules' | 'selector' | 'parameters' | 'mode' |
 /** Maximum number of modules that an assignment without modules gives values to. The route has the same limit for modules. */
 const maximumModules = 256;
 
-/** Returns the errors in which modules an assignment names. Without modules, it must give values, and nothing else. */
+/**
+ * Checks which modules an assignment names. An assignment without modules must give values, and nothing else. Returns
+ * the errors.
+ */
 function moduleFaults({ modules, parameters, mode, window_only }: Checked): Fault[] {
   const given = Object.keys(parameters);
   if (modules.length > 0)
@@ -149,7 +152,7 @@ async function requireFitting(context: Context, requested: Checked, faults: Faul
   if (unfit.length > 0) throw new MusterError('invalid_input', unfit[0]?.message, unfit);
 }
 
-/** Statements that fail if a module that an assignment names was removed. */
+/** Statements that fail if a module in the assignment was removed. */
 const modulesExist = (requested: Pick<Checked, 'modules' | 'parameters'>) =>
   namedModules(requested).map(({ name }) =>
     statement(moduleByName, { name }, { expect: 'row', else: 'unknown_module' }),

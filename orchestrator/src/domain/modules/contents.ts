@@ -20,11 +20,12 @@ import type { Context } from '../shared/context.ts';
 import { pieceBytes, readContent, type WrittenContent } from '../shared/module-files.ts';
 
 /**
- * Stores contents of files in the database, in pieces, each content once. A content becomes visible in the transaction
- * of its first use, so neither a crash nor a refusal leaves a part of one. Pieces without a content are deleted later.
+ * Stores file contents in the database, in pieces, and equal contents once. A content becomes visible in the
+ * transaction of its first use, so a crash or a refusal leaves no incomplete content. Pieces without a content are
+ * deleted later.
  */
 
-/** Pieces that one transaction stores. */
+/** Number of pieces per transaction. */
 const piecesAtOnce = 4;
 
 type Store = Pick<Context, 'db' | 'newId'>;
@@ -82,7 +83,10 @@ export const keepContents = (contents: readonly WrittenContent[]): Statement =>
     rows: jsonRows(contents.map(({ sha256, content_id, size }) => ({ sha256, content_id, size }))),
   });
 
-/** Deletes the pieces of written contents that are not visible, because they were refused or stored before. */
+/**
+ * Deletes the pieces of contents that did not become visible, because the upload was refused or the content was already
+ * stored.
+ */
 export async function dropUnused({ db }: Pick<Context, 'db'>, contents: readonly WrittenContent[]): Promise<void> {
   for (const { content_id, size } of contents) await dropPieces({ db }, content_id, Math.ceil(size / pieceBytes));
 }
@@ -108,12 +112,12 @@ export async function* contentBytes(
   }
 }
 
-/** Rows that are deleted in one transaction, so that other writes do not wait long. */
+/** Number of rows to delete per transaction. Small, so that other writes do not wait long. */
 const atOnce = 64;
-/** Milliseconds after which pieces without a content belong to no upload that still runs. */
+/** Milliseconds after which pieces without a content cannot belong to a running upload. */
 const graceMs = 24 * 3_600_000;
 
-/** Deletes contents that nothing needs, and pieces that an interrupted upload left behind. */
+/** Deletes unused contents, and pieces that an interrupted upload left. */
 export async function pruneContents(context: Pick<Context, 'db' | 'now'>): Promise<void> {
   const { db } = context;
   await deleteFilesOfRemovedModules(context);
@@ -122,7 +126,7 @@ export async function pruneContents(context: Pick<Context, 'db' | 'now'>): Promi
     if (rows.length === 0) break;
     const hashes = rows.map(({ sha256 }) => sha256);
     const found = await db.all(contentsByHash, { hashes });
-    // A concurrent upload that uses a content again either prevents its deletion, or stores it again.
+    // If a concurrent upload uses the same content, it prevents the deletion, or stores the content again.
     await db.write({ name: 'contents/prune', statements: [statement(deleteContents, { hashes })] });
     await dropUnused(context, found);
     if (rows.length < atOnce) break;
@@ -146,7 +150,7 @@ async function deleteFilesOfRemovedModules({ db }: Pick<Context, 'db'>): Promise
   const bases = (await db.all(basesOfOpenRuns, {})).map(({ basis }) => fromJson(basis) as { revisions: object });
   for (const { name } of removed) {
     if (bases.some(({ revisions }) => Object.hasOwn(revisions, name))) continue;
-    // A wildcard in the name only keeps the files longer.
+    // If the name contains a wildcard, the files are only kept longer.
     if (await db.get(openOperationWith, { pattern: `%${JSON.stringify(name)}%` })) continue;
     await db.write({ name: 'contents/removed modules', statements: [statement(deleteFilesOfRemoved, { name })] });
   }

@@ -110,7 +110,7 @@ resources: [{ resource: { file-unix: { path: /x, content: "\${{ param.v | json }
   };
   const set = (name: string, v: Json, precedence = 0) => assignment({ name, precedence, parameters: { m: { v } } });
 
-  test('uses the one with the highest precedence', () => {
+  test('uses the value with the highest precedence', () => {
     expect(contentOf('type: integer', set('a', 80), set('b', 80))).toBe(80);
     expect(contentOf('type: integer', set('a', 80, 10), set('b', 81, 0), set('c', 82, -5))).toBe(80);
     expect(contentOf('type: integer', set('a', 80, 0), set('b', 81, 0), set('c', 82, 1))).toBe(82);
@@ -125,7 +125,7 @@ resources: [{ resource: { file-unix: { path: /x, content: "\${{ param.v | json }
     );
   });
 
-  test('merges them as the parameter declares', () => {
+  test('merges values as the parameter declares', () => {
     expect(
       contentOf(
         'type: map, merge: deep, default: { a: 1, b: 1 }',

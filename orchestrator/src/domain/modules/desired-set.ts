@@ -18,13 +18,13 @@ import { type Lookups, noLookups } from './lookups.ts';
 
 export interface DesiredModules {
   /**
-   * The modules in order of precedence, without duplicates: those from assignments, by assignment name, then requested
-   * ones; each after those that it requires.
+   * The modules in order of precedence, without duplicates: first those from assignments, by assignment name, then the
+   * requested modules. Each module comes after the modules that it requires.
    */
   modules: string[];
   /** Values that assignments give to the parameters of these modules, by assignment name. */
   layers: Layers;
-  /** Modules that this apply skips, with those that they require. It does not remove their resources. */
+  /** Modules that this apply skips, and the modules that they require. The apply does not remove their resources. */
   keep: string[];
 }
 
@@ -120,7 +120,7 @@ export interface Payload {
   keep_modules: string[];
   /** Checks to run after an apply. Absent if no module declares any. */
   verify?: UnfilledVerification[];
-  /** Digests of the lookups that it was resolved with, by `module:name`. Absent if no module declares any. */
+  /** Digests of the lookups that the resolution used, by `module:name`. Absent if no module declares any. */
   lookups?: Lookups['digests'];
 }
 

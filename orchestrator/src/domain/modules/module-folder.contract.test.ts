@@ -97,7 +97,7 @@ describeDatabases('folders of modules', (fixture) => {
     expect(await code(upload(binary))).toContain('cannot be a template');
   });
 
-  test('leaves nothing of a refused archive', async () => {
+  test('keeps no part of a refused archive', async () => {
     const { context, upload, count } = await open();
     const large = randomBytes(5 * pieceBytes) as unknown as string;
     const refused = await archiveOf([{ name: 'files/a', text: large }, { name: '../x' }]);
@@ -123,7 +123,7 @@ describeDatabases('folders of modules', (fixture) => {
     expect(await count()).toEqual([0, 0]);
   });
 
-  test('deletes contents after their module is removed, and what an interrupted upload left', async () => {
+  test('deletes contents after their module is removed, and pieces that an interrupted upload left', async () => {
     const { context, clock, actor, upload, count } = await open();
     await upload(await folder());
     await pruneContents(context);
@@ -131,7 +131,7 @@ describeDatabases('folders of modules', (fixture) => {
     await removeModule(context, actor, 'site');
     await pruneContents(context);
     expect(await count()).toEqual([0, 0]);
-    // As if the process was killed: pieces without a content.
+    // Simulates a killed process, which leaves pieces without a content.
     const stuck = uploadFolder(
       context,
       actor,
@@ -143,7 +143,7 @@ describeDatabases('folders of modules', (fixture) => {
       () => {},
     );
     void stuck.catch(() => {});
-    // The pieces that one transaction stores, so that no transaction follows.
+    // As many pieces as one transaction stores, so that no second transaction follows.
     await expect.poll(async () => (await count())[1], { timeout: 10_000 }).toBeGreaterThanOrEqual(4);
     await pruneContents(context);
     expect((await count())[1]).toBeGreaterThan(0);
@@ -161,7 +161,7 @@ describeDatabases('folders of modules', (fixture) => {
     await removeModule(context, actor, 'site');
     await pruneContents(context);
     expect(await count()).toEqual([1, 1]);
-    // A run resolves the module for agents that start later, at its revision and without the cache of this process.
+    // A run resolves its revision of the module for agents that start later, without the cache of this process.
     const [document] = await createModuleDocuments(context.db).load(['site'], new Map([['site', 1]]));
     expect(document?.templates).toHaveLength(1);
     await links.nextOperation(agent.id);

@@ -17,7 +17,7 @@ export interface UnpackedFolder {
 
 /**
  * Reads the archive of a module's folder, and writes the contents of its files, which become visible with the revision.
- * @param written receives each written content, also if the archive is refused
+ * @param written receives each written content, even if the archive is refused
  * @throws MusterError module_invalid, storage_full
  */
 export async function readArchive(
@@ -47,10 +47,10 @@ export async function readArchive(
   return { content, files, written };
 }
 
-/** Bytes after which the free space is checked again. */
+/** Number of bytes between checks of the free space. */
 const checkEvery = 1024 * 1024;
 
-/** Returns a function that passes contents on, and checks the free space at each MiB of all of them. */
+/** Returns a function that passes contents on, and checks the free space after each MiB in total. */
 function spaceChecker(requireSpace: () => void) {
   let unchecked = checkEvery;
   return async function* checked(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -45,7 +45,7 @@ export async function listModules({ db }: Context, request: PageRequest): Promis
 }
 
 /**
- * Checks a module without storing it, with the files of a revision of the module with its name.
+ * Checks a module without storing it. Uses the files of a stored revision with the same module name.
  * @param filesOf undefined for the newest revision
  */
 export async function validateModule(context: Context, content: string, filesOf?: number) {
@@ -60,7 +60,7 @@ export interface DraftModule {
 }
 
 /**
- * Reads a module that is not stored, with the files of a revision of the module with its name.
+ * Reads a module without storing it. Uses the files of a stored revision with the same module name.
  * @param filesOf undefined for the newest revision
  * @throws MusterError module_invalid with all errors
  */
@@ -77,7 +77,7 @@ function requireSize(content: string): void {
     throw new MusterError('body_too_large', `a module can have at most ${moduleLimits.bytes} bytes`);
 }
 
-/** Returns the folder of a text that becomes the next revision of a module, with the files of an earlier one. */
+/** Returns a module's folder with a new text and the files of an earlier revision. */
 async function keptFolder(
   context: Context,
   name: string | null,
@@ -93,7 +93,7 @@ async function keptFolder(
 }
 
 /**
- * Stores a text as a module's next revision. The module keeps the files of an earlier revision.
+ * Stores a text as a module's next revision, which keeps the files of an earlier revision.
  * @param filesOf undefined for the newest revision
  * @throws MusterError module_invalid with all errors; invalid_input if the name differs from the name in the text
  */
@@ -115,7 +115,7 @@ export async function uploadModule(
 }
 
 /**
- * Stores the archive of a folder as a module's next revision. If the archive is refused, nothing of it remains.
+ * Stores the archive of a folder as a module's next revision. If the archive is refused, no part of it remains.
  * @param requireSpace throws if the disk has no room for more
  * @throws MusterError module_invalid with all errors
  */
@@ -132,7 +132,7 @@ export async function uploadFolder(
     const module = parsedModule(content, await folderOf(context, content, files, written));
     return await storeRevision(context, actor, module, unpacked);
   } finally {
-    // Contents that are stored already have their pieces twice; those of a refused archive are not needed.
+    // Deletes the pieces of contents that were already stored, and of a refused archive.
     await dropUnused(context, written).catch((error: unknown) =>
       context.log.warn({ err: error }, 'failed to delete pieces of an upload; will retry later'),
     );
@@ -222,7 +222,8 @@ function fileStatements(
 }
 
 /**
- * Checks that the modules that a module requires exist, accept its values, and do not require the module itself.
+ * Checks that all required modules exist, accept the values that the module gives, and do not require the module
+ * itself.
  * @returns all of them, directly required or not, with the revisions that were checked
  * @throws MusterError module_invalid
  */

@@ -37,7 +37,7 @@ test('resolves once for agents that differ only in facts that the modules do not
   expect(resolve([byRole], desired(), agent())).toBe(first);
 });
 
-test('agents with other values share the resolution of an expression that does not read them', () => {
+test('shares the resolution of an expression among agents that differ only in values that it does not read', () => {
   const byDistro = moduleOf(
     '  - { id: a, resource: { file-unix: { path: /a, content: "${{ attr.distro + tag.role + attr.rack.row }}" } } }',
   );

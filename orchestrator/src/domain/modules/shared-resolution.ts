@@ -14,7 +14,7 @@ export interface SharedSet {
   readonly encoded: EncodedPayload;
 }
 
-/** A fact that a resolution read, with its value; or, without a key, the names of all facts. */
+/** A fact that a resolution read, with its value. Without a key, the names of all facts. */
 interface Read {
   readonly from: 'attributes' | 'tags';
   readonly key: string | null;

@@ -50,8 +50,8 @@ describe('unpack', () => {
     expect(await refusal({ name })).toContain(reason);
   });
 
-  test('refuses a long name of slashes at once', async () => {
-    // As an extended header, because writing the name as a plain one takes quadratic time.
+  test('refuses a long name of slashes immediately', async () => {
+    // Uses an extended header, because tar-stream takes quadratic time to write such a name as a plain one.
     expect(await refusal({ name: 'x', pax: { path: `x${'/'.repeat(900_000)}y` } })).toContain('is too long');
   });
 
@@ -71,7 +71,7 @@ describe('unpack', () => {
     expect(sent).toBeLessThan(580 * 1024 * 1024);
   });
 
-  test('refuses a name that comes twice, differs only in case, or is both a file and a directory', async () => {
+  test('refuses names that are equal, differ only in case, or are both a file and a directory', async () => {
     expect(await refusal({ name: 'a' }, { name: 'a' })).toContain('twice');
     expect(await refusal({ name: 'Files/a' }, { name: 'files/b' })).toContain('differ only in case');
     expect(await refusal({ name: 'straße' }, { name: 'STRASSE' })).toContain('differ only in case');

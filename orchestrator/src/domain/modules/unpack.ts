@@ -14,17 +14,20 @@ export interface ArchivedFile {
   readonly content: AsyncIterable<Uint8Array>;
 }
 
-/** Bytes that an archive may have besides the contents of its files: headers, long names, padding, and its end. */
+/**
+ * Maximum bytes of an archive in addition to the contents of its files: headers, long names, padding, and the end mark.
+ */
 const overheadBytes = 64 * 1024 * 1024;
-/** Bytes between the end of a file and the next one: headers with long names, which the library keeps in memory. */
+/** Maximum bytes between two files: headers with long names, which the library keeps in memory. */
 const headerBytes = 1024 * 1024;
 
 const refused = (message: string, path?: string): MusterError =>
   new MusterError('module_invalid', message, [{ path: path === undefined ? '' : `/${path}`, message }]);
 
 /**
- * Reads the files of a gzip-compressed tar archive. Refuses everything except plain files and directories, names that
- * are unsafe or that some file systems confuse, and more than the limits of a folder, as soon as it reads them.
+ * Reads the files of a gzip-compressed tar archive. As soon as it reads them, refuses entries other than plain files
+ * and directories, names that are unsafe or that some file systems confuse, and entries that exceed the limits of a
+ * folder.
  * @param take reads the content of each file to its end
  * @throws MusterError module_invalid, or the error of the source or of `take`
  */
@@ -35,7 +38,7 @@ export async function unpack(
   const entries = extract();
   const bounds = new Bounds();
   const names = new Names();
-  /** The first error, from which those of the other parts follow. */
+  /** The first error, which causes the errors of the other parts. */
   let failure: unknown = null;
   const failed = (error: unknown): void => {
     failure ??= error;
@@ -74,11 +77,11 @@ async function* boundedIn(archive: AsyncIterable<Uint8Array>): AsyncGenerator<Ui
 
 async function* bytesOf(entry: Entry): AsyncGenerator<Uint8Array> {
   const bytes = entry[Symbol.asyncIterator]();
-  // Without `for await`, a reader that stops early does not wait for the end of the entry, which never comes.
+  // Does not use `for await`: a reader that stops early would wait for the end of the entry, which never comes.
   for (let next = await bytes.next(); next.done !== true; next = await bytes.next()) yield next.value as Uint8Array;
 }
 
-/** Error codes of zlib, and messages of the tar library, for input that is no archive. */
+/** Error codes of zlib, and messages of the tar library, for input that is not an archive. */
 function isDamaged(error: unknown): boolean {
   const { code = '', message = '' } = error as { code?: string; message?: string };
   return code.startsWith('Z_') || /tar header|Unexpected end of data|Invalid tar/i.test(message);
@@ -110,17 +113,17 @@ class Bounds extends Transform {
   }
 }
 
-/** Characters of a name in an archive, which may begin with "./" and end with slashes. */
+/** Maximum length of a name in an archive, in characters. A name may begin with "./" and end with slashes. */
 const longestName = 2 * folderLimits.pathBytes;
 
 /** Checks the names of an archive. */
 class Names {
-  /** The kind of each name, by its form on a file system that ignores case. */
+  /** The kind of each name. The keys are the names in lower case, as on a file system that ignores case. */
   readonly #seen = new Map<string, { path: string; kind: 'file' | 'directory' }>();
 
   /** @returns the path; null for the top directory */
   add({ name, type }: Headers): string | null {
-    // A name that is only slashes takes quadratic time below.
+    // The code below takes quadratic time for a name of slashes.
     if (name.length > longestName) throw refused(`the name ${JSON.stringify(name.slice(0, 200))}… is too long`);
     const path = name.replace(/^(\.\/)+/, '').replace(/\/+$/, '');
     const isDirectory = type === 'directory';
@@ -139,7 +142,7 @@ class Names {
     const folded = path.toUpperCase().toLowerCase().normalize('NFC');
     const earlier = this.#seen.get(folded);
     if (earlier === undefined) {
-      // Bounds directories, which count as no files.
+      // Bounds directories, which do not count as files.
       if (this.#seen.size > 4 * folderLimits.files) throw refused('the archive has too many directories');
       this.#seen.set(folded, { path, kind });
     } else if (earlier.path !== path)

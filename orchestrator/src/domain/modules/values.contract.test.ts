@@ -46,7 +46,7 @@ describeDatabases('values of parameters', (fixture) => {
     return { domain, context, actor, id, assign, content, found };
   };
 
-  test('merges those of several assignments, from low to high precedence', async () => {
+  test('merges the values of several assignments, from low to high precedence', async () => {
     const { context, actor, assign, content } = await open();
     await assign('a', { precedence: 10, parameters: { ntp: { servers: ['a', 'pool'], options: { log: true } } } });
     await assign('b', { parameters: { ntp: { servers: ['b'], options: { port: 1123, log: false }, user: 'b' } } });
@@ -64,7 +64,7 @@ describeDatabases('values of parameters', (fixture) => {
     expect(await found(assign('a', { parameters: { ntp: { options: { log: true } } } }))).toBe('done');
   });
 
-  test('names the assignment of a value that does not fit any longer', async () => {
+  test('names the assignment whose value no longer fits', async () => {
     const { context, actor, assign, content, found } = await open();
     await assign('a', { parameters: { ntp: { options: { port: 1 } } } });
     await assign('b', { parameters: { ntp: { options: { log: true } } }, precedence: 1 });
@@ -138,7 +138,7 @@ describeDatabases('values of parameters', (fixture) => {
     expect(await fault({ parameters: many })).toBe('invalid_input /parameters must name at most 256 modules');
   });
 
-  test('refuses values that break a condition where they are given, or where the agent gets them', async () => {
+  test('refuses values that break a condition, in the assignment or at the resolution', async () => {
     const { context, actor, assign, content, found } = await open();
     const range = `name: range
 supports: [{ platform: linux }]
@@ -165,7 +165,7 @@ require: [{ that: param.first <= param.last, message: swap first and last }]
     );
   });
 
-  test('lists values with their origin and the overridden ones', async () => {
+  test('lists values with their origin, and overridden values', async () => {
     const { context, actor, id, assign } = await open();
     const listed = async (more = {}) => (await listValues(context, 'web-1', { limit: 100, offset: 0, ...more })).items;
     expect(await listed()).toEqual([]);
