@@ -2,5 +2,5 @@ import { shareOf, subjects } from './hosts/subjects/index.ts';
 import { describeSubjects } from './hosts/subjects/suite.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-// The other half of providers-1.test.ts.
+// Tests the providers that providers-1.test.ts does not test.
 describeSubjects('providers on a test host', shareOf(subjects, 1, 2), () => TestHosts.open());

@@ -28,7 +28,7 @@ test('accepts an exception with a reason, and refuses an unused one', () => {
   ]);
 });
 
-test('refuses a file that is not a noun, and an exception for a removed noun', () => {
+test('refuses a file that is not named after a noun, and an exception for a noun that no longer exists', () => {
   const faults = nounFaults(layersWith({ [pages]: ['agents', 'machines'] }), {});
   expect(faults).toContain(
     `${pages}/machines  has no handlers in ${routes}; rename it, or add it to tools/checks/nouns.ts`,

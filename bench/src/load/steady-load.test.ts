@@ -13,7 +13,7 @@ test('counts connections that the server resets, and continues', async () => {
   const sockets = new Map<number, Socket>();
   const server = createServer(tls, (request, response) => {
     requests++;
-    // Resets connections during the warm-up and afterwards: before the response, and in the middle of it.
+    // Resets connections during and after the warm-up: some before the response, some in the middle of the response.
     if (requests % 7 === 0) request.socket.destroy();
     else if (requests % 11 === 0)
       response.write('part', () => sockets.get(request.socket.remotePort!)!.resetAndDestroy());

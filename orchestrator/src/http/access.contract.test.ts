@@ -168,7 +168,7 @@ describeDatabases('access', (fixture) => {
     await api.app.close();
   });
 
-  test('reports errors in the request before missing records to callers with the required role', async () => {
+  test('reports a malformed request to callers with the required role, even if the record does not exist', async () => {
     const { api, operator, admin } = await open();
     const url = await api.app.listen({ host: '127.0.0.1', port: 0 });
     for (const route of routes.filter(({ access }) => access !== 'anyone'))

@@ -186,7 +186,7 @@ describe('streamed response', () => {
     expect(returned).toBe(true);
   });
 
-  test('disconnects a client that does not read when the signal aborts', async () => {
+  test('when the signal aborts, disconnects a client that does not read', async () => {
     const until = new AbortController();
     await serve(() => {
       async function* endless() {

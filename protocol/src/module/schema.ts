@@ -177,7 +177,7 @@ const parameter = closed('a mapping of type and default', {
   description: checked(maxLength(1024), 'must be text').optional(),
   variants: z
     .array(closed('a mapping of when and value', { when: agentConditionSchema, value: z.unknown() }), {
-      error: 'must be a list of mappings of when and value',
+      error: 'must be a list of mappings, each with when and value',
     })
     .meta({ description: 'Values for some machines, which replace the default' })
     .optional(),

@@ -5,7 +5,7 @@ import { HostFailure } from '../failure.ts';
 
 /** Redirects that one request follows. */
 const maxRedirects = 10;
-/** Milliseconds without a byte after which a connection is given up. */
+/** Maximum time without received data before the request fails, in milliseconds. */
 const stallMs = 60_000;
 
 export interface HttpRequest {

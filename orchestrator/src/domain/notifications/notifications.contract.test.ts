@@ -145,7 +145,7 @@ describeDatabases('notifications', (fixture) => {
     expect(await all()).toHaveLength(1);
   });
 
-  test('permanently mutes notifications about agents in a maintenance window', async () => {
+  test('never sends notifications from a maintenance window, even after the window ends', async () => {
     const { happen, context, actor, domain, clock, waiting, all, now } = await open();
     const channel = await createChannel(context, actor, rule, hook('one'));
     const agent = await newAgent(domain, actor, 'web-1');

@@ -106,7 +106,8 @@ export interface NewSession {
 /** Seconds after the signature during which a session can be renewed. */
 const renewableSecs = 12 * 3600;
 /**
- * Seconds after which an unused console session ends. If the response to the exchange is lost, no one has its cookie.
+ * Seconds after which a console session ends if it was never used, because the response with its cookie may have been
+ * lost.
  */
 const firstUseSecs = 60;
 /** Minimum time between writes of a session's last use, in seconds. */

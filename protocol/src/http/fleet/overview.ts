@@ -27,7 +27,7 @@ export const overviewSchema = z
         failed: count.describe('agents whose newest check failed'),
         unchecked: count.describe('agents to which nothing was applied yet, or that were not checked yet'),
       })
-      .describe('number of approved agents by drift; each is counted once'),
+      .describe('number of approved agents by drift status; each agent is counted once'),
     desired_state: z
       .strictObject({
         in_sync: count.describe('agents whose last apply succeeded, and that have had no drift or failed check since'),

@@ -351,7 +351,7 @@ export const validateCommand: Check = allOf(notEmpty, oneLine, (text) =>
   text.includes('%') ? undefined : 'must contain "%", which represents the file with the new content',
 );
 
-/** Text that has no spaces around it, and is one line. */
+/** A single line of text that neither begins nor ends with a space. */
 const trimmedLine = allOf(notEmpty, oneLine, maxLength(1000), (text) =>
   text.trim() === text ? undefined : 'must not begin or end with a space',
 );

@@ -24,7 +24,7 @@ function without(value: unknown, unwanted: unknown): unknown {
   const names = new Set((Array.isArray(unwanted) ? unwanted : [unwanted]).map(canonical));
   if (Array.isArray(value)) return value.filter((item) => !names.has(canonical(item)));
   if (isMap(value)) return new Map(entriesOf(value).filter(([key]) => !names.has(canonical(key))));
-  throw new ExpressionError('without takes a list or a map');
+  throw new ExpressionError('the first argument of without must be a list or a map');
 }
 
 function unique(list: readonly unknown[]): unknown[] {
