@@ -10,7 +10,7 @@ import {
 } from '@muster/protocol/http';
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { queryClient } from './query-client.ts';
+import { cacheAnswer, queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
 const pageSize = 100;
@@ -64,7 +64,7 @@ export const driftRecordQuery = (id: string) =>
 /** Checks an agent for drift and waits for the result. */
 export async function checkNow(node_id: string): Promise<DriftRecord> {
   const record = await call(checkDrift, { params: { node_id } });
-  queryClient.setQueryData(keys.driftRecord(record.drift_id), record);
+  cacheAnswer(keys.driftRecord(record.drift_id), record);
   void queryClient.invalidateQueries({ queryKey: keys.drift });
   return record;
 }
@@ -72,7 +72,7 @@ export async function checkNow(node_id: string): Promise<DriftRecord> {
 /** Caches the returned record and marks dependent queries as stale. */
 async function cached(answer: Promise<DriftRecord>): Promise<void> {
   const record = await answer;
-  queryClient.setQueryData(keys.driftRecord(record.drift_id), record);
+  cacheAnswer(keys.driftRecord(record.drift_id), record);
   for (const key of [keys.drift, keys.reconcile, keys.overview]) void queryClient.invalidateQueries({ queryKey: key });
 }
 

@@ -52,8 +52,10 @@ export function useOperationGroups(
     const work = async () => {
       while (at < todo.length && !abort.signal.aborted) {
         const id = todo[at++] as string;
+        const cached = queryClient.getQueryState<Operation>(keys.operation(id));
+        // A stale operation may be from before its end.
         const operation =
-          queryClient.getQueryData<Operation>(keys.operation(id)) ??
+          (cached?.isInvalidated === false ? cached.data : undefined) ??
           (await call(getOperation, { params: { operation_id: id }, signal: abort.signal }));
         const text = likenessOf(operation);
         likeness.set(id, text);

@@ -10,7 +10,7 @@ import {
 } from '@muster/protocol/http';
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { queryClient } from './query-client.ts';
+import { cacheAnswer, queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
 export interface OperationFilter {
@@ -108,7 +108,7 @@ export function startPlan({ node_id, modules, draft }: PlanRequest) {
 /** Stores the returned operation in the cache. */
 async function started(answer: Promise<Operation>): Promise<Operation> {
   const operation = await answer;
-  queryClient.setQueryData(keys.operation(operation.operation_id), operation);
+  cacheAnswer(keys.operation(operation.operation_id), operation);
   void queryClient.invalidateQueries({ queryKey: keys.operations });
   return operation;
 }

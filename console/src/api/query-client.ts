@@ -2,6 +2,7 @@ import { ApiError } from '@muster/protocol/client';
 import { QueryClient } from '@tanstack/query-core';
 import { session, Unreachable } from './client.ts';
 import { createStaleMarker } from './live/query-invalidation.ts';
+import type { Key } from './query-keys.ts';
 
 /** Reports whether to retry automatically: if there was no response, or if the response asks to retry later. */
 function isTransient(error: unknown): boolean {
@@ -38,5 +39,14 @@ export const queryClient = new QueryClient({
 
 /** Marks all queries whose key starts with the given key as stale, and fetches the ones in use again. */
 export const markStale = createStaleMarker(queryClient);
+
+/**
+ * Caches the response to a write as stale. The event of a later change may arrive before the response, so a page that
+ * shows the response fetches it again.
+ */
+export function cacheAnswer<T>(key: Key, answer: T): void {
+  queryClient.setQueryData<unknown>(key, answer);
+  markStale(key);
+}
 
 session.onForget(() => queryClient.clear());

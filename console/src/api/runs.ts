@@ -10,7 +10,7 @@ import {
 } from '@muster/protocol/http';
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { queryClient } from './query-client.ts';
+import { cacheAnswer, queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
 export interface RunFilter {
@@ -92,7 +92,7 @@ export interface FanOutOptions {
 /** Stores the returned run in the cache. */
 async function started(answer: Promise<Run>): Promise<Run> {
   const run = await answer;
-  queryClient.setQueryData(keys.run(run.run_id), run);
+  cacheAnswer(keys.run(run.run_id), run);
   void queryClient.invalidateQueries({ queryKey: keys.runs });
   return run;
 }

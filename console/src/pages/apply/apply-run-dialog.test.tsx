@@ -241,6 +241,8 @@ test('cancels the plans whose requests are pending when the dialog closes', asyn
   const { promise, resolve } = Promise.withResolvers<Run>();
   api.answer(startRun, (() => promise) as never);
   api.answer(cancelRun, first as never);
+  // The page fetches a started run again.
+  api.answer(getRun, first as never);
   const loadSubjects = async () =>
     ['a', 'b'].map((id) => ({ kind: 'agents' as const, node_ids: [id.repeat(32)], modules: [] }));
   const { user } = await renderPart(<ApplyRunDialog title="Apply" loadSubjects={loadSubjects} onClose={() => {}} />);

@@ -5,12 +5,6 @@ import { queryClient } from '../../api/query-client.ts';
 import { hasEnded } from '../../parts/work-status.tsx';
 import { usePlanRequest } from './use-plan-request.ts';
 
-/**
- * Polling interval in milliseconds. Usually an event reports the end of the plan earlier, but it may arrive before the
- * response to the request.
- */
-const pollMs = 2_000;
-
 function cancelPlan(id: string): void {
   const plan = queryClient.getQueryData<Operation>(operationQuery(id).queryKey);
   if (plan !== undefined && !hasEnded(plan.status))
@@ -34,11 +28,7 @@ export function useAgentPlan(node_id: string, loadModules: () => Promise<readonl
     ({ id }) => id !== null && cancelPlan(id),
   );
   const id = request.isIdle ? given?.operation_id : (request.data?.id ?? undefined);
-  const query = useQuery({
-    ...operationQuery(id ?? ''),
-    enabled: id !== undefined,
-    refetchInterval: ({ state: { data } }) => (data !== undefined && hasEnded(data.status) ? false : pollMs),
-  });
+  const query = useQuery({ ...operationQuery(id ?? ''), enabled: id !== undefined });
   const plan = id === undefined ? null : (query.data ?? null);
   return {
     /** Null until the orchestrator has accepted the request. */

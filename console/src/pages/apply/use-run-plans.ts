@@ -5,12 +5,6 @@ import { cancelWholeRun, runQuery } from '../../api/runs.ts';
 import { type RunSubject, startRunOf } from './run-subject.ts';
 import { usePlanRequest } from './use-plan-request.ts';
 
-/**
- * Polling interval in milliseconds. Usually events report changes earlier, but they may arrive before the response to
- * the request.
- */
-const pollMs = 10_000;
-
 /** A subject and the run that plans it. */
 export interface PlannedSubject {
   readonly subject: RunSubject;
@@ -52,13 +46,7 @@ export function useRunPlans(
   );
   const followed: readonly StartedPlan[] =
     request.isIdle && given !== null ? [{ subject: given.subject, run_id: given.run.run_id }] : (request.data ?? []);
-  const queries = useQueries({
-    queries: followed.map(({ run_id }) => ({
-      ...runQuery(run_id),
-      refetchInterval: ({ state: { data } }: { state: { data: Run | undefined } }) =>
-        data?.finished_at === null ? pollMs : false,
-    })),
-  });
+  const queries = useQueries({ queries: followed.map(({ run_id }) => runQuery(run_id)) });
   const plans = followed.map(({ subject }, index): PlannedSubject => ({ subject, run: queries[index]?.data ?? null }));
   return {
     plans,
