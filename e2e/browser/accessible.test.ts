@@ -2,8 +2,8 @@ import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { inBothThemes } from './accessible.ts';
 import { fixApi } from './fixed-api.ts';
-import type { Tab } from './tab.ts';
-import { noBrowser, test } from './test.ts';
+import { test } from './fixed-tab.ts';
+import { noBrowser } from './test.ts';
 
 const reason = noBrowser();
 
@@ -38,12 +38,6 @@ const dialogs: readonly (readonly [name: string, path: string, open: (page: Page
 
 const shown = '[role=dialog], [role=alertdialog]';
 
-async function signedIn(tab: Tab): Promise<void> {
-  await tab.untraced();
-  await fixApi(tab.page);
-  await tab.signIn();
-}
-
 /** Returns what a screen reader announces of a part of the page, and requires that everything it can use has a name. */
 async function announced(page: Page, part: string): Promise<string> {
   const tree = await page.locator(part).first().ariaSnapshot();
@@ -76,12 +70,8 @@ const contrasts = `(() => {
   ];
 })()`;
 
-const staticPages = async (tab: Tab): Promise<string[]> =>
-  (await tab.addresses()).filter((address) => !address.includes('$') && address !== '/login');
-
 describe.skipIf(reason !== null)(`the console for everyone${reason === null ? '' : ` (${reason})`}`, () => {
-  test('dialogs have no axe violations, and return the focus', async ({ tab }) => {
-    await signedIn(tab);
+  test('dialogs have no axe violations, and return the focus', async ({ fixed: tab }) => {
     const { page } = tab;
     const faults: Record<string, string[]> = {};
     for (const [name, path, open] of dialogs) {
@@ -134,8 +124,7 @@ describe.skipIf(reason !== null)(`the console for everyone${reason === null ? ''
     await dialog.getByRole('button', { name: 'Cancel' }).waitFor();
   });
 
-  test('fields and focus rings have a contrast of 3 to 1', async ({ tab }) => {
-    await signedIn(tab);
+  test('fields and focus rings have a contrast of 3 to 1', async ({ fixed: tab }) => {
     const { page } = tab;
     await tab.go('/secrets');
     await tab.settled();
@@ -147,35 +136,7 @@ describe.skipIf(reason !== null)(`the console for everyone${reason === null ? ''
     }
   });
 
-  test('no page scrolls sideways at 200 % zoom', async ({ tab }) => {
-    await signedIn(tab);
-    // 1280 x 800 pixels at 200 %.
-    await tab.page.setViewportSize({ width: 640, height: 400 });
-    const wide: string[] = [];
-    for (const address of await staticPages(tab)) {
-      await tab.go(address);
-      await tab.settled();
-      const isWide = `[document.scrollingElement, document.querySelector('#content')].some((e) => e.scrollWidth > e.clientWidth)`;
-      if (await tab.page.evaluate(isWide)) wide.push(address);
-    }
-    expect(wide).toEqual([]);
-  });
-
-  test('nothing moves if the operator prefers reduced motion', async ({ tab }) => {
-    await signedIn(tab);
-    const moving: string[] = [];
-    for (const address of await staticPages(tab)) {
-      await tab.go(address);
-      await tab.settled();
-      const endless = `document.getAnimations().filter(({ effect, playState }) =>
-        playState === 'running' && effect.getComputedTiming().endTime > 100).length`;
-      if (Number(await tab.page.evaluate(endless)) > 0) moving.push(address);
-    }
-    expect(moving).toEqual([]);
-  });
-
-  test('a tab shows a focus ring for the keyboard, and none for a pointer', async ({ tab }) => {
-    await signedIn(tab);
+  test('a tab shows a focus ring for the keyboard, and none for a pointer', async ({ fixed: tab }) => {
     const { page } = tab;
     await tab.go('/modules/motd');
     await tab.settled();
@@ -189,8 +150,7 @@ describe.skipIf(reason !== null)(`the console for everyone${reason === null ? ''
     await expect.poll(() => showsRing('Revisions')).toBe(true);
   });
 
-  test('the keyboard goes from the search to the rows and back', async ({ tab }) => {
-    await signedIn(tab);
+  test('the keyboard goes from the search to the rows and back', async ({ fixed: tab }) => {
     const { page } = tab;
     await tab.go('/agents');
     await tab.settled();

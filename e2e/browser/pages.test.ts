@@ -1,16 +1,51 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import { addOperator } from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
 import { builtConsole } from '../../tools/build/build-console.ts';
+import { newOperator } from '../client.ts';
 import { Showcase } from '../showcase/showcase.ts';
 import { inBothThemes } from './accessible.ts';
 import { pagesOf } from './pages.ts';
 import type { Tab } from './tab.ts';
-import { noBrowser, test } from './test.ts';
+import { test as base, noBrowser } from './test.ts';
 
 const reason = noBrowser();
-/** Checks accessibility, heading, and title of each page. @returns errors by page; omits pages without errors */
+
+const test = base.extend<{ $file: { showcase: Showcase } }>({
+  showcase: [
+    async ({ stage, orchestrator }, use) => {
+      const showcase = await Showcase.open(stage, orchestrator);
+      await use(showcase);
+      await showcase.end();
+    },
+    { scope: 'file' },
+  ],
+});
+
+const size = { width: 1280, height: 800 };
+/** 1280 x 800 pixels at 200 %. */
+const zoomed = { width: 640, height: 400 };
+const isWide = `[document.scrollingElement, document.querySelector('#content')].some((e) => e.scrollWidth > e.clientWidth)`;
+/** Number of animations that the preference for reduced motion should end. */
+const animations = `document.getAnimations().filter(({ effect, playState }) =>
+  playState === 'running' && effect.getComputedTiming().endTime > 100).length`;
+
+/** Checks that the page does not scroll sideways at 200 % zoom, and does not move: tabs prefer reduced motion. */
+async function layoutFaults(tab: Tab): Promise<string[]> {
+  const isMoving = Number(await tab.page.evaluate(animations)) > 0;
+  await tab.page.setViewportSize(zoomed);
+  await tab.settled();
+  const scrolls = await tab.page.evaluate(isWide);
+  await tab.page.setViewportSize(size);
+  return [...(isMoving ? ['moves'] : []), ...(scrolls ? ['scrolls sideways at 200 % zoom'] : [])];
+}
+
+/**
+ * Checks accessibility, heading, title, and layout of each page.
+ * @returns errors by page; omits pages without errors
+ */
 async function walk(tab: Tab, pages: ReadonlyMap<string, string>): Promise<Record<string, string[]>> {
   const seen: Record<string, string[]> = {};
   for (const [address, path] of pages) {
@@ -22,6 +57,7 @@ async function walk(tab: Tab, pages: ReadonlyMap<string, string>): Promise<Recor
       faults.push('the page must have exactly one level-1 heading');
     if (!(await tab.page.title()).endsWith('Muster'))
       faults.push(`the title must end with "Muster": ${await tab.page.title()}`);
+    faults.push(...(await layoutFaults(tab)));
     seen[address] = faults;
   }
   return Object.fromEntries(Object.entries(seen).filter(([, faults]) => faults.length > 0));
@@ -62,8 +98,33 @@ test('the console loads at most 194 kB, without tables, terminal, and editor, to
     expect(text).not.toContain(mark);
 });
 
+/** Buttons that are disabled for all roles: without something to save, add, or mark, and rows without details. */
+const idle = /^(Save…|Add|Mark all as read)$|unchanged$/;
+
+/** Explanations of what only admins may do, by path. */
+const explained: readonly (readonly [path: string, text: string])[] = [
+  ['/enrolment', 'Only admins can see tokens'],
+  ['/settings', 'Only admins can see the configuration'],
+  ['/operators', 'Only admins can change them'],
+];
+
+/** Names of buttons that send what only admins may send. */
+const adminActions =
+  /^(Add operator|New token|Add a machine|New window|New channel|Send test|Prune|Change retention|Rotate key|Revoke|Edit window|Remove window)/;
+
+/** Returns the disabled buttons of the page that do not say why, and the buttons for admins. */
+const badButtons = `(() => [...document.querySelectorAll('#content button, #content [role=button]')].flatMap((button) => {
+  if (!button.checkVisibility()) return [];
+  const name = (button.getAttribute('aria-label') ?? button.textContent).trim();
+  const isDisabled = button.disabled || button.getAttribute('aria-disabled') === 'true';
+  const explains = button.closest('[title]') !== null || button.hasAttribute('aria-describedby');
+  return [{ name, isDead: isDisabled && !explains }];
+}))()`;
+
 describe.skipIf(reason !== null)(`every page of the console${reason === null ? '' : ` (${reason})`}`, () => {
-  test('console pages for an empty orchestrator have no axe violations', async ({ tab }) => {
+  test('console pages for an empty orchestrator have no axe violations, fit at 200 % zoom, and do not move', async ({
+    tab,
+  }) => {
     await tab.untraced();
     await tab.page.goto(tab.url);
     await tab.page.getByRole('button', { name: 'Open key file' }).waitFor();
@@ -73,8 +134,10 @@ describe.skipIf(reason !== null)(`every page of the console${reason === null ? '
     expect(await walk(tab, new Map(addresses.map((address) => [address, address])))).toEqual({});
   });
 
-  test('console pages for a fleet with data have no axe violations', async ({ tab, stage, orchestrator }) => {
-    const showcase = await Showcase.open(stage, orchestrator);
+  test('console pages for a fleet with data have no axe violations, fit at 200 % zoom, and do not move', async ({
+    tab,
+    showcase,
+  }) => {
     await tab.untraced();
     await tab.signIn();
     expect(await walk(tab, await pagesOf(await tab.addresses(), showcase))).toEqual({});
@@ -93,6 +156,41 @@ describe.skipIf(reason !== null)(`every page of the console${reason === null ? '
     await dialog.getByRole('button', { name: 'End the session' }).click();
     await page.getByRole('button', { name: 'Replay' }).waitFor();
     expect(await inBothThemes(tab, '#content')).toEqual([]);
-    await showcase.end();
+  });
+
+  test('an operator without the role admin finds no page that is refused, and no button that does nothing', async ({
+    tab,
+    orchestrator,
+    showcase,
+  }) => {
+    await tab.untraced();
+    const olga = newOperator();
+    const body = { public_key: olga.publicKey, username: 'olga', role: 'operator' as const };
+    await orchestrator.call(addOperator, { body });
+    await tab.signIn('/', orchestrator.clientFor(olga));
+    const faults: string[] = [];
+    for (const [address, path] of await pagesOf(await tab.addresses(), showcase)) {
+      await tab.go(path);
+      await tab.settled();
+      const buttons = (await tab.page.evaluate(badButtons)) as { name: string; isDead: boolean }[];
+      for (const { name, isDead } of buttons)
+        if ((isDead && !idle.test(name)) || adminActions.test(name)) faults.push(`${address}: ${name}`);
+      if ((await tab.page.getByRole('heading', { level: 1 }).count()) !== 1) faults.push(`${address}: no heading`);
+    }
+    expect(faults).toEqual([]);
+    expect(tab.watch.faults).toEqual([]);
+
+    // The windows of the calendar open a form only for admins.
+    await tab.go('/windows');
+    const calendar = tab.page.getByRole('table', { name: 'Calendar' });
+    await calendar.getByText('new switches in Berlin').first().waitFor();
+    expect(await calendar.getByRole('button').count()).toBe(0);
+    // What only admins may do is explained.
+    for (const [path, text] of explained) {
+      await tab.go(path);
+      await tab.page.getByText(text).first().waitFor();
+    }
+    await tab.go(`/terminals/${showcase.recording}`);
+    await tab.page.getByText('Only the operator who opened it and admins can watch or replay it.').waitFor();
   });
 });

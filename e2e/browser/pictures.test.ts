@@ -1,12 +1,11 @@
 import { describe, expect } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { differenceOf, faultOf, maxDifferingPixels } from './compare-pictures.ts';
-import { fixApi } from './fixed-api.ts';
+import { test } from './fixed-tab.ts';
 import type { Tab } from './tab.ts';
-import { noBrowser, test } from './test.ts';
+import { noBrowser } from './test.ts';
 
 const reason = noBrowser();
-const size = { width: 1280, height: 800 };
 
 /** Pages by name of the picture. */
 const pages: Readonly<Record<string, string>> = {
@@ -27,7 +26,7 @@ const pages: Readonly<Record<string, string>> = {
 /** Takes a screenshot of the window, without animations and text cursor, once two consecutive screenshots are equal. */
 async function pictureOf(tab: Tab): Promise<Buffer> {
   await tab.fontsShown();
-  await tab.page.mouse.move(0, size.height - 1);
+  await tab.page.mouse.move(0, 799);
   let last: Buffer | null = null;
   return await eventually('the page does not change', async () => {
     await tab.settled();
@@ -38,16 +37,32 @@ async function pictureOf(tab: Tab): Promise<Buffer> {
   });
 }
 
-async function signedIn(tab: Tab): Promise<void> {
-  await tab.untraced();
-  await tab.page.setViewportSize(size);
-  await fixApi(tab.page);
-  await tab.signIn();
-}
+/** Returns the texts in a part of the page that are cut at the end. */
+const cutTexts = (within: string): string => `[...document.querySelectorAll(${JSON.stringify(`${within} .truncate`)})]
+  .filter((element) => element.checkVisibility() && element.scrollWidth > element.clientWidth)
+  .map((element) => element.textContent)`;
+
+/** Returns the tables that are wider than the page. */
+const wideTables = `[...document.querySelectorAll('#content [role=grid]')]
+  .flatMap((table) => [table, table.parentElement])
+  .filter((element) => element.scrollWidth > element.clientWidth)
+  .map((element) => element.scrollWidth - element.clientWidth + ' px too wide')`;
+
+/** Parts of pages whose texts must be whole, with the width of the window in pixels. */
+const parts: readonly (readonly [width: number, path: string, within: string])[] = [
+  [1280, '/agents', '[role=columnheader]'],
+  [1280, '/assignments', '[role=grid]'],
+  [1280, '/assignments/web', '[role=grid]'],
+  [1280, '/runs', '[role=grid]'],
+  [1280, '/operations', '[role=grid] [role=gridcell]:nth-child(4)'],
+  [390, '/operations', '[role=grid]'],
+  [390, '/settings', '#content'],
+  [390, '/runs', '[role=grid]'],
+  [390, '/agents/web-paris-1', '[aria-label=Operations]'],
+];
 
 describe.skipIf(reason !== null)(`the looks of the console${reason === null ? '' : ` (${reason})`}`, () => {
-  test('pages look as approved, in both themes and on a phone', async ({ tab }) => {
-    await signedIn(tab);
+  test('pages look as approved, in both themes and on a phone', async ({ fixed: tab }) => {
     const faults: (string | null)[] = [];
     for (const [name, path] of Object.entries(pages)) {
       await tab.go(path);
@@ -61,12 +76,66 @@ describe.skipIf(reason !== null)(`the looks of the console${reason === null ? ''
     expect(faults.filter((fault) => fault !== null)).toEqual([]);
   });
 
-  test('a button that moves by two pixels is a difference', async ({ tab }) => {
-    await signedIn(tab);
+  test('a button that moves by two pixels is a difference', async ({ fixed: tab }) => {
     await tab.go('/channels');
     const before = await pictureOf(tab);
     expect(differenceOf(before, await pictureOf(tab)).pixels).toBeLessThanOrEqual(maxDifferingPixels);
     await tab.page.evaluate("document.querySelector('#content header button').style.translate = '2px 0'");
     expect(differenceOf(before, await pictureOf(tab)).pixels).toBeGreaterThan(maxDifferingPixels);
+  });
+
+  test('shows results, outcomes, and names whole', async ({ fixed: tab }) => {
+    const cut: Record<string, unknown> = {};
+    for (const [width, path, within] of parts) {
+      await tab.page.setViewportSize({ width, height: 800 });
+      await tab.go(path);
+      await tab.settled();
+      await tab.fontsShown();
+      const texts = (await tab.page.evaluate(`[...${cutTexts(within)}, ...${wideTables}]`)) as string[];
+      if (texts.length > 0) cut[`${path} at ${width} px`] = texts;
+    }
+    expect(cut).toEqual({});
+  });
+
+  test('shows a column for wider screens on request', async ({ fixed: tab }) => {
+    await tab.go('/agents');
+    const { page } = tab;
+    const header = page.getByRole('columnheader', { name: 'Address' });
+    await page.getByRole('columnheader', { name: 'System' }).waitFor();
+    expect(await header.count()).toBe(0);
+    await page.getByRole('button', { name: 'Columns' }).click();
+    const address = page.getByRole('menuitemcheckbox', { name: 'Address wider screens only' });
+    expect(await address.isChecked()).toBe(false);
+    await address.click();
+    await page.keyboard.press('Escape');
+    await header.waitFor();
+    // Other tests share the tab.
+    await page.getByRole('button', { name: 'Columns' }).click();
+    await page.getByRole('menuitemcheckbox', { name: 'Address' }).click();
+    await page.keyboard.press('Escape');
+    await header.waitFor({ state: 'detached' });
+  });
+
+  test('starts a fact that wraps on its first line, and shows the counts of the overview in even rows', async ({
+    fixed: tab,
+  }) => {
+    const { page } = tab;
+    await page.setViewportSize({ width: 390, height: 800 });
+    await tab.go('/agents/web-paris-1');
+    await tab.settled();
+    // The distance from the top of a value to the first line of its text.
+    const gaps = `[...document.querySelectorAll('#content dl dd')].map((value) => {
+      const range = document.createRange();
+      range.selectNodeContents(value);
+      return Math.max(...[...range.getClientRects()].slice(0, 1).map(({ top }) => top - value.getBoundingClientRect().top));
+    }).filter((gap) => gap > 8)`;
+    expect(await page.evaluate(gaps)).toEqual([]);
+    await tab.go('/');
+    await tab.settled();
+    const tops = `[...document.querySelectorAll('[aria-label="Agents by sync state"] li')].map((each) => Math.round(each.getBoundingClientRect().top))`;
+    const rows = (await page.evaluate(tops)) as number[];
+    expect(rows).toHaveLength(4);
+    expect(new Set(rows).size).toBe(2);
+    expect(rows.filter((top) => top === rows[0])).toHaveLength(2);
   });
 });

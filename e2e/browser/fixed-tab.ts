@@ -1,0 +1,34 @@
+import { expect } from 'vitest';
+import { fixApi } from './fixed-api.ts';
+import { Tab } from './tab.ts';
+import { test as base } from './test.ts';
+
+/** A tab with fixed data for each test file, because a sign-in takes longer than most of the tests. */
+const sharing = base.extend<{ $file: { shared: Tab } }>({
+  shared: [
+    async ({ browser, orchestrator }, use) => {
+      const tab = await Tab.open(browser, orchestrator);
+      await tab.untraced();
+      await fixApi(tab.page);
+      await tab.signIn();
+      await use(tab);
+      await tab.close();
+    },
+    { scope: 'file' },
+  ],
+});
+
+/** Runs the tests of a file in one tab. Each begins on the overview, and reports only its own faults. */
+export const test = sharing.extend<{ fixed: Tab }>({
+  fixed: async ({ shared, stage, task }, use) => {
+    await shared.page.emulateMedia({ colorScheme: null });
+    await shared.page.setViewportSize({ width: 1280, height: 800 });
+    await shared.go('/');
+    await shared.settled();
+    const earlier = shared.watch.faults.length;
+    await use(shared);
+    const faults = shared.watch.faults.slice(earlier);
+    if (task.result?.state === 'fail' || faults.length > 0) await shared.keep(task.name, stage.report());
+    expect(faults).toEqual([]);
+  },
+});
