@@ -1040,6 +1040,8 @@ describe('plan, apply, drift, operations', () => {
     expect(all.exit).toBe(3);
     expect(all.stdout).toMatch(/web-1 +drifted .* watch +\/etc\/motd \(mode\)\n/);
     expect(sent('listLatestDrift')?.query).toMatchObject({ status: 'drifted', filter: 'role=web', limit: '50' });
+    answers.listLatestDrift = () => ({ body: records.toReversed() });
+    expect((await muster('drift')).stdout).toMatch(/drifted .*\n.* in sync/);
     const history = await muster('drift', 'web-1', '--history', '--limit', '2');
     expect(history.stdout).toMatch(/drifted .*\n.* in sync/);
     expect(JSON.parse((await muster('drift', 'web-1', '--history', '--json')).stdout)).toEqual(records);

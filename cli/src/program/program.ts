@@ -95,7 +95,7 @@ const entries: readonly Entry[] = [
   {
     name: 'metrics',
     group: everyday,
-    summary: 'Show cpu, memory, disk, load, and network of agents',
+    summary: 'Show CPU, memory, disk, load, and network of agents',
     load: () => import('../verbs/agents/metrics.ts'),
   },
   {

@@ -318,13 +318,17 @@ async function listOfAll(context: Context, options: Options): Promise<Exit> {
   else {
     const names = await namesOf(call, records);
     const name = ({ node_id }: DriftRecord) => names.get(node_id) ?? node_id.slice(0, 12);
-    out.table([{ heading: 'AGENT', text: name, flexible: true }, ...columns(out.style.now)], records);
+    out.table([{ heading: 'AGENT', text: name, flexible: true }, ...columns(out.style.now)], issuesFirst(records));
   }
   return exitOf(
     records.some(({ status }) => status === 'drifted'),
     options,
   );
 }
+
+/** Orders records for reading: agents that drifted or could not be checked come first. JSON keeps the API's order. */
+const issuesFirst = (records: readonly DriftRecord[]): DriftRecord[] =>
+  records.toSorted((one, other) => Number(one.status === 'in_sync') - Number(other.status === 'in_sync'));
 
 async function namesOf(call: Client, records: readonly DriftRecord[]): Promise<Map<string, string>> {
   const agents =
