@@ -29,6 +29,7 @@ async function send(
   { method, url, headers, body, signal, stream }: Request,
   credentials: RequestCredentials,
 ): ReturnType<Transport> {
+  const requestedAt = Date.now();
   let answer: Response;
   try {
     answer = await fetch(url, {
@@ -40,7 +41,7 @@ async function send(
     if (signal?.aborted) throw error;
     throw new Unreachable(error);
   }
-  serverClock.observe(answer.headers.get('date'));
+  serverClock.observe(answer.headers.get('date'), requestedAt);
   const { status } = answer;
   return {
     status,

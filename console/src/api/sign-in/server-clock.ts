@@ -1,8 +1,7 @@
-/**
- * Maximum ignored difference, in milliseconds: `Date` headers have a resolution of one second, and responses take time
- * to arrive.
- */
+/** Maximum ignored difference in milliseconds. */
 const tolerance = 5_000;
+/** Resolution of a `Date` header in milliseconds. */
+const resolution = 1_000;
 
 /**
  * Estimates the orchestrator's clock from the `Date` headers of its responses, because a browser's clock may be hours
@@ -14,11 +13,18 @@ export function createServerClock(now: () => number) {
   return {
     /** Unix milliseconds. */
     now: () => now() + ahead,
-    /** @param date the `Date` header of a response */
-    observe(date: string | null): void {
-      const difference = Date.parse(date ?? '') - now();
-      if (Number.isNaN(difference)) return;
-      ahead = Math.abs(difference) < tolerance ? 0 : difference;
+    /**
+     * @param date the `Date` header of a response
+     * @param requestedAt the browser's time of the request in Unix milliseconds. A slow response does not change the
+     * estimate, because the header's time is between the request and the response.
+     */
+    observe(date: string | null, requestedAt: number): void {
+      const sent = Date.parse(date ?? '');
+      if (Number.isNaN(sent)) return;
+      const least = sent - now();
+      const most = sent + resolution - requestedAt;
+      if (least < tolerance && most > -tolerance) ahead = 0;
+      else if (ahead < least || ahead > most) ahead = least;
     },
   };
 }
