@@ -39,8 +39,8 @@ export function Page({
               {crumbs.map((crumb, index) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: a fixed list
                 <span key={index} className="inline-flex min-w-0 items-center gap-1.5">
+                  {index > 0 && <span aria-hidden="true">/</span>}
                   {crumb}
-                  <span aria-hidden="true">/</span>
                 </span>
               ))}
             </nav>

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { Button } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { countedText } from '../../parts/count.ts';
+import { ProgressBar } from '../../parts/progress-bar.tsx';
 import { RunChanges } from '../runs/run-changes.tsx';
 import type { RunResult } from '../runs/run-groups.ts';
 import { planText } from './plan-words.ts';
@@ -29,14 +30,7 @@ export function PlannedAgents({
           Planning. {results.length > 0 && `${totals.ended} of ${countedText(results.length, 'agent')} planned. `}
           Nothing is changed yet.
         </p>
-        {results.length > 0 && (
-          <progress
-            aria-label="Planned agents"
-            max={results.length}
-            value={totals.ended}
-            className="block h-1.5 w-full overflow-hidden rounded-full accent-[var(--accent)]"
-          />
-        )}
+        {results.length > 0 && <ProgressBar label="Planned agents" max={results.length} value={totals.ended} />}
       </div>
     );
   return (

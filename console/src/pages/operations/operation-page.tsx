@@ -13,6 +13,7 @@ import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { Facts } from '../../parts/facts.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
+import { ProgressBar } from '../../parts/progress-bar.tsx';
 import { ResourceResults } from '../../parts/resource/resource-results.tsx';
 import { durationText } from '../../parts/resource/resource-row.tsx';
 import { Empty, Failure, Problem, Skeleton, SkeletonRows } from '../../parts/states.tsx';
@@ -169,14 +170,7 @@ function Progress({ operation: { status, resources, plan_id, summary } }: { read
     );
   return (
     <div className="mt-4" role="status">
-      {total > 0 && (
-        <progress
-          aria-label="Finished resources"
-          max={total}
-          value={done}
-          className="mb-1 block h-1.5 w-full overflow-hidden rounded-full accent-[var(--accent)]"
-        />
-      )}
+      {total > 0 && <ProgressBar label="Finished resources" max={total} value={done} className="mb-1" />}
       <p className="tabular text-muted text-xs">{`${done} of ${total} resources done.`}</p>
     </div>
   );

@@ -19,6 +19,7 @@ import { Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time, useNow } from '../../parts/time.tsx';
 import { KindBadge } from '../../parts/work-status.tsx';
+import { OutcomeCounts } from '../runs/outcome-counts.tsx';
 import { agentCount, agentShares, type Need, needsOf, syncShares } from './attention.ts';
 import { RecentEvents } from './recent-events.tsx';
 import { Shares } from './shares.tsx';
@@ -135,24 +136,28 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
       ) : (
         <ul className="divide-y">
           {needs.map(({ id, tone, title, action, to, search, fixes }) => (
-            <li key={id} className="flex items-center hover:bg-hover">
+            <li key={id} className="relative flex min-h-11 items-center gap-3 px-4 py-2 text-sm hover:bg-hover">
+              <Dot tone={tone} />
+              {/* The link covers the row. The button is above it. */}
               <Link
                 to={to as '/'}
                 {...(search === undefined ? {} : { search: search as never })}
-                className="flex min-h-11 min-w-0 flex-1 items-center gap-3 px-4 py-2 text-sm"
+                className="min-w-0 flex-1 font-medium before:absolute before:inset-0"
               >
-                <Dot tone={tone} />
-                <span className="min-w-0 flex-1 font-medium">{title}</span>
-                <span className="shrink-0 text-muted text-xs">{action}</span>
-                <ChevronRight aria-hidden="true" className="size-4 shrink-0 text-muted" />
+                {title}
+                <span className="sr-only"> {action}</span>
               </Link>
               {fixes !== undefined && (
-                <span className="shrink-0 pr-4">
+                <span className="relative shrink-0">
                   <Button small onClick={() => setFixing(fixes)}>
                     Fix…<span className="sr-only"> {title}</span>
                   </Button>
                 </span>
               )}
+              <span aria-hidden="true" className="shrink-0 text-muted text-xs">
+                {action}
+              </span>
+              <ChevronRight aria-hidden="true" className="size-4 shrink-0 text-muted" />
             </li>
           ))}
         </ul>
@@ -187,7 +192,7 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
         <Failure error={query.error} retry={() => void query.refetch()} />
       ) : (
         <ul className="divide-y">
-          {runs.slice(0, maxRuns).map(({ run_id, kind, assignment, started_at }) => (
+          {runs.slice(0, maxRuns).map(({ run_id, kind, assignment, started_at, outcomes }) => (
             <li key={run_id}>
               <Link
                 to="/runs/$run"
@@ -198,6 +203,9 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
                 <KindBadge kind={kind} />
                 <span className="flex min-w-0 flex-1 font-medium">
                   <Line text={assignment ?? 'selected agents'} />
+                </span>
+                <span className="flex min-w-0 flex-2 text-xs">
+                  <OutcomeCounts outcomes={outcomes} />
                 </span>
                 <span className="shrink-0 text-muted text-xs">
                   <Time at={started_at} />

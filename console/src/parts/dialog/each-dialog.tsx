@@ -1,5 +1,6 @@
 import { type ReactNode, useRef, useState } from 'react';
 import { Button } from '../button.tsx';
+import { ProgressBar } from '../progress-bar.tsx';
 import { messageOf } from '../states.tsx';
 import { Text } from '../text.tsx';
 import { Dialog } from './dialog.tsx';
@@ -142,12 +143,7 @@ function Progress({
       <div className="tabular text-sm">
         {count} of {of} {done}
       </div>
-      <progress
-        aria-label={title}
-        max={of}
-        value={count}
-        className="block h-1.5 w-full overflow-hidden rounded-full accent-[var(--accent)]"
-      />
+      <ProgressBar label={title} max={of} value={count} />
     </div>
   );
 }

@@ -5,6 +5,7 @@ import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPart } from '../../../test/render.tsx';
 import { Output } from './output.tsx';
 import { ResourceResults } from './resource-results.tsx';
+import { durationText } from './resource-row.tsx';
 
 const result = (over: Partial<ResourceResult>): ResourceResult => ({
   ...{ module: 'web', id: null, type: 'file', identity: '/etc/x', action: 'none', status: 'unchanged' },
@@ -104,4 +105,17 @@ test('follows running output until the reader turns it off', async () => {
   const { user } = await renderPart(<Output text={'a\n'} label="Output" running />);
   await user.click(screen.getByRole('button', { name: 'Following', pressed: true }));
   expect(screen.getByRole('button', { name: 'Follow', pressed: false })).toBeTruthy();
+});
+
+test.each([
+  [0, ''],
+  [12, '12 ms'],
+  [1_000, '1 s'],
+  [2_340, '2.3 s'],
+  [119_700, '1 min 59 s'],
+  [180_000, '3 min'],
+  [7_380_000, '2 h 3 min'],
+  [7_200_000, '2 h'],
+])('formats %d milliseconds as "%s"', (ms, text) => {
+  expect(durationText(ms)).toBe(text);
 });

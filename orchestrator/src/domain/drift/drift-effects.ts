@@ -194,7 +194,7 @@ function detected(
     type: 'drift.detected',
     actor: agent,
     target: agent,
-    summary: `agent ${label} has drifted${adverb}: ${count} ${how === 'further' ? 'more ' : ''}of its resources differ`,
+    summary: `agent ${label} has drifted${adverb}: ${count}${how === 'further' ? ' more' : ''} ${count === 1 ? 'resource differs' : 'resources differ'}`,
     metadata: { drift_id: driftId, ...namesOf(which) },
   });
 }
