@@ -170,4 +170,51 @@ describe.skipIf(reason !== null)(`the console for everyone${reason === null ? ''
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: /db-berlin-1/ }).waitFor();
   });
+
+  test('the palette lists agents in natural order, and finds actions', async ({ fixed: tab }) => {
+    const { page } = tab;
+    await page.keyboard.press('Control+k');
+    const dialog = page.getByRole('dialog');
+    const search = dialog.getByRole('combobox');
+    await search.fill('web-paris');
+    await dialog.getByText('Show all 12 in Agents').waitFor();
+    const names = (await dialog.getByRole('option').allInnerTexts()).flatMap(
+      (text) => /web-paris-\d+/.exec(text) ?? [],
+    );
+    expect(names.slice(0, 4)).toEqual(['web-paris-1', 'web-paris-2', 'web-paris-3', 'web-paris-4']);
+    await search.fill('dark');
+    await dialog.getByRole('option', { name: /dark/i }).waitFor();
+    await page.keyboard.press('Escape');
+  });
+
+  test('pages say beforehand what is wrong or refused, with the units and ports of the CLI', async ({ fixed: tab }) => {
+    const { page } = tab;
+    const content = page.locator('#content');
+    // An assignment uses the module.
+    await tab.go('/modules/motd');
+    await content.getByRole('button', { name: 'More' }).click();
+    await page.getByRole('menuitem', { name: /Remove/ }).click();
+    const removal = page.getByRole('alertdialog');
+    expect(await removal.getByRole('button', { name: /Remove/ }).isDisabled()).toBe(true);
+    await removal.getByRole('button', { name: 'Cancel' }).click();
+
+    await tab.go('/settings');
+    await content.getByText(/\d GiB free/).waitFor();
+    expect(await content.innerText()).not.toMatch(/\d [kMGT]B/);
+
+    await tab.go('/enrolment');
+    await content.getByRole('button', { name: 'Discover' }).click();
+    await page.getByPlaceholder(/:4747$/).waitFor();
+    await page.keyboard.press('Escape');
+
+    await tab.go('/modules/new');
+    await content.locator('.cm-content').click();
+    await page.keyboard.insertText('name: x\nsupports:\n  - platform: linux\n    resources: []\n');
+    await page
+      .getByText('“resources” belongs at the top level of the module: remove its indentation')
+      .first()
+      .waitFor();
+    await page.keyboard.press('Control+a');
+    await page.keyboard.press('Delete');
+  });
 });
