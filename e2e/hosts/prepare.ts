@@ -8,6 +8,7 @@ import { baseRoot } from './base-root.ts';
 import { curlRoot } from './installed.ts';
 import { recipesRoot } from './recipes-root.ts';
 import { rpmRoot } from './rpm-root.ts';
+import { databasesRoot } from './subjects/databases.ts';
 
 if (missing('linux', 'root', 'namespaces', 'hosts') === null) {
   const base = await baseRoot();
@@ -15,6 +16,7 @@ if (missing('linux', 'root', 'namespaces', 'hosts') === null) {
     packagePool(base),
     rpmRoot(),
     curlRoot(),
+    databasesRoot(),
     recipesRoot().then((root) => packagePool(root, 'recipes')),
   ]);
   await built();

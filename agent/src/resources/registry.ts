@@ -20,6 +20,10 @@ import { packageApt } from './package-apt/package-apt.ts';
 import { packageDnf } from './package-dnf/package-dnf.ts';
 import { guarded } from './provider/guarded.ts';
 import type { Provider } from './provider/provider.ts';
+import { postgresqlDatabase } from './postgresql/database.ts';
+import { postgresqlExtension } from './postgresql/extension.ts';
+import { postgresqlGrant } from './postgresql/grant.ts';
+import { postgresqlRole } from './postgresql/role.ts';
 import { script } from './script/script.ts';
 import { serviceOpenrc } from './service-openrc/service-openrc.ts';
 import { serviceSystemd } from './service-systemd/service-systemd.ts';
@@ -63,6 +67,10 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     download,
     archive,
     git,
+    postgresqlRole,
+    postgresqlDatabase,
+    postgresqlGrant,
+    postgresqlExtension,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

@@ -105,6 +105,22 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'path: /srv/app, url: "git@git.example.org:app.git", revision: v1, user: root, key: "-----BEGIN OPENSSH PRIVATE KEY-----\\nx", depth: 1, submodules: true, force: false, ensure: present',
     'path:/srv/app',
   ],
+  'postgresql-role': [
+    'name: a/b, login: true, password: "p", superuser: false, createdb: false, createrole: false, inherit: true, replication: false, bypassrls: false, connection_limit: -1, member_of: [c], force: true, ensure: present',
+    'postgresql-role:a/b',
+  ],
+  'postgresql-database': [
+    'name: shop, owner: shop, encoding: UTF8, locale: C.UTF-8, template_database: template0, connection_limit: 5, force: false, ensure: present',
+    'postgresql-database:shop',
+  ],
+  'postgresql-grant': [
+    'database: a/b, role: c%, schema: s, table: "*", privileges: [SELECT], grant_option: false, ensure: present',
+    'postgresql-grant:a%2Fb/c%25/s/table/*',
+  ],
+  'postgresql-extension': [
+    'database: shop, name: pg_trgm, schema: public, version: "1.6", force: false, ensure: present',
+    'postgresql-extension:shop/pg_trgm',
+  ],
   hostname: ['name: web-1.example, ensure: present', 'hostname:hostname'],
   timezone: ['name: Europe/Paris, ensure: present', 'timezone:timezone'],
   'ssh-authorized-key': [
@@ -303,6 +319,13 @@ describe('kinds', () => {
       'path: /a, url: "https://x.example/a", revision: "-f"',
       'must be the name of a tag or a branch, or the 40 digits of a commit',
     ],
+    ['postgresql-role', 'name: a, password: "é"', 'must have printable ASCII characters only'],
+    ['postgresql-role', `name: ${'é'.repeat(32)}`, 'is longer than 63 bytes'],
+    ['postgresql-grant', 'database: a, role: b', 'requires privileges, unless it has ensure: absent'],
+    ['postgresql-grant', 'database: a, role: b, table: c, privileges: [ALL]', 'requires schema: add it'],
+    ['postgresql-grant', 'database: a, role: b, privileges: [select]', 'must be one of ALL, CONNECT'],
+    ['postgresql-database', 'name: a, encoding: utf8', 'must be the name of an encoding in upper case'],
+    ['postgresql-database', 'name: "a\\nb"', 'must not contain control characters'],
     ['file-windows', 'path: "C:\\\\a:b"', 'must not contain control characters or any of'],
   ])('%s refuses { %s }', (type, fields, fault) => {
     const parsed = parseModule(source(type, fields));

@@ -9,6 +9,7 @@ import type { BodyOf, Kind } from './kinds/kind.ts';
 import { knownHostKind } from './kinds/known-host.ts';
 import { limitsKind } from './kinds/limits.ts';
 import { packageKinds } from './kinds/packages.ts';
+import { postgresqlKinds } from './kinds/postgresql.ts';
 import { serviceKinds } from './kinds/services.ts';
 import { structuredFileKinds } from './kinds/structured-files.ts';
 import { systemKinds } from './kinds/system.ts';
@@ -32,6 +33,7 @@ const table = {
   ...downloadKind,
   ...archiveKind,
   ...gitKind,
+  ...postgresqlKinds,
 };
 
 export type ResourceType = keyof typeof table;

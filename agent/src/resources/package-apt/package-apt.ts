@@ -42,7 +42,7 @@ type PackageItem = Item<SeenPackage, PackageBefore>;
 export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefore>({
   type: 'package-apt',
   fields: { name: 'text', version: 'text?', ensure: 'text?' },
-  brings: () => ['accounts', 'units', 'programs'],
+  brings: () => ['accounts', 'units', 'programs', 'databases'],
   // The package may provide package sources, as debian-archive-keyring does. Only its dependents wait for them, so that
   // a misspelled package name still fails a plan.
   bringsToDependents: () => ['packages'],

@@ -41,7 +41,7 @@ type PackageItem = Item<SeenPackage, PackageBefore>;
 export const packageDnf = defineProvider<'package-dnf', SeenPackage, PackageBefore>({
   type: 'package-dnf',
   fields: { name: 'text', version: 'text?', ensure: 'text?' },
-  brings: () => ['accounts', 'units', 'programs'],
+  brings: () => ['accounts', 'units', 'programs', 'databases'],
   // A package may contain a package source, as epel-release does. Only its dependents wait for it, so that a misspelled
   // package name still fails a plan.
   bringsToDependents: () => ['packages'],

@@ -42,7 +42,7 @@ export const script = defineProvider<'script', SeenScript, ScriptBefore>({
     umask: 'text?',
   },
   recheckable: false,
-  brings: () => ['accounts', 'units', 'programs', 'packages'],
+  brings: () => ['accounts', 'units', 'programs', 'packages', 'databases'],
   makes: ({ body: { creates } }) => (creates == null ? [] : [creates]),
   watched: ({ body: { creates } }) => (creates == null ? [] : [creates]),
 

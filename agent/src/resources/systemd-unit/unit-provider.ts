@@ -12,6 +12,8 @@ import { isUp, look, type SeenPart, type SeenService, type ServiceBefore } from 
 /** The members that the providers of all systemd kinds share. */
 export const unitProvider = {
   recheckable: false,
+  // A server of databases may start.
+  bringsToDependents: () => ['databases'],
   watched: watchedOf,
 
   observe: (resource, _circumstances, machine) => look(resource, machine),

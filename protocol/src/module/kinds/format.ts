@@ -377,3 +377,32 @@ export const iniKey: Check = allOf(
   trimmedLine,
   byPattern(/^[^#;[=][^=]*$/, 'must not contain "=", or begin with "#", ";", or "["'),
 );
+
+/** PostgreSQL cuts longer names off without an error. */
+const longestPostgresqlName = 63;
+
+export const postgresqlName: Check = allOf(
+  notEmpty,
+  byPattern(/^[^\x00-\x1f\x7f]*$/, 'must not contain control characters'),
+  (text) =>
+    new TextEncoder().encode(text).length > longestPostgresqlName
+      ? `is longer than ${longestPostgresqlName} bytes`
+      : undefined,
+);
+
+export const postgresqlRole: Check = allOf(postgresqlName, (text) =>
+  text === 'none' ? 'must not be none, which PostgreSQL reserves' : undefined,
+);
+
+export const postgresqlEncoding: Check = byPattern(
+  /^[A-Z][A-Z0-9_]{0,31}$/,
+  'must be the name of an encoding in upper case, such as UTF8 or LATIN1',
+);
+
+export const postgresqlLocale: Check = byPattern(
+  /^[A-Za-z0-9][A-Za-z0-9_.@-]{0,62}$/,
+  'must be a locale of the system, such as C.UTF-8 or en_US.UTF-8',
+);
+
+/** Characters that SASLprep (RFC 4013) does not change. */
+export const printableAscii: Check = byPattern(/^[\x20-\x7e]*$/, 'must have printable ASCII characters only');

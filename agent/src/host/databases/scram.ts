@@ -1,0 +1,33 @@
+import { createHash, createHmac, pbkdf2Sync, timingSafeEqual } from 'node:crypto';
+
+/** Verifiers of passwords as PostgreSQL stores them, by RFC 5802 and RFC 7677. */
+
+const form = /^SCRAM-SHA-256\$(\d{1,7}):([A-Za-z0-9+/=]{1,200})\$([A-Za-z0-9+/=]{44}):([A-Za-z0-9+/=]{44})$/;
+/** Default of `scram_iterations`. */
+const defaultIterations = 4096;
+/** A stored verifier with more iterations counts as a different one, because comparing it would take seconds. */
+const maximumIterations = 100_000;
+/** Length of a new salt in bytes, as PostgreSQL makes it. */
+export const saltLength = 16;
+
+function keysOf(password: string, salt: Buffer, iterations: number): { stored: Buffer; server: Buffer } {
+  const salted = pbkdf2Sync(password, salt, iterations, 32, 'sha256');
+  const hmac = (text: string) => createHmac('sha256', salted).update(text).digest();
+  return { stored: createHash('sha256').update(hmac('Client Key')).digest(), server: hmac('Server Key') };
+}
+
+export function scramVerifier(password: string, salt: Buffer): string {
+  const { stored, server } = keysOf(password, salt, defaultIterations);
+  const [saltText, storedText, serverText] = [salt, stored, server].map((bytes) => bytes.toString('base64'));
+  return `SCRAM-SHA-256$${defaultIterations}:${saltText}$${storedText}:${serverText}`;
+}
+
+/** Reports whether a stored verifier is one of this password. An MD5 hash never is, so that it gets replaced. */
+export function isVerifierOf(password: string, verifier: string | null): boolean {
+  const [, count, salt = '', stored = ''] = form.exec(verifier ?? '') ?? [];
+  const iterations = Number(count);
+  if (count === undefined || iterations < 1 || iterations > maximumIterations) return false;
+  const bytes = Buffer.from(stored, 'base64');
+  const mine = keysOf(password, Buffer.from(salt, 'base64'), iterations).stored;
+  return bytes.length === mine.length && timingSafeEqual(bytes, mine);
+}

@@ -1,0 +1,88 @@
+import { maintenanceDatabase, type NoServer, readJson } from '../../host/databases/postgresql.ts';
+import { HostFailure } from '../../host/failure.ts';
+import type { Database, Machine } from '../provider/provider.ts';
+
+/** The roles and databases of the cluster, which one query reads for all resources. */
+
+export interface Cluster {
+  roles: Map<string, RoleRecord>;
+  databases: Map<string, DatabaseRecord>;
+}
+
+/** Attributes of a role that are true or false, with the keyword of `CREATE ROLE`. */
+export const roleFlags = {
+  login: 'LOGIN',
+  superuser: 'SUPERUSER',
+  createdb: 'CREATEDB',
+  createrole: 'CREATEROLE',
+  inherit: 'INHERIT',
+  replication: 'REPLICATION',
+  bypassrls: 'BYPASSRLS',
+} as const;
+export type RoleFlag = keyof typeof roleFlags;
+export const roleFlagNames = Object.keys(roleFlags) as RoleFlag[];
+
+export type RoleRecord = Record<RoleFlag, boolean> & {
+  connection_limit: number;
+  /** The stored hash of the password; null if the role has none. */
+  verifier: string | null;
+  /** Time until which the password is valid; null for no limit. */
+  valid_until: string | null;
+  member_of: string[];
+  members: string[];
+  /** Whether the role has something that dropping it loses: settings, or a comment. */
+  extra: boolean;
+};
+
+export type DatabaseRecord = {
+  owner: string;
+  encoding: string;
+  collate: string;
+  ctype: string;
+  connection_limit: number;
+};
+
+const query = `
+SELECT json_build_object(
+  'roles', (SELECT coalesce(json_agg(json_build_array(r.rolname, json_build_object(
+      'login', r.rolcanlogin, 'superuser', r.rolsuper, 'createdb', r.rolcreatedb, 'createrole', r.rolcreaterole,
+      'inherit', r.rolinherit, 'replication', r.rolreplication, 'bypassrls', r.rolbypassrls,
+      'connection_limit', r.rolconnlimit, 'verifier', r.rolpassword, 'valid_until', r.rolvaliduntil::text,
+      'member_of', (SELECT coalesce(json_agg(DISTINCT o.rolname), '[]') FROM pg_auth_members m
+        JOIN pg_authid o ON o.oid = m.roleid WHERE m.member = r.oid),
+      'members', (SELECT coalesce(json_agg(DISTINCT o.rolname), '[]') FROM pg_auth_members m
+        JOIN pg_authid o ON o.oid = m.member WHERE m.roleid = r.oid),
+      'extra', EXISTS (SELECT FROM pg_db_role_setting s WHERE s.setrole = r.oid)
+        OR shobj_description(r.oid, 'pg_authid') IS NOT NULL))), '[]') FROM pg_authid r),
+  'databases', (SELECT json_agg(json_build_array(d.datname, json_build_object(
+      'owner', pg_get_userbyid(d.datdba), 'encoding', pg_encoding_to_char(d.encoding),
+      'collate', d.datcollate, 'ctype', d.datctype, 'connection_limit', d.datconnlimit))) FROM pg_database d))`;
+
+const cluster: Database<{ value: Cluster } | { missing: NoServer }> = {
+  name: 'roles and databases of PostgreSQL',
+  async read(machine) {
+    const read = await readJson<{ roles: [string, RoleRecord][]; databases: [string, DatabaseRecord][] }>(
+      maintenanceDatabase,
+      query,
+      machine,
+    );
+    if ('missing' in read) return read;
+    return { value: { roles: new Map(read.value.roles), databases: new Map(read.value.databases) } };
+  },
+};
+
+export const readCluster = (machine: Machine) => machine.database(cluster);
+
+/**
+ * Refuses to decide about a server that does not answer. A plan and an apply may still wait for it, if they need
+ * something to be there.
+ * @throws HostFailure with the reason
+ */
+export function expectAnswer(missing: NoServer | null, mayWait: boolean): void {
+  if (missing !== null && !missing.gone && !mayWait) throw new HostFailure(missing.message);
+}
+
+export const goneMessage = 'its server or database does not exist anymore, so nothing is left to restore';
+
+/** Discards the roles and databases that were read. */
+export const clusterChanged = (machine: Machine): void => machine.stale(cluster);

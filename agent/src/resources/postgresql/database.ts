@@ -1,0 +1,228 @@
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
+import {
+  executeStatements,
+  identifier,
+  literal,
+  maintenanceDatabase,
+  type NoServer,
+} from '../../host/databases/postgresql.ts';
+import { HostFailure } from '../../host/failure.ts';
+import { defineProvider } from '../provider/define-provider.ts';
+import { type Circumstances, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
+import { clusterChanged, type DatabaseRecord, expectAnswer, goneMessage, readCluster } from './cluster.ts';
+import { objectsChanged } from './objects.ts';
+
+export interface SeenDatabase {
+  missing: NoServer | null;
+  database: DatabaseRecord | null;
+  /** Whether the declared owner exists. */
+  hasOwner: boolean;
+}
+
+/** The database before the agent first changed it: each changed attribute, and whether the agent dropped it. */
+export type DatabaseBefore =
+  | { was: 'absent' }
+  | { was: 'database'; owner?: string; connection_limit?: number; dropped?: true };
+
+type Declared = ResolvedResource<'postgresql-database'>;
+type Wanted = { owner?: string | undefined; connection_limit?: number | undefined };
+
+/** A database of the cluster. It is never dropped unless `force` is declared, because its data cannot be restored. */
+export const postgresqlDatabase = defineProvider<'postgresql-database', SeenDatabase, DatabaseBefore>({
+  type: 'postgresql-database',
+  fields: {
+    name: 'text',
+    owner: 'text?',
+    encoding: 'text?',
+    locale: 'text?',
+    template_database: 'text?',
+    connection_limit: 'integer?',
+    force: 'boolean?',
+    ensure: 'text?',
+  },
+  brings: () => ['databases'],
+
+  check({ body: { name, ensure } }) {
+    if (ensure === 'absent' && ['postgres', 'template0', 'template1'].includes(name))
+      throw new HostFailure(`PostgreSQL needs the database ${name}`);
+  },
+
+  observe: (resource, _circumstances, machine) => look(resource, machine),
+  diff: diffDatabase,
+
+  async remember(_resource, { database }, { changes }, before) {
+    if (before?.was === 'absent') return before;
+    if (database === null) return before ?? { was: 'absent' };
+    const changed = new Set(changes.map(({ field }) => field));
+    return {
+      ...(changed.has('owner') ? { owner: database.owner } : {}),
+      ...(changed.has('connection_limit') ? { connection_limit: database.connection_limit } : {}),
+      ...(changed.has('ensure') ? { dropped: true as const } : {}),
+      ...before,
+      was: 'database',
+    };
+  },
+
+  async apply({ body }, { database }, _difference, machine) {
+    if (body.ensure === 'absent') return change(body.name, dropStatements(body.name), machine);
+    const statements = database === null ? [createStatement(body)] : alterStatements(body.name, database, body);
+    return change(body.name, statements, machine);
+  },
+
+  observeForRemoval: (resource, _before, machine) => look(resource, machine),
+  diffRemoval: ({ body }, before, seen) => diffDatabaseRemoval(body, before, seen),
+
+  async remove({ body: { name } }, before, { database }, _difference, machine) {
+    if (before.was === 'absent') return change(name, dropStatements(name), machine);
+    return change(name, database === null ? [] : alterStatements(name, database, before), machine);
+  },
+});
+
+async function look({ body }: Declared, machine: Machine): Promise<SeenDatabase> {
+  const read = await readCluster(machine);
+  if ('missing' in read) return { missing: read.missing, database: null, hasOwner: false };
+  const { roles, databases } = read.value;
+  return {
+    missing: null,
+    database: databases.get(body.name) ?? null,
+    hasOwner: body.owner == null || roles.has(body.owner),
+  };
+}
+
+async function change(name: string, statements: readonly string[], machine: Machine): Promise<Record<string, never>> {
+  try {
+    // CREATE DATABASE and DROP DATABASE are not allowed in a transaction.
+    await executeStatements(maintenanceDatabase, statements, machine, statements.length > 1);
+  } finally {
+    clusterChanged(machine);
+    objectsChanged(name, machine);
+  }
+  return {};
+}
+
+export function diffDatabase(
+  { body }: Pick<Declared, 'body'>,
+  { missing, database, hasOwner }: SeenDatabase,
+  { purpose }: Pick<Circumstances, 'purpose'>,
+): Difference {
+  expectAnswer(missing, purpose !== 'drift' && body.ensure !== 'absent');
+  if (body.ensure === 'absent') {
+    if (database === null) return nothing();
+    if (purpose !== 'drift' && body.force !== true) throw new HostFailure(refusal(body.name));
+    return presenceDrift();
+  }
+  const changes: FieldChange[] = database === null ? [{ field: 'ensure', from: 'absent', to: 'present' }] : [];
+  const fixed = fixedChanges(body, database);
+  if (database !== null && fixed.length > 0 && purpose !== 'drift')
+    throw new HostFailure(
+      `the database ${body.name} has the ${fixed.map(({ field, from, to }) => `${field} ${from}, not ${to}`).join(', and the ')}: PostgreSQL cannot change it; copy the data into a new database`,
+    );
+  changes.push(...changesTo(wantedOf(body), database), ...fixed);
+  if (changes.length === 0) return nothing();
+  const awaits: NonNullable<Difference['awaits']> =
+    missing !== null
+      ? [missing]
+      : hasOwner
+        ? []
+        : [{ kind: 'databases', message: `PostgreSQL has no role ${body.owner}` }];
+  return {
+    action: database === null ? 'create' : 'update',
+    changes,
+    diff: null,
+    ...(awaits.length === 0 ? {} : { awaits }),
+  };
+}
+
+const refusal = (name: string): string =>
+  `the database ${name} is not dropped, because its data could not be restored: declare \`force: true\` to drop it with its data`;
+
+const wantedOf = ({ owner, connection_limit }: Declared['body']): Wanted => ({
+  ...(owner == null ? {} : { owner }),
+  ...(connection_limit == null ? {} : { connection_limit }),
+});
+
+function changesTo({ owner, connection_limit }: Wanted, database: DatabaseRecord | null): FieldChange[] {
+  const changes: FieldChange[] = [];
+  if (owner !== undefined && owner !== database?.owner)
+    changes.push({ field: 'owner', from: database?.owner ?? null, to: owner });
+  if (connection_limit !== undefined && connection_limit !== database?.connection_limit)
+    changes.push({
+      field: 'connection_limit',
+      from: database === null ? null : String(database.connection_limit),
+      to: String(connection_limit),
+    });
+  return changes;
+}
+
+/** Returns the differences that only a new database could have. */
+function fixedChanges({ encoding, locale }: Declared['body'], database: DatabaseRecord | null): FieldChange[] {
+  const changes: FieldChange[] = [];
+  if (encoding != null && encoding !== database?.encoding)
+    changes.push({ field: 'encoding', from: database?.encoding ?? null, to: encoding });
+  if (locale == null) return changes;
+  const { collate = null, ctype = null } = database ?? {};
+  if (!isSameLocale(collate, locale) || !isSameLocale(ctype, locale))
+    changes.push({ field: 'locale', from: collate === ctype ? collate : `${collate}, ${ctype}`, to: locale });
+  return changes;
+}
+
+/** The C library writes an encoding in several ways, such as utf8 and UTF-8. */
+const isSameLocale = (a: string | null, b: string): boolean => a !== null && plain(a) === plain(b);
+const plain = (locale: string): string => locale.toLowerCase().replace(/utf-8/, 'utf8');
+
+export function diffDatabaseRemoval(
+  { name, force }: Declared['body'],
+  before: DatabaseBefore,
+  { missing, database }: SeenDatabase,
+): Difference {
+  expectAnswer(missing, false);
+  if (missing !== null) return nothing(goneMessage);
+  if (before.was === 'absent') {
+    if (database === null) return nothing('already removed');
+    if (force !== true)
+      throw new HostFailure(
+        `${refusal(name)} when the resource is removed, and apply it once before; or run DROP DATABASE yourself`,
+      );
+    return presenceDrift();
+  }
+  if (database === null)
+    return nothing(
+      before.dropped === true
+        ? 'it was dropped with its data, which cannot be restored'
+        : 'already removed, but not by the agent, so the agent does not create it again',
+    );
+  const changes = changesTo(before, database);
+  if (changes.length === 0) return nothing('already in its original state');
+  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+}
+
+export function createStatement({
+  name,
+  owner,
+  encoding,
+  locale,
+  template_database,
+  connection_limit,
+}: Declared['body']): string {
+  const options = [
+    ...(owner == null ? [] : [`OWNER ${identifier(owner)}`]),
+    ...(encoding == null ? [] : [`ENCODING ${literal(encoding)}`]),
+    ...(locale == null ? [] : [`LOCALE ${literal(locale)}`]),
+    ...(template_database == null ? [] : [`TEMPLATE ${identifier(template_database)}`]),
+    ...(connection_limit == null ? [] : [`CONNECTION LIMIT ${connection_limit}`]),
+  ];
+  return ['CREATE DATABASE', identifier(name), ...options].join(' ');
+}
+
+export function alterStatements(name: string, database: DatabaseRecord, { owner, connection_limit }: Wanted): string[] {
+  const change = `ALTER DATABASE ${identifier(name)}`;
+  return [
+    ...(owner == null || owner === database.owner ? [] : [`${change} OWNER TO ${identifier(owner)}`]),
+    ...(connection_limit == null || connection_limit === database.connection_limit
+      ? []
+      : [`${change} CONNECTION LIMIT ${connection_limit}`]),
+  ];
+}
+
+const dropStatements = (name: string): string[] => [`DROP DATABASE ${identifier(name)}`];

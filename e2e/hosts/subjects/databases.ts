@@ -1,0 +1,150 @@
+import { derivedRoot } from '../derived-root.ts';
+import { volatilePaths } from '../root-difference.ts';
+import type { Subject } from './subject.ts';
+
+/** Builds a Debian root with the servers of PostgreSQL and MariaDB, which start at boot with their own first data. */
+export const databasesRoot = (): Promise<string> =>
+  derivedRoot({ name: 'databases', packages: ['postgresql-15', 'mariadb-server'] });
+
+const volatile = [...volatilePaths, '/var/lib/postgresql', '/var/lib/mysql', '/etc/ssl', '/var/backups'];
+const common = { volatile, slow: true };
+
+const sql = (text: string, database = 'postgres'): string =>
+  `runuser -u postgres -- psql -qAtX -v ON_ERROR_STOP=1 ${database} > /dev/null << 'END'\n${text}\nEND\n`;
+
+/** Waits until the server answers. */
+const postgresqlUp = 'for i in $(seq 600); do pg_isready -q && break; sleep 0.1; done\n';
+/** Prints all roles, and the schemas of the databases that the subjects make. */
+const postgresqlState = `runuser -u postgres -- sh -eu << 'END'
+PATH=/usr/lib/postgresql/15/bin:$PATH
+pg_dumpall --roles-only --no-role-passwords | grep -v restrict
+psql -qAtX -c 'SELECT rolname, left(rolpassword, 14) FROM pg_authid ORDER BY 1' postgres
+psql -qAtX -c "SELECT datname FROM pg_database WHERE datname NOT IN ('postgres', 'template0', 'template1') ORDER BY 1" postgres | while IFS= read -r d; do
+  PGDATABASE="$d" pg_dump --schema-only --create | grep -v restrict
+done
+END`;
+const postgresql = { ...common, state: postgresqlState };
+
+/** A name with everything that SQL, psql, and a shell treat as special. */
+const hostile = `a"b'c\\d;$(e) :f--%g=h/*`;
+
+const shop = 'CREATE ROLE reports; CREATE ROLE owner; CREATE DATABASE shop OWNER owner;';
+const tables = `CREATE TABLE a (i serial); CREATE TABLE "B "" ;" (i int); GRANT INSERT ON a TO reports;`;
+
+export const databaseSubjects: Subject[] = [
+  {
+    ...postgresql,
+    name: 'postgresql-role, created',
+    prepare: postgresqlUp,
+    desired: {
+      'postgresql-role': {
+        name: hostile,
+        login: true,
+        password: `'; \\! touch /tmp/x "$(id)" :a`,
+        member_of: ['pg_monitor', 'pg_signal_backend'],
+      },
+    },
+    changed: {
+      'postgresql-role': {
+        name: hostile,
+        login: false,
+        password: 'other',
+        createdb: true,
+        connection_limit: 5,
+        member_of: ['pg_monitor'],
+      },
+    },
+    tamper: sql(
+      `ALTER ROLE ${`"${hostile.replaceAll('"', '""')}"`} NOLOGIN; GRANT pg_read_all_data TO "${hostile.replaceAll('"', '""')}";`,
+    ),
+    moved: ['login', 'member_of'],
+  },
+  {
+    ...postgresql,
+    name: 'postgresql-role, adopted',
+    prepare: `${postgresqlUp}${sql("CREATE ROLE shop LOGIN PASSWORD 'earlier' CONNECTION LIMIT 3; GRANT pg_monitor TO shop;")}`,
+    desired: { 'postgresql-role': { name: 'shop', password: 'now', connection_limit: 7, createdb: true } },
+    changed: { 'postgresql-role': { name: 'shop', member_of: [], connection_limit: -1 } },
+    tamper: sql('ALTER ROLE shop CONNECTION LIMIT 9 NOCREATEDB'),
+    moved: ['createdb', 'connection_limit'],
+  },
+  {
+    ...postgresql,
+    name: 'postgresql-role, absent',
+    prepare: `${postgresqlUp}${sql("CREATE ROLE shop LOGIN PASSWORD 'earlier' VALID UNTIL '2040-01-01'; CREATE ROLE member; GRANT pg_monitor TO shop; GRANT shop TO member;")}`,
+    desired: { 'postgresql-role': { name: 'shop', ensure: 'absent' } },
+    changed: { 'postgresql-role': { name: 'shop', createrole: true, superuser: false } },
+    tamper: sql('CREATE ROLE shop'),
+    moved: ['ensure'],
+  },
+  {
+    ...postgresql,
+    name: 'postgresql-database, created',
+    prepare: `${postgresqlUp}${sql('CREATE ROLE owner; CREATE ROLE other;')}`,
+    desired: {
+      'postgresql-database': {
+        name: hostile,
+        owner: 'owner',
+        encoding: 'UTF8',
+        template_database: 'template0',
+        force: true,
+      },
+    },
+    changed: { 'postgresql-database': { name: hostile, owner: 'other', connection_limit: 20, force: true } },
+    tamper: sql(`ALTER DATABASE "${hostile.replaceAll('"', '""')}" OWNER TO postgres`),
+    moved: ['owner'],
+  },
+  {
+    ...postgresql,
+    name: 'postgresql-database, adopted',
+    prepare: `${postgresqlUp}${sql(shop)}`,
+    desired: { 'postgresql-database': { name: 'shop', owner: 'reports', connection_limit: 10 } },
+    changed: { 'postgresql-database': { name: 'shop', connection_limit: 20, owner: 'postgres' } },
+    tamper: sql('ALTER DATABASE shop CONNECTION LIMIT 3'),
+    moved: ['connection_limit'],
+  },
+  {
+    ...postgresql,
+    name: 'postgresql-grant, all tables',
+    prepare: `${postgresqlUp}${sql(shop)}${sql(tables, 'shop')}`,
+    desired: {
+      'postgresql-grant': {
+        database: 'shop',
+        role: 'reports',
+        schema: 'public',
+        table: '*',
+        privileges: ['SELECT', 'UPDATE'],
+      },
+    },
+    changed: {
+      'postgresql-grant': {
+        database: 'shop',
+        role: 'reports',
+        schema: 'public',
+        table: '*',
+        privileges: ['ALL'],
+        grant_option: true,
+      },
+    },
+    tamper: sql('REVOKE SELECT ON "B "" ;" FROM reports', 'shop'),
+    moved: ['privileges'],
+  },
+  {
+    ...postgresql,
+    name: 'postgresql-grant, of everyone on a database',
+    prepare: `${postgresqlUp}${sql(shop)}`,
+    desired: { 'postgresql-grant': { database: 'shop', role: 'public', ensure: 'absent' } },
+    changed: { 'postgresql-grant': { database: 'shop', role: 'public', privileges: ['CONNECT'] } },
+    tamper: sql('GRANT CREATE ON DATABASE shop TO PUBLIC'),
+    moved: ['ensure'],
+  },
+  {
+    ...postgresql,
+    name: 'postgresql-extension, created',
+    prepare: `${postgresqlUp}${sql(shop)}${sql('CREATE SCHEMA tools', 'shop')}`,
+    desired: { 'postgresql-extension': { database: 'shop', name: 'pg_trgm', version: '1.5', schema: 'public' } },
+    changed: { 'postgresql-extension': { database: 'shop', name: 'pg_trgm', version: '1.6', schema: 'tools' } },
+    tamper: sql('ALTER EXTENSION pg_trgm SET SCHEMA tools', 'shop'),
+    moved: ['schema'],
+  },
+];
