@@ -16,14 +16,17 @@ import { iniUnix } from './ini-unix/ini-unix.ts';
 import { knownHost } from './known-host/known-host.ts';
 import { limits } from './limits/limits.ts';
 import { lineUnix } from './line-unix/line-unix.ts';
+import { mysqlDatabase } from './mysql/database.ts';
+import { mysqlGrant } from './mysql/grant.ts';
+import { mysqlUser } from './mysql/user.ts';
 import { packageApt } from './package-apt/package-apt.ts';
 import { packageDnf } from './package-dnf/package-dnf.ts';
-import { guarded } from './provider/guarded.ts';
-import type { Provider } from './provider/provider.ts';
 import { postgresqlDatabase } from './postgresql/database.ts';
 import { postgresqlExtension } from './postgresql/extension.ts';
 import { postgresqlGrant } from './postgresql/grant.ts';
 import { postgresqlRole } from './postgresql/role.ts';
+import { guarded } from './provider/guarded.ts';
+import type { Provider } from './provider/provider.ts';
 import { script } from './script/script.ts';
 import { serviceOpenrc } from './service-openrc/service-openrc.ts';
 import { serviceSystemd } from './service-systemd/service-systemd.ts';
@@ -71,6 +74,9 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     postgresqlDatabase,
     postgresqlGrant,
     postgresqlExtension,
+    mysqlUser,
+    mysqlDatabase,
+    mysqlGrant,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

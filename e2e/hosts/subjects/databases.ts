@@ -13,7 +13,9 @@ const sql = (text: string, database = 'postgres'): string =>
   `runuser -u postgres -- psql -qAtX -v ON_ERROR_STOP=1 ${database} > /dev/null << 'END'\n${text}\nEND\n`;
 
 /** Waits until the server answers. */
-const postgresqlUp = 'for i in $(seq 600); do pg_isready -q && break; sleep 0.1; done\n';
+export const postgresqlUp = 'for i in $(seq 600); do pg_isready -q && break; sleep 0.1; done\n';
+export const mariadbUp = 'for i in $(seq 600); do mariadb-admin --silent ping && break; sleep 0.1; done\n';
+
 /** Prints all roles, and the schemas of the databases that the subjects make. */
 const postgresqlState = `runuser -u postgres -- sh -eu << 'END'
 PATH=/usr/lib/postgresql/15/bin:$PATH
@@ -142,9 +144,69 @@ export const databaseSubjects: Subject[] = [
     ...postgresql,
     name: 'postgresql-extension, created',
     prepare: `${postgresqlUp}${sql(shop)}${sql('CREATE SCHEMA tools', 'shop')}`,
-    desired: { 'postgresql-extension': { database: 'shop', name: 'pg_trgm', version: '1.5', schema: 'public' } },
-    changed: { 'postgresql-extension': { database: 'shop', name: 'pg_trgm', version: '1.6', schema: 'tools' } },
+    desired: { 'postgresql-extension': { database: 'shop', name: 'pg_trgm', schema: 'public' } },
+    changed: { 'postgresql-extension': { database: 'shop', name: 'pg_trgm', schema: 'tools' } },
     tamper: sql('ALTER EXTENSION pg_trgm SET SCHEMA tools', 'shop'),
     moved: ['schema'],
   },
+  ...mariadbSubjects(),
 ];
+
+function mariadbSubjects(): Subject[] {
+  const run = (text: string) => `mariadb << 'END'\n${text}\nEND\n`;
+  const state = `mariadb --skip-column-names << 'END'
+SELECT JSON_REMOVE(Priv, '$.password_last_changed'), User, Host FROM mysql.global_priv ORDER BY User, Host;
+SELECT * FROM information_schema.SCHEMATA ORDER BY 2;
+SELECT * FROM information_schema.USER_PRIVILEGES ORDER BY 1, 3;
+SELECT * FROM information_schema.SCHEMA_PRIVILEGES ORDER BY 1, 3, 4;
+SELECT * FROM information_schema.TABLE_PRIVILEGES ORDER BY 1, 3, 4, 5;
+END`;
+  const mariadb = { ...common, state };
+  const prepared =
+    "CREATE DATABASE shop_1; CREATE TABLE shop_1.a (i int); CREATE USER shop IDENTIFIED BY 'a'; GRANT SELECT, DROP ON `shop\\_1`.* TO shop;";
+  const name = 'a;$(e) :f--%#=h/*';
+  return [
+    {
+      ...mariadb,
+      name: 'mysql-user, created',
+      prepare: mariadbUp,
+      desired: { 'mysql-user': { name, password: `'; \\! touch /tmp/x "$(id)" \\`, locked: true } },
+      changed: { 'mysql-user': { name, password: 'other', locked: false, max_user_connections: 3 } },
+      tamper: run(
+        `ALTER USER '${name}'@localhost ACCOUNT UNLOCK; SET PASSWORD FOR '${name}'@localhost = PASSWORD('x');`,
+      ),
+      moved: ['password', 'locked'],
+    },
+    {
+      ...mariadb,
+      name: 'mysql-user, absent',
+      prepare: `${mariadbUp}${run(prepared)}`,
+      desired: { 'mysql-user': { name: 'shop', host: '%', ensure: 'absent' } },
+      changed: { 'mysql-user': { name: 'shop', host: '%', password: 'new' } },
+      tamper: run("CREATE USER shop IDENTIFIED BY 'b'"),
+      moved: ['ensure'],
+    },
+    {
+      ...mariadb,
+      name: 'mysql-database, created',
+      prepare: mariadbUp,
+      desired: { 'mysql-database': { name: 'a`b\'c"; -- #$(e)', collation: 'utf8mb4_bin', force: true } },
+      changed: { 'mysql-database': { name: 'a`b\'c"; -- #$(e)', collation: 'latin1_swedish_ci', force: true } },
+      tamper: run('ALTER DATABASE `a``b\'c"; -- #$(e)` COLLATE utf8mb4_general_ci'),
+      moved: ['collation'],
+    },
+    {
+      ...mariadb,
+      name: 'mysql-grant, on a database',
+      prepare: `${mariadbUp}${run(prepared)}`,
+      desired: {
+        'mysql-grant': { user: 'shop', host: '%', database: 'shop_1', privileges: ['SELECT', 'LOCK TABLES'] },
+      },
+      changed: {
+        'mysql-grant': { user: 'shop', host: '%', database: 'shop_1', privileges: ['INSERT'], grant_option: true },
+      },
+      tamper: run('GRANT DROP ON `shop\\_1`.* TO shop'),
+      moved: ['privileges'],
+    },
+  ];
+}

@@ -121,6 +121,18 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'database: shop, name: pg_trgm, schema: public, version: "1.6", force: false, ensure: present',
     'postgresql-extension:shop/pg_trgm',
   ],
+  'mysql-user': [
+    'name: a/b, host: 192.0.2.%, password: p, locked: false, max_user_connections: 5, ensure: present',
+    'mysql-user:a/b@192.0.2.%',
+  ],
+  'mysql-database': [
+    'name: shop, character_set: utf8mb4, collation: utf8mb4_bin, force: false, ensure: present',
+    'mysql-database:shop',
+  ],
+  'mysql-grant': [
+    'user: a, host: 192.0.2.0/255.255.255.0, database: shop, table: t, privileges: [SELECT, LOCK TABLES], grant_option: true, ensure: present',
+    'mysql-grant:a@192.0.2.0%2F255.255.255.0/shop/t',
+  ],
   hostname: ['name: web-1.example, ensure: present', 'hostname:hostname'],
   timezone: ['name: Europe/Paris, ensure: present', 'timezone:timezone'],
   'ssh-authorized-key': [
@@ -326,6 +338,10 @@ describe('kinds', () => {
     ['postgresql-grant', 'database: a, role: b, privileges: [select]', 'must be one of ALL, CONNECT'],
     ['postgresql-database', 'name: a, encoding: utf8', 'must be the name of an encoding in upper case'],
     ['postgresql-database', 'name: "a\\nb"', 'must not contain control characters'],
+    ['mysql-user', 'name: "a\\\\b", password: p', 'must not contain quotes'],
+    ['mysql-user', 'name: a, host: "a b", password: p', 'must be a host name, an address, or a pattern'],
+    ['mysql-database', 'name: a/b', 'must not contain "/"'],
+    ['mysql-grant', 'user: a, database: b', 'requires privileges, unless it has ensure: absent'],
     ['file-windows', 'path: "C:\\\\a:b"', 'must not contain control characters or any of'],
   ])('%s refuses { %s }', (type, fields, fault) => {
     const parsed = parseModule(source(type, fields));

@@ -8,6 +8,7 @@ import { gitKind } from './kinds/git.ts';
 import type { BodyOf, Kind } from './kinds/kind.ts';
 import { knownHostKind } from './kinds/known-host.ts';
 import { limitsKind } from './kinds/limits.ts';
+import { mysqlKinds } from './kinds/mysql.ts';
 import { packageKinds } from './kinds/packages.ts';
 import { postgresqlKinds } from './kinds/postgresql.ts';
 import { serviceKinds } from './kinds/services.ts';
@@ -34,6 +35,7 @@ const table = {
   ...archiveKind,
   ...gitKind,
   ...postgresqlKinds,
+  ...mysqlKinds,
 };
 
 export type ResourceType = keyof typeof table;

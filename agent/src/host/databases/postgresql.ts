@@ -3,20 +3,13 @@ import { HostFailure } from '../failure.ts';
 import type { CommandResult } from '../processes/run-command.ts';
 import { pathOfProgram } from '../processes/transient-scope.ts';
 import { type ClientContext, lockNumber, lockSeconds, runClient } from './client.ts';
+import type { NoServer } from './no-server.ts';
 
 /** The account that owns the cluster. The server trusts it on the socket. */
 export const clusterOwner = 'postgres';
 
 /** The database for statements about roles and databases. */
 export const maintenanceDatabase = 'postgres';
-
-/** Why no statement can be executed. */
-export type NoServer = {
-  kind: 'programs' | 'databases';
-  message: string;
-  /** Whether the program or database does not exist, so that nothing can be in it. */
-  gone: boolean;
-};
 
 /** Returns text as an SQL identifier. */
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;

@@ -1,5 +1,5 @@
-import { maintenanceDatabase, type NoServer, readJson } from '../../host/databases/postgresql.ts';
-import { HostFailure } from '../../host/failure.ts';
+import type { NoServer } from '../../host/databases/no-server.ts';
+import { maintenanceDatabase, readJson } from '../../host/databases/postgresql.ts';
 import type { Database, Machine } from '../provider/provider.ts';
 
 /** The roles and databases of the cluster, which one query reads for all resources. */
@@ -72,17 +72,6 @@ const cluster: Database<{ value: Cluster } | { missing: NoServer }> = {
 };
 
 export const readCluster = (machine: Machine) => machine.database(cluster);
-
-/**
- * Refuses to decide about a server that does not answer. A plan and an apply may still wait for it, if they need
- * something to be there.
- * @throws HostFailure with the reason
- */
-export function expectAnswer(missing: NoServer | null, mayWait: boolean): void {
-  if (missing !== null && !missing.gone && !mayWait) throw new HostFailure(missing.message);
-}
-
-export const goneMessage = 'its server or database does not exist anymore, so nothing is left to restore';
 
 /** Discards the roles and databases that were read. */
 export const clusterChanged = (machine: Machine): void => machine.stale(cluster);

@@ -1,16 +1,12 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
-import {
-  executeStatements,
-  identifier,
-  literal,
-  maintenanceDatabase,
-  type NoServer,
-} from '../../host/databases/postgresql.ts';
+import { expectAnswer, type NoServer } from '../../host/databases/no-server.ts';
+import { executeStatements, identifier, literal, maintenanceDatabase } from '../../host/databases/postgresql.ts';
 import { HostFailure } from '../../host/failure.ts';
+import { diffRemovalOfDatabase, refusal } from '../database/drop.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { type Circumstances, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
-import { clusterChanged, type DatabaseRecord, expectAnswer, goneMessage, readCluster } from './cluster.ts';
+import { clusterChanged, type DatabaseRecord, readCluster } from './cluster.ts';
 import { objectsChanged } from './objects.ts';
 
 export interface SeenDatabase {
@@ -134,9 +130,6 @@ export function diffDatabase(
   };
 }
 
-const refusal = (name: string): string =>
-  `the database ${name} is not dropped, because its data could not be restored: declare \`force: true\` to drop it with its data`;
-
 const wantedOf = ({ owner, connection_limit }: Declared['body']): Wanted => ({
   ...(owner == null ? {} : { owner }),
   ...(connection_limit == null ? {} : { connection_limit }),
@@ -172,29 +165,12 @@ const isSameLocale = (a: string | null, b: string): boolean => a !== null && pla
 const plain = (locale: string): string => locale.toLowerCase().replace(/utf-8/, 'utf8');
 
 export function diffDatabaseRemoval(
-  { name, force }: Declared['body'],
+  body: Pick<Declared['body'], 'name' | 'force'>,
   before: DatabaseBefore,
-  { missing, database }: SeenDatabase,
+  { missing, database }: Pick<SeenDatabase, 'missing' | 'database'>,
 ): Difference {
-  expectAnswer(missing, false);
-  if (missing !== null) return nothing(goneMessage);
-  if (before.was === 'absent') {
-    if (database === null) return nothing('already removed');
-    if (force !== true)
-      throw new HostFailure(
-        `${refusal(name)} when the resource is removed, and apply it once before; or run DROP DATABASE yourself`,
-      );
-    return presenceDrift();
-  }
-  if (database === null)
-    return nothing(
-      before.dropped === true
-        ? 'it was dropped with its data, which cannot be restored'
-        : 'already removed, but not by the agent, so the agent does not create it again',
-    );
-  const changes = changesTo(before, database);
-  if (changes.length === 0) return nothing('already in its original state');
-  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+  const changes = before.was === 'absent' || database === null ? [] : changesTo(before, database);
+  return diffRemovalOfDatabase(body, before, { missing, exists: database !== null }, changes);
 }
 
 export function createStatement({

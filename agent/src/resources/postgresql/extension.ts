@@ -1,10 +1,10 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { executeStatements, identifier, type NoServer } from '../../host/databases/postgresql.ts';
+import { expectAnswer, goneMessage, type NoServer } from '../../host/databases/no-server.ts';
+import { executeStatements, identifier } from '../../host/databases/postgresql.ts';
 import { HostFailure } from '../../host/failure.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { type Circumstances, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
-import { expectAnswer, goneMessage } from './cluster.ts';
 import { type ExtensionRecord, objectsChanged, readObjects } from './objects.ts';
 
 export interface SeenExtension {

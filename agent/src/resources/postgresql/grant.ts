@@ -1,10 +1,11 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { executeStatements, identifier, type NoServer } from '../../host/databases/postgresql.ts';
+import { expectAnswer, goneMessage, type NoServer } from '../../host/databases/no-server.ts';
+import { executeStatements, identifier } from '../../host/databases/postgresql.ts';
 import { HostFailure } from '../../host/failure.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Circumstances, type Difference, type Machine, nothing } from '../provider/provider.ts';
-import { expectAnswer, goneMessage, readCluster } from './cluster.ts';
+import { type Circumstances, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
+import { readCluster } from './cluster.ts';
 import { everyone, type GrantedObject, type ObjectType, objectsChanged, readObjects } from './objects.ts';
 
 /** Privileges of one role on one object, each with whether the role may grant it to others. */
@@ -136,12 +137,14 @@ export function diffGrant(
   { purpose }: Pick<Circumstances, 'purpose'>,
 ): Difference {
   for (const one of missing) expectAnswer(one, purpose !== 'drift' && body.ensure !== 'absent');
+  const awaits = missing.length === 0 ? {} : { awaits: [...missing] };
   if (body.ensure === 'absent') {
     const left = objects.filter(({ has }) => Object.keys(has).length > 0);
-    if (left.length === 0) return nothing();
-    return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+    // PostgreSQL gives all roles privileges on a new database, and only on it.
+    const willHave = body.role === everyone && missing.length > 0;
+    if (left.length === 0 && !willHave) return nothing();
+    return { ...presenceDrift(), ...awaits };
   }
-  const awaits = missing.length === 0 ? {} : { awaits: [...missing] };
   const changed = objects
     .map(({ key, has }) => ({ key, from: has, to: wantedOf(body, has) }))
     .filter(({ from, to }) => !isSame(from, to));
@@ -181,8 +184,7 @@ export function diffGrantRemoval(_body: Body, before: GrantBefore, { missing, ob
   const changed = restored(objects, before);
   const [first] = changed;
   if (first === undefined) return nothing('already in its original state');
-  if (changed.every(({ to }) => Object.keys(to).length === 0))
-    return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+  if (changed.every(({ to }) => Object.keys(to).length === 0)) return presenceDrift();
   return {
     action: 'remove',
     changes: summary(changed, objects.length),

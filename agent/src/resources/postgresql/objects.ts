@@ -1,5 +1,6 @@
 import type { ResourceBodies } from '@muster/protocol/module';
-import { arrayOf, type NoServer, readJson } from '../../host/databases/postgresql.ts';
+import type { NoServer } from '../../host/databases/no-server.ts';
+import { arrayOf, readJson } from '../../host/databases/postgresql.ts';
 import type { Database, Machine } from '../provider/provider.ts';
 import { readCluster } from './cluster.ts';
 

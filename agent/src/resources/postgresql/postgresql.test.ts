@@ -76,6 +76,11 @@ describe('roles', () => {
     const dropped = rememberRole(role, [{ field: 'ensure' }], null);
     expect(diffRoleRemoval(dropped, { ...seen, role: null })).toMatchObject({ action: 'remove' });
     expect(diffRoleRemoval(second, { ...seen, role: null }).action).toBe('none');
+    const other = { ...role, login: false, member_of: [] };
+    expect(diffRoleRemoval(dropped, { ...seen, role: other }).changes.map(({ field }) => field)).toEqual([
+      'login',
+      'member_of',
+    ]);
   });
 
   test('plans to wait for a server, and fails to compare if it does not answer', () => {
@@ -157,6 +162,10 @@ describe('grants', () => {
       { field: 'privileges', from: 'INSERT,SELECT on 1 of 2 objects', to: 'SELECT on 1 of 2 objects' },
     ]);
     expect(diffGrant({ body }, { missing: [], objects: objects.slice(0, 1) }, apply).action).toBe('none');
+    const gone = { ...down, gone: true };
+    const absent = { database: 'd', role: 'public', ensure: 'absent' as const };
+    expect(diffGrant({ body: absent }, { missing: [gone], objects: [] }, apply)).toMatchObject({ awaits: [gone] });
+    expect(diffGrant({ body: { ...absent, role: 'r' } }, { missing: [gone], objects: [] }, apply).action).toBe('none');
     const before = { objects: { b: { INSERT: false } } };
     expect(diffGrantRemoval(body, before, { missing: [], objects })).toMatchObject({ action: 'remove' });
     expect(diffGrantRemoval(body, before, { missing: [], objects: [] }).action).toBe('none');

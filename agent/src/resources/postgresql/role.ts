@@ -1,27 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
+import { expectAnswer, goneMessage, type NoServer } from '../../host/databases/no-server.ts';
 import {
   clusterOwner,
   executeStatements,
   identifier,
   literal,
   maintenanceDatabase,
-  type NoServer,
 } from '../../host/databases/postgresql.ts';
 import { isVerifierOf, saltLength, scramVerifier } from '../../host/databases/scram.ts';
 import { HostFailure } from '../../host/failure.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { type Circumstances, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
-import {
-  clusterChanged,
-  expectAnswer,
-  goneMessage,
-  type RoleRecord,
-  readCluster,
-  roleFlagNames,
-  roleFlags,
-} from './cluster.ts';
+import { clusterChanged, type RoleRecord, readCluster, roleFlagNames, roleFlags } from './cluster.ts';
 
 export interface SeenRole {
   missing: NoServer | null;
@@ -87,7 +79,7 @@ export const postgresqlRole = defineProvider<'postgresql-role', SeenRole, RoleBe
 
   async remove({ body: { name } }, before, { role }, _difference, machine) {
     if (before.was === 'absent') return change([`DROP ROLE ${identifier(name)}`], machine);
-    return change(roleStatements(name, role, originalOf(before, role)), machine);
+    return change(roleStatements(name, role, originalOf(before)), machine);
   },
 });
 
@@ -160,6 +152,11 @@ function changesTo(wanted: Wanted, role: RoleRecord | null): FieldChange[] {
       from: role === null ? null : listed(role.member_of),
       to: listed(wanted.member_of),
     });
+  const { valid_until, members } = wanted;
+  if (valid_until != null && valid_until !== role?.valid_until)
+    changes.push({ field: 'valid_until', from: role?.valid_until ?? null, to: valid_until });
+  if (members?.some((member) => role?.members.includes(member) !== true) === true)
+    changes.push({ field: 'members', from: role === null ? null : listed(role.members), to: listed(members) });
   return changes;
 }
 
@@ -183,9 +180,9 @@ export function rememberRole(
   return { was: 'role', touched: { ...touched, ...before?.touched }, whole };
 }
 
-/** Returns the attributes that removal restores. */
-const originalOf = ({ touched, whole }: Extract<RoleBefore, { was: 'role' }>, role: RoleRecord | null): Wanted => {
-  const { extra: _, ...all } = role === null && whole !== null ? { ...whole, ...touched } : touched;
+/** Returns the attributes that removal restores: all of them if the agent dropped the role. */
+const originalOf = ({ touched, whole }: Extract<RoleBefore, { was: 'role' }>): Wanted => {
+  const { extra: _, ...all } = { ...whole, ...touched };
   return all;
 };
 
@@ -195,7 +192,7 @@ export function diffRoleRemoval(before: RoleBefore, { missing, role }: SeenRole)
   if (before.was === 'absent') return role === null ? nothing('already removed') : presenceDrift();
   if (role === null && before.whole === null)
     return nothing('already removed, but not by the agent, so the agent does not create it again');
-  const original = originalOf(before, role);
+  const original = originalOf(before);
   const changes: FieldChange[] = role === null ? [{ field: 'ensure', from: 'absent', to: 'present' }] : [];
   changes.push(...changesTo(original, role));
   if (original.verifier !== undefined && original.verifier !== (role?.verifier ?? null))

@@ -406,3 +406,29 @@ export const postgresqlLocale: Check = byPattern(
 
 /** Characters that SASLprep (RFC 4013) does not change. */
 export const printableAscii: Check = byPattern(/^[\x20-\x7e]*$/, 'must have printable ASCII characters only');
+
+/** MariaDB allows 64 characters, and no backslash that the client could read as a command. */
+export const mysqlName: Check = allOf(
+  notEmpty,
+  maxLength(64),
+  byPattern(
+    /^[^\x00-\x1f\x7f/\\.]*[^\x00-\x1f\x7f/\\. ]$/,
+    'must not contain "/", "\\", ".", or control characters, or end with a space',
+  ),
+);
+
+export const mysqlUser: Check = allOf(
+  notEmpty,
+  maxLength(80),
+  byPattern(/^[^\x00-\x1f\x7f\\'"`@]*$/, 'must not contain quotes, "\\", "@", or control characters'),
+);
+
+export const mysqlHost: Check = byPattern(
+  /^[A-Za-z0-9_.:%/-]{1,255}$/,
+  'must be a host name, an address, or a pattern with "%", such as 192.0.2.%',
+);
+
+export const mysqlCharacterSet: Check = byPattern(
+  /^[a-z][a-z0-9_]{0,63}$/,
+  'must be the name of a character set or a collation, such as utf8mb4',
+);

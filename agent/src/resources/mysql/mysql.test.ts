@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import { identifier, literal, nativeHash } from '../../host/databases/mariadb.ts';
+import { databaseStatement, diffDatabase, diffDatabaseRemoval } from './database.ts';
+import { diffGrant, diffGrantRemoval, grantStatements } from './grant.ts';
+import { parseRows } from './server.ts';
+import { diffUser, diffUserRemoval, userStatements } from './user.ts';
+
+const apply = { purpose: 'apply' as const };
+const drift = { purpose: 'drift' as const };
+const down = { kind: 'databases' as const, message: 'MariaDB cannot be reached', gone: false };
+
+test('quotes names and texts', () => {
+  expect(identifier('a`; --\\')).toBe('`a``; --\\`');
+  expect(literal(`it's \\`)).toBe(`'it''s \\\\'`);
+});
+
+test('reads rows of JSON, with the hash of native passwords only', () => {
+  const { users, databases, grants } = parseRows([
+    `["user", "'a'@'b'", {"plugin": "mysql_native_password", "authentication_string": "*A", "account_locked": true}]`,
+    `["user", "'c'@'d'", {"plugin": "mysql_native_password", "authentication_string": "*A", "auth_or": []}]`,
+    `["database", "x", {"character_set": "utf8mb4", "collation": "utf8mb4_bin"}]`,
+    `["grant", {"account": "'a'@'b'", "database": null, "table": null, "privilege": "SELECT", "grantable": "YES"}]`,
+  ]);
+  expect(users.get("'a'@'b'")).toEqual({ hash: '*A', locked: true, max_user_connections: 0 });
+  expect(users.get("'c'@'d'")?.hash).toBeNull();
+  expect(databases.get('x')?.collation).toBe('utf8mb4_bin');
+  expect(grants[0]?.grantable).toBe(true);
+});
+
+describe('users', () => {
+  const user = { hash: nativeHash('now'), locked: false, max_user_connections: 0 };
+  const seen = { missing: null, user, statements: null };
+
+  test('hashes a password as the server does', () => {
+    // Documented example of PASSWORD() in MariaDB.
+    expect(nativeHash('notagoodpwd')).toBe('*3A70EE9FC6594F88CE9E959CD51C5A1C002DC937');
+  });
+
+  test('creates and changes a user by statements', () => {
+    expect(userStatements("'a'@'%'", null, { hash: '*X', locked: true })).toEqual([
+      "CREATE USER 'a'@'%' IDENTIFIED BY PASSWORD '*X' ACCOUNT LOCK",
+    ]);
+    expect(userStatements("'a'@'%'", user, { hash: user.hash, locked: false, max_user_connections: 2 })).toEqual([
+      "ALTER USER 'a'@'%' WITH MAX_USER_CONNECTIONS 2",
+    ]);
+  });
+
+  test('reports a password without its value, and creates no user without one', () => {
+    expect(diffUser({ body: { name: 'a', password: 'now' } }, seen, apply).action).toBe('none');
+    expect(diffUser({ body: { name: 'a', password: 'x' } }, seen, apply).changes).toEqual([
+      { field: 'password', from: null, to: null },
+    ]);
+    expect(() => diffUser({ body: { name: 'a' } }, { ...seen, user: null }, apply)).toThrow('without `password`');
+  });
+
+  test('restores a dropped user as the server described it', () => {
+    const before = { was: 'user' as const, touched: {}, statements: ['CREATE USER a', 'GRANT b'], dropped: true };
+    expect(diffUserRemoval(before, { ...seen, user: null }).action).toBe('remove');
+    expect(diffUserRemoval(before, { ...seen, statements: ['CREATE USER a'] }).action).toBe('remove');
+    expect(diffUserRemoval(before, { ...seen, statements: before.statements }).action).toBe('none');
+    expect(() => diffUserRemoval(before, { missing: down, user: null, statements: null })).toThrow('cannot be reached');
+  });
+});
+
+describe('databases', () => {
+  const database = { character_set: 'utf8mb4', collation: 'utf8mb4_bin' };
+  const seen = { missing: null, database };
+
+  test('creates and changes a database by statements with quoted names', () => {
+    expect(databaseStatement('a`', null, { collation: 'c' })).toBe('CREATE DATABASE `a``` COLLATE `c`');
+    expect(databaseStatement('a', database, { character_set: 'latin1' })).toBe(
+      'ALTER DATABASE `a` CHARACTER SET `latin1`',
+    );
+  });
+
+  test('drops a database only with force, by `ensure: absent` and by removal', () => {
+    const absent = { name: 'x', ensure: 'absent' as const };
+    expect(() => diffDatabase({ body: absent }, seen, apply)).toThrow('the database x is not dropped');
+    expect(diffDatabase({ body: absent }, seen, drift).action).toBe('remove');
+    expect(diffDatabase({ body: { ...absent, force: true } }, seen, apply).action).toBe('remove');
+    expect(() => diffDatabaseRemoval({ name: 'x' }, { was: 'absent' }, seen)).toThrow('the database x is not dropped');
+    expect(diffDatabaseRemoval({ name: 'x', force: true }, { was: 'absent' }, seen).action).toBe('remove');
+  });
+});
+
+describe('grants', () => {
+  const place = { user: 'u', database: 'shop_1' };
+
+  test('grants and revokes by statements in which names are no patterns', () => {
+    const from = { names: ['DROP', 'SELECT'], grantable: true };
+    expect(grantStatements(place, from, { names: ['INSERT', 'SELECT'], grantable: false })).toEqual([
+      "GRANT INSERT ON `shop\\_1`.* TO 'u'@'localhost'",
+      "REVOKE DROP, GRANT OPTION ON `shop\\_1`.* FROM 'u'@'localhost'",
+    ]);
+    expect(grantStatements({ ...place, table: 't_' }, from, from)).toEqual([]);
+    const nothing = { names: [], grantable: false };
+    expect(grantStatements({ ...place, database: '*' }, nothing, { names: ['FILE'], grantable: true })).toEqual([
+      "GRANT FILE ON *.* TO 'u'@'localhost' WITH GRANT OPTION",
+    ]);
+    expect(grantStatements({ ...place, table: 't_' }, nothing, { names: ['DROP'], grantable: false })).toEqual([
+      "GRANT DROP ON `shop_1`.`t_` TO 'u'@'localhost'",
+    ]);
+  });
+
+  test('compares all privileges, and restores the former ones', () => {
+    const body = { user: 'u', database: 'd', privileges: ['SELECT'] };
+    const seen = { missing: null, has: { names: ['DROP', 'SELECT'], grantable: false } };
+    expect(diffGrant({ body }, seen, apply).changes).toEqual([
+      { field: 'privileges', from: 'DROP,SELECT', to: 'SELECT' },
+    ]);
+    expect(diffGrantRemoval({ names: ['DROP'], grantable: false }, seen).action).toBe('remove');
+    expect(diffGrantRemoval(seen.has, seen).action).toBe('none');
+  });
+});

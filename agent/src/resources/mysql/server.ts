@@ -1,0 +1,86 @@
+import { literal, readRows } from '../../host/databases/mariadb.ts';
+import type { NoServer } from '../../host/databases/no-server.ts';
+import type { Database, Machine } from '../provider/provider.ts';
+
+/** The users, databases, and privileges of the server, which one session reads for all resources. */
+
+export interface Server {
+  users: Map<string, UserRecord>;
+  databases: Map<string, DatabaseRecord>;
+  grants: GrantRecord[];
+}
+
+export type UserRecord = {
+  /** Hash of the password; null if the user signs in by other means. */
+  hash: string | null;
+  locked: boolean;
+  max_user_connections: number;
+};
+
+export type DatabaseRecord = { character_set: string; collation: string };
+
+export type GrantRecord = {
+  account: string;
+  /** Null for privileges on everything. */
+  database: string | null;
+  table: string | null;
+  privilege: string;
+  grantable: boolean;
+};
+
+/** Returns the account as the tables of privileges spell it. Names contain no quotes. */
+export const accountName = (user: string, host: string | null | undefined): string =>
+  `'${user}'@'${host ?? 'localhost'}'`;
+
+/** Returns the account as SQL. */
+export const accountSql = (user: string, host: string | null | undefined): string =>
+  `${literal(user)}@${literal(host ?? 'localhost')}`;
+
+const grants = (table: string, database: string, name: string): string =>
+  `SELECT JSON_ARRAY('grant', JSON_OBJECT('account', GRANTEE, 'database', ${database}, 'table', ${name}, 'privilege', PRIVILEGE_TYPE, 'grantable', IS_GRANTABLE)) FROM information_schema.${table} WHERE PRIVILEGE_TYPE <> 'USAGE' OR IS_GRANTABLE = 'YES'`;
+
+const queries = [
+  `SELECT JSON_ARRAY('user', CONCAT('''', User, '''@''', Host, ''''), Priv) FROM mysql.global_priv WHERE JSON_VALUE(Priv, '$.is_role') IS NULL`,
+  "SELECT JSON_ARRAY('database', SCHEMA_NAME, JSON_OBJECT('character_set', DEFAULT_CHARACTER_SET_NAME, 'collation', DEFAULT_COLLATION_NAME)) FROM information_schema.SCHEMATA",
+  grants('USER_PRIVILEGES', 'NULL', 'NULL'),
+  grants('SCHEMA_PRIVILEGES', 'TABLE_SCHEMA', 'NULL'),
+  grants('TABLE_PRIVILEGES', 'TABLE_SCHEMA', 'TABLE_NAME'),
+];
+
+const server: Database<{ value: Server } | { missing: NoServer }> = {
+  name: 'users and databases of MariaDB',
+  async read(machine) {
+    const read = await readRows(queries, machine);
+    return 'missing' in read ? read : { value: parseRows(read.value) };
+  },
+};
+
+export function parseRows(lines: readonly string[]): Server {
+  const found: Server = { users: new Map(), databases: new Map(), grants: [] };
+  for (const line of lines) {
+    const [type, ...rest] = JSON.parse(line) as [string, ...unknown[]];
+    if (type === 'user') found.users.set(String(rest[0]), userOf(rest[1]));
+    else if (type === 'database') found.databases.set(String(rest[0]), rest[1] as DatabaseRecord);
+    else {
+      const grant = rest[0] as Omit<GrantRecord, 'grantable'> & { grantable: string };
+      found.grants.push({ ...grant, grantable: grant.grantable === 'YES' });
+    }
+  }
+  return found;
+}
+
+/** @param given the JSON of the table global_priv, which the server returns as an object or as text */
+function userOf(given: unknown): UserRecord {
+  const priv = (typeof given === 'string' ? JSON.parse(given) : given) as Record<string, unknown>;
+  const isNative = priv.plugin === 'mysql_native_password' && priv.auth_or === undefined;
+  return {
+    hash: isNative && typeof priv.authentication_string === 'string' ? priv.authentication_string : null,
+    locked: priv.account_locked === true,
+    max_user_connections: Number(priv.max_user_connections ?? 0),
+  };
+}
+
+export const readServer = (machine: Machine) => machine.database(server);
+
+/** Discards the users, databases, and privileges that were read. */
+export const serverChanged = (machine: Machine): void => machine.stale(server);

@@ -1,0 +1,183 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { executeStatements, literal, nativeHash, readRows } from '../../host/databases/mariadb.ts';
+import { expectAnswer, goneMessage, type NoServer } from '../../host/databases/no-server.ts';
+import { HostFailure } from '../../host/failure.ts';
+import { defineProvider } from '../provider/define-provider.ts';
+import { type Circumstances, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
+import { accountName, accountSql, readServer, serverChanged, type UserRecord } from './server.ts';
+
+export interface SeenUser {
+  missing: NoServer | null;
+  user: UserRecord | null;
+  /** The statements that create the user; null if the removal does not need them. */
+  statements: string[] | null;
+}
+
+/** The user before the agent first changed it. */
+export type UserBefore =
+  | { was: 'absent' }
+  | {
+      was: 'user';
+      touched: Partial<UserRecord>;
+      /** The statements of the server that create the user with its password and privileges. */
+      statements: string[];
+      dropped: boolean;
+    };
+
+type Declared = ResolvedResource<'mysql-user'>;
+type Body = Declared['body'];
+
+/** A user of MariaDB. The password leaves the agent only as a hash, on the standard input of the client. */
+export const mysqlUser = defineProvider<'mysql-user', SeenUser, UserBefore>({
+  type: 'mysql-user',
+  fields: {
+    name: 'text',
+    host: 'text?',
+    password: 'text?',
+    locked: 'boolean?',
+    max_user_connections: 'integer?',
+    ensure: 'text?',
+  },
+  brings: () => ['databases'],
+
+  check({ body }) {
+    if (body.name === 'root' && (body.host ?? 'localhost') === 'localhost')
+      throw new HostFailure('the agent signs in as root@localhost, so this user cannot be declared');
+  },
+
+  observe: (resource, _circumstances, machine) => look(resource, machine),
+  diff: diffUser,
+
+  async remember({ body }, { user }, { changes }, before, machine) {
+    if (before?.was === 'absent') return before;
+    if (user === null) return before ?? { was: 'absent' };
+    const names = new Set(changes.map(({ field }) => field));
+    return {
+      was: 'user',
+      touched: {
+        ...(names.has('locked') ? { locked: user.locked } : {}),
+        ...(names.has('max_user_connections') ? { max_user_connections: user.max_user_connections } : {}),
+        ...(names.has('password') ? { hash: user.hash } : {}),
+        ...before?.touched,
+      },
+      statements: before?.statements ?? (await creationOf(body, machine)),
+      dropped: before?.dropped === true || names.has('ensure'),
+    };
+  },
+
+  async apply({ body }, { user }, _difference, machine) {
+    const account = accountSql(body.name, body.host);
+    if (body.ensure === 'absent') return change([`DROP USER ${account}`], machine);
+    return change(userStatements(account, user, wantedOf(body)), machine);
+  },
+
+  async observeForRemoval(resource, before, machine) {
+    const seen = await look(resource, machine);
+    if (before.was === 'absent' || !before.dropped || seen.user === null) return seen;
+    return { ...seen, statements: await creationOf(resource.body, machine) };
+  },
+  diffRemoval: (_resource, before, seen) => diffUserRemoval(before, seen),
+
+  async remove({ body }, before, { user }, _difference, machine) {
+    const account = accountSql(body.name, body.host);
+    if (before.was === 'absent') return change([`DROP USER ${account}`], machine);
+    if (before.dropped || user === null)
+      return change([...(user === null ? [] : [`DROP USER ${account}`]), ...before.statements], machine);
+    const { hash, ...rest } = before.touched;
+    // The first statement creates the user with its former ways to sign in.
+    const [creation = ''] = before.statements;
+    const signIn = hash === undefined || hash === user.hash ? [] : [creation.replace(/^CREATE USER/, 'ALTER USER')];
+    return change([...signIn, ...userStatements(account, user, rest)], machine);
+  },
+});
+
+async function look({ body }: Declared, machine: Machine): Promise<SeenUser> {
+  const read = await readServer(machine);
+  if ('missing' in read) return { missing: read.missing, user: null, statements: null };
+  return { missing: null, user: read.value.users.get(accountName(body.name, body.host)) ?? null, statements: null };
+}
+
+async function creationOf({ name, host }: Body, machine: Machine): Promise<string[]> {
+  const account = accountSql(name, host);
+  const read = await readRows([`SHOW CREATE USER ${account}`, `SHOW GRANTS FOR ${account}`], machine);
+  if ('missing' in read) throw new HostFailure(read.missing.message);
+  return read.value;
+}
+
+async function change(statements: readonly string[], machine: Machine): Promise<Record<string, never>> {
+  try {
+    await executeStatements(statements, machine);
+  } finally {
+    serverChanged(machine);
+  }
+  return {};
+}
+
+const wantedOf = ({ password, locked, max_user_connections }: Body): Partial<UserRecord> => ({
+  ...(password == null ? {} : { hash: nativeHash(password) }),
+  ...(locked == null ? {} : { locked }),
+  ...(max_user_connections == null ? {} : { max_user_connections }),
+});
+
+/** Returns the changes by field. The report shows no value of the password. */
+function changesTo(wanted: Partial<UserRecord>, user: UserRecord | null): FieldChange[] {
+  const changes: FieldChange[] = [];
+  if (wanted.hash !== undefined && wanted.hash !== (user?.hash ?? null))
+    changes.push({ field: 'password', from: null, to: null });
+  for (const field of ['locked', 'max_user_connections'] as const) {
+    const to = wanted[field];
+    if (to !== undefined && to !== user?.[field])
+      changes.push({ field, from: user === null ? null : String(user[field]), to: String(to) });
+  }
+  return changes;
+}
+
+export function diffUser(
+  { body }: Pick<Declared, 'body'>,
+  { missing, user }: SeenUser,
+  { purpose }: Pick<Circumstances, 'purpose'>,
+): Difference {
+  expectAnswer(missing, purpose !== 'drift' && body.ensure !== 'absent');
+  if (body.ensure === 'absent') return user === null ? nothing() : presenceDrift();
+  const changes: FieldChange[] = user === null ? [{ field: 'ensure', from: 'absent', to: 'present' }] : [];
+  changes.push(...changesTo(wantedOf(body), user));
+  if (changes.length === 0) return nothing();
+  if (user === null && body.password == null && purpose !== 'drift')
+    throw new HostFailure(`the user ${body.name} does not exist, and without \`password\` anyone could sign in as it`);
+  return {
+    action: user === null ? 'create' : 'update',
+    changes,
+    diff: null,
+    ...(missing === null ? {} : { awaits: [missing] }),
+  };
+}
+
+export function diffUserRemoval(before: UserBefore, { missing, user, statements }: SeenUser): Difference {
+  expectAnswer(missing, false);
+  if (missing !== null) return nothing(goneMessage);
+  if (before.was === 'absent') return user === null ? nothing('already removed') : presenceDrift();
+  if (user === null && !before.dropped)
+    return nothing('already removed, but not by the agent, so the agent does not create it again');
+  const changes: FieldChange[] = user === null ? [{ field: 'ensure', from: 'absent', to: 'present' }] : [];
+  if (user !== null && !before.dropped) changes.push(...changesTo(before.touched, user));
+  if (user !== null && before.dropped && !isDeepStrictEqual(statements, before.statements))
+    changes.push({ field: 'user', from: 'another one', to: 'the original one' });
+  if (changes.length === 0) return nothing('already in its original state');
+  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+}
+
+/** Returns the statement that gives a user these attributes, or creates it with them. */
+export function userStatements(account: string, user: UserRecord | null, wanted: Partial<UserRecord>): string[] {
+  const { hash, locked, max_user_connections } = wanted;
+  const options = [
+    ...(hash == null || hash === user?.hash ? [] : [`IDENTIFIED BY PASSWORD ${literal(hash)}`]),
+    ...(max_user_connections === undefined || max_user_connections === user?.max_user_connections
+      ? []
+      : [`WITH MAX_USER_CONNECTIONS ${max_user_connections}`]),
+    ...(locked === undefined || locked === user?.locked ? [] : [`ACCOUNT ${locked ? 'LOCK' : 'UNLOCK'}`]),
+  ];
+  if (user !== null && options.length === 0) return [];
+  return [[user === null ? 'CREATE USER' : 'ALTER USER', account, ...options].join(' ')];
+}

@@ -1,0 +1,77 @@
+import { boolean, choice, formatted, integer, list, text } from './field.ts';
+import * as format from './format.ts';
+import { defineKind, ensure, joined } from './kind.ts';
+
+const database = (description: string) => formatted(description, format.mysqlName);
+const user = (description: string) => formatted(description, format.mysqlUser);
+const host = formatted('Host from which the user connects; % for any', format.mysqlHost, { whenAbsent: 'localhost' });
+
+const accountOf = (name: unknown, at: unknown): string => joined(name, '@', at ?? 'localhost');
+
+export const mysqlKinds = {
+  'mysql-user': defineKind({
+    description: 'A user of MariaDB',
+    platforms: ['linux'],
+    example: 'name: shop\nhost: localhost\npassword: "${{ secrets.shop_password }}"',
+    required: { name: user('Name of the user') },
+    optional: {
+      host,
+      password: text(
+        'Password; only its hash leaves the agent',
+        format.allOf(format.notEmpty, format.oneLine, format.noNul),
+      ),
+      locked: boolean('Whether signing in is disabled'),
+      max_user_connections: integer('Number of simultaneous connections; 0 for no limit', 0, 1_000_000),
+      ensure,
+    },
+    identifiedBy: ({ host }) => (host == null ? ['name'] : ['name', 'host']),
+    identity: ({ name, host }) => accountOf(name, host),
+    sensitive: ['password'],
+  }),
+  'mysql-database': defineKind({
+    description: 'A database of MariaDB',
+    platforms: ['linux'],
+    example: 'name: shop\ncharacter_set: utf8mb4\ncollation: utf8mb4_unicode_ci',
+    required: { name: database('Name of the database') },
+    optional: {
+      character_set: formatted('Character set of new tables', format.mysqlCharacterSet),
+      collation: formatted('Collation of new tables', format.mysqlCharacterSet),
+      force: boolean('Whether the database may be dropped with its data, by `ensure: absent` or by removal'),
+      ensure,
+    },
+  }),
+  'mysql-grant': defineKind({
+    description: 'The privileges of a user of MariaDB on everything, a database, or a table',
+    platforms: ['linux'],
+    example: 'user: shop\ndatabase: shop\nprivileges: [SELECT, INSERT, UPDATE, DELETE]',
+    required: {
+      user: user('User that has the privileges'),
+      database: database('Database; "*" for all, which includes privileges on the server'),
+    },
+    optional: {
+      host,
+      table: database('Table; default: all tables of the database'),
+      privileges: list(
+        'All privileges of the user there; others are revoked',
+        choice('A privilege', [
+          ...['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'CREATE', 'DROP', 'REFERENCES', 'INDEX', 'ALTER', 'TRIGGER'],
+          ...['CREATE VIEW', 'SHOW VIEW', 'CREATE TEMPORARY TABLES', 'LOCK TABLES', 'CREATE ROUTINE', 'ALTER ROUTINE'],
+          ...['EXECUTE', 'EVENT', 'DELETE HISTORY', 'PROCESS', 'RELOAD', 'SHOW DATABASES', 'FILE', 'SUPER'],
+          ...['REPLICATION SLAVE', 'BINLOG MONITOR', 'CREATE USER'],
+        ] as ['SELECT', ...string[]]),
+        { atLeast: 1 },
+      ),
+      grant_option: boolean('Whether the user may grant the privileges to others'),
+      ensure,
+    },
+    identifiedBy: ({ host, table }) => [
+      ...['user', 'database'],
+      ...(host == null ? [] : ['host']),
+      ...(table == null ? [] : ['table']),
+    ],
+    // Names of databases and tables contain no "/".
+    identity: ({ user, host, database, table }) =>
+      joined(accountOf(user, host), '/', table == null ? database : `${database}/${table}`),
+    presentNeeds: ['privileges'],
+  }),
+};
