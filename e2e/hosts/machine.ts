@@ -260,6 +260,14 @@ export class Machine {
   async reboot(): Promise<void> {
     const before = this.#boots;
     await this.run(['systemctl', 'reboot']);
+    await this.rebooted(before);
+  }
+
+  /**
+   * Waits until the machine has rebooted from within, and systemd has completed the boot.
+   * @param before number of boots before the reboot
+   */
+  async rebooted(before: number): Promise<void> {
     await eventually(`the machine ${this.name} has rebooted`, async () => (this.#boots > before ? true : null));
     await this.#up(0);
   }

@@ -27,6 +27,7 @@ import { postgresqlGrant } from './postgresql/grant.ts';
 import { postgresqlRole } from './postgresql/role.ts';
 import { guarded } from './provider/guarded.ts';
 import type { Provider } from './provider/provider.ts';
+import { reboot } from './reboot/reboot.ts';
 import { script } from './script/script.ts';
 import { serviceOpenrc } from './service-openrc/service-openrc.ts';
 import { serviceSystemd } from './service-systemd/service-systemd.ts';
@@ -77,6 +78,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     mysqlUser,
     mysqlDatabase,
     mysqlGrant,
+    reboot,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

@@ -7,7 +7,7 @@ export const templateDescription = 'Id of the template that has the content';
 export const triggerDescriptions: Readonly<Record<Trigger, string>> = {
   reload_on: 'Ids of resources; if one of them changes, the service is reloaded',
   restart_on: 'Ids of resources; if one of them changes, the service is restarted',
-  rerun_on: 'Ids of resources; if one of them changes, the script runs again',
+  rerun_on: 'Ids of resources; if one of them changes, the script runs again, or the machine reboots',
 };
 
 export interface KindField {

@@ -64,6 +64,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'name: backup.timer, content: "[Timer]\\nOnCalendar=daily\\n", drop_in: true, enabled: true, running: true, reload_on: [other], restart_on: [another], ensure: present',
     'service-systemd:backup.timer',
   ],
+  reboot: ['name: kernel, when: triggered, delay: 60, rerun_on: [other]', 'reboot:kernel'],
   'firewall-rule': [
     'name: web, action: drop, direction: in, protocol: tcp, ports: ["80", "8000-8010"], source: [192.0.2.0/24, "2001:db8::1"], comment: "a b", ensure: present',
     'firewall-rule:web',
@@ -287,6 +288,8 @@ describe('kinds', () => {
     ['user-unix', 'name: a, comment: "a:b"', 'must not contain ":"'],
     ['user-unix', 'name: a, expires: "2030-02-31"', 'must be a day'],
     ['user-unix', 'name: a, additional_groups: [b], groups_append: [c]', 'cannot be combined with additional_groups'],
+    ['reboot', 'name: a, when: always', 'needed'],
+    ['reboot', 'name: a, delay: 3601', '3600'],
     ['firewall-rule', 'name: "a b"', 'must be a name of up to 64 letters'],
     ['firewall-rule', 'name: a, ports: ["0"]', 'must be a port from 1 to 65535'],
     ['firewall-rule', 'name: a, ports: ["90-80"]', 'must be a port from 1 to 65535'],

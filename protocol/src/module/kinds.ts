@@ -11,6 +11,7 @@ import { limitsKind } from './kinds/limits.ts';
 import { mysqlKinds } from './kinds/mysql.ts';
 import { packageKinds } from './kinds/packages.ts';
 import { postgresqlKinds } from './kinds/postgresql.ts';
+import { rebootKind } from './kinds/reboot.ts';
 import { serviceKinds } from './kinds/services.ts';
 import { structuredFileKinds } from './kinds/structured-files.ts';
 import { systemKinds } from './kinds/system.ts';
@@ -36,6 +37,7 @@ const table = {
   ...gitKind,
   ...postgresqlKinds,
   ...mysqlKinds,
+  ...rebootKind,
 };
 
 export type ResourceType = keyof typeof table;
