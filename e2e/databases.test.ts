@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Reported } from '../agent/src/converge/test/agent.ts';
 import { operation } from '../agent/src/converge/test/desired.ts';
-import { sampled } from '../agent/src/converge/test/sampled.ts';
+import { sampled } from '../lib/test/sampled.ts';
 import { DrivenAgent } from './hosts/driven-agent.ts';
 import { databaseSubjects, databasesRoot, mariadbUp, postgresqlUp } from './hosts/subjects/databases.ts';
 import { type Declared, resolved } from './hosts/subjects/subject.ts';
