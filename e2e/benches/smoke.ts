@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { benches, soaks } from '../../bench/src/run/programs.ts';
-import { root } from '../../tools/suite/cli.ts';
 import { sampled } from '../../lib/test/sampled.ts';
+import { root } from '../../tools/suite/cli.ts';
 import { missing, type Requirement } from '../requirements.ts';
 import { left, temporary } from './folders.ts';
 

@@ -9,9 +9,9 @@ import {
   uploadModule,
 } from '@muster/protocol/http';
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from 'vitest';
+import { sampled } from '../../lib/test/sampled.ts';
 import { blocksOf } from '../../tools/docs/markdown.ts';
 import { root } from '../../tools/suite/cli.ts';
-import { sampled } from '../../lib/test/sampled.ts';
 import { type Orchestrator, Stage } from '../harness.ts';
 import { HostAgent } from './agent.ts';
 import { AptRepository } from './apt-repository.ts';
