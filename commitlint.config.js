@@ -6,7 +6,7 @@
 // Allowed first words of a subject. Add a verb if it is missing.
 const verbs =
   `accept acknowledge add adjust align allow anchor announce answer apply ask attack avoid back begin bind block bound break build
-bump bundle cache call cancel cap change check clean close collect compare complete compress configure convert copy correct
+bump bundle cache call cancel cap change check clarify clean close collect compare complete compress configure convert copy correct
 count cover create cut date deduplicate define delete deny deprecate describe detect divide do document download draw drop
 enable encode encrypt end enforce ensure escape exit expect explain export expose extend extract fail fetch fill filter find fix
 flush follow format free generate give group guard handle hide hold honor ignore implement import improve include index inline
