@@ -187,7 +187,9 @@ describe.skipIf(reason !== null)(`the console for everyone${reason === null ? ''
     await page.keyboard.press('Escape');
   });
 
-  test('pages say beforehand what is wrong or refused, with the units and ports of the CLI', async ({ fixed: tab }) => {
+  test('pages show faults and refusals before a request, with the units and ports of the CLI', async ({
+    fixed: tab,
+  }) => {
     const { page } = tab;
     const content = page.locator('#content');
     // An assignment uses the module.
