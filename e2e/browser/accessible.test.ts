@@ -187,9 +187,7 @@ describe.skipIf(reason !== null)(`the console for everyone${reason === null ? ''
     await page.keyboard.press('Escape');
   });
 
-  test('pages show faults and refusals before a request, with the units and ports of the CLI', async ({
-    fixed: tab,
-  }) => {
+  test('pages name faults and refusals early, with the units and ports of the CLI', async ({ fixed: tab }) => {
     const { page } = tab;
     const content = page.locator('#content');
     // An assignment uses the module.
