@@ -46,7 +46,10 @@ export class ContentCache {
     return `${this.#directory}/${sha256}`;
   }
 
-  /** Reports whether a content is stored completely. */
+  /**
+   * Reports whether a content is stored completely. The size is sufficient: a content gets this name only after its
+   * hash was checked and its bytes were synced, and only the agent can write to the directory.
+   */
   has(reference: CopyReference): boolean {
     return sizeOf(this.#pathOf(reference)) === reference.size;
   }
