@@ -126,15 +126,18 @@ test('refuses a content that is no longer stored', async () => {
   expect((await agent.next('content_refused')).message).toContain('apply again');
 });
 
-test('sends at most twice the contents of an operation over one link', async () => {
+test('sends at most twice the contents of an operation over one link, also between those of another one', async () => {
   await start();
   const agent = await connected();
+  const other = '01HZZZZZZZZZZZZZZZZZZZ0002';
+  links.queue(agent.key.nodeId, { operation_id: other } as OperationMessage);
   const small = Buffer.alloc(100);
   const hashOfSmall = hash('sha256', small, 'hex');
-  links.contents.set(operationId, new Map([[hashOfSmall, small]]));
-  for (let number = 1; number <= 3; number++) agent.send(request({ request: number, sha256: hashOfSmall, bytes: 100 }));
+  for (const id of [operationId, other]) links.contents.set(id, new Map([[hashOfSmall, small]]));
+  for (const [index, operation_id] of [operationId, other, operationId, other, operationId].entries())
+    agent.send(request({ request: index + 1, operation_id, sha256: hashOfSmall, bytes: 100 }));
   expect(await agent.next('content_refused')).toMatchObject({
-    request: 3,
+    request: 5,
     message: expect.stringContaining('too often'),
   });
 });

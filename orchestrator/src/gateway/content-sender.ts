@@ -7,6 +7,8 @@ import { type ContentRequest, type Grant, LinkContents } from './link-contents.t
 
 /** The first protocol version in which agents fetch contents. */
 const versionWithContents = 7;
+/** Maximum number of grants of a link. An agent has at most 64 open operations. */
+const maxGrants = 64;
 
 /**
  * Sends contents to the agents that request them. Keeps one part per link in memory. Sends the next frame when the
@@ -124,16 +126,22 @@ export class ContentSender {
 
   /** Returns what the agent may read for an operation. Checks again after a while, because the operation may end. */
   private async grantOf(link: Link, contents: LinkContents, operationId: string): Promise<Grant | null> {
-    const { grant } = contents;
+    const { grants } = contents;
     const now = this.clock.monotonic();
-    const isSame = grant !== null && grant.operationId === operationId;
-    if (isSame && now < grant.expiresAt) return grant;
+    const known = grants.get(operationId);
+    if (known !== undefined && now < known.expiresAt) return known;
     const sizes = await this.links.contentsOf(link.nodeId!, operationId);
+    grants.delete(operationId);
     if (sizes === null) return null;
     const total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
     // Allows a second request, for contents that arrived damaged.
-    const left = isSame ? grant.left : 2 * total;
-    contents.grant = { operationId, sizes, left, expiresAt: now + this.limits.contentGrantMs };
-    return contents.grant;
+    const left = known?.left ?? 2 * total;
+    const grant = { sizes, left, expiresAt: now + this.limits.contentGrantMs };
+    grants.set(operationId, grant);
+    for (const oldest of grants.keys()) {
+      if (grants.size <= maxGrants) break;
+      grants.delete(oldest);
+    }
+    return grant;
   }
 }

@@ -5,7 +5,6 @@ export type ContentRequest = Extract<AgentMessage, { type: 'content_request' }>;
 
 /** The contents that an operation references, and how many more of their bytes this link may request. */
 export interface Grant {
-  readonly operationId: string;
   readonly sizes: ReadonlyMap<string, number>;
   readonly expiresAt: number;
   left: number;
@@ -20,7 +19,8 @@ export class LinkContents {
   /** Bytes of frames not yet written to the network. */
   unsentBytes = 0;
   isServed = false;
-  grant: Grant | null = null;
+  /** What the link may read, by operation id, the least recently checked first. */
+  readonly grants = new Map<string, Grant>();
   readonly bucket: TokenBucket;
 
   constructor(burst: number, now: number) {
