@@ -158,6 +158,8 @@ describe('secrets', () => {
   test('refuses an operator or a function of a secret, and says what to write', () => {
     expect(text('${{ secrets.s + "a" }}')).toEqual(fault(secretFault));
     expect(text('${{ base64(secrets.s) }}')).toEqual(fault(secretFault));
+    for (const compared of ['secrets.s == "a"', '"a" != secret("s")', 'default(secrets["s"], "") in ["a"]'])
+      expect(text(`\${{ ${compared} ? "yes" : "no" }}`), compared).toEqual(fault(secretFault));
   });
 });
 

@@ -25,6 +25,9 @@ export interface Compiled {
   readonly type: string;
 }
 
+const secretAsArgument =
+  'a secret cannot be the argument of a function or an operator: insert it into text as ${{ secrets.NAME }}';
+
 const cache = new Map<string, Compiled | { readonly message: string }>();
 const maximumCached = 5000;
 
@@ -111,6 +114,9 @@ class NamesOf {
       if (name === 'secret' && argument !== undefined && !this.#isFixed(argument, bound)) this.#computed += 1;
       this.#function(node.args, replacedCalls);
     }
+    // The library compares values of different types, and finds that they differ.
+    if (node.op === '==' || node.op === '!=' || node.op === 'in')
+      if (node.args.some((operand) => isSecret(operand, bound))) this.fault ??= secretAsArgument;
     this.#selection(node, bound);
     for (const child of childrenOf(node)) this.#visit(child, bound);
   }
@@ -184,6 +190,16 @@ export const unknownName = (name: string, names: Iterable<string> = []): string 
 /** Macros whose first argument names a variable. */
 const macros = new Set(['map', 'filter', 'all', 'exists', 'exists_one', 'bind']);
 
+/** Reports whether a node yields a secret. */
+function isSecret(node: ASTNode, bound: ReadonlySet<string>): boolean {
+  if (node.op === '?:') return node.args.slice(1).some((branch) => isSecret(branch, bound));
+  if (node.op === '.' || node.op === '[]')
+    return node.args[0].op === 'id' && node.args[0].args === 'secrets' && !bound.has('secrets');
+  if (node.op !== 'call') return false;
+  const [name, [first]] = node.args;
+  return name === 'secret' || (name === 'default' && first !== undefined && isSecret(first, bound));
+}
+
 /** Returns the operands of a node. Omits those of methods, which have other variables. */
 function childrenOf(node: ASTNode): readonly ASTNode[] {
   if (node.op === 'rcall') return [];
@@ -199,8 +215,7 @@ export function described(error: CelError): string {
     /\b(matches|join|duration|contains|indexOf|lastIndexOf|split)_\b/g,
     '$1',
   );
-  if (/\bSecrets?\b/.test(summary))
-    return 'a secret cannot be the argument of a function or an operator: insert it into text as ${{ secrets.NAME }}';
+  if (/\bSecrets?\b/.test(summary)) return secretAsArgument;
   const limit = /^Exceeded (\w+) \((\d+)\)/.exec(summary);
   if (limit !== null) return `the expression is too large or too deep for CEL (${limit[1]} is ${limit[2]}): split it`;
   const overload = /^found no matching overload for '(.+)'$/.exec(summary);
