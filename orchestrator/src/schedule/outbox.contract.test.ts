@@ -346,6 +346,36 @@ describeDatabases('outbox', (fixture) => {
     expect(summaries(one)).toEqual(['1', '2']);
   });
 
+  test('records no outcome after another process has acquired the lease', async () => {
+    let lost = false;
+    const { outbox, channel, happen, left, events, context, clock } = await open({
+      lease: { hold: async () => (lost ? null : mine.hold()), release: async () => {} },
+    });
+    const mine = createLease(context, 'outbox', 'test');
+    let answer = () => {};
+    const one = await channel((response) => {
+      answer = () => response.writeHead(500).end();
+    });
+    await happen('1');
+    let over = false;
+    const turn = outbox.turn().then(() => {
+      over = true;
+    });
+    await one.seen(1);
+    clock.jump(10_001);
+    expect(await createLease(context, 'outbox', 'other').hold()).not.toBeNull();
+    lost = true;
+    answer();
+    while (!over) {
+      clock.advance(1_000);
+      await new Promise(setImmediate);
+    }
+    await turn;
+    expect(await getChannel(context, one.id)).toMatchObject({ delivery: { failures: 0, last_error: null } });
+    expect(await left(one.id)).toEqual(['1']);
+    expect(await events()).toEqual([]);
+  });
+
   test('redelivers a message with the same ID if the process is killed after delivering it but before recording the delivery', async () => {
     const { outbox, channel, happen, at, db } = await open({
       lease: { hold: async () => null, release: async () => {} },

@@ -13,7 +13,7 @@ import {
   type Sending,
 } from '../domain/notifications/outbox.ts';
 import type { Context } from '../domain/shared/context.ts';
-import type { Lease } from '../domain/shared/leases.ts';
+import type { Fence, Lease } from '../domain/shared/leases.ts';
 
 /**
  * Sends the messages in the outbox. Each channel receives its messages in order, one at a time. Channels are served in
@@ -69,8 +69,10 @@ class Sender implements Outbox {
   readonly #queue: (() => void)[] = [];
   #inFlight = 0;
   #stopped = false;
-  /** Whether this process held the lease at the last check. */
-  #leased = false;
+  /** The fence of the lease; null if another process held the lease at the last check that succeeded. */
+  #fence: Fence | null = null;
+  /** Whether the last check succeeded. */
+  #checked = false;
   #cancelTimer = () => {};
   #unsubscribe = () => {};
   #looking: Promise<void> | null = null;
@@ -121,8 +123,9 @@ class Sender implements Outbox {
       .catch((error: unknown) => this.#context.log.warn({ err: error }, 'failed to release the outbox lease'));
   }
 
-  get #mayRun(): boolean {
-    return !this.#stopped && this.#leased;
+  /** Reports whether to send: the outbox is not stopping, and the lease is held since it returned this fence. */
+  #mayRun(fence: Fence): boolean {
+    return !this.#stopped && this.#checked && this.#fence === fence;
   }
 
   /** Runs one check at a time. A hint during a check starts another check. Never rejects. */
@@ -146,11 +149,11 @@ class Sender implements Outbox {
     const now = this.#clock.monotonic();
     const keep = now - this.#housekeptAt >= housekeepingMs;
     if (due.length === 0 && this.#active.size === 0 && !keep) return;
-    await this.#hold();
-    if (!this.#mayRun) return;
+    const fence = await this.#hold();
+    if (fence === null || this.#stopped) return;
     for (const channelId of due) {
       if (this.#active.has(channelId)) continue;
-      const sending = this.#sendTo(channelId)
+      const sending = this.#sendTo(channelId, fence)
         .catch((error: unknown) =>
           this.#context.log.error({ err: error, channel_id: channelId }, 'failed to send to a channel; will retry'),
         )
@@ -159,67 +162,75 @@ class Sender implements Outbox {
     }
     if (!keep) return;
     this.#housekeptAt = now;
-    await giveUpOld(this.#context, this.#options.giveUpAfter);
-    await pruneNotifications(this.#context, this.#options.retentionDays);
+    await giveUpOld(this.#context, fence, this.#options.giveUpAfter);
+    await pruneNotifications(this.#context, fence, this.#options.retentionDays);
   }
 
   /** Renews the lease. If the renewal fails, senders stop before their next message. */
-  async #hold(): Promise<void> {
+  async #hold(): Promise<Fence | null> {
     try {
-      this.#leased = (await this.#options.lease.hold()) !== null;
+      this.#fence = await this.#options.lease.hold();
+      this.#checked = true;
+      return this.#fence;
     } catch (error) {
-      this.#leased = false;
+      this.#checked = false;
       throw error;
     }
   }
 
   /** Sends to one channel until it has no more messages or fails. */
-  async #sendTo(channelId: string): Promise<void> {
-    while (this.#mayRun) {
+  async #sendTo(channelId: string, fence: Fence): Promise<void> {
+    while (this.#mayRun(fence)) {
       const sending = await nextToSend(this.#context, channelId, batch);
       if (sending === null) return;
-      if (!(await this.#sendBatch(sending))) return;
+      if (!(await this.#sendBatch(sending, fence))) return;
     }
   }
 
-  async #sendBatch(sending: Sending): Promise<boolean> {
+  async #sendBatch(sending: Sending, fence: Fence): Promise<boolean> {
     let done: string[] = [];
     let writtenAt = this.#clock.monotonic();
     const writeDone = async () => {
       const ids = done;
       done = [];
-      if (ids.length > 0) await this.#record(() => recordDelivered(this.#context, sending, ids));
+      if (ids.length > 0) await this.#record(fence, () => recordDelivered(this.#context, fence, sending, ids));
       writtenAt = this.#clock.monotonic();
     };
     let first = true;
     for (const next of sending.messages) {
-      const attempt = await this.#attempt(sending, next.message);
+      const attempt = await this.#attempt(sending, next.message, fence);
       // A channel has not failed if there was no attempt, or if stopping aborted the attempt.
       if (attempt === null || (this.#abort.signal.aborted && !delivered(attempt))) break;
       if (!delivered(attempt)) {
         await writeDone();
-        await this.#record(() => recordFailure(this.#context, sending, next, attempt, this.#options.random()));
+        await this.#record(fence, () =>
+          recordFailure(this.#context, fence, sending, next, attempt, this.#options.random()),
+        );
         return false;
       }
       done.push(next.message.delivery_id);
-      if (first) await this.#record(() => recordRecovered(this.#context, sending));
+      if (first) await this.#record(fence, () => recordRecovered(this.#context, fence, sending));
       first = false;
       if (this.#clock.monotonic() - writtenAt >= recordIntervalMs) await writeDone();
     }
     await writeDone();
-    return this.#mayRun;
+    return this.#mayRun(fence);
   }
 
   /**
    * Makes one attempt after waiting for a free slot. Slots are granted in call order.
    * @returns null if this process has lost the lease or is stopping
    */
-  async #attempt({ target }: Sending, message: Sending['messages'][number]['message']): Promise<Attempt | null> {
+  async #attempt(
+    { target }: Sending,
+    message: Sending['messages'][number]['message'],
+    fence: Fence,
+  ): Promise<Attempt | null> {
     if (target === null) return { status: null, reason: undecipherable };
     if (this.#inFlight >= maxInFlight) await new Promise<void>((resolve) => this.#queue.push(resolve));
     else this.#inFlight++;
     try {
-      if (!this.#mayRun) return null;
+      if (!this.#mayRun(fence)) return null;
       const { signal } = this.#abort;
       return await this.#options.deliver(target, message, { timeoutMs: this.#options.timeoutMs ?? attemptMs, signal });
     } finally {
@@ -231,15 +242,15 @@ class Sender implements Outbox {
 
   /**
    * Records outcomes, retrying until a write succeeds. The channel receives no messages in the meantime. Stops retrying
-   * only when stopping; the next startup then resends the delivered messages.
+   * when stopping, and when the lease was lost; the next holder then resends the delivered messages.
    */
-  async #record(write: () => Promise<void>): Promise<void> {
+  async #record(fence: Fence, write: () => Promise<void>): Promise<void> {
     for (;;)
       try {
         return await write();
       } catch (error) {
         this.#context.log.error({ err: error }, 'failed to record a delivery outcome; will retry');
-        if (this.#stopped) return;
+        if (this.#stopped || this.#fence !== fence) return;
         await Promise.race([
           new Promise<void>((resolve) => this.#clock.after(recordRetryMs, resolve)),
           this.#stopping.promise,

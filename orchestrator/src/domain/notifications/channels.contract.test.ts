@@ -189,7 +189,7 @@ describeDatabases('channels', (fixture) => {
     });
     const failing = { channelId: id, name, sealed, failures: 3, failing_since: 1 };
     const deliver: Deliver = async () => {
-      await recordRecovered(context, failing);
+      await recordRecovered(context, [], failing);
       return { status: 200, retryAfterMs: null };
     };
     await testChannel(context, actor, deliver, id);

@@ -245,12 +245,12 @@ describeDatabases('notifications', (fixture) => {
     clock.advance(40 * 86_400_000);
     await happen({ summary: 'new' });
     for (const { id } of await all()) await readNotification(context, asActor(me), id);
-    await pruneNotifications(context, 0);
+    await pruneNotifications(context, [], 0);
     expect(await all()).toHaveLength(3);
-    await pruneNotifications(context, 30);
+    await pruneNotifications(context, [], 30);
     expect((await all()).map(({ summary }) => summary)).toEqual(['new', 'old, not delivered']);
     await removeChannel(context, actor, channel.id);
-    await pruneNotifications(context, 30);
+    await pruneNotifications(context, [], 30);
     expect((await all()).map(({ summary }) => summary)).toEqual(['new']);
   });
 });

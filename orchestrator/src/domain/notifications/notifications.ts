@@ -28,6 +28,7 @@ import type { EventConsumer, PlacedEvent } from '../audit/placed-event.ts';
 import { covers, type OpenWindows, openWindows } from '../modules/windows.ts';
 import { inSession } from '../shared/acting.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
+import type { Fence } from '../shared/leases.ts';
 
 /** Notifications, and the read marks of each operator. */
 
@@ -244,7 +245,7 @@ const maxStored = 10_000;
 const pruneAtOnce = 500;
 
 /** Deletes old notifications that have no outstanding delivery. The audit log has its own retention. */
-export async function pruneNotifications(context: Context, retentionDays: number): Promise<void> {
+export async function pruneNotifications(context: Context, fence: Fence, retentionDays: number): Promise<void> {
   const { db } = context;
   const happened_before = context.now() - retentionDays * 86_400_000;
   const aged = retentionDays === 0 ? undefined : await db.get(notificationBefore, { happened_before });
@@ -255,7 +256,7 @@ export async function pruneNotifications(context: Context, retentionDays: number
     const old = await db.all(prunableNotifications, { up_to, limit: pruneAtOnce });
     if (old.length === 0) return;
     const places = old.map(({ place }) => place);
-    await db.write({ name: 'notifications/prune', statements: [statement(deleteNotifications, { places })] });
+    await db.write({ name: 'notifications/prune', statements: [...fence, statement(deleteNotifications, { places })] });
     if (old.length < pruneAtOnce) return;
   }
 }

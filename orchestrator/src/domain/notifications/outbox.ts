@@ -14,11 +14,15 @@ import {
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited, type Happening } from '../audit/audit.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
+import type { Fence } from '../shared/leases.ts';
 import { targetOf } from './channels.ts';
 import { type Attempt, describeAttempt, type Message } from './delivery.ts';
 import { afterFailure, isBackingOff, longestPauseMs } from './delivery-outcome.ts';
 
-/** The outbox for channel messages. The caller ensures that only one process sends. */
+/**
+ * The outbox for channel messages. The caller ensures that only one process sends. Writes of outcomes contain the fence
+ * of the lease under which the messages were read, so that a process that lost the lease records nothing.
+ */
 
 /** A channel with its next messages to send. */
 export interface Sending {
@@ -72,22 +76,32 @@ const about = ({ channelId, name }: Pick<Sending, 'channelId' | 'name'>, happeni
 
 export async function recordDelivered(
   { db, now }: Context,
+  fence: Fence,
   { channelId, sealed }: Sending,
   deliveryIds: readonly string[],
 ): Promise<void> {
   const statements = [
+    ...fence,
     statement(deleteDeliveries, { delivery_ids: deliveryIds }),
     statement(setChannelDelivered, { channel_id: channelId, sealed, delivered_at: seconds(now()) }),
   ];
   await db.write({ name: 'deliveries/delivered', statements });
 }
 
-/** Records that a channel works again. Does nothing if the channel has not failed. */
-export async function recordRecovered(context: Context, sending: Omit<Sending, 'target' | 'messages'>): Promise<void> {
+/**
+ * Records that a channel works again. Does nothing if the channel has not failed.
+ * @param fence empty for an operator's test of the channel, which needs no lease
+ */
+export async function recordRecovered(
+  context: Context,
+  fence: Fence,
+  sending: Omit<Sending, 'target' | 'messages'>,
+): Promise<void> {
   const { channelId, sealed, failures, failing_since } = sending;
   if (failures === 0 && failing_since === null) return;
   const now = seconds(context.now());
   await writeWhileUnchanged(context, 'channels/recovered', [
+    ...fence,
     healthOf({ channelId, sealed, failures: 0, retryAtMs: 0, failingSince: null, lastError: null }),
     ...(failing_since === null
       ? []
@@ -110,6 +124,7 @@ export async function recordRecovered(context: Context, sending: Omit<Sending, '
  */
 export async function recordFailure(
   context: Context,
+  fence: Fence,
   sending: Sending,
   { message, attempts }: Sending['messages'][number],
   attempt: Attempt,
@@ -120,6 +135,7 @@ export async function recordFailure(
   const after = afterFailure({ failures, failing_since, attempts }, attempt, context.now(), random);
   const what = describeAttempt(attempt);
   const statements: Statement[] = [
+    ...fence,
     healthOf({
       channelId,
       sealed,
@@ -175,13 +191,14 @@ const dropped = (
 
 const giveUpAtOnce = 500;
 
-export async function giveUpOld(context: Context, afterSecs: number): Promise<void> {
+export async function giveUpOld(context: Context, fence: Fence, afterSecs: number): Promise<void> {
   const created_before = context.now() - afterSecs * 1000;
   for (;;) {
     const old = await context.db.all(deliveriesBefore, { created_before, limit: giveUpAtOnce });
     if (old.length === 0) return;
     const byChannel = Map.groupBy(old, ({ channel_id }) => channel_id);
     const statements: Statement[] = [
+      ...fence,
       statement(deleteDeliveries, { delivery_ids: old.map(({ delivery_id }) => delivery_id) }),
     ];
     for (const [channelId, of] of byChannel) {

@@ -45,7 +45,7 @@ export async function testChannel(
   const { name, sealed } = row;
   // The outbox may have delivered a message or failed since the test began.
   const { failures, failing_since } = (well ? await findRow(context, id) : undefined) ?? row;
-  if (well) await recordRecovered(context, { channelId: id, name, sealed, failures, failing_since });
+  if (well) await recordRecovered(context, [], { channelId: id, name, sealed, failures, failing_since });
   await context.db.write({
     name: 'channels/test',
     statements: [

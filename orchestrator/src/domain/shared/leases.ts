@@ -3,11 +3,16 @@ import { type Statement, statement } from '../../store/transaction.ts';
 import type { Context } from './context.ts';
 
 /** Leases for work that only one of several processes on the same database does. */
+
 /** Statements that make a transaction fail if another process holds the lease. */
 export type Fence = readonly Statement[];
 
 export interface Lease {
-  /** Acquires the lease, or renews it when necessary. Returns null if another process holds it. */
+  /**
+   * Acquires the lease, or renews it when necessary. Returns null if another process holds it. Returns the same fence
+   * until the lease is acquired again, so a caller can compare fences to find out whether another process may have held
+   * the lease in between.
+   */
   hold(): Promise<Fence | null>;
   /** Releases the lease, so that another process can acquire it immediately. */
   release(): Promise<void>;
@@ -25,19 +30,23 @@ const skewMs = 60_000;
  * without waiting
  */
 export function createLease({ db, now }: Context, name: string, holder: string): Lease {
-  let held: { token: number; until: number } | null = null;
+  let held: { token: number; until: number; fence: Fence } | null = null;
+  const detail = `the lease ${name} has passed to another process`;
 
   const take = async () => {
     const until = now() + lifeMs;
     const take = statement(takeLease, { name, holder, now: now(), expires_ms: until, beyond_ms: until + skewMs });
     const [row] = (await db.write({ name: 'leases/take', statements: [take] })).of(take).rows;
-    return row ? { token: row.token, until } : null;
+    if (!row) return null;
+    const { token } = row;
+    const check = { expect: 'row', else: 'storage_unavailable', detail } as const;
+    return { token, until, fence: [statement(leaseHeld, { name, holder, token }, check)] };
   };
-  const keep = async (token: number) => {
+  const keep = async ({ token, fence }: NonNullable<typeof held>) => {
     const until = now() + lifeMs;
     const keep = statement(keepLease, { name, holder, token, expires_ms: until });
     const renewed = (await db.write({ name: 'leases/keep', statements: [keep] })).of(keep).changes > 0;
-    return renewed ? { token, until } : null;
+    return renewed ? { token, until, fence } : null;
   };
 
   return {
@@ -46,12 +55,9 @@ export function createLease({ db, now }: Context, name: string, holder: string):
       // has acquired the lease.
       const left = held === null ? 0 : held.until - now();
       // More than a full lifetime remains only if the clock was set back.
-      if (held !== null && (left < lifeMs / 2 || left > lifeMs)) held = await keep(held.token);
+      if (held !== null && (left < lifeMs / 2 || left > lifeMs)) held = await keep(held);
       held ??= await take();
-      if (held === null) return null;
-      const { token } = held;
-      const detail = `the lease ${name} has passed to another process`;
-      return [statement(leaseHeld, { name, holder, token }, { expect: 'row', else: 'storage_unavailable', detail })];
+      return held?.fence ?? null;
     },
     async release() {
       if (held === null) return;
