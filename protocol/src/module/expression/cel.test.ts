@@ -27,6 +27,11 @@ const sole = (source: string, shape: Field['shape'], scope = scopeOf()): Evaluat
 const value = (of: Json): Evaluated => ({ kind: 'value', value: of });
 const fault = (message: string): Evaluated => ({ kind: 'fault', message });
 
+test('suggests the variable that a misspelled one means', () => {
+  const message = 'unknown name "tags": did you mean "tag"?; write $${{ for a plain ${{';
+  expect(text('${{ tags.role + "x" }}')).toEqual(fault(message));
+});
+
 describe('functions', () => {
   const examples = expressionFunctions.flatMap(({ examples }) => examples);
 

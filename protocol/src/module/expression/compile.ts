@@ -223,6 +223,8 @@ export function described(error: CelError): string {
   const operator = /^no such overload: (.+)$/.exec(summary);
   if (operator !== null)
     return `no operator takes these types: ${operator[1]}; convert one of them, such as with string(…) or int(…)`;
+  const unknown = /^Unknown variable: (\w+)$/.exec(summary);
+  if (unknown !== null) return unknownName(unknown[1] as string);
   if (/^(Unexpected|Expected)/.test(summary)) return unexpected(error);
   return `the expression is not valid CEL: ${summary.slice(0, 300)}`;
 }
