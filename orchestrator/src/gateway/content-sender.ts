@@ -35,7 +35,7 @@ export class ContentSender {
       link.violation(`content_request requires protocol version ${versionWithContents}`);
       return;
     }
-    // Not counted as messages, because the window limits them.
+    // Requests for contents do not count as messages, because the window limits them.
     link.uncount();
     link.contents ??= new LinkContents(agentMessageBurst, now);
     const { contents } = link;

@@ -19,7 +19,7 @@ export class LinkContents {
   /** Bytes of frames not yet written to the network. */
   unsentBytes = 0;
   isServed = false;
-  /** What the link may read, by operation id, the least recently checked first. */
+  /** The grants of the link by operation id, the least recently checked first. */
   readonly grants = new Map<string, Grant>();
   readonly bucket: TokenBucket;
 

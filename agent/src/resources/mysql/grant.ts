@@ -54,7 +54,7 @@ export const mysqlGrant = defineProvider<'mysql-grant', SeenGrant, Privileges>({
 });
 
 /** In a grant on a database, `_` and `%` are wildcards. */
-export const pattern = (database: string): string => database.replace(/[_%]/g, (found) => `\\${found}`);
+const pattern = (database: string): string => database.replace(/[_%]/g, (found) => `\\${found}`);
 
 async function look({ body }: Declared, machine: Machine): Promise<SeenGrant> {
   const read = await readServer(machine);

@@ -20,7 +20,7 @@ const action = fc.oneof(
 );
 
 describeDatabases('leases of several processes', (fixture) => {
-  test('accept writes only under the newest fence, and are free after their lifetime, whatever the clocks show', async () => {
+  test('accept writes only under the newest fence, and are free after their lifetime, even if clocks differ', async () => {
     const { context, clock, db } = await openDomain(fixture);
     let run = 0;
     const accepted = async (fence: Fence) => {
