@@ -8,9 +8,19 @@ import { root } from '../../tools/suite/cli.ts';
 import { HostAgent } from './agent.ts';
 import { AptRepository } from './apt-repository.ts';
 import { expectPlan } from './expect-plan.ts';
-import { noHosts, test } from './test.ts';
+import { databasesRoot, mariadbUp, postgresqlUp } from './subjects/databases.ts';
+import { test as base, noHosts } from './test.ts';
+import { TestHosts } from './test-hosts.ts';
 
 const reason = noHosts();
+
+/** The machine has the servers that the modules about databases manage. */
+// biome-ignore lint/correctness/noEmptyPattern: what a fixture depends on is read from its first parameter
+const test = base.override('hosts', { scope: 'file' }, async ({}, { onCleanup }) => {
+  const hosts = await TestHosts.open({ base: await databasesRoot() });
+  onCleanup(() => hosts.end());
+  return hosts;
+});
 
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const yamlOf = (page: string): string[] =>
@@ -63,6 +73,7 @@ describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` ($
     await repository.use(machine);
     // debootstrap does not create this file, but Debian's installer does.
     await machine.sh('echo 127.0.0.1 localhost > /etc/hosts');
+    await machine.sh(postgresqlUp + mariadbUp);
     const { nodeId: node_id } = await HostAgent.install(machine, orchestrator, hosts.bridge.address);
     const params = { node_id };
     const upload = async (content: string): Promise<string> => {
@@ -88,7 +99,7 @@ describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` ($
     );
     expect(modules.length).toBeGreaterThan(5);
     for (const content of required) await upload(content);
-    for (const name of ['db_password', 'ann_password', 'deploy_hash']) {
+    for (const name of ['db_password', 'shop_password', 'ann_password', 'deploy_hash']) {
       const value = name.endsWith('_hash') ? '$6$documentation$abcdefgh' : 'documentation';
       await orchestrator.call(createSecret, { body: { name, value } });
     }

@@ -449,7 +449,7 @@ test.runIf(process.geteuid?.() === 0)(
             const set = body === null ? [] : [file(path, body)];
             const outcome = await agent.run(operation('apply', set));
             const failed = outcome.results.filter(({ status }) => status === 'failed');
-            for (const { message } of failed) expect(message).toMatch(/is not (given back|created again)/);
+            for (const { message } of failed) expect(message).toMatch(/is not (restored|created again)/);
             const found = lstatSync(path, { throwIfNoEntry: false });
             const content = found === undefined ? null : readFileSync(path, 'utf8');
             // The module declares root as the owner but no content, so the content may be the user's.

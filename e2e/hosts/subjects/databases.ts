@@ -4,7 +4,7 @@ import type { Subject } from './subject.ts';
 
 /** Builds a Debian root with the servers of PostgreSQL and MariaDB, which start at boot with their own first data. */
 export const databasesRoot = (): Promise<string> =>
-  derivedRoot({ name: 'databases', packages: ['postgresql-15', 'mariadb-server'] });
+  derivedRoot({ name: 'databases', packages: ['postgresql', 'mariadb-server'] });
 
 const volatile = [...volatilePaths, '/var/lib/postgresql', '/var/lib/mysql', '/etc/ssl', '/var/backups'];
 const common = { volatile, slow: true };

@@ -105,7 +105,7 @@ verify:
     [
       'a secret',
       'when: "secrets.x == \'a\'"',
-      '/resources/0/when a secret is not allowed here: the value is shown, or checked before secrets are known',
+      '/resources/0/when a secret cannot be the argument of a function or an operator: insert it into text as ${{ secrets.NAME }}',
     ],
     [
       'an element of a loop',

@@ -3,7 +3,7 @@ import { resourceTypes } from './kinds.ts';
 import { suggestion } from './nearest.ts';
 
 test.each([
-  ['user', ': did you mean "user-unix" or "user-windows"?'],
+  ['user', ': did you mean "user-unix" or "user-windows" or "mysql-user"?'],
   ['file', ': did you mean "file-unix" or "file-windows"?'],
   ['apt', ': did you mean "package-apt" or "apt-repository"?'],
   ['file-unx', ': did you mean "file-unix"?'],

@@ -87,7 +87,7 @@ describe('a template', () => {
       { parts: [{ text: 'ada=' }, { secret: 'pw' }, { text: ';bob=' }, { secret: 'pw' }, { text: ';' }] },
     ]);
     const condition = '${{ if secrets.pw == "x" }}a${{ end }}';
-    expect(rendered(condition)).toContain('a secret is not allowed here');
+    expect(rendered(condition)).toContain('a secret cannot be the argument of a function or an operator');
   });
 
   test.each([

@@ -98,7 +98,7 @@ test.each([
   ['{ that: "each > 1", message: m }', '/require/0/that "each" exists only in a resource with for_each'],
   [
     '{ that: "secrets.a == \'x\'", message: m }',
-    '/require/0/that a secret is not allowed here: the value is shown, or checked before secrets are known',
+    '/require/0/that a secret cannot be the argument of a function or an operator: insert it into text as ${{ secrets.NAME }}',
   ],
   ['{ that: "param.from >", message: m }', expect.stringMatching(/^\/require\/0\/that /)],
   ['{ that: "true" }', '/require/0/message "message" is required'],
