@@ -26,7 +26,7 @@ import {
   type Step,
 } from './plan/plan.ts';
 import type { Publisher } from './report/publisher.ts';
-import { redactOutput, sensitiveFields } from './report/redact.ts';
+import { mayContainSecret, redactOutput, sensitiveFields } from './report/redact.ts';
 import { fittingReport, fittingResult } from './report/report-size-limit.ts';
 import { failedResult, failureSummary, noted, resultOf } from './result.ts';
 import type { WantedContents } from './wanted-contents.ts';
@@ -251,6 +251,7 @@ export class Progress {
       database: (database) => this.#read(database),
       stale: (...databases) => this.stale(...databases),
       resourcesOf: (type) => this.#resources.filter((resource) => resource.type === type),
+      mayContainSecret: (path) => mayContainSecret(path, this.#resources, journal.state.managed.values()),
       startedProcess,
       stop: this.context.stop,
       cancelled: () => this.operation.cancelled,

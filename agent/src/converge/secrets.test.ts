@@ -70,6 +70,20 @@ test('hides the secret of another resource in the same file: in the output of a 
   expect(all()).not.toContain('hunter2');
 });
 
+test('hides the output of a validation while the file may contain a value that was a secret', async () => {
+  const path = `${h.root}/f`;
+  writeFileSync(path, '');
+  await h.agent.run(operation('apply', [ini(path, 'db', 'password', { value: 'hunter2' }, value)]));
+  const host = ini(path, 'db', 'host', { value: 'one', validate: 'cat %; false' });
+  const open = ini(path, 'db', 'password', { value: 'open' });
+  const first = await h.agent.run(operation('apply', [host, open]));
+  expect(first.results).toMatchObject([{ status: 'failed' }, { status: 'changed' }]);
+  expect(all()).not.toContain('hunter2');
+  // The file no longer contains the secret.
+  const second = await h.agent.run(operation('apply', [host, open]));
+  expect(second.results).toMatchObject([{ message: expect.stringContaining('password = open') }, {}]);
+});
+
 test('does not name an unknown owner that is sensitive', async () => {
   const outcome = await both(file(`${h.root}/f`, { owner: 'hunter2' }, { sensitive_fields: ['owner'] }));
   expect(outcome.results).toMatchObject([{ status: 'failed', message: expect.stringContaining('does not exist') }]);

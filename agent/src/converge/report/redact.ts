@@ -23,6 +23,23 @@ export function sensitiveFields(resource: ResolvedResource, record: ManagedRecor
 }
 
 /**
+ * Reports whether the file at a path may contain a secret, because a resource that declares the file, or a part of it,
+ * has one or had one.
+ */
+export function mayContainSecret(
+  path: string,
+  resources: Iterable<ResolvedResource>,
+  records: Iterable<ManagedRecord>,
+): boolean {
+  const hasSecret = ({ body, sensitive_fields }: ResolvedResource): boolean =>
+    sensitive_fields.length > 0 && Object.hasOwn(body, 'path') && (body as { path?: unknown }).path === path;
+  for (const resource of resources) if (hasSecret(resource)) return true;
+  for (const { resource, succeeded } of records)
+    if (hasSecret(resource) || (succeeded !== null && hasSecret(succeeded))) return true;
+  return false;
+}
+
+/**
  * Hides the old and the new value of each sensitive field of a result.
  * @param sensitive result of `sensitiveFields`
  */

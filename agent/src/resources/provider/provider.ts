@@ -64,6 +64,8 @@ export interface Machine {
    * Returns every resource of this type in the operation, including those to remove, so that one read can serve all.
    */
   resourcesOf(type: ResourceType): readonly ResolvedResource[];
+  /** Reports whether a resource writes, or wrote, a secret to the file. Then a program that reads it may print the secret. */
+  mayContainSecret(path: string): boolean;
   /**
    * Records a process that may outlive the agent.
    * @param fate `killed` when the agent stops, or `left` running, such as a package transaction

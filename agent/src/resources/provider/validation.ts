@@ -2,7 +2,6 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { runCommand } from '../../host/processes/run-command.ts';
 import type { Machine } from './provider.ts';
-import { hasSecretInFile } from './secrets-in-file.ts';
 
 /**
  * Runs a command that validates new content before the file is replaced.
@@ -30,10 +29,9 @@ export async function runValidation(
   );
   if (result.exitCode === 0) return;
   const how = result.timedOut ? 'took too long' : `ended with ${result.exitCode ?? result.signal}`;
+  const { path } = resource.body as { path: string };
   // The command can print any line of the file.
-  const words = hasSecretInFile(resource, machine) ? '' : (result.stderr || result.stdout).trim();
+  const words = machine.mayContainSecret(path) ? '' : (result.stderr || result.stdout).trim();
   const said = words === '' ? '' : `: ${words}`;
-  throw new HostFailure(
-    `the new content of ${(resource.body as { path: string }).path} was refused because \`validate\` ${how}${said}`,
-  );
+  throw new HostFailure(`the new content of ${path} was refused because \`validate\` ${how}${said}`);
 }

@@ -1,7 +1,6 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { missingProgram } from '../../host/processes/find-program.ts';
 import type { Machine } from '../provider/provider.ts';
-import { hasSecretInFile } from '../provider/secrets-in-file.ts';
 import { isAbsent, lookAtText, pathOf, type SeenText } from '../text-edit/text-file.ts';
 import { restored, type ValueBefore, valueBefore } from './before.ts';
 import { decode, parse, type StructuredFile, withoutSetting, withSetting } from './edit.ts';
@@ -15,7 +14,7 @@ export interface SeenValue extends SeenText {
   /** The value for display; null if there is none. */
   found: string | null;
   isAsDeclared: boolean;
-  /** Whether another resource writes a secret to the file. The secret can be on the same line, or in the same value. */
+  /** Whether the file may contain a secret, which can be on the same line, or in the same value. */
   hasSecret: boolean;
   /** The file after the change. The journal does not store it, so it is null after the agent restarts. */
   after: string | null;
@@ -50,7 +49,11 @@ export function edited(
   return { found, after: after.text, before: valueBefore(file, tree, pointer, place, after) };
 }
 
-export function look(resource: Structured, syntax: Syntax, machine: Pick<Machine, 'walk' | 'resourcesOf'>): SeenValue {
+export function look(
+  resource: Structured,
+  syntax: Syntax,
+  machine: Pick<Machine, 'walk' | 'mayContainSecret'>,
+): SeenValue {
   const seen = lookAtText(resource, machine);
   const { validate } = resource.body;
   const missing = validate == null || isAbsent(resource) ? null : missingProgram(validate);
@@ -59,7 +62,7 @@ export function look(resource: Structured, syntax: Syntax, machine: Pick<Machine
   return {
     ...seen,
     found: found === undefined ? null : shownValue(found),
-    hasSecret: hasSecretInFile(resource, machine),
+    hasSecret: machine.mayContainSecret(pathOf(resource)),
     isAsDeclared: seen.content === null ? isAbsent(resource) : after === null,
     after,
     before,
@@ -72,7 +75,7 @@ export function lookForRemoval(
   resource: Structured,
   syntax: Syntax,
   before: ValueBefore,
-  machine: Pick<Machine, 'walk' | 'resourcesOf'>,
+  machine: Pick<Machine, 'walk' | 'mayContainSecret'>,
 ): SeenValue {
   const seen = lookAtText(resource, machine);
   const file = fileOf(resource, syntax);
@@ -82,7 +85,7 @@ export function lookForRemoval(
   return {
     ...seen,
     found: null,
-    hasSecret: hasSecretInFile(resource, machine),
+    hasSecret: machine.mayContainSecret(pathOf(resource)),
     isAsDeclared: false,
     after: back?.text ?? null,
     before: null,
