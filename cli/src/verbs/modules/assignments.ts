@@ -47,7 +47,7 @@ export const register: Register = (command, act) => {
     .command('create')
     .description('Assign modules to the agents that a selector matches; does not change any machine by itself')
     .argument('<name>')
-    .addOption(moduleOption('Module; may be repeated; without it, the assignment only gives values'))
+    .addOption(moduleOption('Module; may be repeated; without it, gives only values'))
     .requiredOption('--selector <selector>', 'Agents that match, e.g. role=web; empty: none')
     .option('--audit', 'Only check for drift, never apply')
     .option('--window-only', 'Apply only in maintenance windows')

@@ -26,7 +26,7 @@ export function registerTrials(command: Command, act: Act): void {
     .argument('<expression>', 'An expression without ${{ }}, or a text with them')
     .addOption(agentOption())
     .addOption(factsOption())
-    .option('--module <module>', 'Module that declares the parameters: a file, a folder, or a name')
+    .option('--module <module>', 'Module with the parameters: file, folder, or name')
     .option('--parameters <file>', 'File with values by parameter')
     .option('--each <json>', 'Value of each, as JSON')
     .addHelpText(
@@ -36,7 +36,7 @@ export function registerTrials(command: Command, act: Act): void {
     .action(act(evaluate));
   command
     .command('resolve')
-    .description('Show what an agent would get, with the origin of each value')
+    .description('Show what an agent would get, with origins')
     .argument('<modules...>', 'YAML files, folders with module.yml, or names of modules')
     .addOption(agentOption())
     .addOption(factsOption())
