@@ -9,12 +9,12 @@ import { type Prepared, SubjectMachines, stateOf } from './subject-machines.ts';
 
 /**
  * Registers the provider contract tests for subjects. They run the real engine in test hosts. `npm test` runs the first
- * subject of each kind and half of the others, selected at random; `npm run soak -- kill-steps` runs all.
+ * subject of each kind and a quarter of the others, selected at random; `npm run soak -- kill-steps` runs all.
  */
 export function describeSubjects(name: string, subjects: readonly Subject[], open: () => Promise<TestHosts>): void {
   const reason = noHosts();
   const further = subjects.filter((subject) => !firstOfItsKind(subject, subjects));
-  const sample = new Set(sampled(further, Math.ceil(further.length / 2)));
+  const sample = new Set(sampled(further, Math.ceil(further.length / 4)));
   const selected = subjects.filter((subject) => firstOfItsKind(subject, subjects) || sample.has(subject));
 
   describe.skipIf(reason !== null)(`${name}${reason === null ? '' : ` (${reason})`}`, () => {
