@@ -2,7 +2,6 @@ import {
   lstatSync,
   mkdirSync,
   readdirSync,
-  readFileSync,
   readlinkSync,
   renameSync,
   rmdirSync,
@@ -13,6 +12,7 @@ import {
   utimesSync,
 } from 'node:fs';
 import { errnoOf, hostFailure } from '../failure.ts';
+import { makeDirectory } from '../files/make-directory.ts';
 
 /**
  * Entries of directories that only root can change, where a path cannot lead to another object between two calls. All
@@ -37,8 +37,6 @@ export const inodeOf = (stats: Stats | null): string | null => (stats === null ?
 /** Returns the names in a directory. */
 export const namesIn = (path: string): string[] => attempt(`read ${path}`, () => readdirSync(path));
 
-export const readText = (path: string): string => attempt(`read ${path}`, () => readFileSync(path, 'utf8'));
-
 export const linkTargetOf = (path: string): string => attempt(`read ${path}`, () => readlinkSync(path));
 
 /** Returns the size of a file in bytes. Follows links. */
@@ -57,7 +55,7 @@ export const makePrivateDirectory = (path: string): void =>
 /** Creates a directory with mode 0755 unless the entry exists. */
 export function makeUnlessPresent(path: string): void {
   try {
-    mkdirSync(path, { mode: 0o755 });
+    makeDirectory(path, 0o755);
   } catch (error) {
     if (errnoOf(error) !== 'EEXIST') throw hostFailure(error, `create the directory ${path}`);
   }

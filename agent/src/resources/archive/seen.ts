@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import { HostFailure, hostFailure } from '../../host/failure.ts';
-import { inodeOf, linkTargetOf, namesIn, readText, type Stats, statusOf } from '../../host/trees/entries.ts';
+import { readText } from '../../host/read-system.ts';
+import { inodeOf, linkTargetOf, namesIn, type Stats, statusOf } from '../../host/trees/entries.ts';
 import { compareTree, type TreeDifference, type TreeEntry } from '../../host/trees/tree-list.ts';
 import { besideName } from '../../host/trees/tree-names.ts';
 import { lookUpOwnership, type SeenOwnership } from '../provider/ownership.ts';
@@ -139,7 +140,7 @@ const withoutEntries = ({ sha256, strip, exclude }: TreeList): Unpacking => ({ s
 function readList(path: string): TreeList | null {
   if (statusOf(path) === null) return null;
   try {
-    const list = JSON.parse(readText(path)) as Partial<TreeList>;
+    const list = JSON.parse(readText(path) ?? '') as Partial<TreeList>;
     const { sha256, strip, exclude, entries } = list;
     const isRight =
       typeof sha256 === 'string' && typeof strip === 'number' && Array.isArray(exclude) && Array.isArray(entries);
