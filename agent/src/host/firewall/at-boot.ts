@@ -40,9 +40,7 @@ export const bootText = (): string | null =>
 export async function saveForBoot(text: string | null, runner: Runner): Promise<void> {
   if (text === null) {
     if (exists(unitFile)) await systemctl(['disable', '--now', '--quiet', unit], runner);
-    for (const path of [unitFile, bootFile]) rmSync(path, { force: true });
-    if (hasSystemd()) await systemctl(['daemon-reload'], runner);
-    return;
+    return deleteFiles(runner);
   }
   await replace(bootFile, text);
   if (!hasSystemd()) return;
@@ -55,10 +53,12 @@ export async function saveForBoot(text: string | null, runner: Runner): Promise<
  * nothing is loaded at boot, and the change starts again.
  */
 export async function removeDisabled(runner: Runner): Promise<void> {
-  const files = [unitFile, bootFile].filter(exists);
-  if (!hasSystemd() || exists(link) || files.length === 0) return;
-  for (const path of files) rmSync(path, { force: true });
-  await systemctl(['daemon-reload'], runner);
+  if (hasSystemd() && !exists(link) && [unitFile, bootFile].some(exists)) await deleteFiles(runner);
+}
+
+async function deleteFiles(runner: Runner): Promise<void> {
+  for (const path of [unitFile, bootFile]) rmSync(path, { force: true });
+  if (hasSystemd()) await systemctl(['daemon-reload'], runner);
 }
 
 async function systemctl(args: readonly string[], runner: Runner): Promise<void> {
