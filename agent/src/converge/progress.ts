@@ -239,8 +239,8 @@ export class Progress {
       freshDirectories: this.operation.freshDirectories,
       declared: (path) => this.#declared.has(path),
       manages: (path) => {
-        const earlier = [...journal.state.managed.values()].map(({ resource }) => resource);
-        this.#managed ??= managedPaths([...this.#resources, ...earlier]);
+        const earlier = () => [...journal.state.managed.values()].map(({ resource }) => resource);
+        this.#managed ??= managedPaths([...this.#resources, ...earlier()]);
         return this.#managed.has(path);
       },
       declaredDirectory: (path) => {
