@@ -10,7 +10,7 @@ const packages = [
   ...['systemd', 'systemd-sysv', 'dbus', 'apt', 'passwd', 'iproute2', 'procps', 'ca-certificates', 'cron', 'sudo'],
 ];
 /** Build version, which is part of the cache key. Increase it whenever `finish` changes. */
-const recipe = 1;
+const recipe = 2;
 const defaultMirror = 'http://deb.debian.org/debian';
 const buildLimitMs = 10 * 60_000;
 
@@ -18,7 +18,9 @@ const buildLimitMs = 10 * 60_000;
 export const cacheFolder = (): string =>
   join(process.env.MUSTER_TEST_CACHE ?? '/var/tmp/muster-test-cache', `hosts-${process.getuid?.() ?? 0}`);
 
-// Masks background services that would hold apt's lock or write to a root that a test compares.
+// Masks background services that would hold apt's lock or write to a root that a test compares, and the generators that
+// generate nothing in a container: systemd runs each of them at every boot and every daemon-reload, which took a third of
+// the CPU time of the provider tests.
 const finish = `
 rm -rf "$new"/var/cache/apt/archives/*.deb "$new"/var/lib/apt/lists/* "$new"/var/log/*.log "$new"/var/log/apt
 : > "$new/etc/machine-id"
@@ -28,6 +30,13 @@ rm -f "$new"/var/lib/dbus/machine-id "$new"/etc/ssh/ssh_host_*
 for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer \\
   e2scrub_reap.service systemd-tmpfiles-clean.timer getty.target console-getty.service; do
   ln -sf /dev/null "$new/etc/systemd/system/$unit"
+done
+mkdir -p "$new/etc/systemd/system-generators"
+for path in "$new"/usr/lib/systemd/system-generators/*; do
+  case \${path##*/} in
+    systemd-fstab-generator | systemd-sysv-generator) ;;
+    *) ln -sf /dev/null "$new/etc/systemd/system-generators/\${path##*/}" ;;
+  esac
 done
 `;
 
