@@ -221,7 +221,7 @@ async function createRuns(
   const { call } = orchestrator;
   const agent = (name: string) => agents.get(name) as ShowcaseAgent;
   const apply = (name: string, body = {}): Promise<Run> => call(applyAssignment, { params: { name }, body });
-  // The last agent in the order of the run fails, because it is not a canary.
+  // Makes the last agent in the run fail. It is not a canary, so its failure does not halt the run at the start.
   const kiosks = [...agents.values()].filter(({ description }) => description.hostname.startsWith('kiosk-'));
   const last = kiosks.toSorted((a, b) => (a.nodeId < b.nodeId ? -1 : 1)).at(-1);
   last?.machine.fault('chrony', 'apt-get ended with 100: Unable to locate package chrony');

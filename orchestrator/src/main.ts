@@ -105,7 +105,7 @@ async function start(given: Invocation, log: Logger): Promise<Running> {
       onFatal: (reason) => {
         log.fatal(
           { err: reason },
-          'lost the database; exiting, because writes could be acknowledged without being stored',
+          'lost the connection to the database; exiting, because writes could be acknowledged without being stored',
         );
         process.exit(1);
       },

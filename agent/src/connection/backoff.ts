@@ -34,7 +34,7 @@ const busyRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'hello_timeo
  * links that break before they are stable, get the long ceiling. A delay that the orchestrator requested takes
  * precedence, with a little jitter.
  * @param random a number in [0, 1)
- * @param now monotonic milliseconds
+ * @param now monotonic time in milliseconds
  * @returns the wait in milliseconds, and the state for the next call
  */
 export function backOff(before: Waits, end: LinkEnd, random: number, now: number): { waitMs: number; waits: Waits } {

@@ -91,7 +91,7 @@ os.setxattr(sys.argv[1], 'system.posix_acl_${kind}', struct.pack('<I', 2) + b''.
   python(code, path);
 }
 const setDefaultAcl = (path: string, acl: readonly number[]): void => setAcl('default', path, acl);
-/** Returns the names of the ACLs on a file or directory. */
+/** Returns the names of the extended attributes that hold the ACLs of a file or directory. */
 const aclsOf = (path: string): string[] =>
   JSON.parse(python('print(json.dumps([n for n in os.listxattr(sys.argv[1]) if "acl" in n]))', path));
 

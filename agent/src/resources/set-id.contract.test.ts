@@ -214,7 +214,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     expect([readFileSync(path, 'utf8'), stateOf(path)]).toEqual(['by hand\n', '0:0 0755']);
   });
 
-  test('refuses to give a file to a user who did not have its content', async () => {
+  test('refuses to change the owner of a file to a user who did not write its content', async () => {
     const path = lay('tool', 'good\n', other, 0o755);
     await apply(file(path, { owner: String(user) }));
     plant(path, 0o755);

@@ -200,7 +200,10 @@ export class DriftWatch {
       }
     }
     if (changed.length > 0) {
-      log.info({ resources: named(changed), count: changed.length }, 'applied resources changed on this machine');
+      log.info(
+        { resources: named(changed), count: changed.length },
+        'found changes to applied resources on this machine',
+      );
       this.#hint();
     }
     this.#schedule();

@@ -30,7 +30,10 @@ export const benches: Readonly<Record<string, NamedProgram>> = {
   'metrics-day': bench('metrics-day', 'a day of samples of 1,000 agents: bytes on disk, and latency of reads'),
   resolve: bench('resolve', 'CPU time to resolve modules with conditions and loops, against modules without CEL'),
   return: bench('return', 'time until 50 %, 90 %, 99 %, and all agents are connected after several restarts'),
-  'side-by-side': bench('side-by-side', 'samples of machines against Prometheus, and idle agents against MeshCentral'),
+  'side-by-side': bench(
+    'side-by-side',
+    'cost of machine samples compared with Prometheus, and of idle agents compared with MeshCentral',
+  ),
   'start-up': bench(
     'start-up',
     'start-up of muster --help and muster status, against bare Node and a bare HTTPS request',

@@ -15,7 +15,7 @@ export class ScreenState {
   readonly #sequences = new ControlSequences({ c1: false });
   /** DEC private modes that differ from the default. */
   readonly #modes = new Set<string>();
-  /** Sequences that restore other settings, by setting. */
+  /** Sequences that restore the remaining settings, keyed by setting. */
   readonly #undo = new Map<string, string>();
   #keyboardLevels = 0;
 

@@ -46,7 +46,7 @@ const indentOf = (line: string): number => line.length - line.trimStart().length
 
 class ShapeReader {
   readonly frames: Frame[] = [];
-  /** Lines with more indentation belong to a block scalar; null outside a block scalar. */
+  /** Lines that are indented more than this belong to the current block scalar; null outside a block scalar. */
   textIndent: number | null = null;
   /** Quote character of the unclosed quoted string, or null. */
   quote: string | null = null;

@@ -18,7 +18,7 @@ export interface Subject {
   /** The fields that a drift check reports after `tamper`. */
   moved: readonly string[];
   /**
-   * Shell text that prints state other than files that the removal must restore, such as `systemctl is-active x ||
+   * Shell text that prints the state besides files that the removal must restore, such as `systemctl is-active x ||
    * true`.
    */
   state?: string;

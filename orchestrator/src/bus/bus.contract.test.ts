@@ -72,7 +72,7 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
     expect(received).toEqual([]);
   });
 
-  test('delivers a hint that a listener published in a later event-loop turn', async () => {
+  test('delivers a hint from a listener in a later event-loop turn', async () => {
     const end = bus.subscribe((hint) => {
       if (hint.type === 'work' && hint.node_id === 'a') bus.publish(work('b'));
     });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isScalar, isMap as isYamlMap, LineCounter, parseDocument } from 'yaml';
 import { ConfigError } from './faults.ts';
 
-/** A mapping before its validation. */
+/** A mapping that has not been validated yet. */
 export type Raw = Record<string, unknown>;
 
 export const isMap = (value: unknown): value is Raw =>

@@ -58,7 +58,7 @@ async function dial(key?: AgentKey, host?: string): Promise<TestAgent> {
   return agent;
 }
 
-const refusalLogged = () => logged.find((entry) => entry.message === 'agent refused')?.fields;
+const refusalLogged = () => logged.find((entry) => entry.message === 'refused an agent')?.fields;
 
 /**
  * Resolves when `condition` returns true. Does not advance the clock, so only I/O that is already in progress can
@@ -593,7 +593,9 @@ describe('link limits', () => {
     const agent = await dial();
     agent.send({ type: 'bye', reason: '' });
     await agent.closed;
-    expect(logged.filter((entry) => entry.message === 'agent refused').at(-1)?.fields).toMatchObject({ unlogged: 3 });
+    expect(logged.filter((entry) => entry.message === 'refused an agent').at(-1)?.fields).toMatchObject({
+      unlogged: 3,
+    });
   });
 });
 
@@ -986,7 +988,7 @@ describe('reports', () => {
         }
         clock.advance(30_000);
         expect(visit).toBeLessThan(5);
-        const refused = logged.findLast((entry) => entry.message === 'agent refused');
+        const refused = logged.findLast((entry) => entry.message === 'refused an agent');
         if (refused?.fields.node_id === agent.key.nodeId) return [visit, String(refused.fields.reason)];
       }
     }

@@ -369,7 +369,7 @@ class AgentGateway implements Gateway, LinkOwner {
     const nodeId = link.nodeId;
     this.log.warn(
       { node_id: nodeId, remote_ip: link.remoteIp, code, reason: message, ...(unlogged > 0 && { unlogged }) },
-      'agent refused',
+      'refused an agent',
     );
     if (unauditedRefusals.has(code)) return;
     this.links

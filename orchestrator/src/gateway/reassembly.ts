@@ -47,7 +47,7 @@ export class Reassembly {
 
   /**
    * Begins a report without any chunks.
-   * @param now monotonic milliseconds
+   * @param now monotonic time in milliseconds
    * @param resume called when a waiting report may continue
    */
   begin(seq: number, parts: number, now: number, resume: () => void): Assembly {
@@ -90,7 +90,7 @@ export class Reassembly {
   /**
    * Checks a report's minimum rate and deadline. Neither applies while the report waits for budget. Call this
    * periodically.
-   * @param now monotonic milliseconds
+   * @param now monotonic time in milliseconds
    */
   look(assembly: Assembly, now: number): PartFault | null {
     const { looked, seq, parts, texts, length } = assembly;

@@ -12,7 +12,7 @@ export class ReconnectReservations {
   /** Reservations by node id, oldest first. */
   readonly #reservations = new Map<string, { instanceId: string; until: number }>();
 
-  /** @param now monotonic milliseconds */
+  /** @param now monotonic time in milliseconds */
   keep(nodeId: string, instanceId: string, now: number): void {
     for (const [old, { until }] of this.#reservations) {
       if (until > now) break;

@@ -3,7 +3,7 @@ export class TokenBucket {
   private tokens: number;
   private refilledAt: number;
 
-  /** @param now monotonic milliseconds */
+  /** @param now monotonic time in milliseconds */
   constructor(burst: number, now: number) {
     this.tokens = burst;
     this.refilledAt = now;

@@ -104,7 +104,7 @@ const fanOutBody = z.strictObject({
     'run on this many agents first, and continue only if all of them succeed; otherwise, halt the run',
   ),
   offline: optional(z.enum(['report', 'queue'])).describe(
-    'whether agents that are offline are reported as failed (`report`, the default), or queued',
+    'whether offline agents are reported as failed (`report`, the default) or their operations are queued (`queue`)',
   ),
   ttl: optional(z.number().int().min(1).max(31_536_000)).describe('seconds to wait for queued agents; default: 86400'),
   plan_run_id: optional(z.string().max(64)).describe(
@@ -113,7 +113,7 @@ const fanOutBody = z.strictObject({
 });
 
 export const applyAssignment = route({
-  ...fanOut('applyAssignment', 'apply', 'Apply an assignment on all agents that it matches'),
+  ...fanOut('applyAssignment', 'apply', 'Apply an assignment to all agents that it matches'),
   path: '/assignments/{name}/apply',
   body: fanOutBody,
   answers: { 200: runSchema, 202: runSchema },

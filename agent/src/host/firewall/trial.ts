@@ -70,7 +70,7 @@ async function connects(link: Link, { clock }: Runner): Promise<boolean> {
 /** Undoes the rules of a trial that the agent did not finish. Does nothing without one. */
 export async function undoTrial(runner: Runner): Promise<void> {
   if (!exists(armed)) return;
-  // The timer stays until the rules are undone, and has the same effect.
+  // Leaves the timer armed until the rules are undone: if this process dies, the timer still undoes them.
   const result = await run('nft', ['--file', armed], runner);
   if (!claim()) return;
   await stopTimer(runner);

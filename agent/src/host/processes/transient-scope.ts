@@ -14,7 +14,7 @@ export interface ScopeRequest {
   readonly purpose: string;
   readonly program: string;
   readonly args: readonly string[];
-  /** Properties of the scope that every systemd supports, such as `SendSIGHUP=yes`. */
+  /** Scope properties that every version of systemd supports, such as `SendSIGHUP=yes`. */
   readonly properties?: readonly string[];
   /** Called if systemd refuses the scope. */
   warn(message: string): void;

@@ -102,7 +102,7 @@ describe('a package', () => {
     });
   });
 
-  test('refuses to change a held package, but accepts one that is as declared', () => {
+  test('refuses to change a held package, but accepts one that already matches its declaration', () => {
     const held = seen({ held: true, offer: offer('2.0') });
     expect(() => diff({ version: 'latest' }, held)).toThrow(/on hold/);
     expect(() => diff({ ensure: 'absent' }, held)).toThrow(/apt-mark unhold foo/);

@@ -92,7 +92,7 @@ describe('how a script runs', () => {
     expect((await apply(missing)).results[0]).toMatchObject({ status: 'failed', message });
   });
 
-  test('runs again without a check if the way it runs changes', async () => {
+  test('runs a script that has no check again if its environment changes', async () => {
     const trigger = file(`${h.root}/trigger`, { content: 'x' });
     const again = (environment: Record<string, string>) =>
       apply(trigger, script('s', { apply: 'true', environment }, { rerun_on: [trigger.key] }));

@@ -35,7 +35,10 @@ function check({ body: { path, pointer, value, ensure } }: Structured): void {
     throw new HostFailure('`value` is missing; without it, the value can only be declared absent');
 }
 
-/** Returns the provider of one value in a file of this syntax, which the agent does not own. */
+/**
+ * Returns the provider that manages a single value in a file of this syntax. The agent does not own the rest of the
+ * file.
+ */
 export const structuredProvider = (type: StructuredType, syntax: Syntax) =>
   defineProvider<StructuredType, SeenValue, ValueBefore>({
     type,

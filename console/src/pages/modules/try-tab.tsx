@@ -26,7 +26,7 @@ interface TryProps {
   readonly onSave: () => void;
 }
 
-/** Plans a module on one agent, with its unsaved changes, and applies exactly that plan once they are saved. */
+/** Plans a module, including its unsaved changes, on one agent. After the changes are saved, applies exactly that plan. */
 export function TryTab({ name, draft, fault, onSave }: TryProps) {
   const agents = useQuery(agentsQuery);
   const [agent, setAgent] = useUrlState<string>('agent', '');

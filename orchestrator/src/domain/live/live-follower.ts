@@ -32,7 +32,7 @@ export class Follower {
   restsSince: number | null = null;
   lastSentAt: number;
 
-  /** @param now monotonic milliseconds */
+  /** @param now monotonic time in milliseconds */
   constructor(request: LiveRequest, place: number, now: number) {
     this.request = request;
     this.place = place;

@@ -84,7 +84,7 @@ describe('unpack', () => {
     expect(await refusal(...entries)).toContain('more than 10000 files');
   });
 
-  test('refuses a bomb before it is unpacked', async () => {
+  test('refuses a decompression bomb before unpacking it', async () => {
     let sent = 0;
     async function* zeros() {
       const bomb = createGzip({ level: 9 });

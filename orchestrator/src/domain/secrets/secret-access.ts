@@ -136,7 +136,7 @@ export async function secretValues(
   return { values, denied, sent };
 }
 
-/** Decrypts a sent secret. Returns null if the key is missing. */
+/** Decrypts a secret that was sent to an agent. Returns null if its key is missing. */
 export function openSent({ secretKeys }: Pick<Context, 'secretKeys'>, secret: SentSecret): string | null {
   const key = secretKeys.find(secret.key_id);
   return key === null ? null : openValue(key, secret, secret.sealed);

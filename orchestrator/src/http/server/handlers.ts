@@ -80,7 +80,7 @@ type StatusOf<R extends Route> = keyof R['answers'] & number;
 /** JSON text of a value with type `T`. */
 export type JsonText<T> = string & { readonly jsonOf?: T };
 
-/** A body that is already encoded, as text or as UTF-8, for large and frequent responses. */
+/** A body that is already encoded as JSON, either a string or UTF-8 bytes, for large and frequent responses. */
 export class JsonBody<T> {
   readonly json: JsonText<T> | Buffer;
   constructor(json: JsonText<T> | Buffer) {

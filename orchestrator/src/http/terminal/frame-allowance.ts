@@ -10,7 +10,7 @@ export class FrameAllowance {
     this.burstMs = burst * this.msEach;
   }
 
-  /** @param now monotonic milliseconds */
+  /** @param now monotonic time in milliseconds */
   consume(now: number, cost: number): void {
     this.usedUntil = Math.max(this.usedUntil, now) + cost * this.msEach;
   }

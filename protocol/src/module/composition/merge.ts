@@ -179,7 +179,7 @@ function withKeys(
     keysOf(triggerIds[trigger] ?? [], [...path, trigger]),
   ) as [string[], string[], string[]];
   const depends_on = keysOf(dependsOnIds, [...owner, 'depends_on']);
-  // The trigger reports a missing resource.
+  // The trigger already reports a missing resource.
   const immediate_on = keysOf(immediateIds, null);
   return {
     ...rest,

@@ -38,7 +38,7 @@ describe('moduleValueFaults', () => {
   });
 
   test.each([
-    // Another assignment may set `to`, although it has a default.
+    // `to` has a default, but another assignment may still set it.
     [ordered, { from: 3 }],
     [ordered, { from: 3, to: null }],
     ['{ that: "!param.tls || has(param.cert)", message: m }', { tls: true }],

@@ -33,7 +33,7 @@ const another = (value: Value): Value =>
       ? !value
       : `changed: ${String(value).slice(0, 20)}`;
 
-/** Returns the fault if more than one line differs. */
+/** Returns a description of the fault, or null if exactly one line differs. */
 function faultOf(before: string, after: string): string | null {
   const [old, now] = [before.split('\n'), after.split('\n')];
   if (old.length !== now.length) return `the file had ${old.length} lines, and has ${now.length}`;

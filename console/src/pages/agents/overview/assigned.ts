@@ -14,8 +14,8 @@ export const assignmentsOf = (agent: Labels, assignments: readonly Assignment[])
   assignments.filter(({ selector }) => matches(selector, agent));
 
 /**
- * Returns the modules that assignments give an agent, in execution order, without duplicates. Audit assignments do not
- * give an agent modules.
+ * Returns the modules that assignments give an agent, in execution order, without duplicates. Ignores audit
+ * assignments, which do not apply modules.
  */
 export const modulesOf = (assignments: readonly Assignment[]): readonly string[] => [
   ...new Set(assignments.filter(({ mode }) => mode === 'enforce').flatMap(({ modules }) => modules)),

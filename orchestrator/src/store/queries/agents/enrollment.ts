@@ -83,7 +83,7 @@ export const revokeEnrolmentToken = defineQuery('enrolment/revoke', (db, p: { id
 
 /** Live tokens that an operator created, oldest first. */
 export const liveEnrolmentTokensOf = defineQuery(
-  'enrolment/live of operator',
+  'enrollment/live tokens by operator',
   (db, p: { operator_id: string; now: number; limit: number }) =>
     db
       .selectFrom('enrolment_tokens')
