@@ -88,7 +88,9 @@ resources:
   for (const name of names) {
     const at = `127.0.0.1:${name === 'web-1' ? port : orchestrator.agentPort}`;
     const token = await orchestrator.token(name);
-    const agent = stage.agentAt(name, [at, '--orchestrator-key', orchestrator.publicKey, '--token', token]);
+    const connect = [at, '--orchestrator-key', orchestrator.publicKey, '--token', token];
+    // The executable limits the heap for young objects to the same size.
+    const agent = stage.agentAt(name, connect, { env: { NODE_OPTIONS: '--max-semi-space-size=1' } });
     await agent.start();
     agents.push(agent);
   }
