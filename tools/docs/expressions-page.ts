@@ -1,4 +1,10 @@
-import { expressionFunctions, maximumSteps, maximumStepsOfAgent, standardFunctions } from '@muster/protocol/module';
+import {
+  expressionFunctions,
+  maximumSteps,
+  maximumStepsOfAgent,
+  passingFunctions,
+  standardFunctions,
+} from '@muster/protocol/module';
 
 /** Generates the page that describes expressions, with the table of the functions that evaluate them. */
 
@@ -59,7 +65,10 @@ resources:
 - \`x | f(a)\` is \`f(x, a)\`, and \`x | f\` is \`f(x)\`. A pipe takes everything to its left, up to the enclosing bracket or comma, and
   ends the expression. Parentheses limit it: \`(param.a | default("x")) + "y"\`.
 - A missing value is an error with its position in the module. \`default\` and \`omit\` replace it; \`has(param.a)\` checks for it.
-- A secret can only be inserted into text, as a whole. No function or operator accepts it, except \`? :\` and \`default\`.
+- A secret can only be inserted into text, as a whole. It cannot decide a condition, a loop, a name, a key, or a size. An
+  expression can choose among secrets with \`? :\`, \`default\`, lists, maps, and the functions that return their arguments:
+  ${[...passingFunctions].map((name) => `\`${name}\``).join(', ')}. All other operators and functions refuse it, and
+  lists and maps with it.
 - The value of an expression is never read as an expression.
 
 ## Types
@@ -75,8 +84,8 @@ booleans are written as text, and lists and maps are refused: use \`join\`, \`js
 | \`duration\` | text, such as \`90s\` | the same |
 | \`bytes\`, \`null\`, types | an error | an error |
 
-Whole numbers of parameters are \`int\`, others \`double\`; CEL does not mix them: write \`double(param.count) * 1.5\`. The keys
-\`constructor\`, \`prototype\`, and \`__proto__\` are left out of map literals; maps of parameters may have them.
+Whole numbers of parameters are \`int\`, others \`double\`; CEL does not mix them: write \`double(param.count) * 1.5\`. No map has
+the key \`__proto__\`: expressions, modules, and parameters with it are refused.
 
 ## Functions
 

@@ -21,6 +21,7 @@ export { escapeExpressions, parseExpressions } from './expression/expression.ts'
 export { type ExpressionFunction, expressionFunctions } from './expression/functions/index.ts';
 export { standardFunctions } from './expression/functions/standard.ts';
 export { maximumSteps, maximumStepsOfAgent } from './expression/meter.ts';
+export { passingFunctions } from './expression/secret-flow.ts';
 export type { ModuleFolder } from './files/file-uses.ts';
 export {
   filePathFault,

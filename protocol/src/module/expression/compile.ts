@@ -1,8 +1,18 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { quoted, suggestion } from '../nearest.ts';
-import { type CelError, environment, replacedCalls, replacedFunctions, variables } from './environment.ts';
+import {
+  type CelError,
+  environment,
+  refuseSecrets,
+  replacedCalls,
+  replacedFunctions,
+  variables,
+} from './environment.ts';
 import { expressionFunctions } from './functions/index.ts';
 import { standardFunctions } from './functions/standard.ts';
+import { evaluateMap, forbiddenKey } from './map-literal.ts';
+import { readOperands } from './secret-flow.ts';
+import { secretAsArgument } from './values.ts';
 
 /** A compiled expression, with the names that it refers to. */
 export interface Compiled {
@@ -24,9 +34,6 @@ export interface Compiled {
   /** Type in CEL, such as `list<string>`; `dyn` if it depends on values. */
   readonly type: string;
 }
-
-const secretAsArgument =
-  'a secret cannot be the argument of a function or an operator: insert it into text as ${{ secrets.NAME }}';
 
 const cache = new Map<string, Compiled | { readonly message: string }>();
 const maximumCached = 5000;
@@ -55,12 +62,14 @@ function compiledSource(source: string): Compiled | { readonly message: string }
     new NamesOf(copy.ast);
     const checked = copy.check();
     if (!checked.valid) return { message: described(checked.error as CelError) };
+    const usesSecrets = names.variables.has('secrets') || names.calls.has('secret');
+    if (usesSecrets) refuseSecrets(names.read);
     return {
       evaluate,
       variables: names.variables,
       parameters: names.parameters,
       references: names.references,
-      usesSecrets: names.variables.has('secrets') || names.calls.has('secret'),
+      usesSecrets,
       ofLoops: names.ofLoops,
       computesSecrets: names.computesSecrets,
       secretParameters: names.secretParameters,
@@ -87,6 +96,8 @@ class NamesOf {
   readonly calls = new Set<string>();
   readonly ofLoops = new Set<string>();
   readonly secretParameters = new Set<string>();
+  /** Operands that cannot contain secrets. */
+  readonly read: ASTNode[] = [];
   fault: string | undefined;
   /** Uses of `secrets`, except for those whose name is constant or a parameter. */
   #computed = 0;
@@ -107,6 +118,7 @@ class NamesOf {
 
   #visit(node: ASTNode, bound: ReadonlySet<string>): void {
     if (node.op === 'value') return;
+    this.read.push(...readOperands(node));
     if (node.op === 'id') this.#identifier(node.args, bound);
     else if (node.op === 'rcall') this.#method(node.args, bound);
     else if (node.op === 'call') {
@@ -117,6 +129,11 @@ class NamesOf {
     // The library compares values of different types, and finds that they differ.
     if (node.op === '==' || node.op === '!=' || node.op === 'in')
       if (node.args.some((operand) => isSecret(operand, bound))) this.fault ??= secretAsArgument;
+    if (node.op === 'map') {
+      if (node.args.some(([key]) => key.op === 'value' && key.args === '__proto__')) this.fault ??= forbiddenKey;
+      // The types of the library do not declare this method.
+      (node as unknown as { setMeta(name: string, value: unknown): void }).setMeta('evaluate', evaluateMap);
+    }
     this.#selection(node, bound);
     for (const child of childrenOf(node)) this.#visit(child, bound);
   }

@@ -3,7 +3,17 @@ import type { UnsignedInt } from '@marcbachmann/cel-js/evaluator';
 import { expressionFunctions } from './functions/index.ts';
 import { firstIndex, lastIndex, splitText } from './functions/search.ts';
 import { Meter, stepsOf } from './meter.ts';
-import { ExpressionError, Omit, omitted, Secret, SecretNames, secretOf, timestampText } from './values.ts';
+import {
+  containsSecret,
+  ExpressionError,
+  Omit,
+  omitted,
+  Secret,
+  SecretNames,
+  secretAsArgument,
+  secretOf,
+  timestampText,
+} from './values.ts';
 
 /** The variables of expressions, in the order in which messages list them. */
 export const variables = ['agent', 'attr', 'tag', 'param', 'each', 'index', 'lookup', 'secrets'] as const;
@@ -12,7 +22,7 @@ export const variables = ['agent', 'attr', 'tag', 'param', 'each', 'index', 'loo
 const limits = { maxAstNodes: 2000, maxDepth: 48, maxListElements: 500, maxMapEntries: 500, maxCallArguments: 16 };
 
 /** Members of the library's evaluator that its types do not declare. `environment.test.ts` checks that they work. */
-interface Evaluator {
+export interface Evaluator {
   run(node: ASTNode, context: unknown): unknown;
 }
 interface TypeChecker {
@@ -29,6 +39,13 @@ export interface CelError extends Error {
 }
 
 let meter = new Meter();
+
+const refusing = new WeakSet<ASTNode>();
+
+/** Makes the evaluation of these nodes fail if they yield a value that contains a secret. */
+export function refuseSecrets(nodes: readonly ASTNode[]): void {
+  for (const node of nodes) refusing.add(node);
+}
 
 /** Evaluates an expression and counts its cost. Evaluations cannot be nested. */
 export function metered<T>(counting: Meter, evaluate: () => T): T {
@@ -189,6 +206,7 @@ function countSteps(environment: Environment): void {
     meter.spend(op === 'rcall' ? 1 + stepsOfMethod(node.args[0]) : 1);
     owner = ownerOf(node);
     const value = run(node, context);
+    if (typeof value === 'object' && refusing.has(node) && containsSecret(value)) meter.refuse(secretAsArgument);
     if (isOwner) return value;
     // The list that a macro fills is counted when it is complete.
     if (typeof value === 'string') meter.spend(stepsOf(value));

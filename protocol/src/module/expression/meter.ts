@@ -15,11 +15,22 @@ export class Meter {
   #ofAgent = maximumStepsOfAgent;
   #left = maximumSteps;
   #isLimitOfAgent = false;
+  #refusal: string | undefined;
 
   /** Begins an expression. */
   begin(): void {
     this.#isLimitOfAgent = this.#ofAgent < maximumSteps;
     this.#left = Math.min(maximumSteps, this.#ofAgent);
+    this.#refusal = undefined;
+  }
+
+  /**
+   * Ends the expression.
+   * @throws ExpressionError always; `fault` has the reason if an operator such as `||` ignores the error
+   */
+  refuse(reason: string): never {
+    this.#refusal = reason;
+    throw new ExpressionError(reason);
   }
 
   /**
@@ -42,8 +53,9 @@ export class Meter {
     return this.#ofAgent < 0 ? tooMuchForAgent : undefined;
   }
 
-  /** The reason if the limit was exceeded. */
+  /** The reason if the expression was refused, or exceeded the limit. */
   get fault(): string | undefined {
+    if (this.#refusal !== undefined) return this.#refusal;
     if (this.#left >= 0) return undefined;
     return this.#isLimitOfAgent
       ? tooMuchForAgent

@@ -7,6 +7,7 @@ import { compile } from './compile.ts';
 import { environment } from './environment.ts';
 import { type Evaluated, evaluateInPlace, evaluateSole, evaluateText, type Scope } from './evaluate.ts';
 import { Meter } from './meter.ts';
+import { passingFunctions } from './secret-flow.ts';
 
 const agent: AgentFacts = {
   name: 'web-1',
@@ -62,10 +63,12 @@ const literalOf = (type: string): string =>
 /** The functions, methods, and macros that an expression can call, from the library and from Muster. */
 const definitions = environment.getDefinitions().functions.filter(({ name }) => name !== 'evaluator_');
 
+const nameOf = ({ name }: { readonly name: string }): string => name.replace(/_$/, '');
+
 /** Returns calls of each function with the given value in place of each of its arguments. */
-function callsWith(value: string): string[] {
-  return definitions.flatMap(({ name, receiverType, params }) => {
-    const called = name.replace(/_$/, '');
+function callsWith(value: string, functions = definitions): string[] {
+  return functions.flatMap(({ name, receiverType, params }) => {
+    const called = nameOf({ name });
     const types = params.map(({ type }) => type);
     if (receiverType === 'CelNamespace') return [`cel.bind(v, ${value}, v)`, `cel.bind(v, "a", ${value})`];
     const isMacro = receiverType !== null && types[0] === 'ast' && types.length > 1;
@@ -121,6 +124,66 @@ describe('no function or operator reads a secret', () => {
       expect(called).toContain(name);
     expect(direct.length).toBeGreaterThan(3000);
     expect(handed.length).toBeGreaterThan(10);
+  });
+
+  // Each of these returns parts of its arguments, and nothing that depends on them.
+  const passing = ['bind', 'default', 'dyn', 'entries', 'filter', 'flatten', 'map', 'merge', 'omit', 'values'];
+
+  test('knows which functions pass a secret on', () => {
+    expect([...passingFunctions].sort()).toEqual(passing);
+    const called = new Set(definitions.map(nameOf));
+    expect(passing.filter((name) => !called.has(name))).toEqual([]);
+  });
+
+  test('refuses a secret, and a list or map with a secret, in every other function', () => {
+    const others = definitions.filter((definition) => !passing.includes(nameOf(definition)));
+    const accepted = values.flatMap((value) => callsWith(value, others)).filter(hands);
+    expect(accepted).toEqual([]);
+  });
+
+  test('refuses a secret, and a list or map with a secret, in every operator', () => {
+    // These return their operands. The right side of `true ||` is not evaluated.
+    const isPassing = (expression: string): boolean =>
+      /^true (\?|\|\|) |\[(0|"name")\]$|^(secrets|dyn\(secrets\))\.\w+$/.test(expression);
+    const accepted = values.flatMap(operations).filter((expression) => !isPassing(expression) && hands(expression));
+    expect(accepted).toEqual([]);
+  });
+
+  test.each([
+    '[S].exists(s, s == "x")',
+    '[S].exists(s, s == "x") || true',
+    '["x"].exists(x, [x] == [S])',
+    '[S].all(s, s in ["x"])',
+    '[S].filter(s, s != "").size() > 0',
+    '["x"].map(x, {"a": S} == {"a": x}, x) == []',
+    'size([S]) == 1',
+    'has(secrets.a)',
+    'cel.bind(s, S, s == "x")',
+    '[S].map(s, s.startsWith("x"))[0]',
+    'sort([S, S])[0] == "x"',
+    'default(S, "x") == "x"',
+    'type(S) == string',
+  ])('lets no secret decide the condition %s', (condition) => {
+    for (const secret of secrets) {
+      const found = evaluateText(`\${{ ${condition.replaceAll('S', secret)} ? "a" : "b" }}`, scopeOf({ secret: 's' }));
+      expect(found).toMatchObject({ kind: 'fault', message: expect.stringContaining('a secret cannot be') });
+    }
+  });
+
+  test.each([
+    'S',
+    'param.tls ? S : "x"',
+    '{"web-1": S, "web-2": "x"}[agent.name]',
+    '["x", S][1]',
+    'merge({"a": "x"}, {"a": S}).a',
+    'flatten([["x"], [S]])[1]',
+    '["x"].map(x, S)[0]',
+    'cel.bind(s, S, s)',
+  ])('inserts the secret that %s yields', (expression) => {
+    for (const secret of secrets)
+      expect(
+        evaluateText(`\${{ ${expression.replaceAll('S', secret)} }}`, scopeOf({ secret: 's', tls: true })),
+      ).toMatchObject({ kind: 'deferred' });
   });
 
   test('never exposes the name of a secret, and lets no value depend on it', () => {

@@ -26,6 +26,9 @@ export class Omit {}
 
 export const omitted = new Omit();
 
+export const secretAsArgument =
+  'a secret cannot be the argument of a function or an operator: insert it into text as ${{ secrets.NAME }}';
+
 /** @throws ExpressionError if the text is not a valid secret name */
 export function secretOf(name: unknown): Secret {
   if (typeof name === 'string' && secretName.test(name)) return new Secret(name);
@@ -39,6 +42,23 @@ export class SecretNames extends Map<string, Secret> {
   override get(name: string): Secret {
     return secretOf(name);
   }
+}
+
+const known = new WeakMap<object, boolean>();
+
+/** Reports whether a value is a secret, all secrets, or a list or map that contains a secret. */
+export function containsSecret(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (value instanceof Secret || value instanceof SecretNames) return true;
+  const items = Array.isArray(value) ? value : value instanceof Map ? value.values() : undefined;
+  if (items === undefined && value.constructor !== Object) return false;
+  // Cached, because a loop can read the same list for each of its elements.
+  let found = known.get(value);
+  if (found === undefined) {
+    found = [...(items ?? Object.values(value))].some(containsSecret);
+    known.set(value, found);
+  }
+  return found;
 }
 
 /** An error in an expression. Its message is shown unchanged. */

@@ -1,0 +1,18 @@
+import type { ASTNode } from '@marcbachmann/cel-js';
+import type { Evaluator } from './environment.ts';
+import { ExpressionError } from './values.ts';
+
+export const forbiddenKey = 'a map cannot have the key "__proto__": choose another key';
+
+/** Evaluates `{key: value}`. The library would leave out the keys `constructor`, `prototype`, and `__proto__`. */
+export function evaluateMap(evaluator: Evaluator, { args }: ASTNode & { op: 'map' }, context: unknown): object {
+  const entries = args.map(([key, value]): [unknown, unknown] => {
+    const name = evaluator.run(key, context);
+    if (name === '__proto__') throw new ExpressionError(forbiddenKey);
+    return [name, evaluator.run(value, context)];
+  });
+  // In an object, `constructor` would hide the type from the library.
+  return entries.some(([name]) => name === 'constructor')
+    ? new Map(entries)
+    : Object.fromEntries(entries as [string, unknown][]);
+}
