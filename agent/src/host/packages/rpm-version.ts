@@ -1,3 +1,4 @@
+import { compareRpmParts } from '@muster/protocol/rpm-version-order';
 import { lowerBound, matchesPattern } from './version-range.ts';
 
 /** Pure functions that format and compare versions as rpm does. */
@@ -30,43 +31,4 @@ export function isVersion(range: string, found: RpmVersion): boolean {
 }
 
 export const compareRpmVersions = (a: RpmVersion, b: RpmVersion): number =>
-  a.epoch - b.epoch || compareParts(a.version, b.version) || compareParts(a.release, b.release);
-
-/** Follows rpmvercmp: compares sequences of digits or letters, and treats all other characters as separators. */
-export function compareParts(a: string, b: string): number {
-  let [left, right] = [a, b];
-  for (;;) {
-    left = left.replace(/^[^A-Za-z0-9~^]+/, '');
-    right = right.replace(/^[^A-Za-z0-9~^]+/, '');
-    // `~` sorts before everything, even the end of the text.
-    if (left.startsWith('~') || right.startsWith('~')) {
-      if (!left.startsWith('~')) return 1;
-      if (!right.startsWith('~')) return -1;
-      [left, right] = [left.slice(1), right.slice(1)];
-      continue;
-    }
-    // `^` sorts after the end of the text and before everything else.
-    if (left.startsWith('^') || right.startsWith('^')) {
-      if (left === '') return -1;
-      if (right === '') return 1;
-      if (!left.startsWith('^')) return 1;
-      if (!right.startsWith('^')) return -1;
-      [left, right] = [left.slice(1), right.slice(1)];
-      continue;
-    }
-    if (left === '' || right === '') return left === right ? 0 : left === '' ? -1 : 1;
-    const isNumber = /^\d/.test(left);
-    const segment = isNumber ? /^\d+/ : /^[A-Za-z]+/;
-    const [x, y] = [segment.exec(left)?.[0] ?? '', segment.exec(right)?.[0] ?? ''];
-    // Digits sort after letters.
-    if (y === '') return isNumber ? 1 : -1;
-    const order = isNumber ? compareNumbers(x, y) : x < y ? -1 : x > y ? 1 : 0;
-    if (order !== 0) return order;
-    [left, right] = [left.slice(x.length), right.slice(y.length)];
-  }
-}
-
-function compareNumbers(a: string, b: string): number {
-  const [x, y] = [a.replace(/^0+/, ''), b.replace(/^0+/, '')];
-  return x.length - y.length || (x < y ? -1 : x > y ? 1 : 0);
-}
+  a.epoch - b.epoch || compareRpmParts(a.version, b.version) || compareRpmParts(a.release, b.release);

@@ -2,6 +2,7 @@ import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import type { UnsignedInt } from '@marcbachmann/cel-js/evaluator';
 import { expressionFunctions } from './functions/index.ts';
 import { firstIndex, lastIndex, splitText } from './functions/search.ts';
+import { Version, versionOperators } from './functions/versions.ts';
 import { Meter, stepsOf } from './meter.ts';
 import {
   containsSecret,
@@ -104,6 +105,7 @@ const conversions: readonly (readonly [signature: string, convert: (value: never
   ['int(google.protobuf.Timestamp): int', (time: Date) => BigInt(Math.floor(time.getTime() / 1000))],
   ['string(google.protobuf.Timestamp): string', timestampText],
   ['string(google.protobuf.Duration): string', String],
+  ['string(Version): string', Version.textOf],
   ['timestamp(google.protobuf.Timestamp): google.protobuf.Timestamp', (time: Date) => time],
   ['duration_(google.protobuf.Duration): google.protobuf.Duration', (duration: object) => duration],
 ];
@@ -152,6 +154,7 @@ function environmentOf(): Environment {
   // Loop variables can have any name. `compile.ts` determines the names that an expression uses.
   const environment = new Environment({ limits, homogeneousAggregateLiterals: false, unlistedVariablesAreDyn: true });
   environment.registerType('Secret', Secret).registerType('Secrets', SecretNames).registerType('Omitted', Omit);
+  environment.registerType('Version', Version);
   for (const name of variables) environment.registerVariable(name, 'dyn');
   // Declared as a variable, because a constant would take the type of its value.
   environment.registerVariable('omit', 'dyn');
@@ -177,6 +180,14 @@ function environmentOf(): Environment {
   for (const [signature, convert] of conversions) environment.registerFunction(signature, convert, { async: false });
   for (const [signature, search] of searches)
     environment.registerFunction(signature, search as (...values: unknown[]) => unknown, { async: false });
+  for (const [operator, holds] of versionOperators) {
+    const compare = (one: Version | string, other: Version | string): boolean =>
+      holds(Version.compare(meter, one, other));
+    environment.registerOperator(`Version ${operator} Version`, compare);
+    environment.registerOperator(`Version ${operator} string`, compare);
+    // The library adds the opposite of an equality.
+    if (operator !== '==') environment.registerOperator(`string ${operator} Version`, compare);
+  }
   countSteps(environment);
   return environment;
 }

@@ -2,6 +2,7 @@ import type { ExpressionFunction } from './function.ts';
 import { listFunctions } from './lists.ts';
 import { networkFunctions } from './networks.ts';
 import { textFunctions } from './texts.ts';
+import { versionFunctions } from './versions.ts';
 
 export type { ExpressionFunction } from './function.ts';
 
@@ -43,4 +44,5 @@ export const expressionFunctions: readonly ExpressionFunction[] = [
   ...listFunctions,
   ...textFunctions,
   ...networkFunctions,
+  ...versionFunctions,
 ];
