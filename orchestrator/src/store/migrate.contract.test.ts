@@ -28,13 +28,27 @@ const migrator = fileURLToPath(new URL('../../test/databases/migrate-until-kille
 
 describe('pendingMigrations', () => {
   test('returns the migrations that are due, and refuses a newer database', () => {
-    expect(pendingMigrations(0, nextMigrations, 'x')).toEqual(nextMigrations);
-    expect(pendingMigrations(migrations.length, nextMigrations, 'x')).toEqual([oneMore]);
-    expect(pendingMigrations(nextMigrations.length, nextMigrations, 'x')).toEqual([]);
-    expect(() => pendingMigrations(97, migrations, 'm.db')).toThrow(
+    expect(pendingMigrations([], nextMigrations, 'x')).toEqual(nextMigrations);
+    expect(pendingMigrations(migrations, nextMigrations, 'x')).toEqual([oneMore]);
+    expect(pendingMigrations(nextMigrations, nextMigrations, 'x')).toEqual([]);
+    expect(() => pendingMigrations([...migrations, { version: 97 }], migrations, 'm.db')).toThrow(
       /^m.db has schema version 97, but this release of Muster supports versions up to/,
     );
-    expect(() => pendingMigrations(0, [oneMore, oneMore], 'x')).toThrow('has version');
+    expect(() => pendingMigrations([], [oneMore, oneMore], 'x')).toThrow('has version');
+  });
+
+  test('accepts a newer database only if every newer migration is compatible with this release', () => {
+    const newest = migrations.length;
+    const pending = (...from: (number | null)[]) =>
+      pendingMigrations(
+        [...migrations, ...from.map((compatible_from, index) => ({ version: newest + 1 + index, compatible_from }))],
+        migrations,
+        'x',
+      );
+    expect(pending(newest)).toEqual([]);
+    expect(pending(newest - 1, newest)).toEqual([]);
+    for (const refused of [[null], [newest + 1], [newest, null], [newest + 1, newest], [newest, newest + 1]])
+      expect(() => pending(...refused)).toThrow(SchemaRefused);
   });
 });
 
@@ -59,7 +73,7 @@ describeDatabases('migrations', (fixture) => {
     expect(reports).toMatchObject([{ from: migrations.length, to: nextMigrations.length }]);
     expect(await database.all(all, {})).toEqual([{ key: 'kept', value: 'old', note: 'migrated' }]);
     expect(await database.all(versions, {})).toEqual(
-      nextMigrations.map(({ version, name }) => ({ version, name, applied_at: testTime })),
+      nextMigrations.map(({ version, name }) => ({ version, name, applied_at: testTime, compatible_from: null })),
     );
     await database.close();
     await fixture.open({ at, migrations: nextMigrations, onMigrated: (report) => reports.push(report) });
@@ -73,6 +87,22 @@ describeDatabases('migrations', (fixture) => {
     await expect(fixture.open({ at })).rejects.toThrow(/A newer release wrote it/);
     const database = await fixture.open({ at, migrations: nextMigrations });
     expect(await database.all(all, {})).toHaveLength(1);
+  });
+
+  test('uses a database from a newer release that is compatible, and leaves its schema unchanged', async () => {
+    const at = await filled();
+    const compatible = [...migrations, { ...oneMore, compatibleFrom: migrations.length }];
+    await (await fixture.open({ at, migrations: compatible })).close();
+    const reports: MigrationReport[] = [];
+    const older = await fixture.open({ at, onMigrated: (report) => reports.push(report) });
+    const { version } = oneMore;
+    expect(reports).toEqual([{ from: version, to: version, backup: null }]);
+    await older.write({ name: 'settings/put', statements: [statement(put, { key: 'later' })] });
+    expect(await older.all(versions, {})).toHaveLength(version);
+    await older.close();
+    await expect(fixture.open({ at, migrations: migrations.slice(0, -1) })).rejects.toThrow(SchemaRefused);
+    const newer = await fixture.open({ at, migrations: compatible });
+    expect(await newer.all(all, {})).toHaveLength(2);
   });
 
   test('keeps the old schema version when a migration fails', async () => {

@@ -36,13 +36,34 @@ export interface MigrationReport {
   readonly backup: string | null;
 }
 
+/** A row of `schema_version`. Before version 27, it has no `compatible_from`. */
+export interface AppliedMigration {
+  readonly version: number;
+  readonly compatible_from?: number | null;
+}
+
+/** Reads the applied migrations, oldest first. */
+export const appliedMigrationsSql = 'select * from schema_version order by version';
+
+/** Returns the schema version of a database; 0 if it is empty. */
+export const versionOf = (applied: readonly AppliedMigration[]): number => applied.at(-1)?.version ?? 0;
+
+/** Returns the row of `schema_version` for a migration. */
+export const appliedRow = ({ version, name, compatibleFrom }: Migration, now: number) => ({
+  version,
+  name,
+  applied_at: now,
+  ...(compatibleFrom === undefined ? {} : { compatible_from: compatibleFrom }),
+});
+
 /**
- * Returns the migrations that are due. @param current schema version of the database; 0 if it is empty
+ * Returns the migrations that are due; none if the database is newer than this release, but compatible with it.
+ * @param applied migrations of the database, oldest first
  * @param where   name of the database in errors
- * @throws SchemaRefused if the database is newer than this release
+ * @throws SchemaRefused if the database is newer than this release, and not compatible with it
  */
 export function pendingMigrations(
-  current: number,
+  applied: readonly AppliedMigration[],
   migrations: readonly Migration[],
   where: string,
 ): readonly Migration[] {
@@ -52,12 +73,14 @@ export function pendingMigrations(
         `Migration ${migration.name} has version ${migration.version}, but is number ${index + 1} in the list`,
       );
   });
-  if (current > migrations.length)
+  const compatible = ({ version, compatible_from }: AppliedMigration) =>
+    version <= migrations.length || (compatible_from ?? version) <= migrations.length;
+  if (!applied.every(compatible))
     throw new SchemaRefused(
-      `${where} has schema version ${current}, but this release of Muster supports versions up to ${migrations.length}. ` +
+      `${where} has schema version ${versionOf(applied)}, but this release of Muster supports versions up to ${migrations.length}. ` +
         'A newer release wrote it: start that release, or restore the backup from before the upgrade.',
     );
-  return migrations.slice(current);
+  return migrations.slice(versionOf(applied));
 }
 
 /** Compiles a migration's SQL statements. */

@@ -526,6 +526,10 @@ export interface SchemaVersionTable {
   version: number;
   name: string;
   applied_at: number;
+  /**
+   * The oldest schema version whose releases can use this schema; null if only releases that know this version can.
+   */
+  compatible_from: number | null;
 }
 
 export interface Schema {

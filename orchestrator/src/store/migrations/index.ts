@@ -10,6 +10,7 @@ import { runOutcomes } from './0023-run-outcomes.ts';
 import { assignmentPrecedence } from './0024-assignment-precedence.ts';
 import { moduleRequires } from './0025-module-requires.ts';
 import { moduleFiles } from './0026-module-files.ts';
+import { compatibleFrom } from './0027-compatible-from.ts';
 import type { Migration } from './migration.ts';
 import { foundation } from './release-0.1/0001-foundation.ts';
 import { auditChain } from './release-0.1/0002-audit-chain.ts';
@@ -54,4 +55,5 @@ export const migrations: readonly Migration[] = [
   assignmentPrecedence,
   moduleRequires,
   moduleFiles,
+  compatibleFrom,
 ];

@@ -19,5 +19,10 @@ export interface Migration {
   /** Positive integer; versions have no gaps. */
   readonly version: number;
   readonly name: string;
+  /**
+   * The oldest schema version whose releases can also use the database after this migration. By default, earlier
+   * releases refuse the database. Only a migration after version 27 can set it, because version 27 adds its column.
+   */
+  readonly compatibleFrom?: number;
   statements(build: MigrationBuild): readonly Buildable<unknown>[];
 }

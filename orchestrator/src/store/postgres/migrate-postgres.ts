@@ -1,9 +1,13 @@
 import type { Client, ClientBase } from 'pg';
 import {
+  type AppliedMigration,
+  appliedMigrationsSql,
+  appliedRow,
   type MigrationOptions,
   type MigrationReport,
   migrationSql,
   pendingMigrations,
+  versionOf,
   versionTableSql,
 } from '../migrate.ts';
 import type { Migration } from '../migrations/migration.ts';
@@ -14,23 +18,25 @@ export const lockKey = 0x6d757374;
 /**
  * Migrates a database to the newest schema, each migration in one transaction. Processes that start together take
  * turns. Creates no backup.
- * @throws SchemaRefused if the database is newer than this release
+ * @throws SchemaRefused if the database is newer than this release, and not compatible with it
  */
 export async function migratePostgres(
   client: Client | ClientBase,
   options: MigrationOptions,
 ): Promise<MigrationReport> {
-  const from = await versionOf(client);
+  const before = await appliedTo(client);
+  const from = versionOf(before);
   const where = 'The PostgreSQL database';
   let to = from;
-  for (const migration of pendingMigrations(from, options.migrations, where)) {
+  for (const migration of pendingMigrations(before, options.migrations, where)) {
     await client.query('begin');
     try {
       await client.query('select pg_advisory_xact_lock($1)', [lockKey]);
-      const current = await versionOf(client);
+      const applied = await appliedTo(client);
       // Reads the version again, because another process, perhaps from a newer release, may have migrated the database
       // while this process waited for the lock.
-      pendingMigrations(current, options.migrations, where);
+      pendingMigrations(applied, options.migrations, where);
+      const current = versionOf(applied);
       if (current < migration.version) {
         await applyMigration(client, migration, current === 0, options);
       }
@@ -62,16 +68,21 @@ export async function applyMigration(
     await client.query(statement);
     options.onProgress?.({ version, name, done: index + 1, total: statements.length });
   }
-  await client.query('insert into schema_version (version, name, applied_at) values ($1, $2, $3)', [
-    version,
-    name,
-    options.now(),
-  ]);
+  const row = appliedRow(migration, options.now());
+  const columns = Object.keys(row);
+  const places = columns.map((_, index) => `$${index + 1}`);
+  await client.query(
+    `insert into schema_version (${columns.join(', ')}) values (${places.join(', ')})`,
+    Object.values(row),
+  );
 }
 
-async function versionOf(client: Client | ClientBase): Promise<number> {
+async function appliedTo(client: Client | ClientBase): Promise<readonly AppliedMigration[]> {
   const table = await client.query<{ there: boolean }>(`select to_regclass('schema_version') is not null as there`);
-  if (!table.rows[0]?.there) return 0;
-  const newest = await client.query<{ version: string | null }>('select max(version) as version from schema_version');
-  return Number(newest.rows[0]?.version ?? 0);
+  if (!table.rows[0]?.there) return [];
+  const { rows } = await client.query<{ version: string; compatible_from?: string | null }>(appliedMigrationsSql);
+  return rows.map(({ version, compatible_from }) => ({
+    version: Number(version),
+    compatible_from: compatible_from == null ? null : Number(compatible_from),
+  }));
 }

@@ -2,11 +2,15 @@ import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from 
 import { basename, dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import {
+  type AppliedMigration,
+  appliedMigrationsSql,
+  appliedRow,
   type MigrationOptions,
   type MigrationReport,
   migrationSql,
   pendingMigrations,
   SchemaRefused,
+  versionOf,
   versionTableSql,
 } from '../migrate.ts';
 import type { Migration } from '../migrations/migration.ts';
@@ -16,13 +20,14 @@ import { configureSqlite, openSqliteFile } from './sqlite-connection.ts';
  * Migrates a database file to the newest schema, and creates the file if it is missing. Each migration is one
  * transaction, and all migrations of an empty file share one, so a killed process never leaves a partial migration. A file with
  * data is copied before it is migrated.
- * @throws SchemaRefused if the file is newer than this release, or is not a Muster database
+ * @throws SchemaRefused if the file is newer than this release and not compatible with it, or is not a Muster database
  */
 export function migrateSqlite(file: string, options: MigrationOptions): MigrationReport {
   const db = openSqliteFile(file);
   try {
-    const from = versionOf(db, file);
-    const pending = pendingMigrations(from, options.migrations, file);
+    const applied = appliedTo(db, file);
+    const from = versionOf(applied);
+    const pending = pendingMigrations(applied, options.migrations, file);
     if (pending.length === 0) return { from, to: from, backup: null };
     const backup = from > 0 && options.backup !== false ? backUp(db, file, from, options.now()) : null;
     configureSqlite(db);
@@ -37,17 +42,16 @@ export function migrateSqlite(file: string, options: MigrationOptions): Migratio
   }
 }
 
-function versionOf(db: Database, file: string): number {
+function appliedTo(db: Database, file: string): readonly AppliedMigration[] {
   const tables = db
     .prepare<[], { name: string }>(`select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'`)
     .all();
-  if (tables.length === 0) return 0;
+  if (tables.length === 0) return [];
   if (!tables.some((table) => table.name === 'schema_version'))
     throw new SchemaRefused(
       `${file} is not a Muster database: it has no table schema_version. Choose another data directory.`,
     );
-  const row = db.prepare<[], { version: number | null }>('select max(version) as version from schema_version').get();
-  return row?.version ?? 0;
+  return db.prepare<[], AppliedMigration>(appliedMigrationsSql).all();
 }
 
 function apply(db: Database, migration: Migration, file: string, options: MigrationOptions): number {
@@ -55,7 +59,7 @@ function apply(db: Database, migration: Migration, file: string, options: Migrat
   const run = db.transaction(() => {
     // Reads the version again, because another process may have migrated the database while this process waited for the
     // lock.
-    const current = versionOf(db, file);
+    const current = versionOf(appliedTo(db, file));
     if (current >= migration.version) return current;
     if (current === 0) db.exec(versionTableSql('sqlite'));
     statements.forEach((statement, index) => {
@@ -72,11 +76,10 @@ function apply(db: Database, migration: Migration, file: string, options: Migrat
       throw new Error(
         `Migration ${migration.version} (${migration.name}) would leave ${broken.length} rows without a parent row`,
       );
-    db.prepare('insert into schema_version (version, name, applied_at) values (?, ?, ?)').run(
-      migration.version,
-      migration.name,
-      options.now(),
-    );
+    const row = appliedRow(migration, options.now());
+    const columns = Object.keys(row);
+    const insert = `insert into schema_version (${columns.join(', ')}) values (${columns.map((name) => `@${name}`).join(', ')})`;
+    db.prepare(insert).run(row);
     return migration.version;
   });
   return run.immediate();
