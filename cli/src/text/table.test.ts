@@ -38,6 +38,17 @@ test('narrows the widest flexible column at 80 columns', () => {
   `);
 });
 
+test('continues a text on the next line if its column wraps', () => {
+  const wrapping = columns.map((column) => (column.heading === 'TAGS' ? { ...column, wraps: true } : column));
+  expect(renderTable(wrapping, rows.slice(0, 2), style({ width: 80 }))).toMatchInlineSnapshot(`
+    "NAME                              ID            TAGS
+    web-1                             3f8c2b0a9d7e  role=web site=paris rack=12
+                                                    owner=platform-team tier=gold
+                                                    zone=a
+    a-name-of-some-length-for-a-mac…  000000000000  -"
+  `);
+});
+
 const sessions: Column<Row>[] = [
   { heading: 'SESSION', text: ({ id }) => id },
   { heading: 'AGENT', text: ({ name }) => name, flexible: true },

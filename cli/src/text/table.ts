@@ -11,6 +11,8 @@ export interface Column<Row> {
   paint?: (text: string, row: Row, style: Style) => string;
   /** Whether the column may be truncated if the line is too long. The widest such column is truncated first. */
   flexible?: boolean;
+  /** Whether a text that is too long continues on the next line instead of being truncated. */
+  wraps?: boolean;
   /** Preferred minimum width of a flexible column. Default: 12. */
   wants?: number;
   /**
@@ -122,8 +124,10 @@ export function renderTable<Row>(all: readonly Column<Row>[], rows: readonly Row
   for (const [at, row] of rows.entries())
     table.push(
       columns.map((column, index) => {
-        const text = cut(measured[index]?.cells[at] ?? '', widths[index] ?? 0, index, columns);
-        return column.paint ? column.paint(text, row, style) : text;
+        const cell = measured[index]?.cells[at] ?? '';
+        const width = widths[index] ?? 0;
+        const lines = column.wraps ? wrap(cell, width) : [cut(cell, width, index, columns)];
+        return lines.map((text) => (column.paint ? column.paint(text, row, style) : text)).join('\n');
       }),
     );
   return table
