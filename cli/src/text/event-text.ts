@@ -1,3 +1,4 @@
+import { eventSentence } from '@muster/protocol/event-sentence';
 import type { AuditEvent } from '@muster/protocol/http';
 import { sanitiseLine } from './sanitize.ts';
 import { ago, type Colors, type Style, timestamp, withRelativeTimes } from './style.ts';
@@ -22,5 +23,5 @@ export function eventLine(event: AuditEvent, style: Style): string {
   // Omits the actor if the sentence already names the agent that acted.
   const by = event.actor.id === event.target.id ? null : actorOf(event);
   const who = by === null ? '' : color.dim(` by ${sanitiseLine(by)}`);
-  return `${color.dim(clock(sanitiseLine(event.timestamp), style))} ${paint(sanitiseLine(event.event_type).padEnd(18))} ${sanitiseLine(withRelativeTimes(event.summary, style))}${who}`;
+  return `${color.dim(clock(sanitiseLine(event.timestamp), style))} ${paint(sanitiseLine(event.event_type).padEnd(18))} ${sanitiseLine(withRelativeTimes(eventSentence(event), style))}${who}`;
 }

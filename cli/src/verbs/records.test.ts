@@ -172,7 +172,7 @@ describe('the audit log', () => {
       ...['audit', 'list', '--agent', 'web-1', '--operator', 'ada', '--type', 'agent.approved', '--category', 'agent'],
       ...['--since', '2h', '--until', '2026-11-20T08:00:00Z', '--limit', '7'],
     );
-    expect(ran.stdout).toMatch(/agent\.approved +agent web-1 approved +ada/);
+    expect(ran.stdout).toMatch(/agent\.approved +Agent web-1 approved +ada/);
     const { query } = sent('listAudit') as Seen;
     expect(query).toMatchObject({
       agent: agentExample.node_id,
@@ -286,7 +286,7 @@ test('prints events from inside and outside the log as lines', async () => {
   requests = 0;
   // Text output shows only audit events, which already describe the operation and the run.
   expect((await muster('events')).stdout).toMatch(
-    /^\d\d:00:00 agent\.approved +agent web-1 approved by ada\n\d\d:\d\d:\d\d agent +abababababab disconnected\n$/,
+    /^\d\d:00:00 agent\.approved +Agent web-1 approved by ada\n\d\d:\d\d:\d\d agent +abababababab disconnected\n$/,
   );
   requests = 0;
   // Events without a position are not in the audit log.

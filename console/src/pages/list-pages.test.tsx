@@ -120,13 +120,13 @@ const cases: readonly Case[] = [
       none: { events: [], has_more: false, next_cursor: null },
       empty: 'No events yet',
     },
-    ...{ full: 'agent web-1 approved', list: ['list', 'Events'], noMatch: ['?category=auth', 'No matching events'] },
+    ...{ full: 'Agent web-1 approved', list: ['list', 'Events'], noMatch: ['?category=auth', 'No matching events'] },
   },
   {
     ...{ name: 'notifications', Page: NotificationsPage, route: listNotifications, empty: 'No notifications yet' },
     ...{
       none: { notifications: [], unread_count: 0 },
-      full: 'agent web-1 is offline',
+      full: 'Agent web-1 is offline',
       list: ['list', 'Notifications'],
     },
   },

@@ -1,3 +1,4 @@
+import { eventSentence } from '@muster/protocol/event-sentence';
 import type { AuditEvent, ChannelConfigs } from '@muster/protocol/http';
 import type { Message } from '../domain/notifications/delivery.ts';
 import { oneLine } from '../domain/shared/single-line.ts';
@@ -18,7 +19,7 @@ export function discordPost({ webhook_url }: ChannelConfigs['discord'], { event,
     embeds: [
       {
         title: forDiscord(oneLine(`${event.severity}: ${event.event_type}`, 100)),
-        description: forDiscord(oneLine(event.summary, maxSummaryLength)),
+        description: forDiscord(oneLine(eventSentence(event), maxSummaryLength)),
         color: colours[event.severity],
         timestamp: event.timestamp,
         footer: { text: `Muster ${delivery_id}` },
@@ -31,7 +32,7 @@ export function discordPost({ webhook_url }: ChannelConfigs['discord'], { event,
 }
 
 export function slackPost({ webhook_url }: ChannelConfigs['slack'], { event, delivery_id }: Message): Post {
-  const summary = oneLine(event.summary, maxSummaryLength);
+  const summary = oneLine(eventSentence(event), maxSummaryLength);
   const heading = oneLine(`${event.severity}: ${event.event_type}`, 100);
   const body = {
     // Clients show this text in notifications, and `blocks` in the channel.
@@ -67,7 +68,7 @@ export function ntfyPost({ url, topic, token }: ChannelConfigs['ntfy'], { event 
   const body = {
     topic,
     title: oneLine(event.event_type, 100),
-    message: oneLine(event.summary, maxSummaryLength),
+    message: oneLine(eventSentence(event), maxSummaryLength),
     priority: priorities[event.severity],
     tags: [emblems[event.severity], event.event_type],
   };

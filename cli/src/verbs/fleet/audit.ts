@@ -1,3 +1,4 @@
+import { eventSentence } from '@muster/protocol/event-sentence';
 import {
   type AuditEvent,
   exportAudit,
@@ -166,7 +167,13 @@ async function list(context: Context, options: Filters & { limit: string; cursor
         text: ({ event_type }) => event_type,
         paint: (text, { severity }, { color }) => severityPaint(severity, color)(text),
       },
-      { heading: 'EVENT', text: ({ summary }) => withRelativeTimes(summary, out.style), flexible: true, wants: 28 },
+      {
+        heading: 'EVENT',
+        text: (event) => withRelativeTimes(eventSentence(event), out.style),
+        flexible: true,
+        wraps: true,
+        wants: 28,
+      },
       { heading: 'BY', text: (event) => actorOf(event) ?? 'muster', flexible: true, extra: true },
     ],
     found,

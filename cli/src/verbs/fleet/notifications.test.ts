@@ -142,7 +142,7 @@ describe('notifications', () => {
   test('lists notifications with escaped text', async () => {
     answers.listNotifications = () => ({ body: { notifications: [one], unread_count: 1 } });
     const ran = await muster('notifications', 'list', '--unread', '--limit', '5');
-    expect(ran.stdout).toMatch(/• +critical .*agent web-1.* is lost \(in a maintenance window\)/);
+    expect(ran.stdout).toMatch(/• +critical .*Agent web-1.* is lost \(in a maintenance window\)/);
     expect(ran.stdout).not.toContain('\u001b');
     expect(ran.stderr).toContain('1 notification unread.');
     expect(sent('listNotifications')[0]?.query).toEqual({ unread: 'true', limit: '5' });

@@ -1,3 +1,4 @@
+import { eventSentence } from '@muster/protocol/event-sentence';
 import { listNotifications, maxUnreadCounted, readAllNotifications, readNotification } from '@muster/protocol/http';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
@@ -58,9 +59,10 @@ async function list(context: Context, options: { unread?: boolean; limit: string
       { heading: 'WHEN', text: ({ timestamp_ms }) => when(Math.floor(timestamp_ms / 1000), out.style) },
       {
         heading: 'SUMMARY',
-        text: ({ summary, suppressed }) =>
-          `${withRelativeTimes(summary, out.style)}${suppressed ? ' (in a maintenance window)' : ''}`,
+        text: (notification) =>
+          `${withRelativeTimes(eventSentence(notification), out.style)}${notification.suppressed ? ' (in a maintenance window)' : ''}`,
         flexible: true,
+        wraps: true,
         wants: 24,
       },
       { heading: 'NOTIFICATION', text: ({ id }) => listedId(id, out.style), extra: true },

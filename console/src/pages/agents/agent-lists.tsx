@@ -1,3 +1,4 @@
+import { eventSentence } from '@muster/protocol/event-sentence';
 import type { Agent } from '@muster/protocol/http';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -11,7 +12,7 @@ import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import { PagedList } from '../../parts/table/paged-list.tsx';
 import { Line } from '../../parts/text.tsx';
-import { Time } from '../../parts/time.tsx';
+import { Time, withLocalTimes } from '../../parts/time.tsx';
 import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
 import { OperatorName } from '../links.tsx';
 import { ViewersLine } from '../terminals/viewers.tsx';
@@ -165,19 +166,21 @@ export function HistoryList({ agent }: { readonly agent: Agent }) {
       items={query.data?.pages.flatMap(({ events }) => events)}
       empty={<Empty title="No audit events">Old events are removed when their retention ends.</Empty>}
     >
-      {({ id, event_type, severity, summary, actor, timestamp }) => (
-        <li key={id}>
-          <Link to="/audit" search={{ agent: agent.node_id, event: id } as never} className={rowClasses}>
-            <Dot tone={severities[severity] ?? 'neutral'} />
-            <code className="w-40 shrink-0 truncate font-mono text-muted text-xs max-lg:hidden">{event_type}</code>
+      {(event) => (
+        <li key={event.id}>
+          <Link to="/audit" search={{ agent: agent.node_id, event: event.id } as never} className={rowClasses}>
+            <Dot tone={severities[event.severity] ?? 'neutral'} />
+            <code className="w-40 shrink-0 truncate font-mono text-muted text-xs max-lg:hidden">
+              {event.event_type}
+            </code>
             <span className="flex min-w-0 flex-1">
-              <Line text={summary} maxLength={300} />
+              <Line text={withLocalTimes(eventSentence(event))} maxLength={300} />
             </span>
             <span className="flex w-28 min-w-0 shrink-0 text-muted text-xs max-md:hidden">
-              <Line text={actor.name || actor.type} maxLength={40} />
+              <Line text={event.actor.name || event.actor.type} maxLength={40} />
             </span>
             <span className={age}>
-              <Time at={timestamp} />
+              <Time at={event.timestamp} />
             </span>
           </Link>
         </li>

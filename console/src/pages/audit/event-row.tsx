@@ -1,3 +1,4 @@
+import { eventSentence } from '@muster/protocol/event-sentence';
 import type { AuditEvent } from '@muster/protocol/http';
 import { ChevronRight } from 'lucide-react';
 import { Dot, type Tone } from '../../parts/badge.tsx';
@@ -35,7 +36,7 @@ export function EventRow({
         </span>
         <code className="w-44 shrink-0 truncate font-mono text-xs max-lg:hidden">{event.event_type}</code>
         <span className="flex min-w-0 flex-1">
-          <Line text={withLocalTimes(event.summary)} maxLength={300} />
+          <Line text={withLocalTimes(eventSentence(event))} maxLength={300} />
         </span>
         <span className="flex w-32 min-w-0 shrink-0 text-muted text-xs max-md:hidden">
           <Line text={event.actor.name || event.actor.type} />

@@ -1,3 +1,4 @@
+import { eventSentence } from '@muster/protocol/event-sentence';
 import type { Notification } from '@muster/protocol/http';
 import { useMutation } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
@@ -126,7 +127,7 @@ function NotificationRow({ notification }: { readonly notification: Notification
               openTarget.mutate();
             }}
           >
-            {visibleText(cutText(withLocalTimes(notification.summary), 300))}
+            {visibleText(cutText(withLocalTimes(eventSentence(notification)), 300))}
           </Link>
         </p>
         <p className="flex flex-wrap items-center gap-x-2 text-muted text-xs">

@@ -1,3 +1,4 @@
+import { eventSentence } from '@muster/protocol/event-sentence';
 import type { AuditEvent } from '@muster/protocol/http';
 import { Link } from '@tanstack/react-router';
 import { useRecentEvents } from '../../api/live/recent-events.ts';
@@ -79,7 +80,7 @@ function EventText({ event }: { readonly event: AuditEvent }) {
   const text = (
     <>
       {words[event.severity] !== '' && <span className="sr-only">{words[event.severity]}</span>}
-      <Line text={withLocalTimes(event.summary)} />
+      <Line text={withLocalTimes(eventSentence(event))} />
     </>
   );
   if (address === null) return text;
