@@ -40,6 +40,20 @@ test('shows the code and request id of an API error, and retries on request', as
   expect(retry).toHaveBeenCalledOnce();
 });
 
+test('offers the list instead of a retry if the item does not exist', async () => {
+  fakeApi();
+  const missing = new ApiError({
+    ...{ type: 'about:blank', title: 'Not found', status: 404, code: 'not_found', instance: 'request-8' },
+    detail: 'no run has this id',
+  });
+  const { user, address } = await renderPart(
+    <Failure error={missing} retry={() => {}} list={{ to: '/runs', label: 'All runs' }} />,
+  );
+  expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull();
+  await user.click(screen.getByRole('link', { name: 'All runs' }));
+  expect(address()).toBe('/runs');
+});
+
 test('lists the errors in a form, and does not repeat a single error', async () => {
   fakeApi();
   await renderPart(

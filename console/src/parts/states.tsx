@@ -1,7 +1,8 @@
 import { ApiError } from '@muster/protocol/client';
+import { Link } from '@tanstack/react-router';
 import { CircleAlert, Inbox } from 'lucide-react';
 import { type ReactNode, useEffect, useRef } from 'react';
-import { Button } from './button.tsx';
+import { Button, buttonClasses } from './button.tsx';
 import { classNames } from './class-names.ts';
 import { cutText, visibleText } from './text.tsx';
 
@@ -73,17 +74,27 @@ export const Newer = ({ onShow }: { readonly onShow: () => void }) => (
 export const messageOf = (error: unknown): string =>
   visibleText(cutText(error instanceof Error ? error.message : String(error), 4_000));
 
+/** The list page that a page of one item belongs to. */
+export interface ListTarget {
+  readonly to: '/kinds' | '/operations' | '/out-of-sync' | '/runs' | '/terminals';
+  readonly label: string;
+}
+
 /** Shows an error in place of content, with its API error code and request id. */
 export function Failure({
   error,
   retry,
+  list,
   title = 'The data could not be loaded',
 }: {
   readonly error: unknown;
   readonly retry?: () => void;
+  /** Offered instead of a retry if the item does not exist. */
+  readonly list?: ListTarget;
   readonly title?: string;
 }) {
   const problem = error instanceof ApiError ? error.problem : null;
+  const isMissing = list !== undefined && problem?.status === 404;
   return (
     <div role="alert" className="flex flex-col items-center gap-1 px-6 py-12 text-center">
       <CircleAlert aria-hidden="true" className="mb-2 size-7 text-bad" strokeWidth={1.4} />
@@ -100,10 +111,16 @@ export function Failure({
           )}
         </p>
       )}
-      {retry !== undefined && (
-        <Button className="mt-3" onClick={retry}>
-          Try again
-        </Button>
+      {isMissing ? (
+        <Link to={list.to} className={classNames(buttonClasses(), 'mt-3')}>
+          {list.label}
+        </Link>
+      ) : (
+        retry !== undefined && (
+          <Button className="mt-3" onClick={retry}>
+            Try again
+          </Button>
+        )
       )}
     </div>
   );

@@ -30,7 +30,12 @@ export function DriftRecordPage() {
   if (query.isError)
     return (
       <Page title="Drift">
-        <Failure error={query.error} retry={() => void query.refetch()} title="This check could not be loaded" />
+        <Failure
+          error={query.error}
+          retry={() => void query.refetch()}
+          list={{ to: '/out-of-sync', label: 'Out of sync' }}
+          title="This check could not be loaded"
+        />
       </Page>
     );
   return <DriftDetails key={id} record={query.data} />;

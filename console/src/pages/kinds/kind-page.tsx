@@ -28,7 +28,12 @@ export function KindPage() {
     >
       {error ? (
         <Panel>
-          <Failure error={error} retry={() => void refetch()} title="This kind could not be loaded" />
+          <Failure
+            error={error}
+            retry={() => void refetch()}
+            list={{ to: '/kinds', label: 'All kinds' }}
+            title="This kind could not be loaded"
+          />
         </Panel>
       ) : data === undefined ? (
         <SkeletonRows />

@@ -37,7 +37,12 @@ export function OperationPage() {
   if (query.isError)
     return (
       <Page title="Operation">
-        <Failure error={query.error} retry={() => void query.refetch()} title="This operation could not be loaded" />
+        <Failure
+          error={query.error}
+          retry={() => void query.refetch()}
+          list={{ to: '/operations', label: 'All operations' }}
+          title="This operation could not be loaded"
+        />
       </Page>
     );
   return <OperationDetails key={id} operation={query.data} />;

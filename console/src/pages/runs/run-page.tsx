@@ -37,7 +37,12 @@ export function RunPage() {
   if (query.isError)
     return (
       <Page title="Run">
-        <Failure error={query.error} retry={() => void query.refetch()} title="This run could not be loaded" />
+        <Failure
+          error={query.error}
+          retry={() => void query.refetch()}
+          list={{ to: '/runs', label: 'All runs' }}
+          title="This run could not be loaded"
+        />
       </Page>
     );
   return <RunDetails key={id} run={query.data} />;

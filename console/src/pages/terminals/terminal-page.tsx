@@ -60,7 +60,7 @@ function Session({ session_id }: { readonly session_id: string }) {
   if (error !== null && session === undefined && mode === null)
     return (
       <Page title="Terminal">
-        <Failure error={error} retry={() => void refetch()} />
+        <Failure error={error} retry={() => void refetch()} list={{ to: '/terminals', label: 'All terminals' }} />
       </Page>
     );
   const content = (): ReactNode => {
