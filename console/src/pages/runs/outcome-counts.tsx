@@ -1,17 +1,20 @@
 import type { RunOutcomes } from '@muster/protocol/http';
+import { Ban, Check, Clock, type LucideIcon, Play, SkipForward, X } from 'lucide-react';
 import { type RunOutcome, runOutcomeOrder } from '../../../../client/src/run-outcomes.ts';
 import { classNames } from '../../parts/class-names.ts';
+import { countText } from '../../parts/count.ts';
 
-const looks: Readonly<Record<RunOutcome, { readonly fill: string; readonly text: string }>> = {
-  failed: { fill: 'bg-bad', text: 'text-bad' },
-  cancelled: { fill: 'bg-warn', text: 'text-warn' },
-  skipped: { fill: 'bg-line-strong', text: 'text-muted' },
-  running: { fill: 'bg-info', text: 'text-info' },
-  waiting: { fill: 'bg-line', text: 'text-muted' },
-  succeeded: { fill: 'bg-good', text: 'text-muted' },
-};
+const looks: Readonly<Record<RunOutcome, { readonly fill: string; readonly text: string; readonly icon: LucideIcon }>> =
+  {
+    failed: { fill: 'bg-bad', text: 'text-bad', icon: X },
+    cancelled: { fill: 'bg-warn', text: 'text-warn', icon: Ban },
+    skipped: { fill: 'bg-line-strong', text: 'text-muted', icon: SkipForward },
+    running: { fill: 'bg-info', text: 'text-info', icon: Play },
+    waiting: { fill: 'bg-line', text: 'text-muted', icon: Clock },
+    succeeded: { fill: 'bg-good', text: 'text-muted', icon: Check },
+  };
 
-/** A run's agents by outcome: a bar and the counts, failures first. */
+/** A run's agents by outcome, failures first: a bar and the counts, or only icons and counts if the column is narrow. */
 export function OutcomeCounts({ outcomes }: { readonly outcomes: RunOutcomes }) {
   const present = runOutcomeOrder.filter((outcome) => outcomes[outcome] > 0);
   if (present.length === 0) return <span className="text-muted">no agents</span>;
@@ -28,12 +31,24 @@ export function OutcomeCounts({ outcomes }: { readonly outcomes: RunOutcomes }) 
           />
         ))}
       </span>
-      <span className="tabular truncate">
+      <span className="tabular flex min-w-0 gap-2 overflow-hidden @[9rem]:hidden">
+        {present.map((outcome) => {
+          const { text, icon: Icon } = looks[outcome];
+          return (
+            <span key={outcome} title={outcome} className={classNames(text, 'inline-flex items-center gap-0.5')}>
+              <Icon aria-hidden="true" className="size-3.5 shrink-0" />
+              {countText(outcomes[outcome])}
+              <span className="sr-only"> {outcome}</span>
+            </span>
+          );
+        })}
+      </span>
+      <span className="tabular hidden truncate @[9rem]:inline">
         {present.map((outcome, index) => (
           <span key={outcome}>
             {index > 0 && <span className="text-muted"> · </span>}
             <span className={looks[outcome].text}>
-              {outcomes[outcome]} {outcome}
+              {countText(outcomes[outcome])} {outcome}
             </span>
           </span>
         ))}

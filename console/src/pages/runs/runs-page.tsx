@@ -40,8 +40,8 @@ const columns: readonly Column<RunEntry>[] = [
   {
     id: 'agents',
     header: 'Agents',
-    width: 'minmax(9rem,4fr)',
-    from: 'sm',
+    // A phone has room for the compact counts.
+    width: 'minmax(min(9rem,25vw),4fr)',
     cell: ({ outcomes }) => <OutcomeCounts outcomes={outcomes} />,
   },
   {
