@@ -26,13 +26,6 @@ export function TokensTable({ onNew }: { readonly onNew: () => void }) {
   const showsUsed = chosen ?? valid.length === 0;
   return (
     <>
-      {others > 0 && (
-        <div className="mb-2.5">
-          <Button aria-pressed={showsUsed} onClick={() => setShowsUsed(!showsUsed)}>
-            {showsUsed ? 'Hide' : 'Show'} {countedText(others, 'used or expired token')}
-          </Button>
-        </div>
-      )}
       <ListTable
         label="Enrollment tokens"
         query={query}
@@ -49,6 +42,13 @@ export function TokensTable({ onNew }: { readonly onNew: () => void }) {
           </Empty>
         }
       />
+      {others > 0 && (
+        <div className="mt-2.5">
+          <Button look="quiet" onClick={() => setShowsUsed(!showsUsed)}>
+            {showsUsed ? 'Hide' : 'Show'} {countedText(others, 'used or expired token')}
+          </Button>
+        </div>
+      )}
       <Confirm
         open={revoking !== null}
         onOpenChange={() => setRevoking(null)}
