@@ -32,7 +32,10 @@ async function open() {
 
 test('refuses to save an empty module', async () => {
   const { user } = await open();
-  await user.click(screen.getByRole('button', { name: 'Save' }));
+  const save = screen.getByRole('button', { name: 'Save' });
+  expect(save.getAttribute('aria-disabled')).toBe('true');
+  expect(save.title).toBe('Enter a module first, or start from an example.');
+  await user.click(save);
   expect(await screen.findByText('Enter a module first, or start from an example.')).toBeTruthy();
   expect(screen.queryByRole('dialog')).toBeNull();
 });

@@ -49,16 +49,20 @@ export function NewModulePage() {
     },
     onError: notifyError,
   });
-  const save = useSave(
-    taken ? 'A module with this name exists. Open it to change it, or choose another name.' : fault,
-    () => !store.isPending && store.mutate(),
-  );
+  const refusal = taken ? 'A module with this name exists. Open it to change it, or choose another name.' : fault;
+  const save = useSave(refusal, () => !store.isPending && store.mutate());
   return (
     <Page
       title="New module"
       subtitle="Declares the desired state of machines as YAML."
       actions={
-        <Button look="primary" busy={store.isPending} onClick={save}>
+        <Button
+          look="primary"
+          busy={store.isPending}
+          aria-disabled={refusal !== null}
+          title={refusal ?? undefined}
+          onClick={save}
+        >
           Save
         </Button>
       }
