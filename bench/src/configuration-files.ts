@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, lstatSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { changeOneValue, type SyntaxName } from '../../agent/src/resources/structured-edit/test/real-file.ts';
 import { derivedRoot } from '../../e2e/hosts/derived-root.ts';
@@ -48,6 +48,8 @@ for (const name of Object.keys(patterns) as SyntaxName[]) {
   const counts = { changed: 0, skipped: 0, wrong: 0 };
   while (found.length > 0 && counts.changed + counts.wrong < options.files) {
     const [path = ''] = found.splice(Math.floor(random() * found.length), 1);
+    // A link leads to a file that is tried itself, or out of the root.
+    if (!lstatSync(join(root, path)).isFile()) continue;
     const trial = changeOneValue(name, path, readFileSync(join(root, path), 'utf8'), random());
     counts[trial.is]++;
     if (trial.is === 'wrong') console.log(`${name} ${path} ${trial.at}: ${trial.why}`);
