@@ -157,6 +157,11 @@ export class Progress {
     return kind === 'remove' ? [] : (this.#immediate.get(resource.key) ?? []);
   }
 
+  /** Reports whether the resource must be restored if a service that follows it immediately does not work with it. */
+  isOnTrial(step: Step): boolean {
+    return this.triggeredImmediately(step).some(isConfirmed);
+  }
+
   /**
    * Journals that the operation has started.
    * @param removals keys of resources to remove, in order; a resumed operation uses the same list
@@ -469,3 +474,6 @@ export class Progress {
     this.#lastYield = performance.now();
   }
 }
+
+/** Reports whether the step is checked after it followed a trigger. */
+export const isConfirmed = (step: Step): boolean => providerFor(step)?.confirms?.(step.resource) === true;

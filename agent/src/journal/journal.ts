@@ -128,7 +128,8 @@ export class Journal {
     const hashes = new Set<string>();
     for (const { before } of this.state.managed.values()) collectHashes(before, hashes);
     for (const operation of this.state.operations.values()) {
-      for (const { before } of operation.intents.values()) collectHashes(before, hashes);
+      for (const { before, former = null } of operation.intents.values())
+        for (const record of [before, former]) collectHashes(record, hashes);
       for (const before of operation.befores.values()) collectHashes(before, hashes);
       collectHashes(operation.step?.before ?? null, hashes);
     }

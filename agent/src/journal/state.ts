@@ -38,6 +38,11 @@ export interface Intent {
   before: Json | null;
   /** Whether another resource triggered the step immediately, before its turn. */
   isEarly?: boolean;
+  /**
+   * The provider's record of the state before this operation, if the resource is restored when a service does not work
+   * with it.
+   */
+  former?: Json;
 }
 
 export interface ManagedRecord {

@@ -33,7 +33,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
   'group-unix': ['name: ada, gid: 0, members: [ada], ensure: present', 'group-unix:ada'],
   'group-windows': ['name: Power Users, description: d, ensure: present', 'group-windows:Power Users'],
   'service-systemd': [
-    'name: nginx@a, enabled: true, running: false, exec_start: /bin/x, type: notify, description: d, user: u, group: g, working_directory: -/x, environment: { A: b }, dependencies: [network.target], restart: on_failure, reload_on: [other], restart_on: [another], settings: { Service.LimitNOFILE: "65536" }, ensure: present',
+    'name: nginx@a, enabled: true, running: false, exec_start: /bin/x, type: notify, description: d, user: u, group: g, working_directory: -/x, environment: { A: b }, dependencies: [network.target], restart: on_failure, reload_on: [other], restart_on: [another], settings: { Service.LimitNOFILE: "65536" }, confirm_port: 80, confirm_banner: x, confirm_command: "true", ensure: present',
     'service-systemd:nginx@a',
   ],
   'service-openrc': [

@@ -1,5 +1,6 @@
 import type { ResourceResult } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
+import type { Intent } from '../../journal/state.ts';
 import { removeEmptyDirectory } from '../../resources/directory-unix/directory-unix.ts';
 import type { Json, Provider } from '../../resources/provider/provider.ts';
 import { conditionOf, satisfied } from '../plan/condition.ts';
@@ -29,6 +30,8 @@ interface PlannedStep {
   /** The decision before the agent was killed; null on the first attempt, or if no change was needed. */
   original: Decision | null;
   before: Json | null;
+  /** State before this operation, if the resource is restored when a service does not work with it. */
+  former: Json | null;
   /** Whether the journal already contains the intent of this step. */
   known: boolean;
 }
@@ -45,7 +48,7 @@ export async function applyRun(progress: Progress, steps: readonly Step[], pictu
     // closed.
     await Promise.allSettled(awaited.map(({ result }) => result));
     for (const { planned, result } of awaited) {
-      await endStep(progress, planned.step, await result, picture);
+      await endStep(progress, planned.step, await result, picture, planned.former);
     }
     progress.context.crashPoint('resource:after');
     if (progress.now() - progress.flushedAt > maxResultDelayMs) await progress.flush('results');
@@ -138,6 +141,7 @@ async function planRun(progress: Progress, steps: readonly Step[], picture: Pict
       decision,
       original: original?.verdict === 'act' ? original : null,
       before: intent?.before ?? null,
+      former: intent?.former ?? null,
       known: intent !== null,
     });
     // Services that are triggered immediately come before the next resource.
@@ -156,7 +160,7 @@ export const isUnmet = ({ step, decision }: { step: Step; decision: Decision }):
  * restore it.
  */
 async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<void> {
-  const entries: { position: number; seen: Json; before: Json | null }[] = [];
+  const entries: ({ position: number } & Intent)[] = [];
   const made = new Set<string>();
   const machine = progress.machine();
   for (const planned of run) {
@@ -168,11 +172,18 @@ async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<vo
         planned.before = (await progress.originalIsLost(step, provider))
           ? null
           : await provider.remember(step.resource, observation.seen, decision.difference, before, machine);
+        if (progress.isOnTrial(step))
+          planned.former = await provider.remember(step.resource, observation.seen, decision.difference, null, machine);
       }
       const path = provider.path(step.resource);
       if (path !== null) for (const directory of progress.missingAbove(path)) made.add(directory);
       if (!planned.known)
-        entries.push({ position: step.position, seen: provider.inBrief(observation.seen), before: planned.before });
+        entries.push({
+          position: step.position,
+          seen: provider.inBrief(observation.seen),
+          before: planned.before,
+          ...(planned.former === null ? {} : { former: planned.former }),
+        });
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
       // Makes no change that could not be restored.

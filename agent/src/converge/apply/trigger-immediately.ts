@@ -1,19 +1,29 @@
 import type { ResourceResult } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
+import type { Json } from '../../resources/provider/provider.ts';
 import { conditionOf } from '../plan/condition.ts';
 import { providerFor } from '../plan/find-provider.ts';
 import { type Decision, decide, labelOf, type Picture, type Step } from '../plan/plan.ts';
-import { type Progress, Stopped } from '../progress.ts';
+import { isConfirmed, type Progress, Stopped } from '../progress.ts';
 
 /**
  * Applies services right after a resource that triggers them immediately, before any later resource. Each service also
  * has its own step, which applies it again if another trigger is due.
  */
 
-/** Adds the result of a step, after the services that it triggers immediately. */
-export async function endStep(progress: Progress, step: Step, result: ResourceResult, picture: Picture): Promise<void> {
+/**
+ * Adds the result of a step, after the services that it triggers immediately.
+ * @param former state before this operation, which is restored if a confirmed service does not work with the change
+ */
+export async function endStep(
+  progress: Progress,
+  step: Step,
+  result: ResourceResult,
+  picture: Picture,
+  former: Json | null = null,
+): Promise<void> {
   picture.ended(step, result.status);
-  const failure = await triggerImmediately(progress, step, result, picture);
+  const failure = await triggerImmediately(progress, step, result, picture, former);
   if (failure === null) return progress.add(step, result);
   picture.ended(step, 'failed');
   progress.add(step, { ...result, status: 'failed', message: failure });
@@ -25,14 +35,59 @@ async function triggerImmediately(
   step: Step,
   { status }: ResourceResult,
   picture: Picture,
+  former: Json | null,
 ): Promise<string | null> {
+  const tried: Step[] = [];
   for (const service of progress.triggeredImmediately(step)) {
     // The trigger from an earlier operation becomes due again at the same point.
     if (status !== 'changed' && !(status === 'unchanged' && picture.isPending(service, step))) continue;
     const failure = await apply(progress, service, picture);
-    if (failure !== null) return `it is in place, but \`${labelOf(service.resource)}\` could not follow: ${failure}`;
+    tried.push(service);
+    if (failure === null) continue;
+    const follows = `\`${labelOf(service.resource)}\` could not follow: ${failure}`;
+    if (former === null || !isConfirmed(service)) return `it is in place, but ${follows}`;
+    return `${follows}\n${await undo(progress, step, former, tried, picture)}`;
   }
   return null;
+}
+
+/**
+ * Restores a resource, and lets the services follow again.
+ * @returns a note for the result
+ */
+async function undo(
+  progress: Progress,
+  step: Step,
+  former: Json,
+  services: readonly Step[],
+  picture: Picture,
+): Promise<string> {
+  const provider = providerFor(step);
+  if (provider === null) throw new Error(`${step.resource.key} changed without a provider`);
+  const { resource } = step;
+  const machine = progress.machine();
+  progress.context.crashPoint('undo:before');
+  progress.walk.forget();
+  try {
+    const seen = await provider.observeForRemoval(resource, former, machine);
+    const { copies } = progress.context.journal;
+    const difference = provider.diffRemoval(resource, former, seen, picture.circumstances(step), copies);
+    if (difference.action !== 'none') await provider.remove(resource, former, seen, difference, machine);
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    return `It is still in place, because its former state could not be restored: ${error.message}`;
+  } finally {
+    progress.stale();
+  }
+  progress.context.crashPoint('undo:restored');
+  const failures: string[] = [];
+  for (const service of services) {
+    const failure = await apply(progress, service, picture);
+    if (failure !== null) failures.push(`\`${labelOf(service.resource)}\`: ${failure}`);
+  }
+  const restored = 'Its former state is restored';
+  if (failures.length > 0) return `${restored}, but a service does not work with that either: ${failures.join('; ')}`;
+  return `${restored}, and ${services.map(({ resource }) => `\`${labelOf(resource)}\``).join(', ')} followed.`;
 }
 
 /**

@@ -275,6 +275,11 @@ export interface Provider<
    */
   together?(items: readonly Item<Seen, Before>[], machine: Machine): Promise<Outcome[]>;
   /**
+   * Reports whether the resource is checked after it followed a trigger. If the check fails, the engine restores the
+   * triggering resource, if that is recheckable.
+   */
+  confirms?(resource: Resource): boolean;
+  /**
    * Prepares the machine for observation after the agent was killed during `together`. The processes that it had
    * started have exited.
    */

@@ -6,6 +6,7 @@ import { removeEmptyDirectory } from '../directory-unix/directory-unix.ts';
 import { diffWritten, restoreWritten, write } from '../file-unix/written-file.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
 import { confirm } from './confirm.ts';
+import { confirmWork } from './confirmation.ts';
 import { bodyOf, dropInDirectory, dropInFile, isOwned, serviceOf, unitFile, unitOf } from './declared.ts';
 import { restartsFor } from './diff.ts';
 import { enablingBack, fileRemovals, runningBack } from './removal.ts';
@@ -51,6 +52,7 @@ export async function execute(items: readonly ServiceItem[], machine: Machine): 
   const answers = await process(running, machine);
   machine.stale(units);
   await confirm(running, answers, machine);
+  await confirmWork(running, machine);
   return works.map(({ failure, words = '' }) => (failure === null ? {} : { failure, words }));
 }
 

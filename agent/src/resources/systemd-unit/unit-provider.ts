@@ -2,8 +2,9 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { readUnits } from '../../host/systemd/systemd.ts';
 import { fileInBrief, fileWeight } from '../file-unix/seen.ts';
 import { diffWritten, rememberWritten, type WrittenFile } from '../file-unix/written-file.ts';
-import type { Item, Json, Machine, Outcome, Provider } from '../provider/provider.ts';
-import { bodyOf, dropInDirectory, dropInFile, unitFile, unitOf, unitTypes } from './declared.ts';
+import type { Difference, Item, Json, Machine, Outcome, Provider } from '../provider/provider.ts';
+import { confirmationOf } from './confirmation.ts';
+import { bodyOf, dropInDirectory, dropInFile, serviceOf, unitFile, unitOf, unitTypes } from './declared.ts';
 import { diffService, restartsFor } from './diff.ts';
 import { execute } from './execute.ts';
 import { diffRemoval, observeForRemoval } from './removal.ts';
@@ -83,12 +84,23 @@ export const unitProvider = {
     }
     const untriggered = { purpose: 'apply', reloadBy: [], restartBy: [], succeeded: resource } as const;
     if (diffService(resource, seenNow, untriggered).action !== 'none') return false;
+    // The agent may have been killed before it checked the service.
+    if (confirms(resource) && startsOrReloads(original)) return false;
     // A new invocation has read all files again, whether or not the agent requested it.
     const again = now.invocation !== then.invocation;
     if (original.action === 'restart') return again;
     return original.action !== 'reload' || again || now.changedAt !== then.changedAt;
   },
 } satisfies Partial<Provider<SeenService, ServiceBefore>>;
+
+const confirms = (resource: ResolvedResource): boolean => {
+  const service = serviceOf(resource);
+  return service !== null && confirmationOf(service) !== null;
+};
+
+/** Reports whether the difference includes an action that is checked. */
+const startsOrReloads = ({ action, changes }: Difference): boolean =>
+  action === 'restart' || action === 'reload' || changes.some(({ field, to }) => field === 'running' && to === 'true');
 
 const recheckMs = 100;
 

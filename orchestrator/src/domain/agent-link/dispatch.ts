@@ -38,6 +38,8 @@ const conditionsSince = 6;
 const combinedConditionsSince = 7;
 /** First protocol version with `immediate_on`. Older agents would reload the service too late. */
 const immediateSince = 7;
+/** First protocol version with services that are checked. Older agents refuse the fields. */
+const confirmationsSince = 7;
 /** First protocol version with contents that agents fetch. Older agents refuse the fields `source` and `purge`. */
 const sourcesSince = 7;
 
@@ -153,6 +155,8 @@ function unknownTo(version: number, verifies: boolean, resources: readonly Resol
     return 'an `only_if` with `command`, `not`, or a list';
   if (version < immediateSince && resources.some(({ immediate_on }) => immediate_on !== undefined))
     return 'a trigger with `immediately`';
+  if (version < confirmationsSince && resources.some(({ body }) => 'confirm_port' in body || 'confirm_command' in body))
+    return 'a service with `confirm_port` or `confirm_command`';
   if (version < sourcesSince && resources.some(({ body }) => 'source' in body)) return 'a resource with `source`';
   if (version < sourcesSince && resources.some(({ body }) => 'purge' in body)) return 'a directory with `purge`';
   return null;

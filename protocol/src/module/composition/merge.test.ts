@@ -385,6 +385,19 @@ describe('immediate triggers', () => {
     });
   });
 
+  test('a service that is checked follows each of its triggers immediately, also if another module adds the check', () => {
+    const base = moduleOf(
+      'base',
+      `  - { id: a, resource: { file-unix: { path: /a } } }
+  - { id: b, notify: [{ restart: s }], resource: { file-unix: { path: /b } } }
+  - { id: s, resource: { service-systemd: { name: s, reload_on: [a] } } }
+`,
+    );
+    const check = moduleOf('check', '  - { resource: { service-systemd: { name: s, confirm_port: 22 } } }\n');
+    expect(find(resourcesOf(resolve(base, check)), 'service-systemd:s').immediate_on).toEqual(['path:/a', 'path:/b']);
+    expect(find(resourcesOf(resolve(base)), 'service-systemd:s')).not.toHaveProperty('immediate_on');
+  });
+
   test('refuses immediate triggers of scripts, and unknown fields', () => {
     const script = 'resource: { script: { program: sh, apply: x, check: x';
     expect(

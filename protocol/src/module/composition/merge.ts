@@ -2,6 +2,7 @@ import type { Fault } from '../../errors.ts';
 import type { Json, ModuleDocument } from '../document.ts';
 import { isPartOfFile, isValueOfFile, takesWholeFile, whyNotBoth } from '../file-parts.ts';
 import { type Instance, sensitiveFields } from '../instances.ts';
+import { confirms } from '../kinds/services.ts';
 import type { Trigger } from '../kinds.ts';
 import { quoted } from '../nearest.ts';
 import type { UnfilledResource } from '../secrets.ts';
@@ -59,6 +60,7 @@ export function mergeInstances(parts: readonly Part[]): Merge {
   }
   const notifying = notify(parts, references, byKey, budget);
   if (notifying !== null) return tooManyReferences(notifying.module, notifying.path);
+  for (const each of merged) each.resource = confirmed(each.resource);
   const immediate = orderImmediate(merged, byKey, budget);
   if (immediate !== null) return tooManyReferences(immediate.module, immediate.path);
   conflicts.push(...partsOfWholeFiles(merged, byKey), ...valuesWithinOthers(merged));
@@ -232,6 +234,13 @@ function notify(
       target.resource = { ...resource, [list]: union(resource[list] ?? []), depends_on: union(resource.depends_on) };
     }
   return null;
+}
+
+/** Makes a service that is checked follow its triggers immediately, so that each of them can be restored. */
+function confirmed(resource: UnfilledResource): UnfilledResource {
+  const triggering = [...new Set([...resource.reload_on, ...resource.restart_on])];
+  if (!confirms(resource.body) || triggering.length === 0) return resource;
+  return { ...resource, immediate_on: triggering };
 }
 
 /**

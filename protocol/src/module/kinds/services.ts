@@ -1,4 +1,4 @@
-import { boolean, choice, formatted, line, list, map, text } from './field.ts';
+import { boolean, choice, formatted, integer, line, list, map, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure } from './kind.ts';
 import { unitSettings } from './unit-systemd.ts';
@@ -8,6 +8,10 @@ const running = boolean('Whether the service is running');
 const unixUser = formatted('User that the service runs as', format.unixAccount);
 const unixGroup = formatted('Group that the service runs as', format.unixAccount);
 const environment = map('Environment variables', format.environmentName, text('A value', format.noNul));
+
+/** Reports whether a service is checked after it follows a file, which is restored if the check fails. */
+export const confirms = (body: Readonly<Record<string, unknown>>): boolean =>
+  body.confirm_port != null || body.confirm_command != null;
 
 export const serviceKinds = {
   'service-systemd': defineKind({
@@ -35,8 +39,19 @@ export const serviceKinds = {
       ),
       restart: choice('When systemd restarts the service', ['always', 'on_failure', 'never']),
       settings: unitSettings,
+      confirm_port: integer(
+        'TCP port of this machine on which the service must accept connections after a start, reload, or restart; otherwise a file that triggered it is restored',
+        1,
+        65_535,
+      ),
+      confirm_banner: line('Text with which the service must greet on this port, such as SSH-2.0-'),
+      confirm_command: text(
+        'Shell command that must succeed after a start, reload, or restart; otherwise a file that triggered it is restored',
+        format.noNul,
+      ),
       ensure,
     },
+    needs: { confirm_banner: 'confirm_port' },
     triggers: ['reload_on', 'restart_on'],
   }),
   'service-openrc': defineKind({

@@ -1,0 +1,63 @@
+import { connect } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import type { Clock } from '../../../../lib/src/clock.ts';
+
+/** Milliseconds for one connection, including its greeting. */
+const attemptMs = 3_000;
+/** Maximum bytes of a greeting to keep. */
+const maxGreeting = 1_024;
+
+const maxAddresses = 8;
+
+/** A server's answer to a new connection. */
+export type Greeting =
+  | { readonly is: 'refused'; readonly why: string }
+  /** `text`: the first bytes that the server sent. */
+  | { readonly is: 'connected'; readonly text: string };
+
+/**
+ * Connects to a port of this machine, on each of its addresses until one of them accepts.
+ * @param banner start of the text to wait for; null to end as soon as the connection is open
+ */
+export async function greetingOf(port: number, banner: string | null, clock: Clock): Promise<Greeting> {
+  let last: Greeting = { is: 'refused', why: 'the machine has no address' };
+  for (const host of addresses()) {
+    const greeting = await connectTo(host, port, banner, clock);
+    if (greeting.is === 'connected' && (banner === null || greeting.text.startsWith(banner))) return greeting;
+    if (greeting.is === 'connected' || last.is === 'refused') last = greeting;
+  }
+  return last;
+}
+
+/** Returns the addresses of this machine, the loopback ones first. */
+function addresses(): string[] {
+  const all = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  const usable = all.filter(({ address }) => !address.startsWith('fe80:'));
+  usable.sort((a, b) => Number(b.internal) - Number(a.internal));
+  return usable.slice(0, maxAddresses).map(({ address }) => address);
+}
+
+function connectTo(host: string, port: number, banner: string | null, clock: Clock): Promise<Greeting> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port });
+    let isConnected = false;
+    let text = '';
+    const end = (why: string) => {
+      cancel();
+      socket.destroy();
+      resolve(isConnected ? { is: 'connected', text } : { is: 'refused', why });
+    };
+    const cancel = clock.after(attemptMs, () => end('no answer'));
+    socket.setEncoding('latin1');
+    socket.once('connect', () => {
+      isConnected = true;
+      if (banner === null) end('');
+    });
+    socket.on('data', (piece: string) => {
+      text = (text + piece).slice(0, maxGreeting);
+      if (banner !== null && text.length >= Math.min(banner.length, maxGreeting)) end('');
+    });
+    socket.once('end', () => end('it closed the connection'));
+    socket.once('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
+  });
+}

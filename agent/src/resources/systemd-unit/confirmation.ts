@@ -1,0 +1,102 @@
+import { greetingOf } from '../../host/network/greeting.ts';
+import { runCommand } from '../../host/processes/run-command.ts';
+import type { Machine } from '../provider/provider.ts';
+import { serviceOf } from './declared.ts';
+import type { Body } from './unit-file.ts';
+import type { Work } from './work.ts';
+
+/** Checks with `confirm_port` and `confirm_command` that a service still does its work. */
+
+interface Confirmation {
+  port: number | null;
+  banner: string | null;
+  command: string | null;
+}
+
+type Fields = Pick<Body, 'confirm_port' | 'confirm_banner' | 'confirm_command'>;
+
+/** Returns the checks of a service; null if it has none. */
+export function confirmationOf({ confirm_port, confirm_banner, confirm_command }: Fields): Confirmation | null {
+  if (confirm_port == null && confirm_command == null) return null;
+  return { port: confirm_port ?? null, banner: confirm_banner ?? null, command: confirm_command ?? null };
+}
+
+/**
+ * Milliseconds before the first check. A daemon that gets a signal to reload has not handled it when systemd reports the
+ * end of the reload, so the first check could still reach its former state.
+ */
+const settleMs = 1_000;
+const retryMs = 500;
+/**
+ * Milliseconds in which the checks must succeed. Two of them, the first for the new state and the second for the restored
+ * one, take less than 30 s.
+ */
+const limitMs = 12_000;
+/** Consecutive successes that count as one, because a daemon may end a moment after it has started. */
+const successes = 2;
+
+/** Checks the services that were started, reloaded, or restarted, and records why a check fails. */
+export async function confirmWork(works: readonly Work[], machine: Machine): Promise<void> {
+  await Promise.all(
+    works.map(async (work) => {
+      const service = serviceOf(work.item.resource);
+      const confirmation = service === null ? null : confirmationOf(service);
+      const isDue = work.item.kind === 'apply' && work.process !== null && work.process !== 'stop';
+      if (confirmation === null || !isDue || work.failure !== null) return;
+      const why = await faultWithin(limitMs, confirmation, work, machine);
+      if (why !== null) work.failure = `${work.name} does not work after its ${work.process}: ${why}`;
+    }),
+  );
+}
+
+async function faultWithin(
+  ms: number,
+  confirmation: Confirmation,
+  work: Work,
+  machine: Machine,
+): Promise<string | null> {
+  const { clock, stop } = machine;
+  const pause = (time: number) => new Promise<void>((resolve) => clock.after(time, resolve));
+  const deadline = clock.monotonic() + ms;
+  await pause(settleMs);
+  let succeeded = 0;
+  for (let attempt = 1; ; attempt++) {
+    const left = deadline - clock.monotonic();
+    const fault = await faultNow(confirmation, Math.max(left, retryMs), work, machine);
+    succeeded = fault === null ? succeeded + 1 : 0;
+    if (succeeded >= successes) return null;
+    const isLast = stop.aborted || clock.monotonic() >= deadline || attempt * retryMs >= ms;
+    if (fault !== null && isLast) return `${fault} within ${ms / 1000} s`;
+    await pause(retryMs);
+  }
+}
+
+async function faultNow(
+  { port, banner, command }: Confirmation,
+  timeLimit: number,
+  { item }: Work,
+  machine: Machine,
+): Promise<string | null> {
+  const isSecret = item.resource.sensitive_fields.some((field) => field.startsWith('confirm_'));
+  if (port !== null) {
+    const greeting = await greetingOf(port, banner, machine.clock);
+    if (greeting.is === 'refused') return `it accepted no connection on port ${port} (${greeting.why})`;
+    if (banner !== null && !greeting.text.startsWith(banner))
+      return `it did not greet ${isSecret ? 'as declared' : `with ${JSON.stringify(banner)}`} on port ${port}`;
+  }
+  if (command === null) return null;
+  const { exitCode, signal, timedOut, stdout, stderr } = await runCommand(
+    {
+      program: 'sh',
+      args: ['-c', command],
+      timeLimit,
+      outputCap: 4096,
+      started: (process) => machine.startedProcess(process),
+    },
+    machine.clock,
+  );
+  if (exitCode === 0) return null;
+  const words = isSecret ? '' : (stderr || stdout).trim().slice(0, 500);
+  const how = timedOut ? 'did not end' : `ended with ${exitCode ?? signal}`;
+  return `\`confirm_command\` ${how}${words === '' ? '' : ` (${words})`}`;
+}

@@ -1,0 +1,109 @@
+import type { ResolvedResource } from '@muster/protocol/module';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { file, line, operation } from '../agent/src/converge/test/desired.ts';
+import { sampled } from '../lib/test/sampled.ts';
+import { DrivenAgent } from './hosts/driven-agent.ts';
+import type { Machine } from './hosts/machine.ts';
+import { recipesRoot } from './hosts/recipes-root.ts';
+import { resolved } from './hosts/subjects/subject.ts';
+import { noHosts } from './hosts/test.ts';
+import { TestHosts } from './hosts/test-hosts.ts';
+
+/** Tests that a change of the SSH server that would lock people out is undone. */
+
+const reason = noHosts();
+const dropIn = '/etc/ssh/sshd_config.d/10-test.conf';
+const main = '/etc/ssh/sshd_config';
+/** Valid settings with which sshd ends, because no interface has the address. */
+const unusable = 'ListenAddress 192.0.2.99\n';
+/** Milliseconds within which a change that locks people out is undone. */
+const undoMs = 30_000;
+
+describe.skipIf(reason !== null)(`sshd on a test host${reason === null ? '' : ` (${reason})`}`, () => {
+  let hosts: TestHosts;
+  let machine: Machine;
+  let agent: DrivenAgent;
+  beforeAll(async () => {
+    hosts = await TestHosts.open({ base: await recipesRoot() });
+    machine = await hosts.start('sshd');
+    agent = await DrivenAgent.start(machine);
+    await machine.sh('systemctl enable --now ssh');
+  });
+  afterAll(() => hosts.end());
+
+  const trial = (changed: ResolvedResource, service: object = {}): ResolvedResource[] => {
+    const ssh = { name: 'ssh', running: true, confirm_port: 22, confirm_banner: 'SSH-2.0-', ...service };
+    const triggers = [changed.key];
+    const links = { id: 'sshd', depends_on: triggers, reload_on: triggers, immediate_on: triggers };
+    return [changed, { ...resolved({ 'service-systemd': ssh }), ...links }];
+  };
+  const apply = (changed: ResolvedResource, service?: object) => agent.run(operation('apply', trial(changed, service)));
+  const config = (content: string, more: object = {}) => file(dropIn, { content, ...more });
+  const banner = () => machine.sh(`bash -c 'exec 3<>/dev/tcp/127.0.0.1/22; head -c 8 <&3'`);
+  const effective = (setting: string) => machine.sh(`sshd -T | grep -i '^${setting} '`);
+
+  test('keeps a change with which the server still greets, and restores one with which it does not', async () => {
+    const good = 'MaxAuthTries 3\n';
+    expect((await apply(config(good))).results).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
+    expect(await effective('maxauthtries')).toBe('maxauthtries 3\n');
+    expect((await apply(config(good))).results.map(({ action }) => action)).toEqual(['none', 'none']);
+
+    const started = Date.now();
+    const { results, finished } = await apply(config(unusable));
+    expect(Date.now() - started).toBeLessThan(undoMs);
+    expect(finished.status).toBe('failed');
+    expect(results).toMatchObject([
+      {
+        status: 'failed',
+        message: expect.stringMatching(/ssh\.service .*former state is restored, and `sshd` followed/s),
+      },
+      { status: 'skipped' },
+    ]);
+    expect(await machine.sh(`cat ${dropIn}`)).toBe(good);
+    expect(await banner()).toBe('SSH-2.0-');
+
+    // The machine is as the last successful apply left it.
+    expect((await agent.run(operation('drift', trial(config(good))))).results).toEqual([]);
+  });
+
+  test('restores the main file after an edit that sshd refuses, and refuses content that does not validate', async () => {
+    const before = await machine.sh(`cat ${main}`);
+    const { results } = await apply(line(main, 'Nonsense yes'));
+    expect(results[0]).toMatchObject({
+      status: 'failed',
+      message: expect.stringMatching(/could not be reloaded.*former state is restored/s),
+    });
+    expect(await machine.sh(`cat ${main}`)).toBe(before);
+    const refused = await apply(config('Nonsense yes\n', { validate: 'sshd -t -f %' }));
+    expect(refused.results[0]).toMatchObject({ status: 'failed', message: expect.stringContaining('`validate`') });
+    expect(await banner()).toBe('SSH-2.0-');
+  });
+
+  test('restores the absence of a file, and checks with a command that does not print a secret', async () => {
+    await machine.sh(`rm -f ${dropIn}; systemctl reload ssh`);
+    const check = { confirm_port: null, confirm_banner: null, confirm_command: 'sshd -T | grep -qx "maxauthtries 6"' };
+    const { results } = await apply(config('MaxAuthTries 2\n'), check);
+    expect(results[0]).toMatchObject({ status: 'failed', message: expect.stringContaining('`confirm_command` ended') });
+    await machine.sh(`! test -e ${dropIn}`);
+    expect(await banner()).toBe('SSH-2.0-');
+  });
+
+  test('restores the former file if the agent is killed at any step of the trial', async () => {
+    const good = config('MaxAuthTries 4\n');
+    await apply(good);
+    const order = () => operation('apply', trial(config(unusable)));
+    const { points } = await agent.killedAt(order(), 0);
+    const [first, last] = [points.indexOf('intents:synced'), points.indexOf('undo:restored')];
+    expect(last).toBeGreaterThan(first);
+    for (const at of sampled([...Array(last - first + 2).keys()], 2)) {
+      const { reported } = await agent.killedAt(order(), first + at + 1);
+      const name = `${at}, ${points[first + at]}`;
+      expect(reported.results[0], name).toMatchObject({
+        status: 'failed',
+        message: expect.stringContaining('former state is restored'),
+      });
+      expect(await machine.sh(`cat ${dropIn}`), name).toBe('MaxAuthTries 4\n');
+      expect(await banner(), name).toBe('SSH-2.0-');
+    }
+  });
+});
