@@ -31,7 +31,7 @@ function shell(stage: Stage, script: string, variables: NodeJS.ProcessEnv): Prom
   });
 }
 
-test('the commands in docs/api.md sign in with openssl and curl, and print the documented output', async ({
+test('the commands in docs/sign-in-by-hand.md sign in with openssl and curl, and print the documented output', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator();
