@@ -39,6 +39,11 @@ describe('functions', () => {
     expect(text(`\${{ ${expression} | json }}`)).toEqual(value(result));
   });
 
+  test('refuses NUL in a word of a shell', () => {
+    const message = 'shellQuote: the text contains NUL, which no word of a shell can contain';
+    expect(text('${{ shellQuote(["a", "b\\u0000c"]) }}')).toEqual(fault(message));
+  });
+
   test('every function except secret has an example', () => {
     expect(expressionFunctions.filter(({ examples }) => examples.length === 0).map(({ name }) => name)).toEqual([
       'secret',

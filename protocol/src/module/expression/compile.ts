@@ -11,6 +11,7 @@ import {
 import { expressionFunctions } from './functions/index.ts';
 import { standardFunctions } from './functions/standard.ts';
 import { evaluateMap, forbiddenKey } from './map-literal.ts';
+import { unexpected, writtenHere } from './other-languages.ts';
 import { readOperands } from './secret-flow.ts';
 import { secretAsArgument } from './values.ts';
 
@@ -177,7 +178,7 @@ class NamesOf {
     const [name] = args;
     this.calls.add(name);
     if (!functionNames.includes(name)) {
-      this.fault ??= `unknown function ${quoted(name)}${spelled(name) ?? suggestion(name, functionNames)}`;
+      this.fault ??= `unknown function ${quoted(name)}${writtenHere(name) ?? suggestion(name, functionNames)}`;
       return;
     }
     // The library declares its nodes as read-only, but they can be changed.
@@ -242,50 +243,11 @@ export function described(error: CelError): string {
     return `no operator takes these types: ${operator[1]}; convert one of them, such as with string(…) or int(…)`;
   const unknown = /^Unknown variable: (\w+)$/.exec(summary);
   if (unknown !== null) return unknownName(unknown[1] as string);
+  if (/^Logical operator requires bool/.test(summary))
+    return 'an operand of || or && is neither true nor false: compare it; for a missing value, write | default("…")';
   if (/^(Unexpected|Expected)/.test(summary)) return unexpected(error);
   return `the expression is not valid CEL: ${summary.slice(0, 300)}`;
 }
-
-function unexpected({ node, range }: CelError): string {
-  const rest = (node?.input ?? '').slice(range?.start ?? 0).trim();
-  return rest === ''
-    ? 'the expression is not valid CEL: it ends too early'
-    : `the expression is not valid CEL at ${quoted(rest.slice(0, 40))}: ${adviceFor(rest)}`;
-}
-
-/** Operators of other languages, with the CEL spelling. */
-const spellings: readonly (readonly [RegExp, string])[] = [
-  [/^=/, 'write == to compare'],
-  [/^and\b/, 'write && for and'],
-  [/^or\b/, 'write || for or'],
-  [/^is\b/, 'write == for is, and has(x.key) to check whether a key exists'],
-  [/^if\b/, 'write condition ? value : other'],
-];
-
-const adviceFor = (rest: string): string =>
-  spellings.find(([pattern]) => pattern.test(rest))?.[1] ?? 'write an operator, or remove it';
-
-/** Functions of other languages, with those of CEL. */
-const otherFunctions: ReadonlyMap<string, string> = new Map([
-  ['upper', 'x.upperAscii()'],
-  ['lower', 'x.lowerAscii()'],
-  ['toUpperCase', 'x.upperAscii()'],
-  ['toLowerCase', 'x.lowerAscii()'],
-  ['length', 'size(x)'],
-  ['len', 'size(x)'],
-  ['count', 'size(x)'],
-  ['str', 'string(x)'],
-  ['float', 'double(x)'],
-  ['to_json', 'json(x)'],
-  ['to_yaml', 'yaml(x)'],
-  ['b64encode', 'base64(x)'],
-  ['quote', 'shellQuote(x)'],
-]);
-
-const spelled = (name: string): string | undefined => {
-  const other = otherFunctions.get(name);
-  return other === undefined ? undefined : `: write ${other}`;
-};
 
 /** CEL methods, which cannot be called with a pipe. */
 const methodNames: readonly string[] = [
@@ -301,6 +263,7 @@ const methodNames: readonly string[] = [
 /** Completes a message with a function's signature, which begins with its name or with a type and its name. */
 function formOf(call: string): string {
   const name = /([A-Za-z_]\w*)\(/.exec(call)?.[1];
+  if (name === 'default') return '; write x | default("…")';
   const found = expressionFunctions.find((each) => each.name === name);
   if (found === undefined && methodNames.includes(name ?? '') && !call.includes(`.${name}(`))
     return `; write x.${name}(…)`;

@@ -59,9 +59,31 @@ describe('parseExpressions', () => {
     ['${{ (param.a }}', 'the expression has a bracket that is not closed with ")"'],
     ['${{ "a }}', 'a text in the expression is not closed with its quote'],
     ['${{ param.a | }}', 'after "|" write a function, such as | default("…")'],
+    ['${{ param.a | default("x") + "y" }}', 'a pipe ends the expression: write (param.a | default("x")) before "+"'],
     [
-      '${{ param.a | default("x") + "y" }}',
-      'a pipe ends the expression: put it in parentheses, as in (param.a | default("x")) + "y"',
+      '${{ size(["a", param.l | join("-") == "b"]) }}',
+      'a pipe ends the expression: write (param.l | join("-")) before "=="',
+    ],
+    ['${{ (param.l | join(",") }}', 'the expression has a bracket that is not closed with ")"'],
+    [
+      '${{ param.a | default("a", true) }}',
+      'no function takes these types: default(dyn, string, bool); write x | default("…")',
+    ],
+    ['${{ param.a | d("a") }}', 'unknown function "d": write x | default("…")'],
+    ['${{ param.l | first }}', 'unknown function "first": write x[0]'],
+    ['${{ not param.a }}', 'the expression is not valid CEL at "param.a": write !x for not x'],
+    ['${{ param.a ~ "b" }}', 'the expression is not valid CEL at "~ \\"b\\"": write + to join texts'],
+    [
+      '${{ param.l | map(attribute="name") }}',
+      'the expression is not valid CEL at "=\\"name\\")": write x.map(e, e.name) for the names of the elements',
+    ],
+    [
+      '${{ param.a ?? "b" }}',
+      'the expression is not valid CEL at "? \\"b\\"": write | default("…") for a missing value',
+    ],
+    [
+      '${{ param.a || "b" }}',
+      'an operand of || or && is neither true nor false: compare it; for a missing value, write | default("…")',
     ],
     ['${{ param.a.uniqe() }}', 'unknown function "uniqe": did you mean "unique"?'],
     [
@@ -79,7 +101,7 @@ describe('parseExpressions', () => {
       'the expression is too large or too deep for CEL (maxDepth is 48): split it',
     ],
     [`\${{ ${'1+'.repeat(5000)}1 }}`, 'an expression has at most 8192 characters'],
-    ['${{ tag.a | default }}', 'no function takes these types: default(dyn); write default(value, other)'],
+    ['${{ tag.a | default }}', 'no function takes these types: default(dyn); write x | default("…")'],
     ['${{ tag.a | default("a" }}', 'default("…") is not closed with ")"'],
     ['${{ tag.a | upper("a") }}', 'unknown function "upper": write x.upperAscii()'],
     [

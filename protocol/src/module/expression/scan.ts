@@ -1,3 +1,5 @@
+import { quoted } from '../nearest.ts';
+
 /** Maximum length of a CEL expression in characters. */
 const maximumSource = 8192;
 
@@ -12,6 +14,8 @@ interface Frame {
   readonly close: string;
   /** Offset in the output of the operand to which a pipe applies. */
   operand: number;
+  /** Offset of this operand in the text. */
+  start: number;
   /** Number of `?` that wait for their `:`. */
   ternaries: number;
   /** Whether the operand ends with the call of a pipe, which only another pipe or the end of the operand may follow. */
@@ -28,6 +32,14 @@ const readAt = (pattern: RegExp, text: string, position: number): string => {
   return pattern.exec(text)?.[0] ?? '';
 };
 
+/** Returns the error for an operand with a pipe that continues without parentheses. */
+function pipeNotLast(operand: string, rest: string): string {
+  const written = operand.trim();
+  if (written.length > 80) return 'a pipe ends the expression: put parentheses around the value with the pipe';
+  const next = /^(\W{1,2}|\w+)(?=[\w\s("'[]|$)/.exec(rest)?.[0] ?? rest.slice(0, 1);
+  return `a pipe ends the expression: write (${written}) before ${quoted(next.trim())}`;
+}
+
 const closed = (end: string): Scanned => ({ message: `the expression has a bracket that is not closed with "${end}"` });
 
 /**
@@ -38,7 +50,7 @@ const closed = (end: string): Scanned => ({ message: `the expression has a brack
  * @param terminated whether the expression ends with `}}`; otherwise it is the rest of the text
  */
 export function scanExpression(text: string, start: number, terminated = true): Scanned {
-  const frames: Frame[] = [{ close: '', operand: 0, ternaries: 0, piped: false }];
+  const frames: Frame[] = [{ close: '', operand: 0, start, ternaries: 0, piped: false }];
   let output = '';
   let position = start;
   while (position < text.length) {
@@ -61,7 +73,7 @@ export function scanExpression(text: string, start: number, terminated = true): 
       output = `${output.slice(0, frame.operand)}${call.name}(${operand}${call.hasArguments ? ', ' : ''}`;
       frame.piped = true;
       position = call.end;
-      if (call.open) frames.push({ close: ')', operand: output.length, ternaries: 0, piped: false });
+      if (call.open) frames.push({ close: ')', operand: output.length, start: position, ternaries: 0, piped: false });
       else output += ')';
       continue;
     }
@@ -75,19 +87,20 @@ export function scanExpression(text: string, start: number, terminated = true): 
       output += character;
       position += 1;
       frame.operand = output.length;
+      frame.start = position;
       frame.piped = false;
       frame.ternaries = 0;
       continue;
     }
-    if (frame.piped)
-      return { message: 'a pipe ends the expression: put it in parentheses, as in (param.a | default("x")) + "y"' };
+    if (frame.close !== '' && /[)\]}]/.test(character)) return closed(frame.close);
+    if (frame.piped) return { message: pipeNotLast(text.slice(frame.start, position), text.slice(position)) };
     if (character === '?') frame.ternaries += 1;
     if (character === ':') frame.ternaries -= 1;
     const close = closers[character];
     if (close !== undefined) {
       output += character;
       position += 1;
-      frames.push({ close, operand: output.length, ternaries: 0, piped: false });
+      frames.push({ close, operand: output.length, start: position, ternaries: 0, piped: false });
       continue;
     }
     const taken = readAt(operator, text, position) || readToken(text, position);

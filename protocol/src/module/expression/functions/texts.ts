@@ -162,6 +162,8 @@ export const textFunctions: readonly ExpressionFunction[] = [
         .map((item) => {
           const text = textOf(item);
           if (text === undefined) throw new ExpressionError('shellQuote takes a text or a list of texts');
+          if (text.includes('\0'))
+            throw new ExpressionError('shellQuote: the text contains NUL, which no word of a shell can contain');
           return `'${text.replaceAll("'", "'\\''")}'`;
         })
         .join(' '),
