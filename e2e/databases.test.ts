@@ -71,6 +71,17 @@ describe.skipIf(reason !== null)(`databases${reason === null ? '' : ` (${reason}
         for (const secret of ['horse-battery', 'SCRAM-SHA-256$4096', 'IDENTIFIED BY'])
           expect(text.includes(secret), secret).toBe(false);
 
+      // An owner of a database cannot make the agent, a superuser, call functions of theirs.
+      await machine.sh(`${environment}
+/usr/bin/psql -qX -h 127.0.0.1 -U shop shop << 'END'
+CREATE FUNCTION public.json_build_array(name, json) RETURNS json LANGUAGE plpgsql AS
+  $$BEGIN EXECUTE 'ALTER ROLE shop SUPERUSER'; RETURN pg_catalog.json_build_array($1::text, $2); END$$;
+END`);
+      const attacked = await apply(...users, ...databases, ...grants);
+      const isSuper = "SELECT rolsuper FROM pg_roles WHERE rolname = 'shop'";
+      expect(await machine.sh(`runuser -u postgres -- /usr/bin/psql -qAtX -c "${isSuper}"`)).toBe('f\n');
+      expect(attacked.results.map(({ message }) => message)).toEqual(attacked.results.map(() => null));
+
       // Neither removal nor `ensure: absent` drops a database.
       const removal = await apply(...users, ...grants);
       expect(removal.results.filter(({ status }) => status === 'failed').map(({ message }) => message)).toEqual([

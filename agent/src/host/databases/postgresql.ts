@@ -45,7 +45,8 @@ export async function readJson<T>(
 ): Promise<{ value: T } | { missing: NoServer }> {
   const owner = await findOwner(context);
   if ('missing' in owner) return owner;
-  const text = `SELECT pg_advisory_lock_shared(${lockNumber});\n${query};\n`;
+  // Owners of databases can create functions that would otherwise be called instead of those of the server.
+  const text = `SET search_path = pg_catalog;\nSELECT pg_advisory_lock_shared(${lockNumber});\n${query};\n`;
   const result = await psql(database, text, owner.account, context);
   if (result.exitCode === connectionCode)
     return { missing: { kind: 'databases', message: `PostgreSQL cannot be reached: ${saidBy(result)}`, gone: false } };
@@ -68,7 +69,7 @@ export async function executeStatements(
   const owner = await findOwner(context);
   if ('missing' in owner) throw new HostFailure(owner.missing.message);
   const all = transaction ? ['BEGIN', ...statements, 'COMMIT'] : statements;
-  const text = [`SELECT pg_advisory_lock(${lockNumber})`, ...all].map((one) => `${one};\n`).join('');
+  const text = [`SELECT pg_catalog.pg_advisory_lock(${lockNumber})`, ...all].map((one) => `${one};\n`).join('');
   const result = await psql(database, text, owner.account, context);
   if (result.exitCode !== 0) throw new HostFailure(`PostgreSQL: ${saidBy(result)}`);
 }
