@@ -74,6 +74,15 @@ test('refuses links that leave the directory, and members below links', async ()
     await refused(madeArchive('ln -s /etc l', 'zip -qry "$1.zip" l; mv "$1.zip" "$1"'), /"l" leads out/);
 });
 
+test('writes nothing through an excluded link', async () => {
+  const outside = `${home}/outside`;
+  mkdirSync(outside);
+  const files = `echo x > kept; mkdir docs; echo x > docs/evil`;
+  const link = `cd ..; mkdir l; ln -s ${outside} l/docs; tar -cPf "$1" -C l docs -C ../d kept docs/evil; gzip -c "$1" > "$1.gz"; mv "$1.gz" "$1"`;
+  await refused(madeArchive(files, link), /cannot be read/, { exclude: ['docs'] });
+  expect(readdirSync(outside)).toEqual([]);
+});
+
 test('refuses devices, FIFOs, and other objects', async () => {
   await refused(madeArchive('mkfifo p'), /"p" is neither a file/);
   if (process.geteuid?.() === 0) await refused(madeArchive('mknod dev c 1 3'), /"dev" is neither a file/);

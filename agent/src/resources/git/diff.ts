@@ -39,7 +39,7 @@ export function diffGit({ body }: Declared, seen: SeenGit, { purpose }: Pick<Cir
 const shown = ({ changed, changes }: Pick<SeenCopy, 'changed' | 'changes'>): string =>
   `${changed.join(', ')}${changes > changed.length ? ` and ${changes - changed.length} more` : ''}`;
 
-/** @throws HostFailure if the working copy has changes or commits that exist only there */
+/** @throws HostFailure if the working copy has changes, commits, or files that exist only there */
 export function expectNothingLost(path: string, copy: SeenCopy): void {
   if (copy.changes > 0)
     throw new HostFailure(
@@ -48,5 +48,9 @@ export function expectNothingLost(path: string, copy: SeenCopy): void {
   if (copy.hasOwnCommits)
     throw new HostFailure(
       `${path} has commits that are in no branch of the repository: push them; \`force: true\` discards them`,
+    );
+  if (copy.untracked !== null)
+    throw new HostFailure(
+      `${path} has files that are not in the repository, such as ${copy.untracked}: move them elsewhere; \`force: true\` discards them`,
     );
 }

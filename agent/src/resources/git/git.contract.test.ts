@@ -85,6 +85,20 @@ test('never discards local changes or commits without force', async () => {
   expect([content(), readFileSync(`${path()}/untracked`, 'utf8')]).toEqual(['2', 'stays']);
 });
 
+test('removes no file that only the working copy has, unless forced', async () => {
+  commit(repository, 'echo built > .gitignore; git add .gitignore; git commit -qm ignore');
+  await run('apply', copy());
+  for (const name of ['upload', 'built']) writeFileSync(`${path()}/${name}`, 'data');
+  expect(await run('apply', copy())).toMatchObject([{ status: 'unchanged' }]);
+  const refused = [{ status: 'failed', message: expect.stringMatching(/not in the repository, such as upload: /) }];
+  expect(await run('apply', copy({ ensure: 'absent' }))).toMatchObject(refused);
+  expect(await run('apply')).toMatchObject(refused);
+  expect(readFileSync(`${path()}/upload`, 'utf8')).toBe('data');
+  await run('apply', copy({ force: true }));
+  expect(await run('apply')).toMatchObject([{ status: 'changed' }]);
+  expect(readdirSync(`${home}/root`)).toEqual([]);
+});
+
 test('takes over a working copy that others made, and restores its branch and URL', async () => {
   commit(
     home,

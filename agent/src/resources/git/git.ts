@@ -42,7 +42,9 @@ const absent = (resource: Declared): Declared => ({ ...resource, body: { ...reso
 
 function diffRemoval({ body }: Declared, before: GitBefore, seen: SeenGit): Difference {
   const { copy, found, kept } = seen;
-  if (copy !== null && body.force !== true) expectNothingLost(body.path, copy);
+  // A working copy that others made stays, with its untracked files.
+  const lost = copy !== null && before.was === 'copy' ? { ...copy, untracked: null } : copy;
+  if (lost !== null && body.force !== true) expectNothingLost(body.path, lost);
   const restored: Difference = { action: 'remove', changes: [], diff: null, message: 'restores the original state' };
   if (before.was === 'absent') {
     if (found === 'absent' && kept === null) return nothing('already removed');

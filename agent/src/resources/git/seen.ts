@@ -33,12 +33,17 @@ export interface SeenCopy {
   changes: number;
   /** Whether the commit that is checked out may exist only on this machine. */
   hasOwnCommits: boolean;
+  /** A file that is not in the repository; null if there is none, or if nothing is removed. */
+  untracked: string | null;
 }
 
 const observeMs = 2 * 60_000;
 const shownFiles = 5;
 
-/** Prints one line for each fact, then the changed files, separated by NUL. */
+/**
+ * Prints one line for each fact, then the changed files, separated by NUL. Argument: `normal` to include files that are
+ * not in the repository, otherwise `no`.
+ */
 const inspectText = `
 git rev-parse -q --verify 'HEAD^{commit}' || echo
 git symbolic-ref -q HEAD || echo
@@ -46,7 +51,7 @@ git config --get remote.origin.url || echo
 git rev-parse -q --verify refs/muster/revision || echo
 git rev-list -n 1 HEAD --not --remotes --tags --glob='refs/muster/*' -- 2>/dev/null || true
 echo .
-exec git status --porcelain -z --untracked-files=no --no-renames`;
+exec git status --porcelain -z "--untracked-files=$1" --no-renames`;
 
 export async function lookAtGit(
   resource: Declared,
@@ -88,20 +93,30 @@ function typeOf(path: string, stats: Stats | null): SeenGit['found'] {
 const ownershipOf = ({ uid, gid, mode }: Stats) => ({ uid, gid, mode: mode & 0o7777 });
 
 async function lookAtCopy(resource: Declared, account: ScriptAccount | null, machine: Machine): Promise<SeenCopy> {
-  const { path } = resource.body;
-  const run = { text: inspectText, args: [], directory: path, timeLimit: observeMs, account };
+  const { path, ensure } = resource.body;
+  const run = {
+    text: inspectText,
+    args: [ensure === 'absent' ? 'normal' : 'no'],
+    directory: path,
+    timeLimit: observeMs,
+    account,
+  };
   const result = await runGit(resource, run, machine);
   if (result.exitCode !== 0) throw gitFailure(`read the working copy ${path}`, result);
   const [head = '', branch = '', url = '', last = '', ...rest] = result.stdout.split('\n');
   const hasOwnCommits = rest[0] !== '.';
-  const changed = rest
+  const lines = rest
     .slice(hasOwnCommits ? 2 : 1)
     .join('\n')
     .split('\0')
-    .flatMap((line) => (line === '' ? [] : [line.slice(3)]));
+    .filter((line) => line !== '');
+  const named = (isUntracked: boolean) =>
+    lines.flatMap((line) => (line.startsWith('??') === isUntracked ? [line.slice(3)] : []));
+  const changed = named(false);
   return {
     ...{ head: head || null, branch: branch || null, url: url || null, last: last || null },
     ...{ changed: changed.slice(0, shownFiles), changes: changed.length, hasOwnCommits },
+    untracked: named(true)[0] ?? null,
   };
 }
 
