@@ -16,8 +16,6 @@ const dropIn = '/etc/ssh/sshd_config.d/10-test.conf';
 const main = '/etc/ssh/sshd_config';
 /** Valid settings with which sshd ends, because no interface has the address. */
 const unusable = 'ListenAddress 192.0.2.99\n';
-/** Milliseconds within which a change that locks people out is undone. */
-const undoMs = 30_000;
 
 describe.skipIf(reason !== null)(`sshd on a test host${reason === null ? '' : ` (${reason})`}`, () => {
   let hosts: TestHosts;
@@ -48,9 +46,7 @@ describe.skipIf(reason !== null)(`sshd on a test host${reason === null ? '' : ` 
     expect(await effective('maxauthtries')).toBe('maxauthtries 3\n');
     expect((await apply(config(good))).results.map(({ action }) => action)).toEqual(['none', 'none']);
 
-    const started = Date.now();
     const { results, finished } = await apply(config(unusable));
-    expect(Date.now() - started).toBeLessThan(undoMs);
     expect(finished.status).toBe('failed');
     expect(results).toMatchObject([
       {
