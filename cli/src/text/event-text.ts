@@ -20,8 +20,9 @@ const clock = (at: string, { verbose }: Style): string =>
 export function eventLine(event: AuditEvent, style: Style): string {
   const { color } = style;
   const paint = severityPaint(event.severity, color);
-  // Omits the actor if the sentence already names the agent that acted.
-  const by = event.actor.id === event.target.id ? null : actorOf(event);
+  const actor = actorOf(event);
+  // Omits the actor if the sentence already names it.
+  const by = event.actor.id === event.target.id || event.summary.startsWith(`${actor} `) ? null : actor;
   const who = by === null ? '' : color.dim(` by ${sanitiseLine(by)}`);
   return `${color.dim(clock(sanitiseLine(event.timestamp), style))} ${paint(sanitiseLine(event.event_type).padEnd(18))} ${sanitiseLine(withRelativeTimes(eventSentence(event), style))}${who}`;
 }

@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { agentExample, chainedExample, maxSamples, operatorSchema, routes, sampleExample } from '@muster/protocol/http';
 import stringWidth from 'string-width';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { agent } from '../../test/examples.ts';
+import { agent, style } from '../../test/examples.ts';
 import { type Answer, type Seen, type Standing, standIn } from '../../test/orchestrator.ts';
 import { makeHome, musterHere as run } from '../../test/process.ts';
 import type { Prompter } from '../keys/prompt.ts';
+import { eventLine } from '../text/event-text.ts';
 
 // Tests the commands for tags, metrics, the audit log, state, settings, operators, and module revisions.
 
@@ -260,6 +261,12 @@ describe('the audit log', () => {
     answers.setAuditRetention = () => ({ body: { retention_days: null } });
     expect(await json('audit', 'retention', 'clear', '--yes')).toEqual({ retention_days: null });
   });
+});
+
+test('names the actor of an event once', () => {
+  const line = (summary: string) => eventLine({ ...chainedExample, summary }, style({}));
+  expect(line('ada signed in')).toMatch(/ ada signed in$/);
+  expect(line('agent web-1 approved')).toMatch(/ Agent web-1 approved by ada$/);
 });
 
 test('prints events from inside and outside the log as lines', async () => {

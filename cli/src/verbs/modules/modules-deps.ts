@@ -131,7 +131,8 @@ async function localOrder(context: Context, words: readonly string[], facts: Fac
       'module_invalid',
       `${counted(faulty.length, 'module')} with errors`,
       'Fix the errors at the positions above.',
-      { faults: faulty.flatMap(({ faults }) => faults) },
+      // The text above shows them at their places.
+      out.json ? { faults: faulty.flatMap(({ faults }) => faults) } : {},
     );
   }
   const { attributes, tags } = facts;

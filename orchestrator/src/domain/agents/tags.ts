@@ -84,9 +84,16 @@ export async function putOneTag(context: Context, actor: Actor, idOrName: string
       detail: `the agent already has ${maxTags} tags, the maximum`,
     },
   );
-  await changeTags(context, actor, agent, [put, capacity], `${agent.label} tagged ${key}=${value}`, {
-    tags: { [key]: value },
-  });
+  await changeTags(
+    context,
+    actor,
+    agent,
+    [put, capacity],
+    `${agent.label} tagged ${value === '' ? key : `${key}=${value}`}`,
+    {
+      tags: { [key]: value },
+    },
+  );
 }
 
 export async function deleteOneTag(context: Context, actor: Actor, idOrName: string, key: string) {
