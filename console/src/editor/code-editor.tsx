@@ -67,12 +67,16 @@ const hover = (known: () => Known | null) =>
     const vocabulary = known();
     const found = vocabulary === null ? null : hoverAt(state.doc.toString(), pos, vocabulary);
     if (found === null) return null;
-    const { from, to, word } = found;
+    const { from, to, word, value } = found;
     const dom = document.createElement('div');
     dom.className = 'cm-word';
     const title = dom.appendChild(document.createElement('code'));
     title.textContent = word.kind === 'name' ? `${word.label}: ${word.detail}` : word.detail;
     dom.appendChild(document.createElement('p')).textContent = word.info;
+    const agent = vocabulary?.agent?.name;
+    if (value !== undefined && agent !== undefined)
+      dom.appendChild(document.createElement('p')).textContent =
+        value === null ? `No value on ${agent}` : `On ${agent}: ${value}`;
     return { pos: from, end: to, above: true, create: () => ({ dom }) };
   });
 

@@ -237,6 +237,27 @@ resources:
     expect(described('NESTED', 'secrets.tok¦en }}')).toMatchObject({ detail: 'secret' });
     expect(described('PLAIN', "'par¦am.users' }}")).toBeUndefined();
   });
+
+  test('shows the value of a name on the chosen agent', () => {
+    const agent = {
+      ...{ name: 'web-1', node_id: 'a1', attributes: { family: 'debian', 'rack.row': '4' }, tags: { role: 'db' } },
+      parameters: new Map<string, unknown>([['ports', { http: 8080 }]]),
+    };
+    const value = (place: string, typed: string, chosen: Known = { ...known, agent }) => {
+      const written = loops.replace(place, typed);
+      return hoverAt(written.replace('¦', ''), written.indexOf('¦'), chosen)?.value;
+    };
+    expect(value('WHEN', "attr.fam¦ily == 'x'")).toBe('"debian"');
+    expect(value('WHEN', "attr.rack.r¦ow == 'x'")).toBe('"4"');
+    expect(value('WHEN', "attr.code¦name == 'x'")).toBeNull();
+    expect(value('PLAIN', 'tag.ro¦le }}')).toBe('"db"');
+    expect(value('PLAIN', 'agent.na¦me }}')).toBe('"web-1"');
+    expect(value('PLAIN', 'param.ports.ht¦tp }}')).toBe('8080');
+    expect(value('PLAIN', 'param.us¦ers }}')).toMatch(/^\[/);
+    expect(value('PLAIN', 'secrets.tok¦en }}')).toBeUndefined();
+    expect(value('EACH', 'each.¦name }}')).toBeUndefined();
+    expect(value('WHEN', "attr.fam¦ily == 'x'", known)).toBeUndefined();
+  });
 });
 
 describe('outline', () => {

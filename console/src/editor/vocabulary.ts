@@ -10,6 +10,17 @@ export interface Known {
   readonly secrets: readonly string[];
   /** Tag keys. */
   readonly tags: readonly string[];
+  /** The agent whose values descriptions show; null if none is chosen. */
+  readonly agent?: ChosenAgent | null;
+}
+
+export interface ChosenAgent {
+  readonly name: string;
+  readonly node_id: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly tags: Readonly<Record<string, string>>;
+  /** Values that assignments give to the parameters of the module. */
+  readonly parameters: ReadonlyMap<string, unknown>;
 }
 
 export interface Word {
@@ -93,6 +104,9 @@ export function wordsAt(
       name('agent.name', 'text', 'The name of the agent'),
       name('agent.node_id', 'text', 'The id of the agent'),
       ...Object.entries(attributes).map(([attribute, info]) => name(`attr.${attribute}`, 'attribute', info)),
+      ...Object.keys(known.agent?.attributes ?? {})
+        .filter((attribute) => !Object.hasOwn(attributes, attribute))
+        .map((attribute) => name(`attr.${attribute}`, 'attribute', 'A fact that the agent reports')),
       ...known.tags.map((tag) => name(`tag.${tag}`, 'tag', 'The value of this tag of the agent')),
       ...(isContent ? controlWords : []),
       ...functions,
@@ -168,6 +182,8 @@ export interface Hover {
   readonly from: number;
   readonly to: number;
   readonly word: Word;
+  /** The value on the chosen agent as JSON; null if it has none, undefined if there is no agent or no such value. */
+  readonly value: string | null | undefined;
 }
 
 /** Returns the description of the name or function at an offset in an expression. */
@@ -179,7 +195,36 @@ export function hoverAt(text: string, offset: number, known: Known): Hover | nul
   // For a key that is not declared, looks up the name without the key.
   for (let label = at.word; label !== ''; label = label.slice(0, Math.max(0, label.lastIndexOf('.')))) {
     const word = words.find((one) => one.label === label) ?? words.find((one) => one.label === `.${label}`);
-    if (word !== undefined) return { from: at.from, to: at.from + label.length, word };
+    if (word !== undefined)
+      return { from: at.from, to: at.from + label.length, word, value: shownValue(word.label, text, known) };
   }
   return null;
 }
+
+/** Maximum length of a shown value, in characters. */
+const maximumValue = 300;
+
+function shownValue(label: string, text: string, { agent = null }: Known): string | null | undefined {
+  const value = agent === null ? undefined : valueOn(agent, label, text);
+  if (value === undefined || value === null) return value;
+  const shown = JSON.stringify(value);
+  return shown.length > maximumValue ? `${shown.slice(0, maximumValue)}…` : shown;
+}
+
+/** Returns the value of a name on an agent; null if it has none, undefined for names without a value before a plan. */
+function valueOn(agent: ChosenAgent, label: string, text: string): unknown {
+  const [root = '', first = '', ...keys] = label.split('.');
+  const key = label.slice(root.length + 1);
+  if (root === 'agent') return key === 'name' ? agent.name : agent.node_id;
+  if (root === 'attr') return ownValue(agent.attributes, key) ?? null;
+  if (root === 'tag') return ownValue(agent.tags, key) ?? null;
+  if (root !== 'param') return undefined;
+  const given =
+    agent.parameters.get(first) ?? outlineOf(text).parameters.find(({ name: one }) => one === first)?.default;
+  return keys.reduce(ownValue, given) ?? null;
+}
+
+const ownValue = (value: unknown, key: string): unknown =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    ? (value as Record<string, unknown>)[key]
+    : undefined;

@@ -5,21 +5,44 @@ import { agentsQuery } from '../../api/agents.ts';
 import { loadCode } from '../../api/live/load-code.ts';
 import { moduleSchemaQuery } from '../../api/modules/module-schema.ts';
 import { secretsQuery } from '../../api/secrets.ts';
+import { valuesQuery } from '../../api/values.ts';
 import type { EditorHandle, EditorMemory } from '../../editor/code-editor.tsx';
 import { FaultList } from '../../editor/fault-list.tsx';
 import { type Judgement, judge } from '../../editor/faults.ts';
 import { type ModuleOutline, outlineOf } from '../../editor/outline.ts';
 import type { JsonSchema } from '../../editor/schema.ts';
-import type { Known } from '../../editor/vocabulary.ts';
+import type { ChosenAgent, Known } from '../../editor/vocabulary.ts';
 import { Keys } from '../../parts/kbd.tsx';
 import { messageOf, Skeleton } from '../../parts/states.tsx';
+import { visibleText } from '../../parts/text.tsx';
+import { useUrlState } from '../../parts/url-state.ts';
 import { useSettledText } from './use-settled-text.ts';
 import { useVerdict } from './use-verdict.ts';
 
 const CodeEditor = lazy(() => loadCode(() => import('../../editor/code-editor.tsx')));
 
+/** Returns the agent chosen on another tab, with the values of the module's parameters on it; null if there is none. */
+function useChosenAgent(module: string | null): ChosenAgent | null {
+  const [chosen] = useUrlState<string>('agent', '');
+  const { data: agents } = useQuery(agentsQuery);
+  const { data: values } = useQuery({ ...valuesQuery(chosen), enabled: chosen !== '' });
+  return useMemo(() => {
+    const agent = agents?.find(({ node_id }) => node_id === chosen);
+    if (agent === undefined) return null;
+    const given = values?.filter((value) => value.module === module && value.value !== null) ?? [];
+    return {
+      name: agent.name ?? agent.node_id,
+      node_id: agent.node_id,
+      attributes: agent.attributes,
+      tags: agent.tags,
+      parameters: new Map(given.map(({ parameter, value }) => [parameter, value])),
+    };
+  }, [agents, values, chosen, module]);
+}
+
 /** Names that the completion proposes; null until the schema is loaded. */
-function useKnown(): Known | null {
+function useKnown(module: string | null): Known | null {
+  const agent = useChosenAgent(module);
   const { data: schema } = useQuery(moduleSchemaQuery);
   const { data: secrets } = useQuery(secretsQuery);
   const { data: agents } = useQuery(agentsQuery);
@@ -31,8 +54,9 @@ function useKnown(): Known | null {
             schema: schema as JsonSchema,
             secrets: secrets?.map(({ name }) => name) ?? [],
             tags: [...new Set(agents?.flatMap(({ tags }) => Object.keys(tags)))].sort(),
+            agent,
           },
-    [schema, secrets, agents],
+    [schema, secrets, agents, agent],
   );
 }
 
@@ -62,7 +86,7 @@ export function ModuleEditor({
   text,
   onChange,
   onSave,
-  check: { judgement, error },
+  check: { judgement, outline, error },
   memory,
 }: {
   readonly label: string;
@@ -74,7 +98,7 @@ export function ModuleEditor({
   readonly memory?: EditorMemory;
 }) {
   const editor = useRef<EditorHandle>(null);
-  const known = useKnown();
+  const known = useKnown(outline.name);
   const { marks } = judgement;
   return (
     <div className="flex h-full min-h-0 flex-col overflow-hidden rounded-lg border bg-surface focus-within:border-accent">
@@ -101,6 +125,11 @@ export function ModuleEditor({
         <p role="status" className="min-w-0 flex-1">
           <CheckStatus judgement={judgement} error={error} isEmpty={text.trim() === ''} />
         </p>
+        {known?.agent != null && (
+          <p className="text-muted">
+            Point at a name to see its value on <b>{visibleText(known.agent.name)}</b>
+          </p>
+        )}
         <p className="hidden items-center gap-3 text-muted md:flex">
           <Hint keys="Ctrl Space" action="suggestions" />
           <Hint keys="Ctrl S" action="save" />
