@@ -26,8 +26,8 @@ beforeAll(() => {
   for (const name of readdirSync(join(root, 'node_modules')).filter((name) => name !== '@muster'))
     symlinkSync(join(root, 'node_modules', name), join(copy, 'node_modules', name));
   for (const name of workspaces) symlinkSync(join(copy, name), join(copy, 'node_modules/@muster', name));
-  const about = ['--about', "a module of the machine's kernel", '--like', 'kmod.present | | modprobe, persistent'];
-  kind = write(copy, skeletonOf(copy, ['kind', 'kernel-module', ...about]) as never);
+  const about = ['--about', "an entry of the machine's boot menu", '--like', 'grub.entry | | grub, entries'];
+  kind = write(copy, skeletonOf(copy, ['kind', 'boot-entry', ...about]) as never);
   const term = ['--term', 'the parts of one gadget'];
   noun = write(copy, skeletonOf(copy, ['noun', 'gadget-kits', '--writable', ...term]) as never);
   const words = ['widgets', '--no-table', '--about', "a machine's widgets", '--example', 'left-cog'];
@@ -78,7 +78,7 @@ async function failures(files: readonly string[], environment: 'node' | 'happy-d
     .join('\n');
 }
 
-const isNew = (file: string) => /kernel-module|gadget-kit/.test(file);
+const isNew = (file: string) => /boot-entry|gadget-kit/.test(file);
 const testsOfEveryKind = [
   'protocol/src/module/kinds.test.ts',
   'tools/docs/kinds-page.test.ts',
@@ -109,8 +109,8 @@ describe('generated tests', () => {
       kind.filter((file) => file.endsWith('.test.ts')),
       'node',
     );
-    expect(found).toContain('fill in: observe of kernel-module');
-    expect(found).toContain('fill in: a case for each field of kernel-module');
+    expect(found).toContain('fill in: observe of boot-entry');
+    expect(found).toContain('fill in: a case for each field of boot-entry');
     expect(found).toContain('fill in: a body that check refuses');
   });
 
@@ -154,11 +154,11 @@ test('writes the description, the example, and the menu position of a noun', () 
 
 test('adds a kind, its description, and its counterparts to the pages that list kinds', () => {
   const text = (file: string) => readFileSync(join(copy, file), 'utf8');
-  expect(text('protocol/src/module/kinds/kernel-module.ts')).toContain(`"A module of the machine's kernel"`);
-  expect(text('README.md')).toContain(', `kernel-module`; and `script` for everything else');
-  expect(text('docs/coming-from.md')).toContain('| `kmod.present` |  | `modprobe`, `persistent` | `kernel-module` |\n');
+  expect(text('protocol/src/module/kinds/boot-entry.ts')).toContain(`"An entry of the machine's boot menu"`);
+  expect(text('README.md')).toContain(', `boot-entry`; and `script` for everything else');
+  expect(text('docs/coming-from.md')).toContain('| `grub.entry` |  | `grub`, `entries` | `boot-entry` |\n');
   expect(text('CHANGELOG.md')).toContain(
-    "\n- The kind `kernel-module` manages a module of the machine's kernel. Update agents before modules use it.\n",
+    "\n- The kind `boot-entry` manages an entry of the machine's boot menu. Update agents before modules use it.\n",
   );
 });
 
@@ -175,8 +175,8 @@ test('adds a change to the newest release, and its section if it is missing', ()
 
 test('refuses an existing name and writes nothing', () => {
   const before = readFileSync(join(copy, 'agent/src/resources/registry.ts'), 'utf8');
-  expect(() => write(copy, skeletonOf(copy, ['kind', 'kernel-module']) as never)).toThrow(
-    'protocol/src/module/kinds/kernel-module.ts already exists',
+  expect(() => write(copy, skeletonOf(copy, ['kind', 'boot-entry']) as never)).toThrow(
+    'protocol/src/module/kinds/boot-entry.ts already exists',
   );
   expect(readFileSync(join(copy, 'agent/src/resources/registry.ts'), 'utf8')).toBe(before);
 });

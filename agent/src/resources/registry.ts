@@ -13,6 +13,7 @@ import { git } from './git/git.ts';
 import { groupUnix } from './group-unix/group-unix.ts';
 import { hostname } from './hostname/hostname.ts';
 import { iniUnix } from './ini-unix/ini-unix.ts';
+import { kernelModule } from './kernel-module/kernel-module.ts';
 import { knownHost } from './known-host/known-host.ts';
 import { limits } from './limits/limits.ts';
 import { lineUnix } from './line-unix/line-unix.ts';
@@ -79,6 +80,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     mysqlDatabase,
     mysqlGrant,
     reboot,
+    kernelModule,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

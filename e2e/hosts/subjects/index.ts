@@ -5,6 +5,7 @@ import { authorizedKeySubjects } from './authorized-keys.ts';
 import { cronSubjects } from './cron.ts';
 import { dnfRepositorySubjects } from './dnf-repository.ts';
 import { firewallRuleSubjects } from './firewall-rule.ts';
+import { kernelModuleSubjects } from './kernel-module.ts';
 import { knownHostSubjects } from './known-host.ts';
 import { limitsSubjects } from './limits.ts';
 import { scriptSubjects } from './script.ts';
@@ -28,6 +29,7 @@ export const subjects: readonly Subject[] = [
   ...limitsSubjects,
   ...unitSystemdSubjects,
   ...firewallRuleSubjects,
+  ...kernelModuleSubjects,
 ];
 
 /** Returns the subjects of one of several shares of all kinds. */

@@ -5,6 +5,7 @@ import { downloadKind } from './kinds/download.ts';
 import { fileKinds, scriptKinds } from './kinds/files.ts';
 import { firewallRuleKind } from './kinds/firewall-rule.ts';
 import { gitKind } from './kinds/git.ts';
+import { kernelModuleKind } from './kinds/kernel-module.ts';
 import type { BodyOf, Kind } from './kinds/kind.ts';
 import { knownHostKind } from './kinds/known-host.ts';
 import { limitsKind } from './kinds/limits.ts';
@@ -31,6 +32,7 @@ const table = {
   ...limitsKind,
   ...unitSystemdKind,
   ...firewallRuleKind,
+  ...kernelModuleKind,
   ...systemKinds,
   ...downloadKind,
   ...archiveKind,

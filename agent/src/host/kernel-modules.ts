@@ -1,0 +1,95 @@
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
+import { HostFailure } from './failure.ts';
+import { missingProgram } from './processes/find-program.ts';
+import { type CommandResult, runCommand } from './processes/run-command.ts';
+import { readText } from './read-system.ts';
+import { lastLine } from './systemd/systemd.ts';
+
+/** Reads which modules the kernel has, and loads and unloads them with modprobe(8). */
+
+/** Modules by their names in the kernel. */
+export interface KernelModules {
+  /** What uses each loaded module: names of other modules, or a number of other users. Empty if nothing does. */
+  loaded: ReadonlyMap<string, string>;
+  /** Modules that are part of the kernel. */
+  builtIn: ReadonlySet<string>;
+}
+
+export interface Runner {
+  clock: Clock;
+  startedProcess(process: ProcessIdentity): void;
+}
+
+const timeLimit = 60_000;
+
+/** Returns the name in the kernel's spelling, which has no "-". */
+export const moduleNameOf = (name: string): string => name.replaceAll('-', '_');
+
+/** @throws HostFailure if lsmod fails */
+export async function readModules(runner: Runner): Promise<KernelModules> {
+  const release = readText('/proc/sys/kernel/osrelease')?.trim() ?? '';
+  return {
+    loaded: parseModules(await listModules(runner)),
+    builtIn: parseBuiltIn(readText(`/lib/modules/${release}/modules.builtin`) ?? ''),
+  };
+}
+
+async function listModules(runner: Runner): Promise<string> {
+  // A kernel without support for modules has no such file.
+  if (missingProgram('lsmod') !== null) return readText('/proc/modules') ?? '';
+  const result = await run('lsmod', [], runner);
+  if (result.exitCode === 0 && !result.truncated) return result.stdout;
+  throw new HostFailure(`cannot list the kernel modules: ${lastLine(result.stderr) || 'lsmod failed'}`);
+}
+
+const run = (program: string, args: readonly string[], { clock, startedProcess }: Runner): Promise<CommandResult> =>
+  runCommand(
+    {
+      program,
+      args,
+      timeLimit,
+      // The list of a large machine has about 20 KB.
+      outputCap: 1024 * 1024,
+      environment: { LC_ALL: 'C' },
+      started: (process) => startedProcess(process),
+    },
+    clock,
+  );
+
+/**
+ * @param text output of lsmod, or text of /proc/modules: the name, size, number of users, and users of a module a line
+ */
+export function parseModules(text: string): Map<string, string> {
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('Module '));
+  return new Map(
+    lines.map((line) => {
+      const [name = '', , count = '0', users = '-'] = line.split(/\s+/);
+      const named = users === '-' ? '' : users.split(',').filter(Boolean).join(', ');
+      return [name, named !== '' ? named : count === '0' ? '' : `${count} users`];
+    }),
+  );
+}
+
+/** @param text paths of module files, one a line */
+export const parseBuiltIn = (text: string): Set<string> =>
+  new Set([...text.matchAll(/([^/\n]+)\.ko\b[^\n]*$/gm)].map(([, name = '']) => moduleNameOf(name)));
+
+/** Returns what to do if modprobe is missing; otherwise null. */
+export const missingModprobe = (): string | null =>
+  missingProgram('modprobe') === null ? null : 'there is no program modprobe; install the package `kmod`';
+
+/**
+ * Loads or unloads a module, with the modules that only it needs.
+ * @throws HostFailure with the last line that modprobe printed
+ */
+export async function modprobe(verb: 'load' | 'unload', name: string, runner: Runner): Promise<void> {
+  const missing = missingModprobe();
+  if (missing !== null) throw new HostFailure(missing);
+  const result = await run('modprobe', [...(verb === 'load' ? [] : ['-r']), '--', name], runner);
+  if (result.exitCode === 0) return;
+  const said = result.timedOut ? `it took longer than ${timeLimit / 1000} s` : lastLine(result.stderr);
+  throw new HostFailure(
+    `cannot ${verb} the kernel module ${name}: ${said || `modprobe ended with ${result.exitCode}`}`,
+  );
+}
