@@ -21,6 +21,7 @@ const ulid = monotonicFactory();
 const silent = () => {};
 const context = {
   db,
+  incarnation: 'the one that is killed',
   bus: createInProcessBus(silent),
   log: { debug: silent, info: silent, warn: silent, error: silent },
   // The same key as that of the test domain.
@@ -35,7 +36,7 @@ const outbox = startOutbox(context, systemClock, {
   // The test clock and the clock of this process differ by years.
   giveUpAfter: 1e9,
   retentionDays: 0,
-  lease: createLease(context, 'outbox', 'the one that is killed'),
+  lease: createLease(context, 'outbox'),
 });
 await outbox.turn();
 if ((await channelsToSend(context)).length === 0) process.stdout.write('empty\n');

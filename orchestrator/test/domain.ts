@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, sign } from 'node:crypto';
+import { createHash, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { idOfKey, type ResourceResult, summarise } from '@muster/protocol';
 import type { Hello, Report } from '@muster/protocol/wire';
 import { monotonicFactory } from 'ulid';
@@ -37,6 +37,7 @@ export async function openDomain(
     requireBound = false,
     dailyBytes = 256 * 1024 * 1024,
     comparesSent = false,
+    incarnation = randomUUID() as string,
   } = {},
 ) {
   const clock = new ManualClock();
@@ -56,6 +57,7 @@ export async function openDomain(
     db,
     agentRecords,
     bus,
+    incarnation,
     now: () => clock.now(),
     newId: () => ulid(clock.now()),
     // Returns different bytes on each call, but the same sequence in every test run.

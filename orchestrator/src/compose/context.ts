@@ -11,10 +11,18 @@ import { lastDriftId } from '../store/queries/drift.ts';
 import { lastOperationId } from '../store/queries/operations.ts';
 import type { Store } from './store.ts';
 
+export interface ContextParts {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly presence: Presence;
+  readonly incarnation: string;
+}
+
 /** Creates the dependencies that all domain modules share. */
 export async function createContext(
   { db, secretKeys }: Store,
-  { bus, clock, log, presence }: { bus: Bus; clock: Clock; log: Logger; presence: Presence },
+  { bus, clock, log, presence, incarnation }: ContextParts,
 ): Promise<Context> {
   const ulid = monotonicFactory(bufferedRandom());
   // Operations run in the order of their ids, so ids must increase across restarts, even if the clock was set back.
@@ -26,6 +34,7 @@ export async function createContext(
     db: agentRecords.db,
     agentRecords,
     bus,
+    incarnation,
     log,
     now: () => clock.now(),
     newId: () => ulid(Math.max(clock.now(), newestTime)),

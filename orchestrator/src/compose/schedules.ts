@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import type { Clock } from '../../../lib/src/clock.ts';
 import { Disposables } from '../disposables.ts';
 import { createSequencer } from '../domain/audit/event-sequencer.ts';
@@ -19,20 +18,16 @@ export interface ScheduleParts {
   readonly transcripts: Transcripts;
   readonly settings: Settings;
   readonly clock: Clock;
-  readonly dataDir: string;
 }
 
 /** Starts and stops all periodic work. */
 export class Schedules {
   readonly #parts: ScheduleParts;
-  /** Identifies this process to others that share the database. */
-  readonly #holder: string;
   readonly #work = new Disposables();
   readonly #auditKeeping = new Disposables();
 
   constructor(parts: ScheduleParts) {
     this.#parts = parts;
-    this.#holder = `${hostname()}:${parts.dataDir}`;
   }
 
   /** Starts all periodic work, once agents can connect. Resolves after the first round of maintenance. */
@@ -46,7 +41,7 @@ export class Schedules {
       domain.context,
       clock,
       settings.extend(
-        { sequencer: createSequencer(domain.context, { consumers }), holder: this.#holder },
+        { sequencer: createSequencer(domain.context, { consumers }) },
         { retentionDays: ({ audit }) => audit.retention_days },
       ),
     );
@@ -97,7 +92,7 @@ export class Schedules {
         {
           deliver: domain.deliver,
           random: Math.random,
-          lease: createLease(domain.context, 'outbox', this.#holder),
+          lease: createLease(domain.context, 'outbox'),
         },
         {
           giveUpAfter: ({ notifications }) => notifications.give_up_after,
@@ -117,7 +112,7 @@ export class Schedules {
       settings.extend(
         {
           random: Math.random,
-          lease: createLease(context, 'drift-sweep', this.#holder),
+          lease: createLease(context, 'drift-sweep'),
           // Drift records must not use the space reserved for the results of operations.
           paused: () => disk.low && context.db.kind === 'sqlite',
         },

@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
@@ -12,13 +14,18 @@ import type { Config } from '../config/schema.ts';
 import { Disposables } from '../disposables.ts';
 import { endRestoredOperations } from '../domain/fleet/restored.ts';
 import { bootstrapOperator } from '../domain/operators/operators.ts';
+import { closeOtherReplicas, joinReplicas } from '../domain/replicas/replicas.ts';
+import { createServerClock, type ServerClock } from '../domain/replicas/server-clock.ts';
 import type { Context } from '../domain/shared/context.ts';
 import { createConnectedAgents, createGateway, type Gateway } from '../gateway/gateway.ts';
 import { createTelemetry } from '../http/metrics/telemetry.ts';
 import { loadApiCertificate } from '../identity/api-certificate.ts';
 import { loadIdentity } from '../identity/identity.ts';
 import { finishRestore } from '../offline/restore-place.ts';
+import { startBeats } from '../schedule/beats.ts';
+import type { Database } from '../store/database.ts';
 import { anyOperator } from '../store/queries/operators.ts';
+import { version } from '../version.ts';
 import { Addresses, readTls } from './addresses.ts';
 import { createContext } from './context.ts';
 import { createDomain, type Domain } from './domain.ts';
@@ -84,7 +91,9 @@ async function start(
   options: StartOptions,
   disposables: Disposables,
 ): Promise<Running> {
-  const { log, clock } = options;
+  const { log } = options;
+  const serverClock = config.database_url === null ? null : createServerClock(options.clock);
+  const clock = serverClock ?? options.clock;
   const settings = new Settings(config, options.sources ?? {});
   if (await finishInterruptedRestore(dataDir)) log.warn({}, 'completed an interrupted restore');
   const identity = await loadIdentity(dataDir);
@@ -101,10 +110,12 @@ async function start(
     { clock, log, onFatal: options.onFatal, onCommit: (units, ms) => telemetry.committed(units, ms / 1000) },
     disposables,
   );
+  const incarnation = randomBytes(16).toString('hex');
+  if (serverClock !== null) await joinOthers(store.db, incarnation, serverClock, options, disposables);
   const bus = createInProcessBus((error, hint) => log.error({ err: error, hint: hint.type }, 'bus listener failed'));
   disposables.add(() => bus.close());
   const connected = createConnectedAgents(clock);
-  const context = await createContext(store, { bus, clock, log, presence: connected.registry });
+  const context = await createContext(store, { bus, clock, log, presence: connected.registry, incarnation });
 
   const restored = await endRestoredOperations(context);
   if (restored)
@@ -129,7 +140,7 @@ async function start(
   });
   const parts = { domain, store, gateway, telemetry, identity, settings, addresses, tls, dataDir, clock, log };
   const app = await createHttp(parts);
-  const schedules = new Schedules({ domain, transcripts: store.transcripts, settings, clock, dataDir });
+  const schedules = new Schedules({ domain, transcripts: store.transcripts, settings, clock });
   disposables.add(() => stop({ app, gateway, domain, schedules, clock, log }));
   await app.listen({ host: config.api_host, port: config.api_port });
   addresses.apiPort = (app.server.address() as AddressInfo).port;
@@ -148,6 +159,20 @@ async function start(
       reload(next, sources, { app, settings, addresses, domain, log, ownCertificate: generated !== null }),
     stop: () => disposables.dispose(),
   };
+}
+
+/** Joins the processes on a PostgreSQL database, and raises the beat of this one until it stops. */
+async function joinOthers(
+  db: Database,
+  incarnation: string,
+  clock: ServerClock,
+  { log, onFatal }: StartOptions,
+  disposables: Disposables,
+): Promise<void> {
+  // The lock of the database proves that all former processes have ended.
+  await closeOtherReplicas(db, incarnation);
+  const replica = await joinReplicas({ db, clock, log, incarnation, name: hostname(), version });
+  disposables.add(startBeats(replica, { clock, log, onClosed: onFatal }));
 }
 
 /**

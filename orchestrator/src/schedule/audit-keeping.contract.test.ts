@@ -4,6 +4,7 @@ import { afterEach, expect, test } from 'vitest';
 import { happen } from '../../test/audit.ts';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases/databases.ts';
 import { type Domain, newAdmin, openDomain } from '../../test/domain.ts';
+import { close, joined } from '../../test/replicas.ts';
 import { listAudit } from '../domain/audit/audit.ts';
 import { createVerifier } from '../domain/audit/audit-verification.ts';
 import { createSequencer, readChainEnds } from '../domain/audit/event-sequencer.ts';
@@ -16,14 +17,13 @@ import { type AuditKeeping, startAuditKeeping } from './audit-keeping.ts';
 const dayMs = 86_400_000;
 const keepings: AuditKeeping[] = [];
 interface Started {
-  holder?: string;
   retentionDays?: number;
   consumers?: readonly EventConsumer[];
 }
 
-function start(domain: Domain, { holder = 'one', retentionDays = 0, consumers = [] }: Started = {}): AuditKeeping {
+function start(domain: Domain, { retentionDays = 0, consumers = [] }: Started = {}): AuditKeeping {
   const sequencer = createSequencer(domain.context, { consumers });
-  const keeping = startAuditKeeping(domain.context, domain.clock, { sequencer, retentionDays, holder });
+  const keeping = startAuditKeeping(domain.context, domain.clock, { sequencer, retentionDays });
   keepings.push(keeping);
   return keeping;
 }
@@ -43,8 +43,11 @@ describeDatabases('keeping the audit log', (fixture) => {
   });
 
   /** Opens the domain at a path. Two domains with the same path act as two processes with one database. */
-  const openAt = (at: string): Promise<Domain> =>
-    openDomain({ ...fixture, open: () => fixture.open({ at }) } as DatabaseFixture);
+  const openAt = async (at: string): Promise<Domain> => {
+    const domain = await openDomain({ ...fixture, open: () => fixture.open({ at }) } as DatabaseFixture);
+    await joined(domain.context, domain.context.incarnation);
+    return domain;
+  };
 
   test('chains announced events within 25 ms, and all other events within two seconds', async () => {
     const domain = await openAt(await fixture.newAddress());
@@ -127,7 +130,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     const one = await openAt(at);
     const two = await openAt(at);
     await happen(one, 5);
-    start(one, { holder: 'one', retentionDays: 10 });
+    start(one, { retentionDays: 10 });
     one.clock.advance(0);
     await untilPlaced(one, 5);
     // The round also searches for expired events. Waits for the end of this search before advancing the clock.
@@ -135,8 +138,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     await idle();
     one.clock.jump(12 * dayMs);
     two.clock.jump(12 * dayMs);
-    const other = start(two, { holder: 'two', retentionDays: 10 });
-    // Sets the second process to the correct time, because the first process has just renewed the lease.
+    const other = start(two, { retentionDays: 10 });
     one.clock.advance(2_000);
     await idle();
     await other.round();
@@ -167,13 +169,13 @@ describeDatabases('keeping the audit log', (fixture) => {
 
   // Only one process can use an SQLite file.
   if (fixture.kind === 'postgres')
-    test('maintains the audit log in only one process at a time, and in another one after the lease expires or is released', async () => {
+    test('maintains the audit log in only one process at a time, and in another one after the holder is closed or releases the lease', async () => {
       const at = await fixture.newAddress();
       const one = await openAt(at);
       const two = await openAt(at);
-      const first = start(one, { holder: 'one' });
+      const first = start(one);
       await first.round();
-      const second = start(two, { holder: 'two' });
+      const second = start(two);
       await happen(one, 3);
       await second.round();
       expect(await head(two)).toBe(0);
@@ -181,15 +183,15 @@ describeDatabases('keeping the audit log', (fixture) => {
       expect(await head(two)).toBe(3);
       // Suspends the first process from here on.
       await happen(one, 2);
-      two.clock.advance(9_999);
+      two.clock.advance(60_000);
       await second.round();
       expect(await head(two)).toBe(3);
-      two.clock.advance(2);
+      await close(two.context, one.context.incarnation);
       await second.round();
       expect(await head(two)).toBe(5);
       // The first process resumes, but the second process holds the lease.
       await happen(one, 1);
-      one.clock.advance(10_001);
+      one.clock.advance(5_000);
       await first.round();
       expect(await head(two)).toBe(5);
       await second.stop();

@@ -8,7 +8,7 @@ import { createLease, type Fence } from '../domain/shared/leases.ts';
 
 /** Milliseconds for collecting events into one transaction. */
 const gatherMs = 25;
-/** Milliseconds between searches for events that no hint announced. Each search also renews the lease. */
+/** Milliseconds between searches for events that no hint announced. Each search also checks the lease. */
 const sweepMs = 2_000;
 const retryMs = 1_000;
 const pruneEveryMs = 300_000;
@@ -23,13 +23,11 @@ export interface AuditKeepingOptions {
   sequencer: Sequencer;
   /** Retention in days; 0 keeps all events. Read in each round. */
   readonly retentionDays: number;
-  /** Identifies this process among all processes that share the database. Stays the same after a restart. */
-  holder: string;
 }
 
 export function startAuditKeeping(context: Context, clock: Clock, options: AuditKeepingOptions): AuditKeeping {
-  const { sequencer, holder } = options;
-  const lease = createLease(context, 'audit', holder);
+  const { sequencer } = options;
+  const lease = createLease(context, 'audit');
   let running: Promise<void> | null = null;
   let due: { at: number; cancelTimer: () => void } | null = null;
   let pruneAt = clock.monotonic();
@@ -99,7 +97,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       due?.cancelTimer();
       while (running !== null) await (running as Promise<void>).catch(() => {});
       await pruning;
-      // Stopping must succeed even if the database is unavailable. The lease then expires.
+      // Stopping must succeed even if the database is unavailable. The lease then ends with this process.
       await lease.release().catch((error: unknown) => {
         context.log.warn({ err: error }, 'failed to release the audit log lease');
       });

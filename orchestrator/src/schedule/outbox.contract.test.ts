@@ -6,6 +6,7 @@ import { describeDatabases } from '../../test/databases/databases.ts';
 import { newAdmin, openDomain } from '../../test/domain.ts';
 import { type Behaviour, type FarEnd, farEnd } from '../../test/far-end.ts';
 import { consume, placedEvent } from '../../test/placed-events.ts';
+import { joined } from '../../test/replicas.ts';
 import { createDeliver } from '../deliver/deliver.ts';
 import { listAudit } from '../domain/audit/audit.ts';
 import { createChannel, getChannel, removeChannel, updateChannel } from '../domain/notifications/channels.ts';
@@ -40,7 +41,7 @@ describeDatabases('outbox', (fixture) => {
         random: () => 0,
         giveUpAfter: 86_400,
         retentionDays: 30,
-        lease: createLease(context, 'outbox', 'test'),
+        lease: createLease(context, 'outbox'),
         // Only hanging servers reach this timeout. All other servers respond immediately, even on a busy machine.
         timeoutMs: 120_000,
         ...options,
@@ -334,10 +335,11 @@ describeDatabases('outbox', (fixture) => {
 
   test('sends from one process at a time, and from another process after the lease is free', async () => {
     const { outbox, channel, happen, start, context } = await open();
+    await joined(context, context.incarnation);
     const one = await channel();
     await happen('1');
     await outbox.turn();
-    const other = start({ lease: createLease(context, 'outbox', 'other') });
+    const other = start({ lease: createLease({ ...context, incarnation: 'other' }, 'outbox') });
     await happen('2');
     await other.turn();
     expect(summaries(one)).toEqual(['1']);
@@ -351,7 +353,7 @@ describeDatabases('outbox', (fixture) => {
     const { outbox, channel, happen, left, events, context, clock } = await open({
       lease: { hold: async () => (lost ? null : mine.hold()), release: async () => {} },
     });
-    const mine = createLease(context, 'outbox', 'test');
+    const mine = createLease(context, 'outbox');
     let answer = () => {};
     const one = await channel((response) => {
       answer = () => response.writeHead(500).end();
@@ -362,8 +364,7 @@ describeDatabases('outbox', (fixture) => {
       over = true;
     });
     await one.seen(1);
-    clock.jump(10_001);
-    expect(await createLease(context, 'outbox', 'other').hold()).not.toBeNull();
+    expect(await createLease({ ...context, incarnation: 'other' }, 'outbox').hold()).not.toBeNull();
     lost = true;
     answer();
     while (!over) {

@@ -1,7 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import type { DatabaseKind } from './dialect.ts';
 import type { Query } from './query.ts';
-import type { Unit, UnitResult } from './transaction.ts';
+import type { StatementResult, Unit, UnitResult } from './transaction.ts';
 
 /** Counters since the database was opened, for metrics. */
 export interface DatabaseStats {
@@ -43,6 +43,12 @@ export interface Database {
   write(unit: Unit): Promise<UnitResult>;
 
   /**
+   * Runs one statement that commits by itself. On PostgreSQL, it has a connection of its own and is not serializable, so
+   * neither waiting writes nor conflicts with transactions delay it. Rejects as `write` does.
+   */
+  alone<P, Row>(query: Query<P, Row>, params: NoInfer<P> & object): Promise<StatementResult<Row>>;
+
+  /**
    * Returns a number that increases when another process may have written to the database. A cached row is valid while
    * the number stays the same and this process does not change the row.
    */
@@ -60,6 +66,7 @@ export const withOverrides = (db: Database, overrides: Partial<Database>): Datab
   get: (query, params) => db.get(query, params),
   all: (query, params) => db.all(query, params),
   write: (unit) => db.write(unit),
+  alone: (query, params) => db.alone(query, params),
   outsideChanges: () => db.outsideChanges(),
   stats: () => db.stats(),
   close: () => db.close(),

@@ -67,6 +67,9 @@ export interface Dialect {
   /** Casts a value whose type the database cannot infer: in a select list, or next to another parameter. */
   typed<T extends ValueType>(value: TypeOf<T> | null, type: T): RawBuilder<TypeOf<T>>;
 
+  /** The server's current time in Unix milliseconds, even within a transaction. */
+  readonly serverTime: RawBuilder<number>;
+
   /** Column types for migrations. Text compares by code point in both databases, so that pages have the same order. */
   readonly columns: {
     readonly text: RawBuilder<unknown>;
@@ -116,6 +119,7 @@ const sqlite: Dialect = {
   containsText: (column, text) => sql`instr(lower(${sql.ref(column)}), lower(${text})) > 0`,
   greatest: (left, right) => sql`max(${left}, ${right})`,
   typed: (value, type) => sql`cast(${value} as ${sql.raw(type)})`,
+  serverTime: sql`cast(unixepoch('subsec') * 1000 as integer)`,
   columns: {
     text: sql`text`,
     integer: sql`integer`,
@@ -153,6 +157,7 @@ const postgres: Dialect = {
   greatest: (left, right) =>
     sql`case when ${left} is null or ${right} is null then null else greatest(${left}, ${right}) end`,
   typed: (value, type) => sql`cast(${value} as ${sql.raw(postgresTypes[type])})`,
+  serverTime: sql`(extract(epoch from clock_timestamp()) * 1000)::bigint`,
   columns: {
     text: sql`text collate "C"`,
     integer: sql`bigint`,

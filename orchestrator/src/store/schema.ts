@@ -349,11 +349,22 @@ export interface AuditChainTable {
 /** Leases for work that only one process may do at a time. */
 export interface LeasesTable {
   name: string;
+  /** The incarnation of the holder; empty if the lease was released. */
   holder: string;
   /** Increases each time the lease is taken, so that the database can refuse writes by a former holder. */
   token: number;
-  /** Unix milliseconds. */
-  expires_ms: number;
+}
+
+/** The live processes that share the database (PostgreSQL only). */
+export interface ReplicasTable {
+  /** Identifies a process from its start to its end. */
+  incarnation: string;
+  name: string;
+  /** The release of Muster. */
+  version: string;
+  started_at: number;
+  /** The process increases it every two seconds. */
+  beat: number;
 }
 
 export interface SettingsTable {
@@ -560,6 +571,7 @@ export interface Schema {
   audit_events: AuditEventsTable;
   audit_chain: AuditChainTable;
   leases: LeasesTable;
+  replicas: ReplicasTable;
   settings: SettingsTable;
   maintenance_windows: MaintenanceWindowsTable;
   web_login_codes: WebLoginCodesTable;

@@ -10,6 +10,7 @@ import {
   reportsOf,
   resultOf,
 } from '../../../test/domain.ts';
+import { joined } from '../../../test/replicas.ts';
 import { type DriftSweep, startDriftSweep } from '../../schedule/drift-sweep.ts';
 import { agentState } from '../../store/queries/state.ts';
 import { setStatus } from '../agents/agents.ts';
@@ -105,8 +106,8 @@ describeDatabases('the drift sweep', (fixture) => {
       agents.push(agent);
       await apply(agent);
     }
-    const sweep = (more: Partial<SweepRules> = {}, holder = 'here') => {
-      const lease = createLease(context, 'drift-sweep', holder);
+    const sweep = (more: Partial<SweepRules> = {}) => {
+      const lease = createLease(context, 'drift-sweep');
       const one = startDriftSweep(context, clock, { ...rules, ...more, lease });
       sweeps.push(one);
       return one;
@@ -186,7 +187,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(await answer()).toEqual([1]);
     expect(await due(away)).toBe(null);
     await one.stop();
-    const other = sweep({}, 'elsewhere');
+    const other = sweep();
     await connect(domain, away);
     expect(await due(away)).toBe(domain.now());
     await other.turn();
@@ -265,7 +266,7 @@ describeDatabases('the drift sweep', (fixture) => {
   test('sweeps in only one process at a time', async () => {
     const { domain, context, clock, sweep, answer } = await open(['a']);
     clock.advance(700_000);
-    const held = createLease(context, 'drift-sweep', 'elsewhere');
+    const held = createLease(await joined(context, 'elsewhere'), 'drift-sweep');
     expect(await held.hold()).not.toBe(null);
     const one = sweep();
     await one.turn();

@@ -9,6 +9,8 @@ import type { ModuleDocuments } from './module-documents.ts';
 export interface Context {
   readonly db: Database;
   readonly bus: Bus;
+  /** Identifies this process from its start to its end, among all that ever use the database. */
+  readonly incarnation: string;
   /** Returns Unix milliseconds. */
   readonly now: () => number;
   /** Returns a ULID that is larger than all that this process returned before. */

@@ -2,11 +2,12 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { openDomain } from '../../../test/domain.ts';
-import { createLease, type Fence } from './leases.ts';
+import { close, joined } from '../../../test/replicas.ts';
+import { takeLease } from '../../store/leases.ts';
+import { statement } from '../../store/transaction.ts';
+import { createLease, type Fence, type Lease } from './leases.ts';
 
-/** Maximum clock skew between processes, in milliseconds, as in leases.ts. */
-const skewMs = 60_000;
-const lifeMs = 10_000;
+const checkMs = 5_000;
 
 const processes = 3;
 const process = fc.nat({ max: processes - 1 });
@@ -14,15 +15,26 @@ const action = fc.oneof(
   { weight: 4, arbitrary: fc.record({ does: fc.constant('hold' as const), process }) },
   { weight: 4, arbitrary: fc.record({ does: fc.constant('write' as const), process }) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('release' as const), process }) },
+  { weight: 1, arbitrary: fc.record({ does: fc.constant('create again' as const), process }) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('restart' as const), process }) },
-  { weight: 1, arbitrary: fc.record({ does: fc.constant('skew' as const), process, ms: fc.nat({ max: skewMs }) }) },
-  { weight: 3, arbitrary: fc.record({ does: fc.constant('pass' as const), ms: fc.nat({ max: 2 * lifeMs }) }) },
+  { weight: 1, arbitrary: fc.record({ does: fc.constant('close' as const), process }) },
+  { weight: 3, arbitrary: fc.record({ does: fc.constant('pass' as const), ms: fc.nat({ max: 2 * checkMs }) }) },
 );
 
+interface Process {
+  readonly incarnation: string;
+  readonly lease: Lease;
+  /** The last fence that the process received. A stalled process still writes under it. */
+  readonly fence: Fence | null;
+}
+
 describeDatabases('leases of several processes', (fixture) => {
-  test('accept writes only under the newest fence, and are free after their lifetime, even if clocks differ', async () => {
+  test('keeps one holder until it ends, and accepts writes only under its fence', async () => {
     const { context, clock, db } = await openDomain(fixture);
     let run = 0;
+    let started = 0;
+    /** Processes without a close, including those that crashed. */
+    const open = new Set<string>();
     const accepted = async (fence: Fence) => {
       try {
         await db.write({ name: 'test/fenced', statements: fence });
@@ -32,41 +44,70 @@ describeDatabases('leases of several processes', (fixture) => {
         return false;
       }
     };
+    const start = async (name: string): Promise<Process> => {
+      const incarnation = `process-${++started}`;
+      open.add(incarnation);
+      return { incarnation, lease: createLease(await joined(context, incarnation), name), fence: null };
+    };
     await fc.assert(
       fc.asyncProperty(fc.array(action, { minLength: 5, maxLength: 40 }), async (actions) => {
         const name = `lease-${++run}`;
-        const ahead = Array.from({ length: processes }, () => 0);
-        const leaseOf = (of: number) =>
-          createLease({ ...context, now: () => clock.now() + ahead[of]! }, name, `process-${of}`);
-        const leases = ahead.map((_, of) => leaseOf(of));
-        /** The last fence that each process received. A stalled process still writes under it. */
-        const fences: (Fence | null)[] = ahead.map(() => null);
-        let newest: Fence | null = null;
-        const known = new Set<Fence>();
+        const all: Process[] = [];
+        for (let each = 0; each < processes; each++) all.push(await start(name));
+        /** The process that holds the lease, with the only fence that may write. */
+        let holder: { incarnation: string; lease: Lease; fence: Fence } | null = null;
         for (const each of actions) {
-          if (each.does === 'pass') clock.advance(each.ms);
-          else if (each.does === 'skew') ahead[each.process] = each.ms;
-          else if (each.does === 'restart') leases[each.process] = leaseOf(each.process);
-          else if (each.does === 'release') await leases[each.process]!.release();
-          else if (each.does === 'hold') {
-            const fence = await leases[each.process]!.hold();
-            if (fence === null) continue;
-            if (!known.has(fence)) newest = fence;
-            known.add(fence);
-            fences[each.process] = fence;
-          } else {
-            const fence = fences[each.process] ?? null;
-            if (fence !== null) expect(await accepted(fence)).toBe(fence === newest);
+          if (each.does === 'pass') {
+            clock.advance(each.ms);
+            continue;
           }
+          const of = all[each.process]!;
+          const { incarnation, lease } = of;
+          if (each.does === 'restart') all[each.process] = await start(name);
+          else if (each.does === 'create again')
+            all[each.process] = { ...of, lease: createLease({ ...context, incarnation }, name) };
+          else if (each.does === 'close') {
+            await close(context, incarnation);
+            open.delete(incarnation);
+          } else if (each.does === 'release') {
+            await lease.release();
+            if (holder?.lease === lease) holder = null;
+          } else if (each.does === 'hold') {
+            const fence = await lease.hold();
+            if (fence === null || fence === of.fence) continue;
+            if (holder !== null && open.has(holder.incarnation)) expect(incarnation).toBe(holder.incarnation);
+            holder = { incarnation, lease, fence };
+            all[each.process] = { ...of, fence };
+          } else if (of.fence !== null) expect(await accepted(of.fence)).toBe(of.fence === holder?.fence);
         }
-        ahead.fill(0);
-        clock.advance(skewMs + lifeMs + 1);
-        const next = await leaseOf(0).hold();
-        expect(next).not.toBeNull();
+        for (const incarnation of open) await close(context, incarnation);
+        open.clear();
+        const next = await (await start(name)).lease.hold();
         expect(await accepted(next!)).toBe(true);
-        for (const former of fences) if (former !== null) expect(await accepted(former)).toBe(false);
+        for (const { fence } of all) if (fence !== null) expect(await accepted(fence)).toBe(false);
       }),
       { numRuns: 25 },
     );
+  });
+
+  test('passes to a lease of the same process that was created again, and stays there', async () => {
+    const { context, clock } = await openDomain(fixture);
+    const former = createLease(context, 'work');
+    expect(await former.hold()).not.toBeNull();
+    const next = createLease(context, 'work');
+    const fence = await next.hold();
+    expect(fence).not.toBeNull();
+    clock.advance(checkMs);
+    expect(await former.hold()).toBeNull();
+    expect(await next.hold()).toBe(fence);
+    await next.release();
+    expect(await former.hold()).not.toBeNull();
+  });
+
+  test('takes a lease from a release without incarnations', async () => {
+    const { context, db } = await openDomain(fixture);
+    const old = statement(takeLease, { name: 'work', holder: 'host:/var/lib/muster', former: 0 });
+    await db.write({ name: 'test/old', statements: [old] });
+    expect(await createLease(context, 'work').hold()).not.toBeNull();
   });
 });

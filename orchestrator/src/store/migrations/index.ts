@@ -11,6 +11,7 @@ import { assignmentPrecedence } from './0024-assignment-precedence.ts';
 import { moduleRequires } from './0025-module-requires.ts';
 import { moduleFiles } from './0026-module-files.ts';
 import { compatibleFrom } from './0027-compatible-from.ts';
+import { replicas } from './0028-replicas.ts';
 import type { Migration } from './migration.ts';
 import { foundation } from './release-0.1/0001-foundation.ts';
 import { auditChain } from './release-0.1/0002-audit-chain.ts';
@@ -56,4 +57,5 @@ export const migrations: readonly Migration[] = [
   moduleRequires,
   moduleFiles,
   compatibleFrom,
+  replicas,
 ];

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MusterError } from '@muster/protocol';
-import { type Client, Pool, type PoolClient, type QueryResult } from 'pg';
+import { type Client, type ClientBase, Pool, type PoolClient, type QueryResult } from 'pg';
 import { ConstraintViolation, type Database, type DatabaseStats, OutcomeUnknown } from '../database.ts';
 import { type MigrationProgress, type MigrationReport, SchemaRefused } from '../migrate.ts';
 import { migrations as allMigrations } from '../migrations/index.ts';
@@ -55,6 +55,9 @@ const defaultCacheMs = 1_000;
 /** Maximum attempts for a transaction that conflicts with others. */
 const maxAttempts = 30;
 
+/** Milliseconds after which a statement that runs by itself fails. A beat that takes longer is of no use. */
+const singleTimeoutMs = 3_000;
+
 const cleanList = (list: readonly string[] | readonly number[]): BoundValue =>
   list.map((item) => (typeof item === 'string' ? storableText(item) : item)) as string[] | number[];
 
@@ -104,6 +107,8 @@ class PostgresDatabase implements Database {
   readonly kind = 'postgres';
   readonly #writers: Pool;
   readonly #readers: Pool;
+  /** The connection for statements that run by themselves. */
+  readonly #single: Pool;
   readonly #onCommit: PostgresOptions['onCommit'];
   readonly #intake: WriteQueueLimiter;
   readonly #lock: PostgresLock | null;
@@ -133,17 +138,23 @@ class PostgresDatabase implements Database {
       connectionTimeoutMillis: connectTimeoutMs,
       types: rowTypes,
     });
-    this.#writers = new Pool({
+    const writing = {
       ...settings({
         ...(durable ? {} : { synchronous_commit: 'on' }),
         // Without this limit, a disconnected machine's transactions would hold locks for hours.
         idle_in_transaction_session_timeout: '60s',
       }),
-      ...(lock ? { onConnect: (client) => lock.admit(client) } : {}),
-    });
+      ...(lock ? { onConnect: (client: ClientBase) => lock.admit(client) } : {}),
+    };
+    this.#writers = new Pool(writing);
+    this.#single = new Pool({ ...writing, max: 1, query_timeout: singleTimeoutMs });
     // A write through `get` or `all` is a bug and fails, as it does on SQLite.
     this.#readers = new Pool(settings({ default_transaction_read_only: 'on' }));
-    for (const pool of [this.#writers, this.#readers]) pool.on('error', (error) => options.onConnectionError?.(error));
+    for (const pool of this.#pools) pool.on('error', (error) => options.onConnectionError?.(error));
+  }
+
+  get #pools(): readonly Pool[] {
+    return [this.#writers, this.#readers, this.#single];
   }
 
   async get<P, Row>(query: Query<P, Row>, params: NoInfer<P>): Promise<Row | undefined> {
@@ -162,6 +173,17 @@ class PostgresDatabase implements Database {
       if (kind === 'bug' || kind === 'constraint' || (error as { code?: unknown }).code === '25006')
         throw new Error(`Query ${query.name} failed: ${messageOf(error)}`, { cause: error });
       throw new MusterError('storage_unavailable', `The database could not be read: ${messageOf(error)}`);
+    }
+  }
+
+  async alone<P, Row>(query: Query<P, Row>, params: NoInfer<P> & object): Promise<StatementResult<Row>> {
+    if (this.#closing) throw new MusterError('draining', 'The database is being closed');
+    const values = bind(query, 'postgres', params, cleanList);
+    try {
+      return resultOf(await this.#track(this.#single.query(prepared(query, values)))) as StatementResult<Row>;
+    } catch (error) {
+      if (postgresFailure(error).kind === 'gone') throw new OutcomeUnknown(query.name, messageOf(error));
+      throw errorOf(query, error);
     }
   }
 
@@ -288,7 +310,7 @@ class PostgresDatabase implements Database {
   async #close(): Promise<void> {
     this.#intake.close();
     await Promise.allSettled(this.#underWay);
-    await Promise.all([this.#writers.end(), this.#readers.end()]);
+    await Promise.all(this.#pools.map((pool) => pool.end()));
     await this.#lock?.release();
   }
 }
@@ -313,7 +335,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function errorOf(unit: Unit, error: unknown): Error {
+function errorOf(unit: { readonly name: string }, error: unknown): Error {
   const failure = postgresFailure(error);
   const message = messageOf(error);
   switch (failure.kind) {

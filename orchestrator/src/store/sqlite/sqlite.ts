@@ -7,7 +7,7 @@ import { migrations as allMigrations } from '../migrations/index.ts';
 import type { Migration } from '../migrations/migration.ts';
 import { type BoundValue, storableText } from '../params.ts';
 import { type AnyQuery, bind, type Query } from '../query.ts';
-import { type Expectation, type Unit, UnitResult } from '../transaction.ts';
+import { type Expectation, type StatementResult, statement, type Unit, UnitResult } from '../transaction.ts';
 import { defaultWriteQueueLimits, sizeOf, WriteQueueLimiter, type WriteQueueLimits } from '../write-queue-limits.ts';
 import { migrateSqlite } from './migrate-sqlite.ts';
 import { openSqliteReader } from './sqlite-connection.ts';
@@ -233,6 +233,11 @@ class SqliteDatabase implements Database {
       this.#version = undefined;
       this.#outsideChanges++;
     }
+  }
+
+  async alone<P, Row>(query: Query<P, Row>, params: NoInfer<P> & object): Promise<StatementResult<Row>> {
+    const only = statement(query, params);
+    return (await this.write({ name: query.name, statements: [only] })).of(only);
   }
 
   async write(unit: Unit): Promise<UnitResult> {

@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { ManualClock } from '../../../../lib/test/manual-clock.ts';
+import { describeDatabases } from '../../../test/databases/databases.ts';
+import { startBeats } from '../../schedule/beats.ts';
+import type { Database } from '../../store/database.ts';
+import { closeReplica, otherReplicas } from '../../store/replicas.ts';
+import { closeOtherReplicas, joinReplicas, ReplicaClosed } from './replicas.ts';
+import { createServerClock } from './server-clock.ts';
+
+const silent = () => {};
+const log = { debug: silent, info: silent, warn: silent, error: silent };
+
+describeDatabases('replicas', (fixture) => {
+  const join = async (db: Database, incarnation: string) => {
+    const local = new ManualClock();
+    const clock = createServerClock(local);
+    const replica = await joinReplicas({ db, clock, log, incarnation, name: incarnation, version: '1' });
+    return { local, clock, replica };
+  };
+  const all = async (db: Database) =>
+    (await db.all(otherReplicas, { incarnation: '' })).map(({ incarnation }) => incarnation).toSorted();
+
+  test('takes the time of the database server', async () => {
+    const { clock } = await join(await fixture.open(), 'one');
+    // The test clock and the server's clock differ by more than this.
+    expect(Math.abs(clock.now() - Date.now())).toBeLessThan(600_000);
+  });
+
+  test('closes a replica without beats, which stays closed after its next beat', async () => {
+    const db = await fixture.open();
+    const one = await join(db, 'one');
+    const two = await join(db, 'two');
+    for (let passed = 0; passed <= 10_000; passed += 2_000) {
+      expect(await all(db)).toEqual(['one', 'two']);
+      one.local.advance(2_000);
+      await one.replica.beat();
+    }
+    expect(await all(db)).toEqual(['one']);
+    await expect(two.replica.beat()).rejects.toThrow(ReplicaClosed);
+    expect(await all(db)).toEqual(['one']);
+  });
+
+  test('keeps replicas that raise their beats, until they leave', async () => {
+    const db = await fixture.open();
+    const one = await join(db, 'one');
+    const two = await join(db, 'two');
+    for (let passed = 0; passed < 20_000; passed += 2_000) {
+      for (const { local, replica } of [one, two]) {
+        local.advance(2_000);
+        await replica.beat();
+      }
+    }
+    expect(await all(db)).toEqual(['one', 'two']);
+    await two.replica.leave();
+    expect(await all(db)).toEqual(['one']);
+  });
+
+  test('keeps a replica that raised its beat after it was read', async () => {
+    const db = await fixture.open();
+    const { replica } = await join(db, 'one');
+    await replica.beat();
+    expect((await db.alone(closeReplica, { incarnation: 'one', beat: 0 })).changes).toBe(0);
+    expect((await db.alone(closeReplica, { incarnation: 'one', beat: 1 })).changes).toBe(1);
+  });
+
+  test('closes all others when only one process can use the database', async () => {
+    const db = await fixture.open();
+    for (const name of ['one', 'two', 'three']) await join(db, name);
+    await closeOtherReplicas(db, 'two');
+    expect(await all(db)).toEqual(['two']);
+  });
+
+  test('stops its beats and reports once that it was closed', async () => {
+    const db = await fixture.open();
+    const { local, clock, replica } = await join(db, 'one');
+    const reasons: Error[] = [];
+    const closed = new Promise<void>((resolve) => {
+      startBeats(replica, {
+        clock,
+        log,
+        onClosed: (reason) => {
+          reasons.push(reason);
+          resolve();
+        },
+      });
+    });
+    await closeOtherReplicas(db, 'two');
+    local.advance(2_000);
+    await closed;
+    expect(reasons).toEqual([expect.any(ReplicaClosed)]);
+    expect(local.next).toBeNull();
+  });
+});

@@ -1,0 +1,44 @@
+import { defineQuery } from './query.ts';
+
+/**
+ * Processes that share a PostgreSQL database. Each process is an incarnation: an id that no other process ever has. A
+ * process without a row has been closed, so a row never returns.
+ *
+ * No transaction may read this table. Its few rows change every two seconds, and PostgreSQL would see a conflict with
+ * each of these changes. Transactions check fencing tokens instead.
+ */
+
+export const insertReplica = defineQuery(
+  'replicas/insert',
+  (db, p: { incarnation: string; name: string; version: string; started_at: number }, d) =>
+    db
+      .insertInto('replicas')
+      .values({ incarnation: p.incarnation, name: p.name, version: p.version, started_at: p.started_at, beat: 0 })
+      .returning(d.serverTime.as('time')),
+);
+
+/** Shows other processes that this one is alive. Returns the server's time; no row if this process has been closed. */
+export const raiseBeat = defineQuery('replicas/beat', (db, p: { incarnation: string }, d) =>
+  db
+    .updateTable('replicas')
+    .set((e) => ({ beat: e('beat', '+', e.lit(1)) }))
+    .where('incarnation', '=', p.incarnation)
+    .returning(d.serverTime.as('time')),
+);
+
+export const otherReplicas = defineQuery('replicas/others', (db, p: { incarnation: string }) =>
+  db.selectFrom('replicas').select(['incarnation', 'name', 'beat']).where('incarnation', '<>', p.incarnation),
+);
+
+/** Closes a process, unless it has raised its beat in the meantime. */
+export const closeReplica = defineQuery('replicas/close', (db, p: { incarnation: string; beat: number }) =>
+  db.deleteFrom('replicas').where('incarnation', '=', p.incarnation).where('beat', '=', p.beat),
+);
+
+export const removeReplica = defineQuery('replicas/remove', (db, p: { incarnation: string }) =>
+  db.deleteFrom('replicas').where('incarnation', '=', p.incarnation),
+);
+
+export const removeOtherReplicas = defineQuery('replicas/remove others', (db, p: { incarnation: string }) =>
+  db.deleteFrom('replicas').where('incarnation', '<>', p.incarnation),
+);
