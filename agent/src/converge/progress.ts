@@ -26,7 +26,7 @@ import {
   type Step,
 } from './plan/plan.ts';
 import type { Publisher } from './report/publisher.ts';
-import { mayContainSecret, redactOutput, sensitiveFields } from './report/redact.ts';
+import { pathsWithSecrets, redactOutput, sensitiveFields } from './report/redact.ts';
 import { fittingReport, fittingResult } from './report/report-size-limit.ts';
 import { failedResult, failureSummary, noted, resultOf } from './result.ts';
 import type { WantedContents } from './wanted-contents.ts';
@@ -123,6 +123,8 @@ export class Progress {
   #declared: ReadonlySet<string> = new Set();
   /** See {@link Machine.manages}; null until the first call. */
   #managed: ReadonlySet<string> | null = null;
+  /** See {@link Machine.mayContainSecret}; null until the first call. */
+  #pathsWithSecrets: ReadonlySet<unknown> | null = null;
 
   constructor(operation: OperationRecord, context: ExecutionContext) {
     this.operation = operation;
@@ -141,6 +143,7 @@ export class Progress {
     this.#desired = desiredByKey(steps);
     this.#declared = declaredPaths(this.#desired.values());
     this.#resources = steps.map(({ resource }) => resource);
+    this.#pathsWithSecrets = null;
     const triggered = steps.flatMap((step) =>
       step.kind === 'remove' ? [] : (step.resource.immediate_on ?? []).map((key) => ({ key, step })),
     );
@@ -256,7 +259,10 @@ export class Progress {
       database: (database) => this.#read(database),
       stale: (...databases) => this.stale(...databases),
       resourcesOf: (type) => this.#resources.filter((resource) => resource.type === type),
-      mayContainSecret: (path) => mayContainSecret(path, this.#resources, journal.state.managed.values()),
+      mayContainSecret: (path) => {
+        this.#pathsWithSecrets ??= pathsWithSecrets(this.#resources, journal.state.managed.values());
+        return this.#pathsWithSecrets.has(path);
+      },
       startedProcess,
       stop: this.context.stop,
       cancelled: () => this.operation.cancelled,

@@ -2,6 +2,7 @@ import type { Verification } from '@muster/protocol/wire';
 import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import { HostFailure } from '../host/failure.ts';
 import { httpStatus, tcpRefusal } from '../host/probe.ts';
+import { lastLine } from '../host/processes/failure-text.ts';
 import { killProcessGroup } from '../host/processes/run-command.ts';
 import { runShell } from '../resources/script/script.ts';
 import type { Progress } from './progress.ts';
@@ -151,5 +152,3 @@ async function commandFailure(
     throw error;
   }
 }
-
-const lastLine = (text: string): string => text.trimEnd().split('\n').at(-1)?.trim().slice(0, 500) ?? '';

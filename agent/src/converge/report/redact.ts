@@ -23,20 +23,20 @@ export function sensitiveFields(resource: ResolvedResource, record: ManagedRecor
 }
 
 /**
- * Reports whether the file at a path may contain a secret, because a resource that declares the file, or a part of it,
- * has one or had one.
+ * Returns the paths of files that may contain a secret, because a resource that declares the file, or a part of it, has
+ * one or had one.
  */
-export function mayContainSecret(
-  path: string,
+export function pathsWithSecrets(
   resources: Iterable<ResolvedResource>,
   records: Iterable<ManagedRecord>,
-): boolean {
-  const hasSecret = ({ body, sensitive_fields }: ResolvedResource): boolean =>
-    sensitive_fields.length > 0 && Object.hasOwn(body, 'path') && (body as { path?: unknown }).path === path;
-  for (const resource of resources) if (hasSecret(resource)) return true;
-  for (const { resource, succeeded } of records)
-    if (hasSecret(resource) || (succeeded !== null && hasSecret(succeeded))) return true;
-  return false;
+): ReadonlySet<unknown> {
+  const all = [...resources, ...[...records].flatMap(({ resource, succeeded }) => [resource, succeeded])];
+  return new Set(
+    all.flatMap((resource) => {
+      if (resource === null || resource.sensitive_fields.length === 0) return [];
+      return Object.hasOwn(resource.body, 'path') ? [(resource.body as { path?: unknown }).path] : [];
+    }),
+  );
 }
 
 /**

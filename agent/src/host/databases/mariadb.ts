@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { HostFailure } from '../failure.ts';
+import { failureText } from '../processes/failure-text.ts';
 import type { CommandResult } from '../processes/run-command.ts';
 import { pathOfProgram } from '../processes/transient-scope.ts';
 import { type ClientContext, lockNumber, lockSeconds, runClient } from './client.ts';
@@ -34,8 +35,10 @@ export async function readRows(
   if (pathOfProgram('mariadb') === null) return { missing: { kind: 'programs', message: notInstalled, gone: true } };
   const result = await mariadb(queries, context);
   if (result.exitCode !== 0 && unreachable.test(result.stderr))
-    return { missing: { kind: 'databases', message: `MariaDB cannot be reached: ${saidBy(result)}`, gone: false } };
-  if (result.exitCode !== 0) throw new HostFailure(`MariaDB: ${saidBy(result)}`);
+    return {
+      missing: { kind: 'databases', message: `MariaDB cannot be reached: ${reasonOf(result, context)}`, gone: false },
+    };
+  if (result.exitCode !== 0) throw new HostFailure(`MariaDB: ${reasonOf(result, context)}`);
   if (result.truncated) throw new HostFailure('MariaDB has more accounts and databases than the agent can read');
   return { value: result.stdout.split('\n').filter((line) => line !== '') };
 }
@@ -45,7 +48,7 @@ export async function executeStatements(statements: readonly string[], context: 
   if (statements.length === 0) return;
   if (pathOfProgram('mariadb') === null) throw new HostFailure(notInstalled);
   const result = await mariadb(statements, context);
-  if (result.exitCode !== 0) throw new HostFailure(`MariaDB: ${saidBy(result)}`);
+  if (result.exitCode !== 0) throw new HostFailure(`MariaDB: ${reasonOf(result, context)}`);
 }
 
 const notInstalled = 'mariadb is not installed on this machine; declare the package of MariaDB before';
@@ -65,11 +68,13 @@ const mariadb = (statements: readonly string[], context: ClientContext): Promise
     context,
   );
 
+const reasonOf = (result: CommandResult, { limits }: ClientContext): string =>
+  failureText(result, 'the client', limits.scriptMs, serverMessage);
+
 /** Returns the server's message without the statement, which may contain a hash. */
-function saidBy({ stderr, timedOut, exitCode }: CommandResult): string {
-  if (timedOut) return 'the client took too long and was stopped';
+function serverMessage(stderr: string): string {
   const [line = ''] = stderr.split('\n').filter((one) => one.startsWith('ERROR'));
-  return line.replace(/near '.*/s, '').slice(0, 600) || `the client ended with ${exitCode}`;
+  return line.replace(/near '.*/s, '').slice(0, 600);
 }
 
 const sha1 = (data: string | Buffer): Buffer => createHash('sha1').update(data).digest();

@@ -1,5 +1,6 @@
 import { findAccount, type LoginAccount } from '../accounts/login-account.ts';
 import { HostFailure } from '../failure.ts';
+import { failureText } from '../processes/failure-text.ts';
 import type { CommandResult } from '../processes/run-command.ts';
 import { pathOfProgram } from '../processes/transient-scope.ts';
 import { type ClientContext, lockNumber, lockSeconds, runClient } from './client.ts';
@@ -49,8 +50,14 @@ export async function readJson<T>(
   const text = `SET search_path = pg_catalog;\nSELECT pg_advisory_lock_shared(${lockNumber});\n${query};\n`;
   const result = await psql(database, text, owner.account, context);
   if (result.exitCode === connectionCode)
-    return { missing: { kind: 'databases', message: `PostgreSQL cannot be reached: ${saidBy(result)}`, gone: false } };
-  if (result.exitCode !== 0) throw new HostFailure(`PostgreSQL: ${saidBy(result)}`);
+    return {
+      missing: {
+        kind: 'databases',
+        message: `PostgreSQL cannot be reached: ${reasonOf(result, context)}`,
+        gone: false,
+      },
+    };
+  if (result.exitCode !== 0) throw new HostFailure(`PostgreSQL: ${reasonOf(result, context)}`);
   if (result.truncated) throw new HostFailure('PostgreSQL has more roles and objects than the agent can read');
   return { value: JSON.parse(result.stdout.trimEnd().split('\n').at(-1) ?? '') as T };
 }
@@ -71,7 +78,7 @@ export async function executeStatements(
   const all = transaction ? ['BEGIN', ...statements, 'COMMIT'] : statements;
   const text = [`SELECT pg_catalog.pg_advisory_lock(${lockNumber})`, ...all].map((one) => `${one};\n`).join('');
   const result = await psql(database, text, owner.account, context);
-  if (result.exitCode !== 0) throw new HostFailure(`PostgreSQL: ${saidBy(result)}`);
+  if (result.exitCode !== 0) throw new HostFailure(`PostgreSQL: ${reasonOf(result, context)}`);
 }
 
 async function findOwner(context: ClientContext): Promise<{ account: LoginAccount } | { missing: NoServer }> {
@@ -101,13 +108,11 @@ const psql = (database: string, text: string, account: LoginAccount, context: Cl
     context,
   );
 
+const reasonOf = (result: CommandResult, { limits }: ClientContext): string =>
+  failureText(result, 'psql', limits.scriptMs, serverMessage);
+
 /** Returns the server's message without the text of the statement, which may contain a verifier. */
-export function saidBy({
-  stderr,
-  timedOut,
-  exitCode,
-}: Pick<CommandResult, 'stderr' | 'timedOut' | 'exitCode'>): string {
-  if (timedOut) return 'psql took too long and was stopped';
+export function serverMessage(stderr: string): string {
   const lines = stderr
     .split('\n')
     .map((line) =>
@@ -117,5 +122,5 @@ export function saidBy({
         .trim(),
     )
     .filter((line) => line !== '' && !/^(LINE \d+:|\^|STATEMENT:|CONTEXT:)/.test(line));
-  return lines.slice(0, 6).join(' ').slice(0, 800) || `psql ended with ${exitCode}`;
+  return lines.slice(0, 6).join(' ').slice(0, 800);
 }

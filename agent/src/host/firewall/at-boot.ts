@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { HostFailure } from '../failure.ts';
 import { exists, readText } from '../read-system.ts';
-import { type Runner, run, saidBy } from './nftables.ts';
+import { type Runner, reasonOf, run } from './nftables.ts';
 import { writeRootFile } from './root-file.ts';
 
 /** Loads the table at boot, with a file of rules and a unit that loads the file. */
@@ -65,7 +65,7 @@ async function systemctl(args: readonly string[], runner: Runner): Promise<void>
   const result = await run('systemctl', args, runner);
   if (result.exitCode !== 0)
     throw new HostFailure(
-      `cannot change the firewall rules for the next boot (systemctl ${args[0]}): ${saidBy(result)}`,
+      `cannot change the firewall rules for the next boot (systemctl ${args[0]}): ${reasonOf(result)}`,
     );
 }
 

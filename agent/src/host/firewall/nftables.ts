@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import type { Clock } from '../../../../lib/src/clock.ts';
 import type { ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { HostFailure } from '../failure.ts';
+import { failureText } from '../processes/failure-text.ts';
 import { type CommandResult, runCommand } from '../processes/run-command.ts';
 import { exists, readText } from '../read-system.ts';
 import { writeRootFile } from './root-file.ts';
@@ -43,7 +44,7 @@ export async function listTable(table: string, runner: Runner): Promise<string |
   const result = await run('nft', ['--stateless', '--numeric-protocol', 'list', 'table', ...table.split(' ')], runner);
   if (result.exitCode === 0 && !result.truncated) return result.stdout;
   if (/No such file or directory/.test(result.stderr)) return null;
-  throw new HostFailure(`cannot list the firewall rules: ${saidBy(result)}`);
+  throw new HostFailure(`cannot list the firewall rules: ${reasonOf(result)}`);
 }
 
 /**
@@ -55,12 +56,12 @@ export async function loadText(text: string, runner: Runner): Promise<void> {
   await writeRootFile(path, text, 0o600);
   const result = await run('nft', ['--file', path], runner);
   rmSync(path, { force: true });
-  if (result.exitCode !== 0) throw new HostFailure(`nft refused the firewall rules: ${saidBy(result)}`);
+  if (result.exitCode !== 0) throw new HostFailure(`nft refused the firewall rules: ${reasonOf(result)}`);
 }
 
 /** Returns the reason why a program failed. */
-export const saidBy = ({ stderr, timedOut, exitCode }: CommandResult): string =>
-  timedOut ? `it took longer than ${timeLimit / 1000} s` : stderr.trim().slice(0, 500) || `it ended with ${exitCode}`;
+export const reasonOf = (result: CommandResult): string =>
+  failureText(result, 'it', timeLimit, (stderr) => stderr.trim().slice(0, 500));
 
 /** Returns the program that owns the firewall of this machine, if it is not nftables itself; otherwise null. */
 export function otherOwner(): string | null {

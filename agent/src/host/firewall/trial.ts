@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { renameSync, rmSync } from 'node:fs';
 import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
 import { exists } from '../read-system.ts';
-import { loadText, type Runner, run, saidBy, workDirectory } from './nftables.ts';
+import { loadText, type Runner, reasonOf, run, workDirectory } from './nftables.ts';
 import { writeRootFile } from './root-file.ts';
 
 /**
@@ -75,7 +75,7 @@ export async function undoTrial(runner: Runner): Promise<void> {
   if (!claim()) return;
   await stopTimer(runner);
   rmSync(claimed, { force: true });
-  if (result.exitCode !== 0) throw new HostFailure(`cannot restore the former firewall rules: ${saidBy(result)}`);
+  if (result.exitCode !== 0) throw new HostFailure(`cannot restore the former firewall rules: ${reasonOf(result)}`);
 }
 
 /** Ends a trial, so that the rules stay. @returns false if the timer has already undone them */
@@ -124,7 +124,7 @@ async function arm(previous: string, runner: Runner): Promise<void> {
   if (result.exitCode === 0) return;
   rmSync(armed, { force: true });
   throw new HostFailure(
-    `the firewall is not changed, because the timer that would undo the rules cannot be started: ${saidBy(result)}`,
+    `the firewall is not changed, because the timer that would undo the rules cannot be started: ${reasonOf(result)}`,
   );
 }
 

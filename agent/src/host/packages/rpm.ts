@@ -1,6 +1,7 @@
 import type { Clock } from '../../../../lib/src/clock.ts';
 import type { ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { HostFailure } from '../failure.ts';
+import { lastLine } from '../processes/failure-text.ts';
 import { type CommandResult, runCommand } from '../processes/run-command.ts';
 import { readText } from '../read-system.ts';
 import { compareRpmVersions, type RpmVersion } from './rpm-version.ts';
@@ -114,5 +115,3 @@ export function parseLocks(text: string): string[] {
     return [name];
   });
 }
-
-const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.trim() ?? '';

@@ -1,6 +1,7 @@
 import type { Clock } from '../../../../lib/src/clock.ts';
 import type { ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { HostFailure } from '../failure.ts';
+import { lastLine } from '../processes/failure-text.ts';
 import { type CommandResult, runCommand } from '../processes/run-command.ts';
 import { exists, namesIn, readText } from '../read-system.ts';
 
@@ -228,5 +229,3 @@ export async function lastJournalLines(
     throw error;
   }
 }
-
-export const lastLine = (text: string): string => text.trimEnd().split('\n').at(-1)?.trim().slice(0, 500) ?? '';

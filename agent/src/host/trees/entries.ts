@@ -34,8 +34,11 @@ export function statusOf(path: string): Stats | null {
 /** Returns text that identifies an object until it is deleted. */
 export const inodeOf = (stats: Stats | null): string | null => (stats === null ? null : `${stats.dev}:${stats.ino}`);
 
-/** Returns the names in a directory. */
-export const namesIn = (path: string): string[] => attempt(`read ${path}`, () => readdirSync(path));
+/**
+ * Returns the names in a directory.
+ * @throws HostFailure if it cannot be read
+ */
+export const entryNamesOf = (path: string): string[] => attempt(`read ${path}`, () => readdirSync(path));
 
 export const linkTargetOf = (path: string): string => attempt(`read ${path}`, () => readlinkSync(path));
 

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { HostFailure, hostFailure } from '../../host/failure.ts';
 import { readText } from '../../host/read-system.ts';
-import { inodeOf, linkTargetOf, namesIn, type Stats, statusOf } from '../../host/trees/entries.ts';
+import { entryNamesOf, inodeOf, linkTargetOf, type Stats, statusOf } from '../../host/trees/entries.ts';
 import { compareTree, type TreeDifference, type TreeEntry } from '../../host/trees/tree-list.ts';
 import { besideName } from '../../host/trees/tree-names.ts';
 import { lookUpOwnership, type SeenOwnership } from '../provider/ownership.ts';
@@ -95,7 +95,7 @@ export function lookAtArchive(resource: Declared, machine: Machine): SeenArchive
 
 /** Returns the names of the releases that the agent unpacked, the most recently used first. */
 export function releasesIn(folder: string): string[] {
-  const entries = statusOf(folder)?.isDirectory() ? namesIn(folder) : [];
+  const entries = statusOf(folder)?.isDirectory() ? entryNamesOf(folder) : [];
   return entries
     .flatMap((name) => {
       const list = statusOf(`${folder}/${besideName(name, 'list')}`);

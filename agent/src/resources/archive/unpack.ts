@@ -8,7 +8,7 @@ import {
   type Tools,
   unpackArchive,
 } from '../../host/trees/archive-tools.ts';
-import { freeBytesAt, makePrivateDirectory, namesIn, sizeOf, statusOf } from '../../host/trees/entries.ts';
+import { entryNamesOf, freeBytesAt, makePrivateDirectory, sizeOf, statusOf } from '../../host/trees/entries.ts';
 import { entryOf, type Owner, type TreeEntry, visitTree } from '../../host/trees/tree-list.ts';
 import {
   checkMembers,
@@ -64,7 +64,7 @@ export async function unpack(
 function stripped(root: string, strip: number): string {
   let tree = root;
   for (let level = 0; level < strip; level++) {
-    const names = namesIn(tree);
+    const names = entryNamesOf(tree);
     const [only] = names;
     if (names.length !== 1 || only === undefined || !statusOf(`${tree}/${only}`)?.isDirectory())
       throw new HostFailure('with `strip`, everything in a zip must be in one directory');

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { HostFailure } from '../../host/failure.ts';
-import { inodeOf, namesIn, type Stats, statusOf } from '../../host/trees/entries.ts';
+import { entryNamesOf, inodeOf, type Stats, statusOf } from '../../host/trees/entries.ts';
 import { besideName } from '../../host/trees/tree-names.ts';
 import { folderOf, trustedPath } from '../archive/place.ts';
 import type { Circumstances, Difference, Machine } from '../provider/provider.ts';
@@ -87,7 +87,7 @@ function typeOf(path: string, stats: Stats | null): SeenGit['found'] {
   if (stats === null) return 'absent';
   if (!stats.isDirectory()) return 'other';
   if (statusOf(`${path}/.git`) !== null) return 'working copy';
-  return namesIn(path).length === 0 ? 'empty directory' : 'other';
+  return entryNamesOf(path).length === 0 ? 'empty directory' : 'other';
 }
 
 const ownershipOf = ({ uid, gid, mode }: Stats) => ({ uid, gid, mode: mode & 0o7777 });

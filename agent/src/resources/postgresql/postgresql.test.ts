@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { identifier, literal, saidBy } from '../../host/databases/postgresql.ts';
+import { identifier, literal, serverMessage } from '../../host/databases/postgresql.ts';
 import { scramVerifier } from '../../host/databases/scram.ts';
 import type { DatabaseRecord, RoleRecord } from './cluster.ts';
 import { alterStatements, createStatement, diffDatabase, diffDatabaseRemoval } from './database.ts';
@@ -17,9 +17,7 @@ test('quotes names and texts, and shows no statement in errors', () => {
   expect(literal(`it's \\! :x`)).toBe(`'it''s \\! :x'`);
   const stderr =
     'psql:<stdin>:3: ERROR:  role "a" cannot be dropped\nDETAIL:  owner of table b\nLINE 1: ALTER ROLE a PASSWORD \'SCRAM\'\n        ^\n';
-  expect(saidBy({ stderr, timedOut: false, exitCode: 3 })).toBe(
-    'ERROR:  role "a" cannot be dropped DETAIL:  owner of table b',
-  );
+  expect(serverMessage(stderr)).toBe('ERROR:  role "a" cannot be dropped DETAIL:  owner of table b');
 });
 
 describe('roles', () => {

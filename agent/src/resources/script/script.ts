@@ -3,6 +3,7 @@ import { HostFailure } from '../../host/failure.ts';
 import { setOpenOwnership } from '../../host/files/ownership.ts';
 import { pathExists } from '../../host/files/path-exists.ts';
 import { checkPath } from '../../host/files/path-walk.ts';
+import { lastLine } from '../../host/processes/failure-text.ts';
 import { type Command, type CommandResult, runCommand } from '../../host/processes/run-command.ts';
 import { openUnnamed } from '../../host/processes/unnamed-file.ts';
 import { defineProvider } from '../provider/define-provider.ts';
@@ -194,5 +195,4 @@ async function launch(
   }
 }
 
-const lastLine = (text: string): string => text.trimEnd().split('\n').at(-1)?.trim().slice(0, 500) ?? '';
 const seconds = (ms: number): string => `${ms / 1000} s`;

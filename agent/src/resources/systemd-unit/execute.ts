@@ -1,7 +1,8 @@
 import { errnoOf, HostFailure, hostFailure } from '../../host/failure.ts';
 import { makeDirectory } from '../../host/files/make-directory.ts';
+import { failureText, lastLine } from '../../host/processes/failure-text.ts';
 import type { CommandResult } from '../../host/processes/run-command.ts';
-import { dropInsChanged, lastLine, systemctl } from '../../host/systemd/systemd.ts';
+import { dropInsChanged, systemctl } from '../../host/systemd/systemd.ts';
 import { removeEmptyDirectory } from '../directory-unix/directory-unix.ts';
 import { diffWritten, restoreWritten, write } from '../file-unix/written-file.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
@@ -42,7 +43,7 @@ export async function execute(items: readonly ServiceItem[], machine: Machine): 
     const result = await systemctl(['daemon-reload'], [], timeLimit, machine);
     if (result.exitCode !== 0)
       throw new HostFailure(
-        `systemd could not reload its unit files (systemctl daemon-reload): ${said(result, timeLimit)}`,
+        `systemd could not reload its unit files (systemctl daemon-reload): ${failureText(result, 'systemctl', timeLimit, lastLine)}`,
       );
   }
   // A removed unit that had failed would stay in systemd's list of failed units.
@@ -184,14 +185,12 @@ async function together(doing: string, works: Work[], verb: readonly string[], m
   if (all.exitCode === 0) return;
   for (const work of pending) {
     const result = pending.length === 1 ? all : await systemctl(verb, [work.name], timeLimit, machine);
-    if (result.exitCode !== 0) work.failure = `${work.name} could not be ${past(doing)}: ${said(result, timeLimit)}`;
+    if (result.exitCode !== 0)
+      work.failure = `${work.name} could not be ${past(doing)}: ${failureText(result, 'systemctl', timeLimit, lastLine)}`;
   }
 }
 
 const past = (doing: string): string => (doing === 'stop' ? 'stopped' : `${doing}d`);
-
-const said = ({ timedOut, stderr, exitCode }: CommandResult, timeLimit: number): string =>
-  timedOut ? `it took longer than ${timeLimit / 1000} s` : lastLine(stderr) || `systemctl ended with ${exitCode}`;
 
 /**
  * Stops, restarts, reloads, and starts units, with one call each.

@@ -1,0 +1,9 @@
+import { expect, test } from 'vitest';
+import { failureText, lastLine } from './failure-text.ts';
+
+test('returns the time limit, the message, or the exit code of a failed program', () => {
+  const result = { stderr: 'one\ntwo\n\n', timedOut: false, exitCode: 3 };
+  expect(failureText({ ...result, timedOut: true }, 'it', 60_000, lastLine)).toBe('it took longer than 60 s');
+  expect(failureText(result, 'psql', 60_000, lastLine)).toBe('two');
+  expect(failureText({ ...result, stderr: ' \n' }, 'psql', 60_000, lastLine)).toBe('psql ended with 3');
+});
