@@ -32,7 +32,7 @@ for i in $(seq 100); do runuser -u postgres -- /usr/bin/psql -qX -c 'SELECT 1 AS
 `;
 
 describe.skipIf(reason !== null)(`databases${reason === null ? '' : ` (${reason})`}`, () => {
-  test('keeps passwords out of processes and logs, and drops no database without force', async () => {
+  test('keeps passwords out of process lists and logs, and drops no database without `force`', async () => {
     const hosts = await open();
     try {
       const machine = await hosts.start('databases');

@@ -137,7 +137,7 @@ resources:
   }
 });
 
-test('the CLI uploads a folder, the agent applies its files and removes files that left it, and a removal restores everything', async ({
+test('the CLI uploads a folder, the agent applies its files and removes files that are no longer in it, and a removal restores everything', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator();

@@ -31,7 +31,7 @@ resources:
         apply: "echo looking; echo no room here >&2; test \${{ attr.hostname }} = web-1"
 `;
 
-test('the CLI plans several agents together, applies as one run, detaches, cancels, and reports partial failure', async ({
+test('the CLI plans several agents together, applies the plans as one run, detaches, cancels, and reports partial failure', async ({
   stage,
   onTestFinished,
 }) => {

@@ -220,12 +220,12 @@ const check = (seed: number, numRuns: number) =>
   });
 
 for (const seed of seeds)
-  test(`an agent keeps its identity after any lost message or restore, and a copy of a previous key gains nothing: seed ${seed}`, () =>
+  test(`an agent keeps its identity after any lost message or restore, and a copy of a previous key gives no access: seed ${seed}`, () =>
     check(seed, 40));
 
 // A failure prints the seed. For a longer search, MUSTER_KEY_RUNS sets the number of sequences.
 test(
-  'an agent keeps its identity after any lost message or restore, and a copy of a previous key gains nothing: a random seed',
+  'an agent keeps its identity after any lost message or restore, and a copy of a previous key gives no access: a random seed',
   () => check(Date.now() | 0, Number(process.env.MUSTER_KEY_RUNS ?? 60)),
   3_600_000,
 );

@@ -85,7 +85,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     expect(await happened()).toEqual([]);
   });
 
-  test('a stopped service is not restarted, not even after it has been started', async () => {
+  test('an apply does not restart a stopped service, even after it was started by hand', async () => {
     const desired = (content: string) => [conf('c', content), service('one', {}, { restart_on: [key('c')] })];
     await machine.sh('systemctl stop one');
     expect((await apply(desired('1'))).results[1]).toMatchObject({ action: 'none', status: 'unchanged' });

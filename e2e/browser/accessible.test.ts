@@ -136,7 +136,7 @@ describe.skipIf(reason !== null)(`the console for everyone${reason === null ? ''
     }
   });
 
-  test('a tab shows a focus ring for the keyboard, and none for a pointer', async ({ fixed: tab }) => {
+  test('a tab shows a focus ring for keyboard focus, but not for pointer focus', async ({ fixed: tab }) => {
     const { page } = tab;
     await tab.go('/modules/motd');
     await tab.settled();
@@ -150,7 +150,7 @@ describe.skipIf(reason !== null)(`the console for everyone${reason === null ? ''
     await expect.poll(() => showsRing('Revisions')).toBe(true);
   });
 
-  test('the keyboard goes from the search to the rows and back', async ({ fixed: tab }) => {
+  test('the arrow keys move the focus from the search to the rows and back', async ({ fixed: tab }) => {
     const { page } = tab;
     await tab.go('/agents');
     await tab.settled();
@@ -187,7 +187,9 @@ describe.skipIf(reason !== null)(`the console for everyone${reason === null ? ''
     await page.keyboard.press('Escape');
   });
 
-  test('pages name faults and refusals early, with the units and ports of the CLI', async ({ fixed: tab }) => {
+  test('pages report errors and refusals before a request, with the same units and ports as the CLI', async ({
+    fixed: tab,
+  }) => {
     const { page } = tab;
     const content = page.locator('#content');
     // An assignment uses the module.

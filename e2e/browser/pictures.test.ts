@@ -37,7 +37,7 @@ async function pictureOf(tab: Tab): Promise<Buffer> {
   });
 }
 
-/** Returns the texts in a part of the page that are cut at the end. */
+/** Returns the strings in a part of the page that are truncated. */
 const cutTexts = (within: string): string => `[...document.querySelectorAll(${JSON.stringify(`${within} .truncate`)})]
   .filter((element) => element.checkVisibility() && element.scrollWidth > element.clientWidth)
   .map((element) => element.textContent)`;
@@ -48,7 +48,7 @@ const wideTables = `[...document.querySelectorAll('#content [role=grid]')]
   .filter((element) => element.scrollWidth > element.clientWidth)
   .map((element) => element.scrollWidth - element.clientWidth + ' px too wide')`;
 
-/** Parts of pages whose texts must be whole, with the width of the window in pixels. */
+/** Parts of pages whose text must not be truncated, with the width of the window in pixels. */
 const parts: readonly (readonly [width: number, path: string, within: string])[] = [
   [1280, '/agents', '[role=columnheader]'],
   [1280, '/assignments', '[role=grid]'],
@@ -61,7 +61,7 @@ const parts: readonly (readonly [width: number, path: string, within: string])[]
   [390, '/agents/web-paris-1', '[aria-label=Operations]'],
 ];
 
-describe.skipIf(reason !== null)(`the looks of the console${reason === null ? '' : ` (${reason})`}`, () => {
+describe.skipIf(reason !== null)(`the appearance of the console${reason === null ? '' : ` (${reason})`}`, () => {
   test('pages look as approved, in both themes and on a phone', async ({ fixed: tab }) => {
     const faults: (string | null)[] = [];
     for (const [name, path] of Object.entries(pages)) {
@@ -84,7 +84,7 @@ describe.skipIf(reason !== null)(`the looks of the console${reason === null ? ''
     expect(differenceOf(before, await pictureOf(tab)).pixels).toBeGreaterThan(maxDifferingPixels);
   });
 
-  test('shows results, outcomes, and names whole', async ({ fixed: tab }) => {
+  test('shows results, outcomes, and names in full', async ({ fixed: tab }) => {
     const cut: Record<string, unknown> = {};
     for (const [width, path, within] of parts) {
       await tab.page.setViewportSize({ width, height: 800 });
@@ -116,7 +116,7 @@ describe.skipIf(reason !== null)(`the looks of the console${reason === null ? ''
     await header.waitFor({ state: 'detached' });
   });
 
-  test('starts a fact that wraps on its first line, and shows the counts of the overview in even rows', async ({
+  test('starts a wrapped fact at the top of its row, and shows the counts of the overview in even rows', async ({
     fixed: tab,
   }) => {
     const { page } = tab;

@@ -34,7 +34,7 @@ describe.skipIf(reason !== null)(`the apt repository${reason === null ? '' : ` (
     await repository.end();
   });
 
-  test('apt refuses a package index that is signed with another key', async ({ hosts }) => {
+  test('apt refuses a package index that is signed with a different key', async ({ hosts }) => {
     const machine = await hosts.start('wary');
     const [repository, other] = await Promise.all([AptRepository.open(hosts), AptRepository.open(hosts)]);
     await other.use(machine);

@@ -11,7 +11,7 @@ const reason = noHosts();
 const undoMs = 30_000;
 
 describe.skipIf(reason !== null)(`firewall-rule${reason === null ? '' : ` (${reason})`}`, () => {
-  test("undoes a rule that cuts the agent's link, also if the agent is killed", async ({ hosts, stage }) => {
+  test("undoes a rule that cuts the agent's link, even if the agent is killed", async ({ hosts, stage }) => {
     const [machine, orchestrator, repository] = await Promise.all([
       hosts.start('web'),
       stage.orchestrator(),

@@ -41,7 +41,7 @@ resources:
 `;
 
 describe.skipIf(reason !== null)(`reboot${reason === null ? '' : ` (${reason})`}`, () => {
-  test('continues an apply after the boot, and holds a run while a machine is away', async ({ hosts, stage }) => {
+  test('continues an apply after the reboot, and holds a run while a machine reboots', async ({ hosts, stage }) => {
     const names = ['away', 'back'];
     const [orchestrator, ...machines] = await Promise.all([
       stage.orchestrator({ env: { MUSTER_AGENTS_LOST_AFTER_SECS: '10' } }),

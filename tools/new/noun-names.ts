@@ -26,7 +26,7 @@ export interface Names extends NounOptions {
   oneName: string;
   oneCamel: string;
   one: string;
-  /** Words for text, such as `Gadget kits`, `gadget kits`, and `gadget kit`. */
+  /** Names for use in text, such as `Gadget kits`, `gadget kits`, and `gadget kit`. */
   title: string;
   words: string;
   oneWords: string;

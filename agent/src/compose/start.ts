@@ -56,7 +56,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   const idle = new Idle(clock, () => !engine.busy());
   const engine = createEngine({
     dataDir: options.dataDir,
-    // Derived from the agent's private key, so it changes only with that key and never leaves the machine.
+    // Derived from the agent's private key: changes only with that key, and never leaves the machine.
     planKey: identity.current.sign(Buffer.from(signedContexts.planDigestKey)),
     clock,
     log,

@@ -71,7 +71,7 @@ export const soaks: Readonly<Record<string, NamedProgram>> = {
   },
   'kill-steps': {
     program: 'kill-steps',
-    what: 'programs that are killed at all kill points; `npm test` covers a sample',
+    what: 'programs killed at every kill point; `npm test` covers a sample',
   },
   roles: {
     program: 'roles',

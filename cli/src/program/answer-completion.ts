@@ -8,7 +8,7 @@ const limitMs = 1200;
 
 /** A completion must not ask questions. */
 const refusePrompt = async (): Promise<never> => {
-  throw new Error('completion does not ask');
+  throw new Error('completion does not prompt');
 };
 
 /** Reports whether a shell takes the word literally and a terminal shows it unchanged. */

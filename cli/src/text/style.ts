@@ -76,7 +76,7 @@ export const timestamp = (at: number): string => new Date(at * 1000).toISOString
 export const when = (at: number, { now, verbose }: Pick<Style, 'now' | 'verbose'>): string =>
   verbose ? timestamp(at) : ago(at, now);
 
-/** Matches times in texts of the orchestrator (RFC 3339, in UTC), with a preposition that a relative time needs not. */
+/** Matches times in text from the orchestrator (RFC 3339, in UTC), with a preposition that a relative time does not need. */
 const timesInText = /\b(?:at )?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/g;
 
 /** Replaces the RFC 3339 times in a text with times relative to now; with `--verbose`, keeps them. */

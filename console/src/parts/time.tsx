@@ -102,7 +102,7 @@ export function absoluteTime(at: number): string {
   return fullFormat.format(at);
 }
 
-/** Matches times in the orchestrator's texts (RFC 3339, in UTC). */
+/** Matches times in text from the orchestrator (RFC 3339, in UTC). */
 const timesInText = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 let textFormat: Intl.DateTimeFormat | undefined;
 

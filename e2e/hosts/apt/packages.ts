@@ -68,7 +68,7 @@ fi`,
     postinst: `if [ -e /etc/sample-broken ]; then echo "sample-broken: /etc/sample-broken is in the way" >&2; exit 1; fi`,
   },
   /**
-   * First creates `/run/sample-slow`. Takes as many seconds to configure as `/etc/sample-slow` states, by default 2, and as
+   * When configured, creates `/run/sample-slow`, waits for the number of seconds in `/etc/sample-slow`, by default 2, and as
    * long as `/etc/sample-hold` exists.
    */
   {

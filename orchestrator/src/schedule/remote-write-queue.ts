@@ -3,7 +3,7 @@ import type { ForwardedSample } from '../domain/fleet/sample-forwarding.ts';
 
 /** Maximum number of agents whose newest sample time is stored. */
 const maxAgents = 100_000;
-/** Number of taken samples after which the array is compacted. */
+/** Number of samples taken from the queue after which the array is compacted. */
 const compactAt = 10_000;
 
 /** Queue of samples for remote write. Each agent's samples are in chronological order. */

@@ -110,7 +110,7 @@ const sqlite: Dialect = {
     sql`exists (select 1 from (select ${sql.ref(column)} as document) as given, json_each(given.document) as field
       where field.key = ${key})`,
   jsonLength: (column, key) => sql`json_array_length(${sql.ref(column)}, ${sql.lit(`$.${key}`)})`,
-  // Uses an object per row, because the values of `json_each` are texts that each `json_extract` would parse again.
+  // Uses an object per row, because the values of `json_each` are JSON text that each `json_extract` would parse again.
   rowsOf: (rows, columns) =>
     sql`(select ${sql.join(
       Object.keys(columns).map((name) => sql`json_extract(value, ${sql.lit(`$.${name}`)}) as ${sql.ref(name)}`),

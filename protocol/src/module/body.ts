@@ -64,7 +64,7 @@ export function evaluateBody(
   return { body, deferred, faults };
 }
 
-/** Evaluates the texts in a value of any form. A text that is one expression keeps the type of its value. */
+/** Evaluates the strings in a value of any form. A string that is one expression keeps the type of its value. */
 function evaluateAny(value: Json, scope: Scope, path: BodyPath, to: BodyPath, take: Take): Json | undefined {
   if (typeof value === 'string') return take(path, evaluateInPlace(value, scope), to);
   if (Array.isArray(value)) {

@@ -71,7 +71,7 @@ export interface ResourceDeclaration {
   /** Resources that this resource triggers when it changes. */
   notify: readonly Notification[];
   when: Conditions;
-  /** Evaluated on the machine before the resource is applied. The texts may contain expressions. */
+  /** Evaluated on the machine before the resource is applied. The strings may contain expressions. */
   only_if: OnlyIf | null;
   for_each: Loop | null;
   /** A CEL condition that the elements of `for_each` must satisfy. */

@@ -39,7 +39,7 @@ const file = (path: string, content = ''): string =>
   `resource: { file-unix: { path: "${path}", content: "${content}" } }`;
 
 describe('values in place', () => {
-  test('keeps the types of values in a list of texts with expressions', () => {
+  test('keeps the types of values in a list of strings with expressions', () => {
     const list =
       '[a, "${{ param.shells.ann }}x", "${{ param.users[0].uid }}", "${{ omit }}", { n: "${{ agent.name }}" }]';
     expect(shown(resolved(`  - { id: f, for_each: ${list}, ${file('/f${{ index }}', '${{ json(each) }}')} }`))).toEqual(
@@ -52,7 +52,7 @@ describe('values in place', () => {
     );
   });
 
-  test('refuses texts in place of a map, and uses the map’s keys in IDs', () => {
+  test('refuses strings in place of a map, and uses the map’s keys in IDs', () => {
     const map = '{ www: { mode: "0755" }, private: { mode: "${{ \'0\' + \'700\' }}" } }';
     expect(
       shown(resolved(`  - { id: d, for_each: ${map}, ${file('/${{ each.key }}', '${{ each.value.mode }}')} }`)),

@@ -79,7 +79,7 @@ function writtenValue(source: string | Uint8Array): unknown {
   return root === undefined ? undefined : treeValue(root);
 }
 
-/** Returns the files that a module uses as templates, whose texts {@link parseModule} needs. Never throws. */
+/** Returns the files that a module uses as templates, whose content {@link parseModule} needs. Never throws. */
 export const templateFilesOf = (source: string | Uint8Array, files: ModuleFiles): string[] =>
   files.size === 0 ? [] : templateFiles(writtenValue(source), files);
 

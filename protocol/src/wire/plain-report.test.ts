@@ -74,7 +74,7 @@ test('accepts nothing that the schema refuses or changes', () => {
     plain++;
     const parsed = agentMessageSchema.safeParse(variant);
     expect(parsed.error).toBeUndefined();
-    // Equal texts also mean that the fields have the same order.
+    // Equal JSON also means that the fields have the same order.
     expect(JSON.stringify(parsed.data)).toBe(JSON.stringify(variant));
   }
   expect(plain).toBeGreaterThan(100);

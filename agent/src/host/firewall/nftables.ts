@@ -14,7 +14,7 @@ export interface Runner {
   startedProcess(process: ProcessIdentity): void;
 }
 
-/** Directory for the texts that nft loads. Only root can change it, and it is empty after a boot. */
+/** Directory for the rule files that nft loads. Only root can change it, and it is empty after a boot. */
 export const workDirectory = '/run/muster-firewall';
 
 const timeLimit = 60_000;

@@ -81,7 +81,7 @@ export async function listArchive(
           ...['tar', '--list', '--verbose', '--numeric-owner', '--full-time', '--quoting-style=c'],
           ...[...decompression[format], `--file=${path}`, '--force-local'],
         ];
-  // `head` ends the program of an archive with endless members.
+  // If an archive has endless members, `head` exits, which ends the program.
   const shell = `{ "$@"; echo "ended $?" >&2; } | head -c ${limit}`;
   const result = await run('sh', ['-c', shell, 'sh', ...command], limit * 2, tools);
   const isCut = result.stdout.length >= limit || result.truncated;

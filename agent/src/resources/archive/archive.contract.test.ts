@@ -54,14 +54,14 @@ test.each([
   expect(await plan(unpacked(path(), archive, { strip: 1, exclude: ['a *'] }))).toMatchObject([{ action: 'none' }]);
 });
 
-test('refuses members that leave the directory', async () => {
+test('refuses members with paths outside the directory', async () => {
   const moved = (transform: string) => madeArchive('echo x > f', `tar -czPf "$1" --transform='${transform}' f`);
   await refused(moved('s,f,../f,'), /"\.\.\/f" leaves the directory with "\.\."/);
   await refused(moved('s,f,a/../../f,'), /leaves the directory/);
   await refused(moved('s,f,/tmp/f,'), /"\/tmp\/f" has an absolute path/);
 });
 
-test('refuses links that leave the directory, and members below links', async () => {
+test('refuses links to paths outside the directory, and members below links', async () => {
   await refused(madeArchive('ln -s /etc l'), /symbolic link "l" leads out of the archive, to "\/etc"/);
   await refused(madeArchive('mkdir d; ln -s ../.. d/l'), /"d\/l" leads out/);
   await refused(madeArchive('mkdir -p d/e; ln -s ../../x d/e/l'), /"e\/l" leads out/, { strip: 1 });
@@ -111,7 +111,7 @@ function emptyFile(): Buffer {
   return block;
 }
 
-test('refuses bombs and archives with too many members before anything is unpacked', async () => {
+test('refuses decompression bombs and archives with too many members before it unpacks anything', async () => {
   const many = Buffer.alloc(512 * 100_000, emptyFile());
   await refused(gzipSync(many, { level: 1 }), /more than 65536 members/);
   // A sparse file is large, but has few bytes in the archive.
@@ -120,7 +120,7 @@ test('refuses bombs and archives with too many members before anything is unpack
   await refused(madeArchive('truncate -s 2G f', 'tar -Sczf "$1" f'), /more than 200 times its size/);
 });
 
-test('refuses a file that is no archive, and an archive that is cut off', async () => {
+test('refuses a file that is not an archive, and a truncated archive', async () => {
   await refused(Buffer.from('<html>not found</html>'), /no archive of the formats/);
   const archive = madeArchive('head -c 100000 /dev/urandom > f');
   await refused(archive.subarray(0, 50_000), /cannot be read: /);
@@ -134,7 +134,7 @@ test('keeps the old tree if the new archive is refused', async () => {
   expect(await plan(unpacked(path(), madeArchive('echo 1 > f'), {}))).toBeDefined();
 });
 
-test('refuses to lose entries that others added', async () => {
+test('refuses to delete entries that others added', async () => {
   const [one, two] = [madeArchive('echo 1 > f'), madeArchive('echo 2 > f')];
   const ours = file(`${path()}/conf`, { content: 'x' });
   await run(unpacked(path(), one), ours);

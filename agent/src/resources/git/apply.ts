@@ -126,7 +126,7 @@ async function takeAway(folder: string, name: string, machine: Machine): Promise
   await removeTree(old, machine);
 }
 
-/** Arguments: the commit, and the branch and the URL or empty texts. */
+/** Arguments: the commit, and the branch and the URL, which may be empty. */
 const restoreText = `
 set -e
 git rev-parse -q --verify refs/muster/revision >/dev/null || exit 0

@@ -53,7 +53,7 @@ test('follows a branch, and stays at a tag or a commit', async () => {
   ]);
 });
 
-test('fetches a commit with a depth, and submodules', async () => {
+test('fetches a commit with limited history, and its submodules', async () => {
   const inner = head(repository, 'v1^{}');
   expect(await run('apply', copy({ revision: inner, url: `file://${repository}`, depth: 1 }))).toMatchObject([
     { status: 'changed' },
@@ -99,7 +99,7 @@ test('removes no file that only the working copy has, unless forced', async () =
   expect(readdirSync(`${home}/root`)).toEqual([]);
 });
 
-test('takes over a working copy that others made, and restores its branch and URL', async () => {
+test('takes over a working copy that others created, and restores its branch and URL', async () => {
   commit(
     home,
     `git clone -q ${repository} root/app; cd root/app; git checkout -q -b mine v1; git remote set-url origin /old`,
@@ -114,7 +114,7 @@ test('takes over a working copy that others made, and restores its branch and UR
   expect(state()).toBe(before);
 });
 
-test('leaves nothing behind after a failed clone, and refuses another directory', async () => {
+test('leaves nothing behind after a failed clone, and refuses a directory that is not a working copy', async () => {
   expect(await run('apply', copy({ revision: '0'.repeat(40) }))).toMatchObject([
     { status: 'failed', message: expect.stringContaining('has no commit 0000') },
   ]);

@@ -9,12 +9,12 @@ const apply = { purpose: 'apply' as const };
 const drift = { purpose: 'drift' as const };
 const down = { kind: 'databases' as const, message: 'MariaDB cannot be reached', gone: false };
 
-test('quotes names and texts', () => {
+test('quotes names and string literals', () => {
   expect(identifier('a`; --\\')).toBe('`a``; --\\`');
   expect(literal(`it's \\`)).toBe(`'it''s \\\\'`);
 });
 
-test('reads rows of JSON, with the hash of native passwords only', () => {
+test('reads rows as JSON, and only the hashes of native passwords', () => {
   const { users, databases, grants } = parseRows([
     `["user", "'a'@'b'", {"plugin": "mysql_native_password", "authentication_string": "*A", "account_locked": true}]`,
     `["user", "'c'@'d'", {"plugin": "mysql_native_password", "authentication_string": "*A", "auth_or": []}]`,
@@ -36,7 +36,7 @@ describe('users', () => {
     expect(nativeHash('notagoodpwd')).toBe('*3A70EE9FC6594F88CE9E959CD51C5A1C002DC937');
   });
 
-  test('creates and changes a user by statements', () => {
+  test('creates and changes a user with statements', () => {
     expect(userStatements("'a'@'%'", null, { hash: '*X', locked: true })).toEqual([
       "CREATE USER 'a'@'%' IDENTIFIED BY PASSWORD '*X' ACCOUNT LOCK",
     ]);
@@ -66,14 +66,14 @@ describe('databases', () => {
   const database = { character_set: 'utf8mb4', collation: 'utf8mb4_bin' };
   const seen = { missing: null, database };
 
-  test('creates and changes a database by statements with quoted names', () => {
+  test('creates and changes a database with statements that quote names', () => {
     expect(databaseStatement('a`', null, { collation: 'c' })).toBe('CREATE DATABASE `a``` COLLATE `c`');
     expect(databaseStatement('a', database, { character_set: 'latin1' })).toBe(
       'ALTER DATABASE `a` CHARACTER SET `latin1`',
     );
   });
 
-  test('drops a database only with force, by `ensure: absent` and by removal', () => {
+  test('drops a database only with `force`, for `ensure: absent` and for a removal', () => {
     const absent = { name: 'x', ensure: 'absent' as const };
     expect(() => diffDatabase({ body: absent }, seen, apply)).toThrow('the database x is not dropped');
     expect(diffDatabase({ body: absent }, seen, drift).action).toBe('remove');
@@ -86,7 +86,7 @@ describe('databases', () => {
 describe('grants', () => {
   const place = { user: 'u', database: 'shop_1' };
 
-  test('grants and revokes by statements in which names are no patterns', () => {
+  test('grants and revokes with statements that escape wildcards in names', () => {
     const from = { names: ['DROP', 'SELECT'], grantable: true };
     expect(grantStatements(place, from, { names: ['INSERT', 'SELECT'], grantable: false })).toEqual([
       "GRANT INSERT ON `shop\\_1`.* TO 'u'@'localhost'",
@@ -102,7 +102,7 @@ describe('grants', () => {
     ]);
   });
 
-  test('compares all privileges, and restores the former ones', () => {
+  test('compares all privileges, and restores the former privileges', () => {
     const body = { user: 'u', database: 'd', privileges: ['SELECT'] };
     const seen = { missing: null, has: { names: ['DROP', 'SELECT'], grantable: false } };
     expect(diffGrant({ body }, seen, apply).changes).toEqual([

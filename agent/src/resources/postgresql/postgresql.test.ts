@@ -12,7 +12,7 @@ const drift = { purpose: 'drift' as const };
 const down = { kind: 'databases' as const, message: 'PostgreSQL cannot be reached', gone: false };
 const uninstalled = { kind: 'programs' as const, message: 'psql is not installed', gone: true };
 
-test('quotes names and texts, and shows no statement in errors', () => {
+test('quotes names and string literals, and shows no statement in errors', () => {
   expect(identifier(`a"; DROP--\\`)).toBe(`"a""; DROP--\\"`);
   expect(literal(`it's \\! :x`)).toBe(`'it''s \\! :x'`);
   const stderr =
@@ -29,7 +29,7 @@ describe('roles', () => {
   };
   const seen = { missing: null, role, unknown: [] };
 
-  test('creates and changes a role by statements with quoted names', () => {
+  test('creates and changes a role with statements that quote names', () => {
     expect(roleStatements('x"y', null, { login: true, createdb: false, member_of: ['g'], verifier: "S'" })).toEqual([
       `CREATE ROLE "x""y" LOGIN NOCREATEDB PASSWORD 'S'''`,
       'GRANT "g" TO "x""y"',
@@ -42,7 +42,7 @@ describe('roles', () => {
     expect(roleStatements('x', role, { login: true, member_of: ['b', 'a', 'a'] })).toEqual([]);
   });
 
-  test('compares declared attributes only, and reports a password without its value', () => {
+  test('compares only declared attributes, and reports a password without its value', () => {
     expect(diffRole({ body: { name: 'x', password: 'now', login: true } }, seen, apply).action).toBe('none');
     const body = { name: 'x', password: 'other', createdb: true, member_of: ['b'] };
     expect(diffRole({ body }, seen, apply).changes).toEqual([
@@ -52,7 +52,7 @@ describe('roles', () => {
     ]);
   });
 
-  test('drops a role with settings only with force', () => {
+  test('drops a role that has settings only with `force`', () => {
     const extra = { ...seen, role: { ...role, extra: true } };
     const absent = { name: 'x', ensure: 'absent' as const };
     expect(() => diffRole({ body: absent }, extra, apply)).toThrow('declare `force: true`');
@@ -81,7 +81,7 @@ describe('roles', () => {
     ]);
   });
 
-  test('plans to wait for a server, and fails to compare if it does not answer', () => {
+  test('plans a role before the server answers, but checks and removes none without an answer', () => {
     const unseen = { missing: down, role: null, unknown: [] };
     expect(diffRole({ body: { name: 'x' } }, unseen, apply)).toMatchObject({ action: 'create', awaits: [down] });
     expect(() => diffRole({ body: { name: 'x' } }, unseen, drift)).toThrow('cannot be reached');
@@ -97,7 +97,7 @@ describe('databases', () => {
   };
   const seen = { missing: null, database, hasOwner: true };
 
-  test('creates and changes a database by statements with quoted names', () => {
+  test('creates and changes a database with statements that quote names', () => {
     expect(
       createStatement({
         name: 'x"',
@@ -113,7 +113,7 @@ describe('databases', () => {
     ]);
   });
 
-  test('drops a database only with force, by `ensure: absent` and by removal', () => {
+  test('drops a database only with `force`, for `ensure: absent` and for a removal', () => {
     const absent = { name: 'x', ensure: 'absent' as const };
     expect(() => diffDatabase({ body: absent }, seen, apply)).toThrow('the database x is not dropped');
     expect(diffDatabase({ body: { ...absent, force: true } }, seen, apply).action).toBe('remove');
@@ -125,7 +125,7 @@ describe('databases', () => {
     ).toBe('it was dropped with its data, which cannot be restored');
   });
 
-  test('reports another encoding or locale as drift, and refuses to apply it', () => {
+  test('reports a different encoding or locale as drift, and refuses to change it', () => {
     const body = { name: 'x', encoding: 'LATIN1', locale: 'C' };
     expect(() => diffDatabase({ body }, seen, apply)).toThrow('copy the data into a new database');
     expect(diffDatabase({ body }, seen, drift).changes.map(({ field }) => field)).toEqual(['encoding', 'locale']);
@@ -136,7 +136,7 @@ describe('databases', () => {
 describe('grants', () => {
   const key = objectKey({ type: 'table', schema: 's"', name: 't' }, 'd');
 
-  test('grants and revokes by statements with quoted names', () => {
+  test('grants and revokes with statements that quote names', () => {
     expect(key).toBe('TABLE "s"""."t"');
     expect(objectKey({ type: 'database', schema: null, name: null }, 'd"')).toBe('DATABASE "d"""');
     expect(grantStatements(key, 'r', { SELECT: false, INSERT: true }, { UPDATE: false, INSERT: false })).toEqual([
@@ -186,7 +186,7 @@ describe('extensions', () => {
     expect(() => diffExtension({ body }, { missing: null, extension }, apply)).toThrow('cannot be updated');
   });
 
-  test('drops an extension with tables only with force, and keeps a version that has no way back', () => {
+  test('drops an extension that has tables only with `force`, and keeps a version that it cannot downgrade', () => {
     const body = { name: 'x', database: 'd' };
     const full = { missing: null, extension: { ...extension, has_tables: true } };
     expect(() => diffExtensionRemoval(body, { was: 'absent' }, full)).toThrow('declare `force: true`');

@@ -21,7 +21,7 @@ test('with `triggered`, reboots only if a resource changed', () => {
   expect(reboot.diff(declared({ when: 'triggered' }), seen(true), because('kernel')).action).toBe('run');
 });
 
-test('counts as finished once the machine has another boot', () => {
+test('finishes when the machine has booted again', () => {
   const original = reboot.diff(declared(), seen(true), because());
   const isDone = (boot: string) =>
     reboot.wasApplied?.(declared(), reboot.inBrief(seen(true)), { boot, isNeeded: true }, original);
@@ -30,7 +30,7 @@ test('counts as finished once the machine has another boot', () => {
   expect(isDone('b/1')).toBe(true);
 });
 
-test('tells boots apart by the boot id and the start of the first process', () => {
+test('distinguishes boots by the boot id and the start of the first process', () => {
   const status = (start: number) => `1 (a ) b) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 ${start} 170 30`;
   expect(bootOf('id', status(42))).toBe('id/42');
 });

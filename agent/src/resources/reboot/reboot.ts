@@ -39,7 +39,7 @@ export const reboot = defineProvider<'reboot', SeenReboot, RebootBefore>({
   apply: ({ body }, _seen, _difference, machine) => rebootAfter(body.delay ?? 0, machine),
 
   async together(items, machine) {
-    // Removals change nothing, so every item is an apply. One reboot serves adjacent ones, after the longest delay.
+    // Every item is an apply, because removals change nothing. Adjacent resources share one reboot, after the longest delay.
     const delays = items.map(({ resource }) => (resource.body as ResourceBodies['reboot']).delay ?? 0);
     const outcome = await rebootAfter(Math.max(...delays), machine);
     return items.map(() => outcome);

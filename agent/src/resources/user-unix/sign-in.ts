@@ -148,7 +148,7 @@ async function setAges(name: string, options: readonly string[], context: ToolCo
   if (options.length > 0) await runAccountTool('chage', [...options, '--', name], context);
 }
 
-/** Sets the password field. Only changes of the lock, and texts that are not secret, appear in the process list. */
+/** Sets the password field. Only changes of the lock, and values that are not secret, appear in the process list. */
 export async function setPassword(
   name: string,
   now: string | null,

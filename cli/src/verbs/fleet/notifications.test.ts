@@ -162,7 +162,7 @@ describe('notifications', () => {
 describe('windows', () => {
   const now = () => Math.floor(Date.now() / 1000);
 
-  test('adds windows that start now or at a given time', async () => {
+  test('adds maintenance windows that start now or at a given time', async () => {
     await muster('windows', 'add', 'updates', '--for', '2h', '--selector', 'site=paris');
     await muster('windows', 'add', 'x', '--from', '2026-12-01T22:00:00Z', '--until', '2026-12-01T23:30:00+01:00');
     await muster('windows', 'add', 'x', '--from', '2026-12-01 22:00Z', '--for', '30m');

@@ -25,7 +25,7 @@ async function overview(context: Context): Promise<Exit> {
   return exits.done;
 }
 
-/** Joins the nonzero counts with their words. */
+/** Joins the nonzero counts with their labels. */
 const present = (counts: readonly (readonly [number, string])[]): string =>
   counts
     .filter(([count]) => count > 0)

@@ -36,7 +36,7 @@ async function isModuleFolder(path: string): Promise<boolean> {
   return isDirectory && (await lstat(join(path, moduleFileName)).catch(() => null))?.isFile() === true;
 }
 
-/** Reads the names and sizes of the files next to a module, and the texts of its templates. Skips `.git`. */
+/** Reads the names and sizes of the files next to a module, and the content of its templates. Skips `.git`. */
 export async function readFolder(directory: string): Promise<LocalFolder> {
   const files = new Map<string, ModuleFile>();
   let size = 0;

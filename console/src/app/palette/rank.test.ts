@@ -46,7 +46,7 @@ test('keeps the best matches and counts all', () => {
   expect(count).toBe(30);
 });
 
-test('ranks matches in other texts behind all matches in the name', () => {
+test('ranks matches in synonyms after all matches in the name', () => {
   const items = [
     { id: '1', name: 'Theme: dark', otherTexts: ['night'] },
     { id: '2', name: 'midnight-1' },

@@ -31,7 +31,7 @@ export interface Findable {
   /** Unique among all entries. Identifies the entry in the record of uses. */
   readonly id: string;
   readonly name: string;
-  /** Other texts that match, such as synonyms and host names. They rank behind all matches in the name. */
+  /** Other strings that match, such as synonyms and hostnames. They rank after all matches in the name. */
   readonly otherTexts?: readonly string[];
 }
 

@@ -16,7 +16,7 @@ test('keeps at most three resources with three changes each', () => {
   expect(schema.parse(examples)).toEqual(examples);
 });
 
-test('shortens long texts without splitting a character', () => {
+test('shortens long text without splitting a character', () => {
   const [example] = examplesOf(
     [
       resultOf({

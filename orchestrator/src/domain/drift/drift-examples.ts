@@ -12,7 +12,7 @@ export const shortened = (text: string): string =>
 const maxPageBytes = 2 * 1024 * 1024;
 
 /**
- * Limits each agent to an equal share of the example resources on a page, because agents choose the texts and therefore
+ * Limits each agent to an equal share of the example resources on a page, because agents choose the text and therefore
  * the sizes.
  */
 export class ExampleShare {

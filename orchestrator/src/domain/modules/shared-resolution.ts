@@ -27,7 +27,7 @@ interface Known {
   readonly set: SharedSet;
 }
 
-/** Maximum number of desired states, and maximum total characters of their texts. The oldest are evicted. */
+/** Maximum number of desired states, and maximum total characters of their JSON. The oldest are evicted. */
 const maxSets = 32;
 const maxLength = 16 * 1024 * 1024;
 

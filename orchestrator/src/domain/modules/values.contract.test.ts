@@ -114,7 +114,7 @@ describeDatabases('values of parameters', (fixture) => {
     expect(await content()).toContain('site');
   });
 
-  test('refuses an assignment without modules that gives no value, audits, or waits for windows', async () => {
+  test('refuses an assignment without modules if it sets no value, uses audit mode, or waits for maintenance windows', async () => {
     const { assign, found } = await open();
     const parameters = { ntp: { user: 'x' } };
     const fault = (more: Partial<NewAssignment>) => found(assign('x', { modules: [], parameters, ...more }));

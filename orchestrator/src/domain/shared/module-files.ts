@@ -52,7 +52,7 @@ export const moduleFile = (path: string, sha256: string, size: number, executabl
 });
 
 /**
- * Returns a module's folder with the texts of its templates, for `parseModule`.
+ * Returns a module's folder with the content of its templates, for `parseModule`.
  * @param written contents that are not visible yet
  */
 export async function folderOf(
@@ -66,7 +66,7 @@ export async function folderOf(
   for (const path of templateFilesOf(content, files)) {
     const found = files.get(path);
     if (found === undefined || found.size > folderLimits.templateBytes) continue;
-    // Skips the texts of a module that is refused for the size of its templates.
+    // Skips the templates of a module that is refused for the size of its templates.
     left -= found.size;
     if (left < 0) break;
     // A template has at most one piece.

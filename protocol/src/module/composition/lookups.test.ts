@@ -79,7 +79,7 @@ test('reports a lookup without a value at its position', () => {
   });
 });
 
-test('sorts numbers within texts by value, and removes duplicates', () => {
+test('sorts numbers within strings by value, and removes duplicates', () => {
   expect(sortedValues(['web-10', 'web-2', 'b', 'web-2', '10.0.0.10', '10.0.0.9', '1.0', '1.00'])).toEqual([
     '1.0',
     '1.00',

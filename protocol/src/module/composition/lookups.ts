@@ -37,7 +37,7 @@ export function lookedUp(of: Lookup['of'], agent: AgentFacts): string | undefine
 }
 
 /**
- * Sorts values and removes duplicates: numbers within texts by their value, so that `web-2` is before `web-10`; otherwise by
+ * Sorts values and removes duplicates: numbers within strings by their value, so that `web-2` is before `web-10`; otherwise by
  * UTF-16 units.
  */
 export const sortedValues = (values: Iterable<string>): string[] =>

@@ -112,7 +112,7 @@ export function readOnlyIf(value: unknown, depth = maximumDepth): OnlyIf | null 
 }
 
 /**
- * Replaces the texts in a condition. Also simplifies the condition, so that a condition that older agents support has
+ * Replaces the strings in a condition. Also simplifies the condition, so that a condition that older agents support has
  * the form that they expect.
  * @param change returns the new text, or null to omit the part
  * @returns null if no part remains

@@ -390,7 +390,7 @@ function remembered<T extends object>(value: T, convert: (value: T) => unknown):
 class Facts extends Map<string, unknown> {
   readonly #values: Readonly<Record<string, string>>;
 
-  /** @param values its keys, or maps of them, are the values of the map */
+  /** @param values the facts; an entry of this map is a key of `values`, or a map of such keys */
   constructor(values: Readonly<Record<string, string>>) {
     super();
     this.#values = values;

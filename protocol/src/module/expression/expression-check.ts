@@ -193,7 +193,7 @@ class ExpressionCheck {
     }
   }
 
-  /** Checks the texts of a list or map in place. */
+  /** Checks the strings in a list or map in place. */
   values(value: Json, path: Path): void {
     if (typeof value === 'string')
       this.text(value, { path, each: false, names: noNames, secrets: false, shape: 'value' });

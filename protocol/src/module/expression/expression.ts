@@ -49,7 +49,7 @@ interface ParsedText {
   readonly faults: readonly ExpressionFault[];
 }
 
-// Cached, because all agents share the texts of a revision. The limit is in characters.
+// Cached, because all agents share the expressions of a revision. The limit is in characters.
 const parsedTexts = new Map<string, ParsedText>();
 const maximumRemembered = 16 * 1024 * 1024;
 let rememberedCharacters = 0;

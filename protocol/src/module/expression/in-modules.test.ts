@@ -87,7 +87,7 @@ describe('expressions in resources', () => {
     });
   });
 
-  test('evaluates lists and texts of expressions', () => {
+  test('evaluates lists and strings with expressions', () => {
     expect(bodies(resolved(file('${{ param.ports.map(p, "Listen " + string(p)) | join("\\n") }}')))).toEqual([
       { path: '/f', content: 'Listen 80\nListen 443' },
     ]);

@@ -181,8 +181,8 @@ const ofWholeValues: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the schema of a part of a value: a layer of a parameter that merges its layers.
- * @param merge `deep` for mappings whose mappings are parts as well; otherwise, a part has whole elements
+ * Returns the schema of one layer of a parameter whose layers are merged. A layer is a part of the value.
+ * @param merge with `deep`, mappings within the layer are parts too; otherwise, the layer has complete elements
  */
 export function partSchema(schema: ValueSchema, merge: 'deep' | 'append' | 'unique'): ValueSchema {
   const kept = Object.entries(schema).filter(([name]) => {

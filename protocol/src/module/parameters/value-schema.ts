@@ -276,7 +276,7 @@ const shown = (values: readonly Json[]): string =>
 
 const canonicalSets = new WeakMap<readonly Json[], ReadonlySet<string>>();
 
-/** Returns the canonical texts of an `enum`, which is compared with each element of a list. */
+/** Returns the values of an `enum` as canonical strings, which is compared with each element of a list. */
 function canonicalSet(values: readonly Json[]): ReadonlySet<string> {
   const known = canonicalSets.get(values) ?? new Set(values.map(canonical));
   canonicalSets.set(values, known);

@@ -50,7 +50,7 @@ function digitsOf(value: unknown, verb: string, base: number): string | undefine
 }
 
 /**
- * Returns the text of a value for %s. Lists and maps contain the texts of their elements, and maps are sorted by key.
+ * Returns the text of a value for %s. Lists and maps contain their elements as text, and maps are sorted by key.
  */
 function textIn(value: unknown, budget: { left: number }): string {
   const text = plainText(value) ?? collectionText(value, budget);

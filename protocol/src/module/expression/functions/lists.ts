@@ -93,7 +93,7 @@ export const listFunctions: readonly ExpressionFunction[] = [
       ['sort([10, 9])', '[9,10]'],
     ],
     call: (meter, list: readonly unknown[]) => {
-      // Comparing long texts takes longer. Their length was already counted when the list was read.
+      // Comparing long strings takes longer. Their length was already counted when the list was read.
       meter.spend(list.length * Math.ceil(Math.log2(list.length + 1)));
       return sort(list);
     },

@@ -1,11 +1,11 @@
 import type { Meter } from '../meter.ts';
 
 /**
- * Searches of texts in linear time. Those of JavaScript engines take quadratic time for texts such as `aaaa` and `aaab`:
+ * Searches strings in linear time. The searches of JavaScript engines take quadratic time for strings such as `aaaa` and `aaab`:
  * minutes for 1 MiB.
  */
 
-/** Maximum number of comparisons up to which the engine's search is used, because it is faster for common texts. */
+/** Maximum number of comparisons up to which the engine's search is used, because it is faster for common strings. */
 const maximumComparisons = 1 << 20;
 /** For shorter parts, the engine's search takes linear time. */
 const shortPart = 8;
