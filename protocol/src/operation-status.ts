@@ -13,3 +13,17 @@ export type OperationStatus = (typeof operationStatuses)[number];
 export function hasEnded(status: OperationStatus): boolean {
   return status !== 'queued' && status !== 'running';
 }
+
+/**
+ * Reports whether an operation is an apply that was refused after it was queued, because its plan was stale. Such an
+ * apply changed nothing, and its `error` starts with `plan_stale: `. An apply that is refused at the request has no
+ * operation; it is answered with 409 `plan_stale`.
+ */
+export function endedStale(operation: {
+  readonly plan_id: string | null;
+  readonly status: OperationStatus;
+  readonly error: string | null;
+}): boolean {
+  const { plan_id, status, error } = operation;
+  return plan_id !== null && status === 'failed' && error?.startsWith('plan_stale') === true;
+}

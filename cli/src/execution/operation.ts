@@ -1,4 +1,4 @@
-import { hasEnded } from '@muster/protocol';
+import { endedStale, hasEnded } from '@muster/protocol';
 import { ApiError, type Client } from '@muster/protocol/client';
 import {
   type Agent,
@@ -93,11 +93,11 @@ export async function applyThrough(
     end: ({ operation_id }) => `muster operations cancel ${operation_id}`,
     cancel: async ({ operation_id }) => void (await call(cancelOperation, { params: { operation_id } })),
   });
-  if (ended.plan_id !== null && ended.status === 'failed' && ended.error?.startsWith('plan_stale'))
+  if (endedStale(ended))
     throw new CliError(
       exits.failed,
       'plan_stale',
-      ended.error.replace(/^plan_stale:?\s*/, '') || 'the desired state changed after the plan',
+      ended.error?.replace(/^plan_stale:?\s*/, '') || 'the desired state changed after the plan',
       stalePlanRemedy,
     );
   return ended;

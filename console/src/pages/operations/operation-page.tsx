@@ -1,4 +1,5 @@
 import type { Operation } from '@muster/protocol/http';
+import { endedStale } from '@muster/protocol/operation-status';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { Ban, Play, RotateCcw } from 'lucide-react';
@@ -82,13 +83,13 @@ function OperationDetails({ operation }: { readonly operation: Operation }) {
       actions={<Actions operation={operation} />}
     >
       <div className="space-y-4">
-        {isStale(operation) && (
+        {endedStale(operation) && (
           <Callout tone="warn" title="The plan is stale: nothing was changed">
             The machine, its desired state, or a secret has changed since the plan. Plan again to see the current
             changes.
           </Callout>
         )}
-        {operation.error !== null && !isStale(operation) && (
+        {operation.error !== null && !endedStale(operation) && (
           <Callout tone={status === 'failed' || status === 'interrupted' ? 'bad' : 'warn'} title={reasonTitle[status]}>
             <Text text={operation.error} maxLength={600} />
           </Callout>
@@ -137,10 +138,6 @@ function OperationDetails({ operation }: { readonly operation: Operation }) {
     </Page>
   );
 }
-
-/** Reports whether the operation is an apply that was refused because its plan was stale. */
-const isStale = ({ plan_id, status, error }: Operation): boolean =>
-  plan_id !== null && status === 'failed' && error?.startsWith('plan_stale') === true;
 
 const reasonTitle: Record<Operation['status'], string> = {
   queued: 'Queued',

@@ -167,10 +167,6 @@ export async function awaitOperation(
   return { operation, ended: hasEnded(operation.status) };
 }
 
-/** Reports whether an apply was refused because its plan was stale. Such an apply changed nothing. */
-export const isStale = ({ plan_id, status, error }: OperationEntry): boolean =>
-  plan_id !== null && status === 'failed' && error?.startsWith('plan_stale') === true;
-
 /** An operation whose results are read page by page while the response is sent. */
 export type OperationInPages = OperationEntry & { resources: AsyncIterable<readonly JsonText<ResourceResult>[]> };
 

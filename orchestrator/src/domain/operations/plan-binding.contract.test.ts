@@ -1,4 +1,4 @@
-import { MusterError } from '@muster/protocol';
+import { endedStale, MusterError } from '@muster/protocol';
 import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
@@ -13,7 +13,7 @@ import { cancelOperation } from '../operation-end/cancellation.ts';
 import type { RunRequest } from '../runs/run-basis.ts';
 import { startRun } from '../runs/runs.ts';
 import { changeSecret, createSecret } from '../secrets/secrets.ts';
-import { isStale, listOperations, type OperationRequest, submitOperation } from './operations.ts';
+import { listOperations, type OperationRequest, submitOperation } from './operations.ts';
 
 const code = (promise: Promise<unknown>) =>
   promise.then(
@@ -148,7 +148,7 @@ describeDatabases('plan binding', (fixture) => {
     expect(await domain.links.nextOperation(agent.id)).toBeNull();
     const operation = await getOperation(context, id);
     expect(operation).toMatchObject({ status: 'failed', error: expect.stringMatching(/^plan_stale: /) });
-    expect(isStale(operation)).toBe(true);
+    expect(endedStale(operation)).toBe(true);
   });
 
   test('refuses a plan when the result of a lookup has changed, and names the lookup', async () => {

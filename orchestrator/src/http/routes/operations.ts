@@ -1,4 +1,4 @@
-import { MusterError } from '@muster/protocol';
+import { endedStale, MusterError } from '@muster/protocol';
 import { apiPrefix, type Operation, type OperationOutput } from '@muster/protocol/http';
 import { requireAgent } from '../../domain/agents/agents.ts';
 import { cancelOperation } from '../../domain/operation-end/cancellation.ts';
@@ -6,7 +6,6 @@ import type { LiveOutput } from '../../domain/operations/live-output.ts';
 import type { Waiting } from '../../domain/operations/operation-waiting.ts';
 import {
   awaitOperation,
-  isStale,
   listOperations,
   type OperationInPages,
   type OperationRequest,
@@ -33,7 +32,7 @@ export function operationHandlers(context: Context, waiting: Waiting, liveOutput
     const location = { location: `${apiPrefix}/state/operations/${id}` };
     if (respondAsync) return new Reply(202, operationBody(await readOperation(context, id)), location);
     const { operation, ended } = await awaitOperation(context, waiting, id, request.signal);
-    if (isStale(operation)) throw new MusterError('plan_stale', operation.error ?? undefined);
+    if (endedStale(operation)) throw new MusterError('plan_stale', operation.error ?? undefined);
     const body = operationBody(operation);
     return ended ? new Reply(200, body) : new Reply(202, body, location);
   };
