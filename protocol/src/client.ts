@@ -8,7 +8,7 @@ import {
   type StreamedAnswer,
 } from './http/definition/route.ts';
 
-/** Problem details (RFC 9457) of a response with a status outside 2xx. */
+/** Problem details (RFC 9457) of a response with a status outside 2xx. The schema is in the orchestrator's openapi.ts. */
 export interface Problem {
   type: string;
   title: string;
@@ -125,7 +125,7 @@ export function createClient(options: ClientOptions): Client {
     const read = async () => {
       const text = await answer.text();
       if (answer.status < 200 || answer.status > 299)
-        throw problemOf(answer.status, text, answer.header('retry-after'));
+        throw apiErrorOf(answer.status, text, answer.header('retry-after'));
       return text === '' ? undefined : JSON.parse(text);
     };
     const first = await read();
@@ -159,7 +159,7 @@ function streamedAnswer(answer: Awaited<ReturnType<Transport>>): StreamedAnswer 
 }
 
 /** Returns the error of a response with a status outside 2xx. */
-export function problemOf(status: number, text: string, retryAfter: string | null): ApiError {
+export function apiErrorOf(status: number, text: string, retryAfter: string | null): ApiError {
   const wait = retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : null;
   try {
     const problem = JSON.parse(text) as Problem;

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { type ApiError, problemOf } from '@muster/protocol/client';
+import { type ApiError, apiErrorOf } from '@muster/protocol/client';
 import { WebSocket } from 'ws';
 import { CliError } from '../exit.ts';
 import { type AgentFor, unreachable } from '../transport/client.ts';
@@ -76,7 +76,7 @@ async function refusalOf(response: IncomingMessage): Promise<ApiError> {
   }
   clearTimeout(late);
   const text = Buffer.concat(pieces).toString('utf8');
-  return problemOf(response.statusCode ?? 0, text, response.headers['retry-after'] ?? null);
+  return apiErrorOf(response.statusCode ?? 0, text, response.headers['retry-after'] ?? null);
 }
 
 function wireOf(socket: WebSocket): Wire {

@@ -1,4 +1,5 @@
 import { type ErrorCode, errorKinds } from '@muster/protocol';
+import type { Problem } from '@muster/protocol/client';
 import {
   apiPrefix,
   chainedEventSchema,
@@ -12,6 +13,7 @@ import {
 import { z } from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
 
+// The client needs `Problem` without schemas. `satisfies` requires a schema for each of its fields, and no others.
 const problemSchema = z
   .strictObject({
     type: z.string().describe('URI that identifies the kind of error'),
@@ -21,7 +23,7 @@ const problemSchema = z
     instance: z.string().describe('request id, as in the orchestrator’s log'),
     code: z.string().describe('stable identifier of the error; see docs/errors.md'),
     errors: z.array(faultSchema).optional().describe('one entry for each error of the input'),
-  })
+  } satisfies { readonly [Field in keyof Problem]-?: z.ZodType<Field extends 'errors' ? unknown : Problem[Field]> })
   .meta({ id: 'Problem', description: 'Problem details (RFC 9457)' });
 
 type Parameter = { in: string; name: string; example?: unknown; schema?: { type?: unknown } };

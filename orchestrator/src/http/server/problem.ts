@@ -1,7 +1,10 @@
 import { type ErrorCode, errorKinds, MusterError } from '@muster/protocol';
 import type { Problem } from '@muster/protocol/client';
 
-/** A MusterError whose response has additional headers. */
+/**
+ * A MusterError whose response has additional headers. Model for an error whose answer has an additional field: a
+ * subclass carries the value from where it is thrown to `problemOf`. docs/checklists/error-field.md lists the steps.
+ */
 export class RefusedRequest extends MusterError {
   readonly headers: Readonly<Record<string, string>>;
   constructor(code: ErrorCode, detail: string | undefined, headers: Readonly<Record<string, string>>) {
