@@ -92,8 +92,8 @@ export class ShowcaseAgent {
     const started_at = Math.floor(Date.now() / 1000);
     await this.#report(link, [{ type: 'accepted', operation_id }]);
     const digest = operation.kind === 'drift' ? undefined : this.#planDigest(operation);
-    const isStale = operation.plan_digest !== undefined && operation.plan_digest !== digest;
-    const { results, failed } = isStale
+    const isPlanStale = operation.plan_digest !== undefined && operation.plan_digest !== digest;
+    const { results, failed } = isPlanStale
       ? { results: [], failed: 'plan_stale: the machine has changed since the plan; nothing was applied, plan again' }
       : this.machine.execute(operation);
     let position = 0;

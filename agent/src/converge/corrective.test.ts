@@ -1,7 +1,7 @@
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { expect, test } from 'vitest';
-import { decide, Picture } from './plan/plan.ts';
+import { decide, StepsState } from './plan/plan.ts';
 import { file, operation, script } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
@@ -68,7 +68,7 @@ test('treats the manual removal of a package as drift, but not a newer available
     },
   });
   const judged = (purpose: 'plan' | 'drift', ...found: Parameters<typeof seen>) =>
-    decide(step, seen(...found), new Picture(purpose, new Map(), [step]), { read: () => null });
+    decide(step, seen(...found), new StepsState(purpose, new Map(), [step]), { read: () => null });
   expect(judged('plan', 'installed', '1.0')).toMatchObject({ verdict: 'act', corrective: false });
   expect(judged('drift', 'installed', '1.0')).toMatchObject({ verdict: 'none' });
   expect(judged('plan', 'not-installed', null)).toMatchObject({ verdict: 'act', corrective: true });

@@ -35,7 +35,7 @@ export async function abandon(operation: OperationRecord, context: ExecutionCont
     const { message } = operation;
     const pending = message.kind === 'apply' ? await pendingTriggers(progress) : [];
     const total = operation.results.length;
-    await progress.finish(total, `the agent could not execute the operation: ${reason}`, { cut: 0, pending });
+    await progress.finish(total, `the agent could not execute the operation: ${reason}`, { notRun: 0, pending });
   } finally {
     progress.close();
   }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ResolvedResource } from '@muster/protocol/module';
 import type { JournalState, OperationRecord } from '../journal/state.ts';
 import { conditionOf } from './plan/condition.ts';
-import { type Decision, decide, Picture, type Step } from './plan/plan.ts';
+import { type Decision, decide, type Step, StepsState } from './plan/plan.ts';
 import { type ExecutionContext, Progress, Stopped } from './progress.ts';
 
 /** Observes individual resources as a drift check does, but without an operation or a report. */
@@ -21,10 +21,10 @@ export function differenceFingerprint(decision: Decision): string {
 }
 
 /** Compares an applied resource with the machine. Skips a resource whose condition is currently false. */
-export async function driftOf(step: Step, progress: Progress, picture: Picture): Promise<Decision> {
-  const condition = await conditionOf(step, picture, progress);
+export async function driftOf(step: Step, progress: Progress, stepsState: StepsState): Promise<Decision> {
+  const condition = await conditionOf(step, stepsState, progress);
   if ('verdict' in condition) return condition;
-  return decide(step, await progress.observe(step, picture), picture, progress.context.journal.copies);
+  return decide(step, await progress.observe(step, stepsState), stepsState, progress.context.journal.copies);
 }
 
 /** Returns the resources of the last successful apply, against which drift is measured. */
@@ -67,7 +67,7 @@ export async function observeResources(
   const { state } = context.journal;
   const progress = new Progress(noOperation, context);
   try {
-    const picture = new Picture('drift', new Map(), []);
+    const stepsState = new StepsState('drift', new Map(), []);
     const steps = applied.map((resource, position): Step => {
       return { position, kind: 'apply', resource, record: state.managed.get(resource.key) ?? null };
     });
@@ -76,7 +76,7 @@ export async function observeResources(
     for (const step of steps) {
       if (progress.interrupted()) return null;
       if (!keys.has(step.resource.key)) continue;
-      fingerprints.set(step.resource.key, differenceFingerprint(await driftOf(step, progress, picture)));
+      fingerprints.set(step.resource.key, differenceFingerprint(await driftOf(step, progress, stepsState)));
       await progress.yieldIfDue();
     }
     return context.stopping() ? null : fingerprints;

@@ -1,6 +1,6 @@
 import { appliedResources, differenceFingerprint, driftOf } from './observe.ts';
 import { conditionOf } from './plan/condition.ts';
-import { Picture, planStep, type Step, stepsOf } from './plan/plan.ts';
+import { planStep, type Step, StepsState, stepsOf } from './plan/plan.ts';
 import { PlanDigest } from './plan/plan-digest.ts';
 import { maxResultDelayMs, type Progress } from './progress.ts';
 import { resultOf } from './result.ts';
@@ -13,14 +13,14 @@ export async function planOperationOnMachine(progress: Progress): Promise<void> 
   const { resources, keep_modules } = progress.operation.message;
   const steps = stepsOf(resources, state.managed, keep_modules);
   progress.setSteps(steps);
-  const picture = new Picture('plan', state.pendingTriggers, steps);
+  const stepsState = new StepsState('plan', state.pendingTriggers, steps);
   const digest = new PlanDigest(progress.context.planKey);
   for (const step of steps) {
     if (progress.interrupted()) break;
     const started = progress.now();
-    const observe = () => progress.observe(step, picture);
-    const ask = () => conditionOf(step, picture, progress);
-    const { decision } = await planStep(step, observe, picture, progress.desired, copies, ask);
+    const observe = () => progress.observe(step, stepsState);
+    const ask = () => conditionOf(step, stepsState, progress);
+    const { decision } = await planStep(step, observe, stepsState, progress.desired, copies, ask);
     digest.add(step, decision);
     progress.add(step, resultOf(step, decision, 'would_change', progress.now() - started));
     if (progress.now() - progress.flushedAt > maxResultDelayMs) await progress.flush('results');
@@ -37,13 +37,13 @@ export async function planOperationOnMachine(progress: Progress): Promise<void> 
  */
 export async function planDigestNow(progress: Progress, steps: readonly Step[]): Promise<string | null> {
   const { state, copies } = progress.context.journal;
-  const picture = new Picture('plan', state.pendingTriggers, steps);
+  const stepsState = new StepsState('plan', state.pendingTriggers, steps);
   const digest = new PlanDigest(progress.context.planKey);
   for (const step of steps) {
     if (progress.interrupted()) return null;
-    const observe = () => progress.observe(step, picture);
-    const ask = () => conditionOf(step, picture, progress);
-    const { decision } = await planStep(step, observe, picture, progress.desired, copies, ask);
+    const observe = () => progress.observe(step, stepsState);
+    const ask = () => conditionOf(step, stepsState, progress);
+    const { decision } = await planStep(step, observe, stepsState, progress.desired, copies, ask);
     digest.add(step, decision);
     await progress.yieldIfDue();
   }
@@ -63,7 +63,7 @@ export async function measureDrift(progress: Progress): Promise<void> {
     );
   }
   const { managed } = progress.context.journal.state;
-  const picture = new Picture('drift', new Map(), []);
+  const stepsState = new StepsState('drift', new Map(), []);
   const steps = appliedResources(progress.context.journal.state).map((resource, position): Step => {
     return { position, kind: 'apply', resource, record: managed.get(resource.key) ?? null };
   });
@@ -72,7 +72,7 @@ export async function measureDrift(progress: Progress): Promise<void> {
   for (const step of steps) {
     if (progress.interrupted()) break;
     const started = progress.now();
-    const decision = await driftOf(step, progress, picture);
+    const decision = await driftOf(step, progress, stepsState);
     fingerprints.set(step.resource.key, differenceFingerprint(decision));
     const result = resultOf(step, decision, 'would_change', progress.now() - started);
     if (decision.verdict === 'none' || decision.verdict === 'skip') progress.results.push(result);

@@ -22,8 +22,8 @@ import {
   desiredByKey,
   managedPaths,
   type Observation,
-  Picture,
   type Step,
+  StepsState,
 } from './plan/plan.ts';
 import type { Publisher } from './report/publisher.ts';
 import { pathsWithSecrets, redactOutput, sensitiveFields } from './report/redact.ts';
@@ -184,7 +184,7 @@ export class Progress {
   }
 
   /** Observes one resource. Returns the reason if the resource cannot be observed. */
-  async observe(step: Step, picture: Picture): Promise<Observation> {
+  async observe(step: Step, stepsState: StepsState): Promise<Observation> {
     const { resource, kind, record } = step;
     const provider = providerFor(step);
     if (provider === null) return { failure: whyNoProvider(resource) };
@@ -200,7 +200,7 @@ export class Progress {
       });
       const looked =
         kind === 'apply' || before === null
-          ? provider.observe(resource, picture.circumstances(step), machine)
+          ? provider.observe(resource, stepsState.circumstances(step), machine)
           : provider.observeForRemoval(resource, before, machine);
       const seen = looked instanceof Promise ? await looked : looked;
       // The cancellation may have killed the process, so its result is meaningless.
@@ -219,12 +219,12 @@ export class Progress {
   async originalIsLost({ record }: Step, provider: Provider): Promise<boolean> {
     if (record?.succeeded == null || record.before !== null || record.succeeded.type !== provider.type) return false;
     const { succeeded } = record;
-    const picture = new Picture('drift', new Map(), []);
+    const stepsState = new StepsState('drift', new Map(), []);
     const step: Step = { position: 0, kind: 'apply', resource: succeeded, record };
-    const observation = await this.observe(step, picture);
+    const observation = await this.observe(step, stepsState);
     if (!('seen' in observation)) return true;
     try {
-      return provider.diff(succeeded, observation.seen, picture.circumstances(step)).action !== 'none';
+      return provider.diff(succeeded, observation.seen, stepsState.circumstances(step)).action !== 'none';
     } catch (error) {
       if (error instanceof HostFailure) return true;
       throw error;
@@ -443,11 +443,11 @@ export class Progress {
   async finish(
     total: number,
     error?: string,
-    applied: { cut: number; pending: [string, string[]][] } = { cut: total - this.results.length, pending: [] },
+    applied: { notRun: number; pending: [string, string[]][] } = { notRun: total - this.results.length, pending: [] },
   ): Promise<void> {
     const summary = summarise(this.results);
     const failed = error !== undefined || summary.failed > 0;
-    const status = applied.cut > 0 ? 'cancelled' : failed ? 'failed' : 'succeeded';
+    const status = applied.notRun > 0 ? 'cancelled' : failed ? 'failed' : 'succeeded';
     const now = Math.floor(this.context.clock.now() / 1000);
     const finished: FinishedReport = {
       type: 'finished',

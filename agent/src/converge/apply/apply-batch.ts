@@ -3,7 +3,7 @@ import { HostFailure } from '../../host/failure.ts';
 import type { Item, Json, Outcome, Provider } from '../../resources/provider/provider.ts';
 import { conditionOf, satisfied } from '../plan/condition.ts';
 import { providerFor } from '../plan/find-provider.ts';
-import { type Decision, decide, type Picture, planStep, type Step } from '../plan/plan.ts';
+import { type Decision, decide, planStep, type Step, type StepsState } from '../plan/plan.ts';
 import { type Progress, Stopped } from '../progress.ts';
 import { noted, resultOf } from '../result.ts';
 import { awaitLeftover } from './apply-one.ts';
@@ -42,14 +42,14 @@ interface Planned {
 export async function applyTogether(
   progress: Progress,
   steps: readonly Step[],
-  picture: Picture,
+  stepsState: StepsState,
   provider: Together,
 ): Promise<void> {
   const started = progress.now();
   const first = progress.results.length;
   if (progress.operation.intents.has(first) || progress.operation.step?.position === first)
     await recover(progress, provider);
-  const batch = await planBatch(progress, steps, picture, provider);
+  const batch = await planBatch(progress, steps, stepsState, provider);
   await recordIntents(progress, batch);
   const due = batch.filter(
     ({ decision, seen, wasFinished, early }) =>
@@ -60,7 +60,7 @@ export async function applyTogether(
   for (const planned of batch) {
     const outcome = outcomes[due.indexOf(planned)] ?? null;
     const result = await resultFor(progress, planned, outcome, averageMs);
-    await endStep(progress, planned.step, result, picture);
+    await endStep(progress, planned.step, result, stepsState);
   }
   if (due.length === 0) return progress.yieldIfDue();
   progress.context.crashPoint('batch:ended');
@@ -84,11 +84,11 @@ async function recover(progress: Progress, provider: Together): Promise<void> {
 async function planBatch(
   progress: Progress,
   steps: readonly Step[],
-  picture: Picture,
+  stepsState: StepsState,
   provider: Together,
 ): Promise<Planned[]> {
   const { copies } = progress.context.journal;
-  const forecast = picture.forecast();
+  const forecast = stepsState.forecast();
   const batch: Planned[] = [];
   const planned = new Set<string>();
   const first = progress.results.length;
@@ -112,7 +112,7 @@ async function planBatch(
     const seen = observation !== null && 'seen' in observation ? { it: observation.seen } : null;
     const intended = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
     const original = intended?.verdict === 'act' ? intended : null;
-    const early = servedEarly(step, decision, picture);
+    const early = servedEarly(step, decision, stepsState);
     // An early execution does not show whether it also served triggers that have come due since.
     const isSettled = intent !== null && (intent.isEarly !== true || decision.verdict === 'none');
     const wasFinished =

@@ -5,7 +5,7 @@ import { killProcessGroup } from '../../host/processes/run-command.ts';
 import type { Provider } from '../../resources/provider/provider.ts';
 import { conditionOf } from '../plan/condition.ts';
 import { whyNoProvider } from '../plan/find-provider.ts';
-import { type Decision, decide, type Picture, type Step } from '../plan/plan.ts';
+import { type Decision, decide, type Step, type StepsState } from '../plan/plan.ts';
 import { maxResultDelayMs, type Progress, Stopped } from '../progress.ts';
 import { failedResult, noted, resultOf } from '../result.ts';
 import { endStep } from './trigger-immediately.ts';
@@ -16,16 +16,16 @@ export async function applyOne(
   progress: Progress,
   step: Step,
   provider: Provider | null,
-  picture: Picture,
+  stepsState: StepsState,
 ): Promise<void> {
   const { journal, crashPoint } = progress.context;
   const started = progress.now();
   const elapsed = () => progress.now() - started;
   const end = async (result: ResourceResult, flush: boolean): Promise<void> => {
-    await endStep(progress, step, result, picture);
+    await endStep(progress, step, result, stepsState);
     if (flush || elapsed() > maxResultDelayMs) await progress.flush('results');
   };
-  const obstacle = picture.obstacle(step, progress.desired);
+  const obstacle = stepsState.obstacle(step, progress.desired);
   if (obstacle !== null) return end(resultOf(step, { verdict: 'skip', message: obstacle }, 'changed', 0), false);
   if (provider === null)
     return end(resultOf(step, { verdict: 'fail', message: whyNoProvider(step.resource) }, 'changed', 0), false);
@@ -34,15 +34,15 @@ export async function applyOne(
   const ended = progress.takeEnded(step);
   if (ended !== null) return end(ended, true);
   if (progress.operation.step?.position === step.position && attempt.notStarted !== step.position) {
-    const result = await settleInterrupted(progress, step, provider, picture, started);
+    const result = await settleInterrupted(progress, step, provider, stepsState, started);
     if (result !== null) return end(result, true);
     again = true;
   }
   // Does not check the condition of a step again after it has started.
-  const condition = again ? null : await conditionOf(step, picture, progress);
+  const condition = again ? null : await conditionOf(step, stepsState, progress);
   if (condition !== null && 'verdict' in condition) return end(resultOf(step, condition, 'changed', elapsed()), false);
-  const observation = await progress.observe(step, picture);
-  const decision = decide(step, observation, picture, journal.copies);
+  const observation = await progress.observe(step, stepsState);
+  const decision = decide(step, observation, stepsState, journal.copies);
   if (decision.verdict !== 'act' || !('seen' in observation))
     return end(resultOf(step, decision, 'changed', elapsed()), false);
   const machine = progress.machine((process) => {
@@ -97,13 +97,13 @@ async function settleInterrupted(
   progress: Progress,
   step: Step,
   provider: Provider,
-  picture: Picture,
+  stepsState: StepsState,
   started: number,
 ): Promise<ResourceResult | null> {
   const { process = null, before = null } = progress.operation.step ?? {};
   await awaitLeftover(progress, process);
   const { resource } = step;
-  const circumstances = picture.circumstances(step);
+  const circumstances = stepsState.circumstances(step);
   const elapsed = () => progress.now() - started;
   const difference = {
     action: step.kind === 'remove' ? ('remove' as const) : ('run' as const),

@@ -5,7 +5,7 @@ import { removeEmptyDirectory } from '../../resources/directory-unix/directory-u
 import type { Json, Provider } from '../../resources/provider/provider.ts';
 import { conditionOf, satisfied } from '../plan/condition.ts';
 import { providerFor } from '../plan/find-provider.ts';
-import { ancestors, type Decision, decide, type Observation, Picture, planStep, type Step } from '../plan/plan.ts';
+import { ancestors, type Decision, decide, type Observation, planStep, type Step, StepsState } from '../plan/plan.ts';
 import { maxResultDelayMs, type Progress } from '../progress.ts';
 import { failedResult, noted, resultOf } from '../result.ts';
 import { endStep } from './trigger-immediately.ts';
@@ -36,8 +36,8 @@ interface PlannedStep {
   known: boolean;
 }
 
-export async function applyRun(progress: Progress, steps: readonly Step[], picture: Picture): Promise<void> {
-  const run = await planRun(progress, steps, picture);
+export async function applyRun(progress: Progress, steps: readonly Step[], stepsState: StepsState): Promise<void> {
+  const run = await planRun(progress, steps, stepsState);
   await recordIntents(progress, run);
   // Writes files concurrently as long as none depends on another. Reports their results in order.
   let inFlight: { planned: PlannedStep; result: Promise<ResourceResult> }[] = [];
@@ -48,7 +48,7 @@ export async function applyRun(progress: Progress, steps: readonly Step[], pictu
     // closed.
     await Promise.allSettled(awaited.map(({ result }) => result));
     for (const { planned, result } of awaited) {
-      await endStep(progress, planned.step, await result, picture, planned.former);
+      await endStep(progress, planned.step, await result, stepsState, planned.former);
     }
     progress.context.crashPoint('resource:after');
     if (progress.now() - progress.flushedAt > maxResultDelayMs) await progress.flush('results');
@@ -65,7 +65,7 @@ export async function applyRun(progress: Progress, steps: readonly Step[], pictu
         await awaitInFlight();
       if (progress.interrupted()) break;
       progress.context.crashPoint('resource:before');
-      inFlight.push({ planned, result: attempt(progress, planned, picture) });
+      inFlight.push({ planned, result: attempt(progress, planned, stepsState) });
       if (alone) await awaitInFlight();
     }
     await awaitInFlight();
@@ -77,21 +77,21 @@ export async function applyRun(progress: Progress, steps: readonly Step[], pictu
   progress.walk.forget();
 }
 
-async function attempt(progress: Progress, planned: PlannedStep, picture: Picture): Promise<ResourceResult> {
+async function attempt(progress: Progress, planned: PlannedStep, stepsState: StepsState): Promise<ResourceResult> {
   const { step } = planned;
   const started = progress.now();
-  const obstacle = picture.obstacle(step, progress.desired);
+  const obstacle = stepsState.obstacle(step, progress.desired);
   if (obstacle !== null) return resultOf(step, { verdict: 'skip', message: obstacle }, 'changed', 0);
   return step.kind === 'apply'
     ? applyPlanned(progress, planned, started)
-    : removePlanned(progress, planned, picture, started);
+    : removePlanned(progress, planned, stepsState, started);
 }
 
 /** Observes the resources of a run, and decides what to do with each as if all earlier ones succeeded. */
-async function planRun(progress: Progress, steps: readonly Step[], picture: Picture): Promise<PlannedStep[]> {
+async function planRun(progress: Progress, steps: readonly Step[], stepsState: StepsState): Promise<PlannedStep[]> {
   const { copies } = progress.context.journal;
   const run: PlannedStep[] = [];
-  const forecast = picture.forecast();
+  const forecast = stepsState.forecast();
   progress.results.forEach(({ action, status }, i) => {
     const step = steps[i] as Step;
     if (step.kind === 'remove' && action === 'remove' && status === 'changed') forecast.removed(step);
@@ -252,8 +252,8 @@ export async function rememberPartial(
   seen: unknown,
 ): Promise<void> {
   const { step, provider } = planned;
-  const picture = new Picture('apply', new Map(), []);
-  const now = await progress.observe(step, picture);
+  const stepsState = new StepsState('apply', new Map(), []);
+  const now = await progress.observe(step, stepsState);
   if (!('seen' in now) || differs(provider, seen, now.seen)) progress.recordBefore(step.resource.key, planned.before);
 }
 
@@ -270,15 +270,15 @@ function differs(provider: Provider, before: unknown, now: unknown): boolean {
 async function removePlanned(
   progress: Progress,
   planned: PlannedStep,
-  picture: Picture,
+  stepsState: StepsState,
   started: number,
 ): Promise<ResourceResult> {
   const { step, provider, original } = planned;
   const { resource, record } = step;
   const before = record?.before ?? null;
   // Observes again, because an earlier removal may have affected the resource.
-  const observation = await progress.observe(step, picture);
-  const decision = decide(step, observation, picture, progress.context.journal.copies);
+  const observation = await progress.observe(step, stepsState);
+  const decision = decide(step, observation, stepsState, progress.context.journal.copies);
   const elapsed = () => progress.now() - started;
   if (decision.verdict === 'none') {
     const { stillOurs } = decision.difference;

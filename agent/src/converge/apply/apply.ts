@@ -1,5 +1,5 @@
 import { providerFor } from '../plan/find-provider.ts';
-import { Picture, type Step, stepsOf, triggersLeft } from '../plan/plan.ts';
+import { type Step, StepsState, stepsOf, triggersLeft } from '../plan/plan.ts';
 import { planDigestNow } from '../plan-drift.ts';
 import type { Progress } from '../progress.ts';
 import { resultOf } from '../result.ts';
@@ -19,29 +19,29 @@ export async function applyOperation(progress: Progress): Promise<void> {
     steps = stepsOf(resources, state.managed, keep_modules);
     progress.setSteps(steps);
     // Checked only before the first change, because the apply's own changes would make the plan stale.
-    if (await isStale(progress, steps)) {
+    if (await isPlanStale(progress, steps)) {
       const pending = [...state.pendingTriggers].map(([key, ids]): [string, string[]] => [key, [...ids]]);
-      return progress.finish(0, stale, { cut: 0, pending });
+      return progress.finish(0, stalePlanError, { notRun: 0, pending });
     }
     progress.begin(steps.filter(({ kind }) => kind === 'remove').map(({ resource }) => resource.key));
   } else steps = stepsOfInterrupted(progress);
   progress.setSteps(steps);
-  const picture = new Picture('apply', state.pendingTriggers, steps);
+  const stepsState = new StepsState('apply', state.pendingTriggers, steps);
   for (const result of progress.operation.results) {
-    picture.ended(steps[progress.results.length] as Step, result.status);
+    stepsState.ended(steps[progress.results.length] as Step, result.status);
     progress.results.push(result);
   }
   progress.reported = progress.results.length;
   while (progress.results.length < steps.length && (!progress.interrupted() || wasKilledDuringStep(progress, steps))) {
     const next = steps[progress.results.length] as Step;
     const provider = providerFor(next);
-    if (provider !== null && isTogether(provider)) await applyTogether(progress, steps, picture, provider);
-    else if (provider?.recheckable === true) await applyRun(progress, steps, picture);
-    else await applyOne(progress, next, provider, picture);
+    if (provider !== null && isTogether(provider)) await applyTogether(progress, steps, stepsState, provider);
+    else if (provider?.recheckable === true) await applyRun(progress, steps, stepsState);
+    else await applyOne(progress, next, provider, stepsState);
   }
-  const cut = steps.length - progress.results.length;
+  const notRun = steps.length - progress.results.length;
   // Manages resources that a killed agent changed without reporting the change.
-  const unreported = cut > 0 && isResumed ? await keepUnreported(progress, steps) : new Set<number>();
+  const unreported = notRun > 0 && isResumed ? await keepUnreported(progress, steps) : new Set<number>();
   for (const step of steps.slice(progress.results.length))
     progress.add(
       step,
@@ -51,11 +51,11 @@ export async function applyOperation(progress: Progress): Promise<void> {
     steps,
     progress.results.map(({ status }, position) => ({ status: unreported.has(position) ? 'changed' : status })),
     state.pendingTriggers,
-    cut > 0 ? null : keep_modules,
+    notRun > 0 ? null : keep_modules,
     state.managed,
   );
-  const verdict = await verified(progress, cut);
-  await progress.finish(steps.length, verdict.error, { cut: cut + verdict.cut, pending });
+  const verdict = await verified(progress, notRun);
+  await progress.finish(steps.length, verdict.error, { notRun: notRun + verdict.notRun, pending });
 }
 
 /** Reports whether the agent was killed during the next step and that step cannot be observed again. */
@@ -74,22 +74,22 @@ function wasKilledDuringStep({ operation, results, context }: Progress, steps: r
  * Verifies the applied resources. Reports the results first, because the resources are in place and a verification may
  * take a long time.
  */
-async function verified(progress: Progress, cut: number): Promise<{ error?: string; cut: number }> {
+async function verified(progress: Progress, notRun: number): Promise<{ error?: string; notRun: number }> {
   const { verify = [] } = progress.operation.message;
   // If no resource failed, a skipped resource has a condition that is false.
-  const isInPlace = cut === 0 && !progress.results.some(({ status }) => status === 'failed' || status === 'unknown');
-  if (!isInPlace || verify.length === 0) return { cut: 0 };
+  const isInPlace = notRun === 0 && !progress.results.some(({ status }) => status === 'failed' || status === 'unknown');
+  if (!isInPlace || verify.length === 0) return { notRun: 0 };
   await progress.flush('results');
   const problem = await verifyApplied(progress);
   if (progress.interrupted())
-    return { error: 'the operation was cancelled before `verify` finished; all resources are in place', cut: 1 };
-  return problem === null ? { cut: 0 } : { error: problem, cut: 0 };
+    return { error: 'the operation was cancelled before `verify` finished; all resources are in place', notRun: 1 };
+  return problem === null ? { notRun: 0 } : { error: problem, notRun: 0 };
 }
 
-const stale = 'plan_stale: the machine has changed since the plan; nothing was applied, plan again';
+const stalePlanError = 'plan_stale: the machine has changed since the plan; nothing was applied, plan again';
 
 /** Reports whether the apply is bound to a stale plan, which means that its steps would now have different effects. */
-async function isStale(progress: Progress, steps: readonly Step[]): Promise<boolean> {
+async function isPlanStale(progress: Progress, steps: readonly Step[]): Promise<boolean> {
   const { plan_digest: planned } = progress.operation.message;
   if (planned === undefined) return false;
   const now = await planDigestNow(progress, steps);

@@ -1,6 +1,6 @@
 import type { Json } from '../../resources/provider/provider.ts';
 import { providerFor } from '../plan/find-provider.ts';
-import { Picture, type Step } from '../plan/plan.ts';
+import { type Step, StepsState } from '../plan/plan.ts';
 import type { Progress } from '../progress.ts';
 
 /**
@@ -11,12 +11,12 @@ import type { Progress } from '../progress.ts';
 export async function keepUnreported(progress: Progress, steps: readonly Step[]): Promise<Set<number>> {
   const { operation, context } = progress;
   const { intents, step: started } = operation;
-  const picture = new Picture('apply', context.journal.state.pendingTriggers, steps);
+  const stepsState = new StepsState('apply', context.journal.state.pendingTriggers, steps);
   const changed = new Set<number>();
   for (const step of steps) {
     if (step.kind !== 'apply') continue;
     const intent = intents.get(step.position);
-    if (intent !== undefined && (await wasChanged(progress, step, intent.seen, picture))) {
+    if (intent !== undefined && (await wasChanged(progress, step, intent.seen, stepsState))) {
       progress.recordBefore(step.resource.key, intent.before);
       changed.add(step.position);
     }
@@ -26,10 +26,10 @@ export async function keepUnreported(progress: Progress, steps: readonly Step[])
 }
 
 /** Reports whether a resource differs from its state before the operation; true if that is unknown. */
-async function wasChanged(progress: Progress, step: Step, seen: Json, picture: Picture): Promise<boolean> {
+async function wasChanged(progress: Progress, step: Step, seen: Json, stepsState: StepsState): Promise<boolean> {
   const provider = providerFor(step);
   try {
-    const now = await progress.observe(step, picture);
+    const now = await progress.observe(step, stepsState);
     if (provider === null || !('seen' in now)) return true;
     return JSON.stringify(seen) !== JSON.stringify(provider.inBrief(now.seen));
   } catch {

@@ -3,7 +3,7 @@ import { HostFailure } from '../../host/failure.ts';
 import type { Json } from '../../resources/provider/provider.ts';
 import { conditionOf } from '../plan/condition.ts';
 import { providerFor } from '../plan/find-provider.ts';
-import { type Decision, decide, labelOf, type Picture, type Step } from '../plan/plan.ts';
+import { type Decision, decide, labelOf, type Step, type StepsState } from '../plan/plan.ts';
 import { isConfirmed, type Progress, Stopped } from '../progress.ts';
 
 /**
@@ -19,13 +19,13 @@ export async function endStep(
   progress: Progress,
   step: Step,
   result: ResourceResult,
-  picture: Picture,
+  stepsState: StepsState,
   former: Json | null = null,
 ): Promise<void> {
-  picture.ended(step, result.status);
-  const failure = await triggerImmediately(progress, step, result, picture, former);
+  stepsState.ended(step, result.status);
+  const failure = await triggerImmediately(progress, step, result, stepsState, former);
   if (failure === null) return progress.add(step, result);
-  picture.ended(step, 'failed');
+  stepsState.ended(step, 'failed');
   progress.add(step, { ...result, status: 'failed', message: failure });
 }
 
@@ -34,19 +34,19 @@ async function triggerImmediately(
   progress: Progress,
   step: Step,
   { status }: ResourceResult,
-  picture: Picture,
+  stepsState: StepsState,
   former: Json | null,
 ): Promise<string | null> {
   const tried: Step[] = [];
   for (const service of progress.triggeredImmediately(step)) {
     // The trigger from an earlier operation becomes due again at the same point.
-    if (status !== 'changed' && !(status === 'unchanged' && picture.isPending(service, step))) continue;
-    const failure = await apply(progress, service, picture);
+    if (status !== 'changed' && !(status === 'unchanged' && stepsState.isPending(service, step))) continue;
+    const failure = await apply(progress, service, stepsState);
     tried.push(service);
     if (failure === null) continue;
     const follows = `\`${labelOf(service.resource)}\` could not follow: ${failure}`;
     if (former === null || !isConfirmed(service)) return `it is in place, but ${follows}`;
-    return `${follows}\n${await undo(progress, step, former, tried, picture)}`;
+    return `${follows}\n${await undo(progress, step, former, tried, stepsState)}`;
   }
   return null;
 }
@@ -60,7 +60,7 @@ async function undo(
   step: Step,
   former: Json,
   services: readonly Step[],
-  picture: Picture,
+  stepsState: StepsState,
 ): Promise<string> {
   const provider = providerFor(step);
   if (provider === null) throw new Error(`${step.resource.key} changed without a provider`);
@@ -71,7 +71,7 @@ async function undo(
   try {
     const seen = await provider.observeForRemoval(resource, former, machine);
     const { copies } = progress.context.journal;
-    const difference = provider.diffRemoval(resource, former, seen, picture.circumstances(step), copies);
+    const difference = provider.diffRemoval(resource, former, seen, stepsState.circumstances(step), copies);
     if (difference.action !== 'none') await provider.remove(resource, former, seen, difference, machine);
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
@@ -82,7 +82,7 @@ async function undo(
   progress.context.crashPoint('undo:restored');
   const failures: string[] = [];
   for (const service of services) {
-    const failure = await apply(progress, service, picture);
+    const failure = await apply(progress, service, stepsState);
     if (failure !== null) failures.push(`\`${labelOf(service.resource)}\`: ${failure}`);
   }
   const restored = 'Its former state is restored';
@@ -94,13 +94,13 @@ async function undo(
  * Applies a service before its own step.
  * @returns the failure; null if applying succeeded or there is nothing to do
  */
-async function apply(progress: Progress, service: Step, picture: Picture): Promise<string | null> {
+async function apply(progress: Progress, service: Step, stepsState: StepsState): Promise<string | null> {
   const { journal, running, stopping } = progress.context;
   const provider = providerFor(service);
-  if (provider?.together === undefined || picture.obstacle(service, progress.desired) !== null) return null;
-  if ('verdict' in (await conditionOf(service, picture, progress))) return null;
-  const observation = await progress.observe(service, picture);
-  const decision = decide(service, observation, picture, journal.copies);
+  if (provider?.together === undefined || stepsState.obstacle(service, progress.desired) !== null) return null;
+  if ('verdict' in (await conditionOf(service, stepsState, progress))) return null;
+  const observation = await progress.observe(service, stepsState);
+  const decision = decide(service, observation, stepsState, journal.copies);
   // The service's own step reports why the service cannot be applied.
   if (decision.verdict !== 'act' || !('seen' in observation)) return null;
   const { resource, position } = service;
@@ -126,7 +126,7 @@ async function apply(progress: Progress, service: Step, picture: Picture): Promi
     // The operation may end before the service's own step. In that case, the step must stay restorable.
     progress.recordBefore(resource.key, before);
     if (outcome.failure !== undefined) return outcome.failure;
-    picture.triggeredEarly(service, decision);
+    stepsState.triggeredEarly(service, decision);
     progress.context.crashPoint('immediately:done');
     return null;
   } catch (error) {
@@ -146,9 +146,9 @@ async function apply(progress: Progress, service: Step, picture: Picture): Promi
 export function servedEarly(
   step: Step,
   decision: Decision,
-  picture: Picture,
+  stepsState: StepsState,
 ): Extract<Decision, { verdict: 'act' | 'none' }> | null {
-  const early = picture.earlyDecision(step);
+  const early = stepsState.earlyDecision(step);
   if (early === null || decision.verdict === 'skip' || decision.verdict === 'fail') return null;
   const repeats =
     decision.verdict === 'none' ||

@@ -3,7 +3,7 @@ import { HostFailure } from '../../host/failure.ts';
 import { pathExists } from '../../host/files/path-exists.ts';
 import type { Machine } from '../../resources/provider/provider.ts';
 import { runShell } from '../../resources/script/script.ts';
-import type { Condition, Picture, Step } from './plan.ts';
+import type { Condition, Step, StepsState } from './plan.ts';
 
 /** Evaluates `only_if` on the machine. */
 
@@ -40,15 +40,20 @@ const shownCharacters = 80;
  * if the commands in the condition only read.
  * @throws Stopped if the agent must stop
  */
-export function conditionOf(step: Step, picture: Picture, evaluator: Evaluator): Condition | Promise<Condition> {
+export function conditionOf(step: Step, stepsState: StepsState, evaluator: Evaluator): Condition | Promise<Condition> {
   const condition = step.kind === 'apply' ? step.resource.only_if : undefined;
-  return condition === undefined ? satisfied : evaluate(condition, step, picture, evaluator);
+  return condition === undefined ? satisfied : evaluate(condition, step, stepsState, evaluator);
 }
 
-async function evaluate(condition: OnlyIf, step: Step, picture: Picture, evaluator: Evaluator): Promise<Condition> {
+async function evaluate(
+  condition: OnlyIf,
+  step: Step,
+  stepsState: StepsState,
+  evaluator: Evaluator,
+): Promise<Condition> {
   try {
-    const { holds, mayHold, mayNotHold, finding, steps } = await answerOf(condition, step, picture, evaluator);
-    if (picture.purpose !== 'plan') {
+    const { holds, mayHold, mayNotHold, finding, steps } = await answerOf(condition, step, stepsState, evaluator);
+    if (stepsState.purpose !== 'plan') {
       if (!mayNotHold) return satisfied;
       const reason = holds ? `its condition depends on ${listed(steps)}, which did not succeed: ${finding}` : finding;
       return { verdict: 'skip', message: `skipped, because ${reason} (\`only_if\`)` };
@@ -62,16 +67,16 @@ async function evaluate(condition: OnlyIf, step: Step, picture: Picture, evaluat
   }
 }
 
-async function answerOf(condition: OnlyIf, step: Step, picture: Picture, evaluator: Evaluator): Promise<Answer> {
+async function answerOf(condition: OnlyIf, step: Step, stepsState: StepsState, evaluator: Evaluator): Promise<Answer> {
   if ('not' in condition) {
-    const answer = await answerOf(condition.not, step, picture, evaluator);
+    const answer = await answerOf(condition.not, step, stepsState, evaluator);
     return { ...answer, holds: !answer.holds, mayHold: answer.mayNotHold, mayNotHold: answer.mayHold };
   }
-  if ('exists' in condition) return existence(condition.exists, step, picture);
-  if ('command' in condition) return success(condition.command, picture, evaluator);
+  if ('exists' in condition) return existence(condition.exists, step, stepsState);
+  if ('command' in condition) return success(condition.command, stepsState, evaluator);
   const answers: Answer[] = [];
   for (const part of condition) {
-    const answer = await answerOf(part, step, picture, evaluator);
+    const answer = await answerOf(part, step, stepsState, evaluator);
     // The remaining parts cannot change the result.
     if (!answer.mayHold) return answer;
     answers.push(answer);
@@ -86,19 +91,19 @@ async function answerOf(condition: OnlyIf, step: Step, picture: Picture, evaluat
   };
 }
 
-function existence(path: string, step: Step, picture: Picture): Answer {
+function existence(path: string, step: Step, stepsState: StepsState): Answer {
   const exists = pathExists(path);
-  if (picture.purpose === 'plan') {
-    const expected = picture.willExist(path, exists);
-    return answer(expected, `${path} ${expected ? 'exists' : 'does not exist'}`, picture.mayMakePaths(step));
+  if (stepsState.purpose === 'plan') {
+    const expected = stepsState.willExist(path, exists);
+    return answer(expected, `${path} ${expected ? 'exists' : 'does not exist'}`, stepsState.mayMakePaths(step));
   }
   // An apply must not do more than its plan, which assumed that the step succeeds.
-  const planned = picture.failedPath(path);
+  const planned = stepsState.failedPath(path);
   const steps = planned === null || planned.exists === exists ? [] : [planned.label];
   return answer(exists, `${path} ${exists ? 'exists' : 'does not exist'}`, steps);
 }
 
-async function success(command: string, picture: Picture, evaluator: Evaluator): Promise<Answer> {
+async function success(command: string, stepsState: StepsState, evaluator: Evaluator): Promise<Answer> {
   const machine = evaluator.machine();
   const { checkMs } = machine.limits;
   const { exitCode, signal, timedOut } = await runShell('sh', command, checkMs, outputBytes, machine);
@@ -108,7 +113,7 @@ async function success(command: string, picture: Picture, evaluator: Evaluator):
   if (timedOut) throw new HostFailure(`${name} was stopped because it took longer than ${checkMs / 1000} s`);
   if (exitCode === null) throw new HostFailure(`${name} was ended by ${signal}`);
   // A command can read anything that an earlier step changes.
-  const steps = picture.purpose === 'plan' ? picture.changedLabels() : [];
+  const steps = stepsState.purpose === 'plan' ? stepsState.changedLabels() : [];
   return answer(exitCode === 0, `${name} ${exitCode === 0 ? 'succeeds' : `fails with exit code ${exitCode}`}`, steps);
 }
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { ManagedRecord } from '../../journal/state.ts';
 import { directory, file, script } from '../test/desired.ts';
 import { satisfied } from './condition.ts';
-import { ancestors, desiredByKey, managedPaths, Picture, planStep, stepsOf, triggersLeft } from './plan.ts';
+import { ancestors, desiredByKey, managedPaths, planStep, StepsState, stepsOf, triggersLeft } from './plan.ts';
 
 const managed = (resources: ResolvedResource[], before: ManagedRecord['before'] = { was: 'absent' }) =>
   new Map(resources.map((resource, ordinal) => [resource.key, { resource, succeeded: resource, before, ordinal }]));
@@ -52,11 +52,11 @@ describe('decisions', () => {
 
   async function plan(purpose: 'plan' | 'apply', resources: ResolvedResource[], observations: object[]) {
     const steps = stepsOf(resources, new Map(), []);
-    const picture = new Picture(purpose, new Map(), steps);
+    const stepsState = new StepsState(purpose, new Map(), steps);
     const decisions = [];
     for (const step of steps) {
       const observe = () => observations[step.position] as { seen: unknown };
-      decisions.push((await planStep(step, observe, picture, desiredByKey(steps), none, () => satisfied)).decision);
+      decisions.push((await planStep(step, observe, stepsState, desiredByKey(steps), none, () => satisfied)).decision);
     }
     return decisions;
   }

@@ -122,10 +122,10 @@ export function ancestors(path: string): string[] {
 }
 
 /**
- * State of an operation in progress: changed and failed resources and, in a forecast, the expected state of the
+ * State of the steps of an operation in progress: changed and failed resources and, in a forecast, the expected state of the
  * machine. Plans and applies update it with the same calls, so that both make the same decisions.
  */
-export class Picture {
+export class StepsState {
   readonly purpose: Circumstances['purpose'];
   readonly #pending: ReadonlyMap<string, readonly string[]>;
   readonly #changed: Map<string, string>;
@@ -151,7 +151,7 @@ export class Picture {
     purpose: Circumstances['purpose'],
     pending: ReadonlyMap<string, readonly string[]>,
     steps: readonly Step[],
-    from?: Picture,
+    from?: StepsState,
   ) {
     this.#steps = steps;
     this.#blocked = from === undefined ? blockedPaths(steps) : from.#blocked;
@@ -167,8 +167,8 @@ export class Picture {
   }
 
   /** Returns a copy that continues from this state and assumes that every step succeeds. */
-  forecast(): Picture {
-    return new Picture(this.purpose, this.#pending, this.#steps, this);
+  forecast(): StepsState {
+    return new StepsState(this.purpose, this.#pending, this.#steps, this);
   }
 
   ended(step: Step, status: ResourceResult['status']): void {
@@ -438,7 +438,7 @@ const triggersOf = ({ rerunBy, reloadBy, restartBy }: Circumstances): string[] =
 export function decide(
   step: Step,
   observation: Observation,
-  picture: Picture,
+  stepsState: StepsState,
   copies: Pick<ContentCopies, 'read'>,
 ): Decision {
   if ('failure' in observation) return { verdict: 'fail', message: observation.failure };
@@ -451,7 +451,7 @@ export function decide(
       verdict: 'fail',
       message: `it is managed as ${record.resource.type} here; apply once without it, then declare it as ${resource.type}`,
     };
-  const circumstances = picture.circumstances(step);
+  const circumstances = stepsState.circumstances(step);
   let difference: Difference;
   const before = record?.before ?? null;
   try {
@@ -464,12 +464,12 @@ export function decide(
     throw error;
   }
   const path = provider.path(resource);
-  const blocker = step.kind === 'apply' && path !== null ? picture.blockerOf(path) : null;
+  const blocker = step.kind === 'apply' && path !== null ? stepsState.blockerOf(path) : null;
   if (blocker !== null) return { verdict: 'fail', message: blocker };
   const triggeredBy = triggersOf(circumstances);
   if (difference.action === 'none') {
     // A package may create the path, but an apply must not do more than its plan.
-    if (picture.purpose === 'plan' && picture.mayBeUnpacked(step))
+    if (stepsState.purpose === 'plan' && stepsState.mayBeUnpacked(step))
       return { verdict: 'act', difference: unpackedRemoval, triggeredBy, corrective: false };
     return { verdict: 'none', difference, triggeredBy: [], corrective: false };
   }
@@ -477,11 +477,11 @@ export function decide(
   if (awaits !== undefined) {
     const message = missingPrerequisites(resource, awaits);
     // The prerequisite existed when the resource was applied, so its absence is drift.
-    if (picture.purpose === 'drift') difference = { ...difference, message };
+    if (stepsState.purpose === 'drift') difference = { ...difference, message };
     // Another resource may provide the prerequisite. A plan cannot know whether it will, and an apply observes again
     // later.
     else {
-      const suppliers = picture.purpose === 'plan' ? picture.suppliersOf(step, awaits) : null;
+      const suppliers = stepsState.purpose === 'plan' ? stepsState.suppliersOf(step, awaits) : null;
       if (suppliers === null) return { verdict: 'fail', message, awaits };
       difference = { ...difference, message: availabilityNote(suppliers, message, difference.message) };
     }
@@ -551,19 +551,19 @@ function isCorrective({ resource, record }: Step, asDrift: () => Difference): bo
 export async function planStep(
   step: Step,
   observe: () => Observation | Promise<Observation>,
-  picture: Picture,
+  stepsState: StepsState,
   desired: ReadonlyMap<string, ResolvedResource>,
   copies: Pick<ContentCopies, 'read'>,
   ask: () => Condition | Promise<Condition>,
 ): Promise<{ decision: Decision; observation: Observation | null }> {
-  const obstacle = picture.obstacle(step, desired);
+  const obstacle = stepsState.obstacle(step, desired);
   const condition: Condition = obstacle === null ? await ask() : { verdict: 'skip', message: obstacle };
   const observation = 'verdict' in condition ? null : await observe();
   const decision =
     'verdict' in condition || observation === null
       ? (condition as Decision)
-      : withNote(decide(step, observation, picture, copies), condition.note);
-  picture.expects(step, decision);
+      : withNote(decide(step, observation, stepsState, copies), condition.note);
+  stepsState.expects(step, decision);
   return { decision, observation };
 }
 
@@ -591,7 +591,7 @@ export function triggersLeft(
   keepModules: readonly string[] | null,
   managed: ReadonlyMap<string, ManagedRecord>,
 ): [string, string[]][] {
-  const picture = new Picture('apply', before, steps);
+  const stepsState = new StepsState('apply', before, steps);
   const left = new Map<string, string[]>();
   for (const [key, ids] of before) {
     const record = managed.get(key);
@@ -599,14 +599,14 @@ export function triggersLeft(
       left.set(key, [...ids]);
   }
   // Records all results first, because a skipped step may precede the steps that trigger it.
-  for (const step of steps) picture.ended(step, results[step.position]?.status ?? 'skipped');
+  for (const step of steps) stepsState.ended(step, results[step.position]?.status ?? 'skipped');
   const labels = new Map(steps.map(({ resource }) => [resource.key, labelOf(resource)]));
   for (const step of steps) {
     if (step.kind === 'remove') continue;
     // A failed resource may have changed without the service that it triggers immediately having followed.
-    const failed = (step.resource.immediate_on ?? []).filter((key) => picture.hasFailed(key));
+    const failed = (step.resource.immediate_on ?? []).filter((key) => stepsState.hasFailed(key));
     const unserved = failed.flatMap((key) => labels.get(key) ?? []);
-    const due = [...new Set([...triggersOf(picture.circumstances(step)), ...unserved])];
+    const due = [...new Set([...triggersOf(stepsState.circumstances(step)), ...unserved])];
     const status = results[step.position]?.status;
     // A step that was observed and needed no action, such as a service that is not running, no longer needs its
     // trigger.
