@@ -146,7 +146,7 @@ export class MachineFacts {
     const wait = Math.max(debounceMs, this.#gatheredAt + minPauseMs - clock.monotonic());
     this.#cancelSoon = clock.after(wait, () => {
       if (this.#gathering !== null) this.#hasEvents = true;
-      else if (this.#isStale()) this.refresh();
+      else if (this.#isOutdated()) this.refresh();
     });
   }
 
@@ -159,7 +159,7 @@ export class MachineFacts {
     if (this.#changed === null) return;
     this.#cancelRecheck();
     this.#cancelRecheck = this.#options.clock.after(recheckMs, () => {
-      if (this.#isStale()) this.refresh();
+      if (this.#isOutdated()) this.refresh();
     });
   }
 
@@ -170,7 +170,7 @@ export class MachineFacts {
     });
   }
 
-  #isStale(): boolean {
+  #isOutdated(): boolean {
     const { factsDir, root = '' } = this.#options;
     return `${systemStamp(root)}\n${ownerStamp(factsDir)}` !== this.#stamp;
   }
