@@ -65,7 +65,7 @@ describeDatabases('a database of the first schema', (fixture) => {
   });
 });
 
-describeDatabases('what was off in a release that did not tell', (fixture) => {
+describeDatabases('drift and failed applies from before an upgrade', (fixture) => {
   test('reports drift from before the upgrade, which can still be accepted', async () => {
     const at = await fixture.newAddress();
     const old = await fixture.open({ at, migrations: migrations.slice(0, 1) });

@@ -13,7 +13,7 @@ import type { OperationCache } from '../operations/operation-cache.ts';
 import type { Payloads } from '../operations/payloads.ts';
 import { requirePlan, type SecretVersions, versionsIn } from '../operations/plan-binding.ts';
 import { withEarlierSecrets } from '../operations/report-secrets.ts';
-import { requireCurrentPlan } from '../operations/resolve-agent.ts';
+import { requirePlanStillValid } from '../operations/resolve-agent.ts';
 import type { SentSecret } from '../secrets/secret-access.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
@@ -204,7 +204,7 @@ async function boundPlan(
 ): Promise<{ digest: string; secrets: SecretVersions } | { stale: string }> {
   try {
     const plan = await requirePlan(context, planId, row.node_id);
-    if (row.dispatched_at === null) await requireCurrentPlan(context, plan);
+    if (row.dispatched_at === null) await requirePlanStillValid(context, plan);
     return { digest: plan.plan_digest ?? '', secrets: versionsIn(plan) };
   } catch (error) {
     if (!(error instanceof MusterError) || error.kind.status >= 500) throw error;

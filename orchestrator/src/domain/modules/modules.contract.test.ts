@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain } from '../../../test/domain.ts';
 import { getAgent } from '../agents/agents.ts';
-import { presentSet } from '../operations/resolve-agent.ts';
+import { currentDesiredSet } from '../operations/resolve-agent.ts';
 import { createAssignment, updateAssignment } from './assignments.ts';
 import { orderModules } from './module-order.ts';
 import { getModule, removeModule, uploadModule } from './modules.ts';
@@ -36,7 +36,7 @@ describeDatabases('modules that require others', (fixture) => {
         },
       );
     const set = async (agent: Agent, modules: string[] = []) => {
-      const { desired, resolved } = await presentSet(context, agent, modules);
+      const { desired, resolved } = await currentDesiredSet(context, agent, modules);
       return { ...desired, texts: resolved.resources.map(({ identity, body }) => `${identity} ${body.content}`) };
     };
     return { domain, context, actor, upload, found, set };

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain } from '../../../test/domain.ts';
 import { getAgent } from '../agents/agents.ts';
-import { presentSet } from '../operations/resolve-agent.ts';
+import { currentDesiredSet } from '../operations/resolve-agent.ts';
 import { listValues } from '../operations/values.ts';
 import { createSecret } from '../secrets/secrets.ts';
 import type { Context } from '../shared/context.ts';
@@ -32,7 +32,7 @@ describeDatabases('values of parameters', (fixture) => {
     const assign = (name: string, more: Partial<NewAssignment>) =>
       createAssignment(context, actor, { name, modules: ['ntp'], selector: all, ...more });
     const content = async () => {
-      const { resolved } = await presentSet(context, await getAgent(context, id), []);
+      const { resolved } = await currentDesiredSet(context, await getAgent(context, id), []);
       return resolved.resources.map(({ body }) => body.content).join();
     };
     const found = (promise: Promise<unknown>) =>

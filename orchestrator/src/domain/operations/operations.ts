@@ -20,8 +20,8 @@ import type { LiveOutput } from './live-output.ts';
 import { pageBytes, storedResults } from './operation-results.ts';
 import { untilFound, type Waiting } from './operation-waiting.ts';
 import { keepPayload } from './payloads.ts';
-import { modulesOfPlan, orStale, requirePlan, requireSamePlan } from './plan-binding.ts';
-import { presentSet } from './resolve-agent.ts';
+import { modulesOfPlan, requireEqualDesiredSet, requirePlan, staleIfUnresolved } from './plan-binding.ts';
+import { currentDesiredSet } from './resolve-agent.ts';
 
 /** Plans and applies of individual agents, from the request to the result. */
 
@@ -88,10 +88,10 @@ export async function submitOperation(
   // The apply of the plan then names the module of the draft, which is stored by that time.
   const requested = draft === null ? request.modules : [...new Set([...request.modules, draft.document.name])];
   const modules = plan === null ? requested : modulesOfPlan(plan, requested);
-  const current = () => presentSet(context, agent, modules, { draft: draft?.document });
-  const { desired, payload, resolved, secrets, until } = await (plan === null ? current() : orStale(current));
+  const current = () => currentDesiredSet(context, agent, modules, { draft: draft?.document });
+  const { desired, payload, resolved, secrets, until } = await (plan === null ? current() : staleIfUnresolved(current));
   if (plan !== null)
-    await requireSamePlan(context, plan, { digest: payload.digest, secrets, lookups: resolved.lookups });
+    await requireEqualDesiredSet(context, plan, { digest: payload.digest, secrets, lookups: resolved.lookups });
   if (agent.status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${agent.status}`);
   if (!request.queue && !context.presence.isConnected(agent.node_id))
     throw new MusterError('agent_not_connected', `${label} is offline`);

@@ -15,7 +15,7 @@ export interface BoundPlan {
   secret_versions: string | null;
 }
 
-export interface PresentSet {
+export interface DesiredSetVersions {
   digest: string;
   secrets: SecretVersions;
   lookups: Payload['lookups'];
@@ -32,10 +32,10 @@ const stale = (detail: string) => new MusterError('plan_stale', detail);
  * Checks that the current desired state equals the planned one. The agent compares its machine's state.
  * @throws MusterError plan_stale
  */
-export async function requireSamePlan(
+export async function requireEqualDesiredSet(
   context: Pick<Context, 'db'>,
   plan: BoundPlan | null,
-  now: PresentSet,
+  now: DesiredSetVersions,
 ): Promise<void> {
   if (plan === null) throw stale('the planned run does not include this agent');
   if (plan.status !== 'succeeded')
@@ -49,7 +49,11 @@ export async function requireSamePlan(
 }
 
 /** Explains why the desired state differs from the planned one. Names a lookup whose result has changed. */
-async function causeOf({ db }: Pick<Context, 'db'>, { payload_digest }: BoundPlan, now: PresentSet): Promise<string> {
+async function causeOf(
+  { db }: Pick<Context, 'db'>,
+  { payload_digest }: BoundPlan,
+  now: DesiredSetVersions,
+): Promise<string> {
   const changed = 'the agent’s desired state has changed since the plan';
   if (now.lookups === undefined || payload_digest === null) return changed;
   const row = await db.get(payloadByDigest, { digest: payload_digest });
@@ -100,7 +104,7 @@ export function modulesOfPlan(
  * Calls `work`. Reports a desired state that can no longer be resolved as a change.
  * @throws MusterError plan_stale
  */
-export async function orStale<T>(work: () => Promise<T>): Promise<T> {
+export async function staleIfUnresolved<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -15,7 +15,13 @@ import { createLookups, type LookUp, recentLookups } from '../modules/lookups.ts
 import { coveredUntil, openWindows } from '../modules/windows.ts';
 import { createSecretAccess } from '../secrets/secret-access.ts';
 import type { Context } from '../shared/context.ts';
-import { modulesOfPlan, orStale, type requirePlan, requireSamePlan, type SecretVersions } from './plan-binding.ts';
+import {
+  modulesOfPlan,
+  requireEqualDesiredSet,
+  type requirePlan,
+  type SecretVersions,
+  staleIfUnresolved,
+} from './plan-binding.ts';
 
 export interface AgentSet {
   desired: DesiredModules;
@@ -35,7 +41,7 @@ export interface AgentSet {
  * @param draft a module that replaces the stored one with its name
  * @throws MusterError module_not_found
  */
-export async function presentModules(
+export async function currentModules(
   context: Context,
   agent: Agent,
   modules: readonly string[],
@@ -69,13 +75,13 @@ export async function presentModules(
  * @param draft a module that replaces the stored one with its name; `modules` contain it
  * @throws MusterError module_not_found, module_unresolved, module_conflict
  */
-export async function presentSet(
+export async function currentDesiredSet(
   context: Context,
   agent: Agent,
   modules: readonly string[],
   { lookUp = createLookups(context), draft }: { lookUp?: LookUp; draft?: ModuleDocument | undefined } = {},
 ): Promise<AgentSet> {
-  const { desired, documents, until } = await presentModules(context, agent, modules, draft);
+  const { desired, documents, until } = await currentModules(context, agent, modules, draft);
   const lookups = await lookUp(documents);
   const resolved = resolvePayload(documents, desired, agent, lookups);
   const secrets = await createSecretAccess(context).allow(resolved, agent);
@@ -91,11 +97,11 @@ type Plan = Awaited<ReturnType<typeof requirePlan>>;
  * Checks that a plan still matches its agent's desired state.
  * @throws MusterError plan_stale
  */
-export async function requireCurrentPlan(context: Context, plan: Plan): Promise<void> {
-  const { payload, resolved, secrets } = await orStale(async () => {
+export async function requirePlanStillValid(context: Context, plan: Plan): Promise<void> {
+  const { payload, resolved, secrets } = await staleIfUnresolved(async () => {
     const agent = await getAgent(context, plan.node_id);
     const lookUp = recentLookups(context, context.db, maxLookupAgeMs);
-    return presentSet(context, agent, modulesOfPlan(plan, []), { lookUp });
+    return currentDesiredSet(context, agent, modulesOfPlan(plan, []), { lookUp });
   });
-  await requireSamePlan(context, plan, { digest: payload.digest, secrets, lookups: resolved.lookups });
+  await requireEqualDesiredSet(context, plan, { digest: payload.digest, secrets, lookups: resolved.lookups });
 }

@@ -3,7 +3,7 @@ import { valueReports } from '@muster/protocol/module';
 import { getAgent } from '../agents/agents.ts';
 import type { Context } from '../shared/context.ts';
 import type { Page, PageRequest } from '../shared/page.ts';
-import { presentModules } from './resolve-agent.ts';
+import { currentModules } from './resolve-agent.ts';
 
 /** Values of the parameters of an agent's modules, with their layers. */
 
@@ -20,7 +20,7 @@ export async function listValues(
   { module, limit, offset }: PageRequest & { module?: string | undefined },
 ): Promise<Page<AgentValue>> {
   const agent = await getAgent(context, idOrName);
-  const { desired, documents } = await presentModules(context, agent, []);
+  const { desired, documents } = await currentModules(context, agent, []);
   // Assignments name every layer that is not from a module, so none is `given`.
   const all = valueReports(documents, desired.layers, agent) as AgentValue[];
   const wanted = module === undefined ? all : all.filter((value) => value.module === module);

@@ -13,7 +13,7 @@ import { createSharedResolution } from '../modules/shared-resolution.ts';
 import { coveredUntil, covers, openWindows } from '../modules/windows.ts';
 import { expiryOf } from '../operations/operations.ts';
 import { keepPayload } from '../operations/payloads.ts';
-import { plansIn, requireSamePlan } from '../operations/plan-binding.ts';
+import { plansIn, requireEqualDesiredSet } from '../operations/plan-binding.ts';
 import { createSecretAccess } from '../secrets/secret-access.ts';
 import { type Context, seconds } from '../shared/context.ts';
 import type { ModuleDocuments } from '../shared/module-documents.ts';
@@ -96,7 +96,7 @@ export async function giveTurns(
         modules: terms.modules,
         requires: terms.requires,
         windowOpen: windowEnd !== null,
-        // A plan always includes the run's assignment. An apply includes it only in mode `apply` and, if it is
+        // A plan always includes the run's assignment. An apply includes it only in mode `enforce` and, if it is
         // window-only, only inside a window.
         ...(terms.kind === 'plan' && terms.assignment !== null ? { including: terms.assignment.name } : {}),
       });
@@ -106,7 +106,7 @@ export async function giveTurns(
       const secrets = await access.allow(resolved, agent);
       const plan = plans === null ? null : (plans.get(node_id) ?? null);
       if (plans !== null)
-        await requireSamePlan(context, plan, { digest: payload.digest, secrets, lookups: resolved.lookups });
+        await requireEqualDesiredSet(context, plan, { digest: payload.digest, secrets, lookups: resolved.lookups });
       if (!payloads.has(payload.digest)) {
         payloads.set(payload.digest, payload);
         length += payload.text.length;
