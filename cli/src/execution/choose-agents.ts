@@ -60,19 +60,19 @@ export function fewNames(agents: readonly Pick<Agent, 'name' | 'node_id'>[], max
 const listVerb = 'List the agents: muster agents list';
 
 function notFound(nameOrId: string, { nearest }: Match, agents: readonly Agent[]): CliError {
-  const hints: string[] = [];
+  const remedies: string[] = [];
   const waiting = agents.find(({ name, initial_hostname }) => name === null && initial_hostname === nameOrId);
-  if (nearest.length > 0) hints.push(`Did you mean ${nearest.join(', ')}?`);
-  if (/[=!]/.test(nameOrId)) hints.push(`To select agents by tag: --selector ${JSON.stringify(nameOrId)}.`);
+  if (nearest.length > 0) remedies.push(`Did you mean ${nearest.join(', ')}?`);
+  if (/[=!]/.test(nameOrId)) remedies.push(`To select agents by tag: --selector ${JSON.stringify(nameOrId)}.`);
   if (waiting !== undefined)
-    hints.push(
+    remedies.push(
       `A pending agent with the hostname ${sanitiseLine(nameOrId)} has no name yet; its node id is ${waiting.node_id.slice(0, 12)}.`,
     );
   return new CliError(
     exits.failed,
     'agent_not_found',
     `there is no agent ${JSON.stringify(nameOrId)}`,
-    [...hints, listVerb].join(' '),
+    [...remedies, listVerb].join(' '),
   );
 }
 

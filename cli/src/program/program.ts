@@ -464,7 +464,7 @@ async function printUsageError(
   const [said = '', suggestion] = error.message.replace(/^error: /, '').split('\n');
   const message = error.code === 'commander.help' ? 'the command is missing' : said;
   const [, unknown] = /^unknown command '(.*)'$/s.exec(said) ?? [];
-  let hint = suggestion?.replace(/^\((.*)\)$/, '$1') ?? `Run \`${wordsOf(command)} --help\`.`;
+  let remedy = suggestion?.replace(/^\((.*)\)$/, '$1') ?? `Run \`${wordsOf(command)} --help\`.`;
   if (unknown !== undefined) {
     const elsewhere = command === program && Object.hasOwn(withoutNoun, unknown) ? withoutNoun[unknown] : null;
     const near =
@@ -476,9 +476,9 @@ async function printUsageError(
     // The name of an item after a noun: `muster metrics web-1`.
     const shows = command !== program && command.commands.some((each) => each.name() === 'show');
     const guess = near ?? (shows ? `show ${unknown}` : null);
-    hint = guess === null ? `Run \`${wordsOf(command)} --help\`.` : `Did you mean \`${wordsOf(command)} ${guess}\`?`;
+    remedy = guess === null ? `Run \`${wordsOf(command)} --help\`.` : `Did you mean \`${wordsOf(command)} ${guess}\`?`;
   }
-  return await printError(usageError(message, hint), how);
+  return await printError(usageError(message, remedy), how);
 }
 
 /**
