@@ -129,7 +129,7 @@ describe('generated tests', () => {
 });
 
 test('writes a writable noun that passes the tests for all routes and events without edits', async () => {
-  const tables = ['orchestrator/src/http/server/low-disk.test.ts', 'console/src/api/live/stale.test.ts'];
+  const tables = ['orchestrator/src/http/server/low-disk.test.ts', 'console/src/api/live/outdated-keys.test.ts'];
   expect(await failures(tables, 'node')).toBe('');
   expect(await failures(['cli/src/every-route.test.ts'], 'node', 'GadgetKit')).toBe('');
 });

@@ -300,7 +300,7 @@ const consoleListEdits = ({ name, oneName, pascal, one, camel, words, oneWords, 
   const list = `console/src/pages/${name}/${name}-page.tsx`;
   const api = `console/src/api/${name}.ts`;
   return [
-    insert('console/src/api/live/stale.ts', [',window,audit', `,${oneSnake}`]),
+    insert('console/src/api/live/outdated-keys.ts', [',window,audit', `,${oneSnake}`]),
     substitute(api, [
       `import { get${one}, list${pascal} }`,
       `import { create${one}, get${one}, list${pascal}, remove${one} }`,

@@ -17,7 +17,7 @@ function retryDelay(attempt: number, error: unknown): number {
 }
 
 /**
- * Cached responses from the orchestrator. They stay fresh until an event marks them as stale (live/stale.ts), so by
+ * Cached responses from the orchestrator. They stay fresh until an event marks them as stale (live/outdated-keys.ts), so by
  * default nothing is polled.
  */
 export const queryClient = new QueryClient({

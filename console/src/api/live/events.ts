@@ -2,9 +2,9 @@ import { followEvents } from '@muster/protocol/http';
 import { EventFrameReader } from '../../../../client/src/event-frames.ts';
 import { call, delayReadsUntil, session } from '../client.ts';
 import { markStale, queryClient } from '../query-client.ts';
+import { categories, type LiveMessage, messageOf, outdatedKeysAfter } from './outdated-keys.ts';
 import { hasAnswers } from './query-invalidation.ts';
 import { sleep } from './sleep.ts';
-import { categories, type LiveMessage, messageOf, staleAfter } from './stale.ts';
 import { createStaleness } from './staleness.ts';
 
 /** The event stream of this browser tab. Its messages mark cached queries as stale and are passed to listeners. */
@@ -30,7 +30,7 @@ function become(next: LiveState): void {
 }
 
 function dispatch(message: LiveMessage): void {
-  for (const key of staleAfter(message)) staleness.add(key);
+  for (const key of outdatedKeysAfter(message)) staleness.add(key);
   for (const listener of messageListeners) listener(message);
 }
 

@@ -5,7 +5,7 @@ import { markStale, queryClient } from '../query-client.ts';
 import { keys } from '../query-keys.ts';
 import { createDirtyAgents, patched } from './dirty-agents.ts';
 import { onLiveMessage } from './events.ts';
-import type { LiveMessage } from './stale.ts';
+import type { LiveMessage } from './outdated-keys.ts';
 
 /** Updates cached agents after events: fetches individual records if few agents changed; otherwise the whole list. */
 

@@ -71,7 +71,7 @@ function PlanDialog({
       void navigate({ to: '/operations/$operation', params: { operation: operation_id } });
     },
   });
-  const isStale = apply.error instanceof ApiError && apply.error.problem.code === 'plan_stale';
+  const isPlanStale = apply.error instanceof ApiError && apply.error.problem.code === 'plan_stale';
   const planAgain = () => {
     apply.reset();
     setExact(true);
@@ -91,12 +91,12 @@ function PlanDialog({
       footer={
         <>
           <Button onClick={close}>Cancel</Button>
-          {(error !== null || isStale || (planned !== null && !isUsable)) && (
+          {(error !== null || isPlanStale || (planned !== null && !isUsable)) && (
             <Button look={isExact ? 'primary' : 'plain'} onClick={planAgain}>
               Plan again
             </Button>
           )}
-          {error === null && !(isStale && isExact) && (isUsable || planned === null || !isExact) && (
+          {error === null && !(isPlanStale && isExact) && (isUsable || planned === null || !isExact) && (
             <Button look="primary" busy={apply.isPending} disabled={!canApply} onClick={() => apply.mutate()}>
               {planned === null ? 'Apply' : isUsable ? applyLabel(planned.summary) : 'Apply without a plan'}
             </Button>
@@ -111,7 +111,7 @@ function PlanDialog({
           <Planning plan={plan} />
         ) : (
           <>
-            {isStale ? (
+            {isPlanStale ? (
               <Callout tone="warn" title="The plan is stale. Nothing was applied">
                 {messageOf(apply.error)}
               </Callout>

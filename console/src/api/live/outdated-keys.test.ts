@@ -1,14 +1,14 @@
 import { type AuditEvent, eventTypes, notifyingEvents } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
 import { keys } from '../query-keys.ts';
-import { categories, messageOf, staleAfter } from './stale.ts';
+import { categories, messageOf, outdatedKeysAfter } from './outdated-keys.ts';
 
 /** Event categories that affect only the audit log and notifications. */
 const changeNothing = ['discovery'];
 
 const eventOf = (event_type: string) =>
   ({ event_type, target: { type: 'thing', id: 'id-1', name: 'name-1' }, metadata: {} }) as unknown as AuditEvent;
-const staleBy = (event_type: string) => staleAfter({ kind: 'event', event: eventOf(event_type) });
+const staleBy = (event_type: string) => outdatedKeysAfter({ kind: 'event', event: eventOf(event_type) });
 
 test.each(Object.keys(eventTypes))(
   'marks queries as stale after the event %s, unless it changes only the audit log',
@@ -38,12 +38,14 @@ test('marks all queries as stale after the database was restored', () => {
 
 test('marks the named record as stale after a hint, and all queries after a gap', () => {
   const operation = { kind: 'operation', operation_id: 'o', node_id: 'n', run_id: 'r' } as const;
-  expect(staleAfter(operation)).toEqual(expect.arrayContaining([keys.operation('o'), keys.state('n'), keys.run('r')]));
-  expect(staleAfter({ ...operation, run_id: null })).not.toContainEqual(keys.runs);
-  expect(staleAfter({ kind: 'run', run_id: 'r' })).toContainEqual(keys.run('r'));
-  expect(staleAfter({ kind: 'window' })).toEqual([keys.windows, ['values']]);
-  expect(staleAfter({ kind: 'output', operation_id: 'o', node_id: 'n' })).toEqual([keys.output('o')]);
-  expect(staleAfter({ kind: 'gap' })).toEqual([[]]);
+  expect(outdatedKeysAfter(operation)).toEqual(
+    expect.arrayContaining([keys.operation('o'), keys.state('n'), keys.run('r')]),
+  );
+  expect(outdatedKeysAfter({ ...operation, run_id: null })).not.toContainEqual(keys.runs);
+  expect(outdatedKeysAfter({ kind: 'run', run_id: 'r' })).toContainEqual(keys.run('r'));
+  expect(outdatedKeysAfter({ kind: 'window' })).toEqual([keys.windows, ['values']]);
+  expect(outdatedKeysAfter({ kind: 'output', operation_id: 'o', node_id: 'n' })).toEqual([keys.output('o')]);
+  expect(outdatedKeysAfter({ kind: 'gap' })).toEqual([[]]);
 });
 
 test('subscribes to every category of events', () => {
@@ -57,9 +59,9 @@ test('marks the same keys for one message with several changes as for a message 
   const change = { operation_id: 'o1', node_id: 'n1', run_id: 'r1' };
   const together = messageOf('operations', JSON.stringify({ operations: [change] }));
   const alone = messageOf('operation', JSON.stringify(change));
-  expect(together && staleAfter(together)).toEqual(alone && staleAfter(alone));
+  expect(together && outdatedKeysAfter(together)).toEqual(alone && outdatedKeysAfter(alone));
   for (const operations of [null, Array.from({ length: 500 }, () => change)]) {
-    const marked = staleAfter({ kind: 'operations', operations });
+    const marked = outdatedKeysAfter({ kind: 'operations', operations });
     expect(marked.length).toBeLessThan(12);
     for (const key of [keys.operations, ['operation'], ['run'], keys.runs, keys.overview])
       expect(marked).toContainEqual(key);

@@ -2,7 +2,7 @@ import { type AuditEvent, notifyingEvents } from '@muster/protocol/http';
 import { type Key, keys } from '../query-keys.ts';
 
 /**
- * Maps event stream messages to the query keys that they make stale. Queries that no page uses are only marked, not
+ * Maps event stream messages to the query keys whose cached answers are then outdated. Queries that no page uses are only marked, not
  * fetched, so an entry may include keys that did not change.
  */
 
@@ -58,7 +58,7 @@ const notifying: ReadonlySet<string> = new Set(notifyingEvents);
 
 const fleet: readonly Key[] = [keys.overview, keys.reconcile];
 
-export function staleAfter(message: LiveMessage): readonly Key[] {
+export function outdatedKeysAfter(message: LiveMessage): readonly Key[] {
   switch (message.kind) {
     case 'gap':
       return [[]];
