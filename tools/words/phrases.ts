@@ -4,7 +4,7 @@ import type { TextKind } from './texts.ts';
 interface BannedPhrase {
   /** Regular expression with the flag `g`. */
   pattern: RegExp;
-  /** The replacement, or a hint for finding one. */
+  /** The replacement, or advice with an example of a rewrite. */
   instead: string;
   /** The kinds of text in which the phrase is banned. Default: all. */
   kinds?: readonly TextKind[];
@@ -27,27 +27,42 @@ const bannedPhrases: readonly BannedPhrase[] = [
   // Matches only at the beginning of a sentence, where the word is capitalized.
   rule(
     String.raw`(?<=^|[.!?] )What (?:is|are|was|were|it|they|of|comes?|came|goes|an?|the)\b(?![^.]*\?)`,
-    'name the thing',
+    'name the thing: "The revision that is newest", not "What is newest"',
     'g',
   ),
-  rule(String.raw`(?<=^|[.!?] )Whose\b(?![^.]*\?)`, 'name the owner', 'g'),
-  rule(String.raw`(?<=^|[.!?] )Who (?:is|are|was|were|has|had)\b(?![^.]*\?)`, 'name the person or process', 'g'),
+  rule(
+    String.raw`(?<=^|[.!?] )Whose\b(?![^.]*\?)`,
+    'name the owner: "The agent’s link closed", not "Whose link closed"',
+    'g',
+  ),
+  rule(
+    String.raw`(?<=^|[.!?] )Who (?:is|are|was|were|has|had)\b(?![^.]*\?)`,
+    'name the person or process: "An operator who is signed in", not "Who is signed in"',
+    'g',
+  ),
   rule(
     String.raw`(?<=^|[.!?] )Of (?:those|these|this|that|a|an|what|which|such|all|one|each|it|them)\b`,
-    'put the subject first',
+    'put the subject first: "One of these files changes", not "Of these files, one changes"',
     'g',
   ),
-  rule(String.raw`(?<=^|[.!?] )So (?:many|much|long|often|far)\b`, 'maximum, at most, or a unit', 'g'),
+  rule(
+    String.raw`(?<=^|[.!?] )So (?:many|much|long|often|far)\b`,
+    'the bound: "Maximum number of retries", not "So many retries"',
+    'g',
+  ),
   rule(String.raw`\b(?:at most|after|for|of) so (?:many|much|long)\b`, 'the number: "at most N", "after `timeoutMs`"'),
   rule(
     String.raw`\bso (?:many|much) (?:bytes|seconds|milliseconds|times|rows|characters|lines|agents|of)\b`,
-    'maximum, at most',
+    'the bound: "at most 5 rows", not "so many rows"',
   ),
   rule(String.raw`\banew\b`, 'again, or re-'),
   rule(String.raw`\bby now\b`, 'already, since'),
   rule(String.raw`\bby then\b`, 'before, already'),
-  rule(String.raw`(?<!there )\b(?:is|are|was|were) none(?! of)\b`, 'is not a, does not exist'),
-  rule(String.raw`\bwho(?:so)?ever\b`, 'name the person or process'),
+  rule(
+    String.raw`(?<!there )\b(?:is|are|was|were) none(?! of)\b`,
+    'is not a, does not exist: "the link does not exist"',
+  ),
+  rule(String.raw`\bwho(?:so)?ever\b`, 'name the person or process: "the operator who signed in"'),
   rule(String.raw`\bwhatever\b`, 'everything, or name the things'),
   rule(String.raw`\bnobody (?:is|was|else|has|had|knows?|may|can|will|reads|sees|gets|waits)\b`, 'no one, or name who'),
   rule(String.raw`\b(?:is|are|was|were|be|been) told\b`, 'is notified, is reported, receives'),
@@ -58,7 +73,10 @@ const bannedPhrases: readonly BannedPhrase[] = [
   rule(String.raw`\bcarr(?:y|ies|ied|ying) (?:\w+ )?out\b`, 'run, apply'),
   rule(String.raw`\bcall(?:s|ed|ing)? off\b`, 'cancel, unsubscribe'),
   rule(String.raw`\bgo(?:es)? by (?:the|its|this|that|them|it|what)\b`, 'use, follow'),
-  rule(String.raw`\b(?:is|are|was|were) (?:not )?there (?:any more|already|yet|no more)\b`, 'exists'),
+  rule(
+    String.raw`\b(?:is|are|was|were) (?:not )?there (?:any more|already|yet|no more)\b`,
+    'exists: "the file exists"',
+  ),
   rule(String.raw`\bfor good\b`, 'permanently'),
   rule(String.raw`\ball the same\b`, 'still, anyway'),
   rule(
@@ -73,19 +91,19 @@ const bannedPhrases: readonly BannedPhrase[] = [
   ruleIn(
     sources,
     String.raw`\bwhat (?:is|was|are|were|has|had|it|they|must|no|comes|came|goes)\b(?! (?:it|they) (?:is|are) for)(?![^.]*\?)`,
-    'name the thing',
+    'name the thing: "compares the stored value", not "compares what is stored"',
   ),
-  rule(String.raw`\btells? (?:every|what|where|which|why|who|how)\b`, 'reports, says'),
+  rule(String.raw`\btells? (?:every|what|where|which|why|who|how)\b`, 'reports, says: "reports which agents drift"'),
   rule(String.raw`\b(?:some|any|every)body\b`, 'someone, or name the person or process'),
   rule(String.raw`\bnobody\b`, 'no one, or name the person or process'),
-  rule(String.raw`\b(?:to|from|of|by|than|for) who\b`, 'name the person or process'),
+  rule(String.raw`\b(?:to|from|of|by|than|for) who\b`, 'name the person or process: "the operator who signed in"'),
   rule(
     String.raw`\b(?:stands?|stood) (?:in|beside|somewhere|before|at|there|with|above|below|between|behind)\b`,
-    'is in, occurs in, is next to',
+    'is in, occurs in, is next to: "the rule is in the table"',
   ),
   rule(
     String.raw`(?<!\b(?:is|are) )\b(?:is|are|was|were|not) there\b(?! (?:is|are|was|were|a|an|no)\b)`,
-    'exists, is present',
+    'exists, is present: "the file exists"',
   ),
   rule(String.raw`\bwhere there (?:is|are|was)\b`, 'if there is'),
   rule(String.raw`\b(?:goes|went|go|gone) away\b|\b(?:is|are|was|were) gone\b`, 'is removed, disappears, is deleted'),
@@ -103,10 +121,20 @@ const bannedPhrases: readonly BannedPhrase[] = [
   rule(String.raw`\bfar end\b`, 'receiver, peer'),
   rule(String.raw`\bcounts? up\b`, 'counter'),
   rule(String.raw`\bunseen for\b`, 'least recently seen'),
-  rule(String.raw`\b(?:is|are) no more\b(?! than)|\bin there\b`, 'has ended, no longer exists; name the place'),
-  rule(String.raw`\bends? so\b|\bbegins? so\b|\b(?:named|called) so\b`, 'name the ending'),
-  ruleIn(['comment'], '^(?:It|They) ', 'name the subject'),
-  ruleIn(['comment'], '^(?:Not|Also|Even|Nor|One|Those|Nothing) ', 'put the subject first'),
+  rule(
+    String.raw`\b(?:is|are) no more\b(?! than)|\bin there\b`,
+    'has ended, no longer exists; name the place: "in the journal", not "in there"',
+  ),
+  rule(
+    String.raw`\bends? so\b|\bbegins? so\b|\b(?:named|called) so\b`,
+    'name the ending: "ends with `.ts`", not "ends so"',
+  ),
+  ruleIn(['comment'], '^(?:It|They) ', 'name the subject: "The agent retries", not "It retries"'),
+  ruleIn(
+    ['comment'],
+    '^(?:Not|Also|Even|Nor|One|Those|Nothing) ',
+    'put the subject first: "The agent does not retry", not "Not retried"',
+  ),
   ruleIn(
     ['test'],
     String.raw`^(?:is|are|was|were|has|have|had|can|cannot|of|do)\b`,
@@ -118,7 +146,7 @@ const bannedPhrases: readonly BannedPhrase[] = [
     'the expected behavior: "refuses a used token"',
   ),
   ruleIn(['test'], String.raw`^(?:%[a-z]|\$[\w.]+)$`, 'the expected behavior: "accepts $name"'),
-  ruleIn(['test'], '^[^"]*"(?:[^"]*"[^"]*")*[^"]*$', 'pairs of quotes'),
+  ruleIn(['test'], '^[^"]*"(?:[^"]*"[^"]*")*[^"]*$', 'pairs of quotes: \'refuses "a"\''),
 ];
 
 /** Returns every banned phrase in a text, as written. */

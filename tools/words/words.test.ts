@@ -39,7 +39,9 @@ test('bans some phrases in one kind of text only', () => {
   expect(bannedIn('is refused when used', 'message')).toEqual([]);
   expect(bannedIn('prints "a"', 'test')).toEqual([]);
   expect(bannedIn('prints "a" and "', 'test')).toHaveLength(1);
-  expect(bannedIn('It was never applied.', 'comment')).toEqual([{ phrase: 'It ', instead: 'name the subject' }]);
+  expect(bannedIn('It was never applied.', 'comment')).toEqual([
+    { phrase: 'It ', instead: expect.stringContaining('name the subject') },
+  ]);
 });
 
 test('reads the prose on a page, without code and link targets', () => {
