@@ -11,7 +11,7 @@ import { type CliDescription, cliPage } from '../docs/cli-page.ts';
 import { eventsPage } from '../docs/events-page.ts';
 import { expressionsPage } from '../docs/expressions-page.ts';
 import { kindsPage } from '../docs/kinds-page.ts';
-import { anchorsOf, blocksOf, commandsOf, linksOf } from '../docs/markdown.ts';
+import { anchorsOf, blocksOf, codePathsOf, commandsOf, linksOf } from '../docs/markdown.ts';
 import { recipePage } from '../docs/recipe-pages.ts';
 import { orphans } from '../site/outline.ts';
 import { startHelp } from '../start/start-options.ts';
@@ -39,6 +39,22 @@ function linkFault(page: string, target: string): string | null {
   if (!existsSync(join(root, path))) return `${target} does not exist`;
   if (anchor && path.endsWith('.md') && !anchorsOf(read(path)).has(anchor)) return `${path} has no heading #${anchor}`;
   return null;
+}
+
+/** Folders to which pages name code paths relative, besides the root. */
+const codeFolders = [
+  '',
+  ...['orchestrator', 'agent', 'cli', 'console', 'protocol', 'client', 'bench'].flatMap((name) => [
+    `${name}/src/`,
+    `${name}/`,
+  ]),
+];
+
+/** Reports whether a page names a source file that does not exist. Decisions keep the paths of their time. */
+function codePathFault(page: string, target: string): string | null {
+  if (!page.startsWith('docs/') || page.startsWith('docs/decisions/')) return null;
+  if (codeFolders.some((folder) => existsSync(join(root, folder + target)))) return null;
+  return `\`${target}\` does not exist; name the file from the root, or from the src/ of its workspace`;
 }
 
 /** A command's subcommands and flags, from its help text. */
@@ -196,6 +212,7 @@ function main(): void {
       if (fault !== null) faults.push(`${page}:${line}  ${fault}`);
     };
     for (const { target, line } of linksOf(text)) say(line, linkFault(page, target));
+    for (const { target, line } of codePathsOf(text)) say(line, codePathFault(page, target));
     for (const { words, line } of commandsOf(text, ['npm', 'npx', 'muster'])) say(line, commandFault(words));
     for (const { language, source, line } of blocksOf(text))
       if (/^ya?ml$/.test(language) && /^resources:/m.test(source))

@@ -49,6 +49,15 @@ export function linksOf(markdown: string): Link[] {
   return links;
 }
 
+/** Finds every text between backticks outside code blocks that has the form of a path to a source file. */
+export function codePathsOf(markdown: string): Link[] {
+  return linesOf(markdown).flatMap(({ text, line, code }) =>
+    code
+      ? []
+      : [...text.matchAll(/`([a-z][\w.-]*(?:\/[\w.-]+)+\.tsx?)`/g)].map(([, target]) => ({ target: target!, line })),
+  );
+}
+
 /** Returns a heading's anchor, without the suffix for duplicates. */
 export const slugOf = (heading: string): string =>
   heading
