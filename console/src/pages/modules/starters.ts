@@ -7,7 +7,7 @@ export interface Starter {
 export const starters: readonly Starter[] = [
   {
     label: 'A file',
-    description: 'content from a template, owner, and mode',
+    description: 'Content from a template, owner, and mode',
     content: `name: login-banner
 supports:
   - platform: linux
@@ -29,7 +29,7 @@ resources:
   },
   {
     label: 'A package and its service',
-    description: 'installed, configured, and reloaded on configuration changes',
+    description: 'Installed, configured, and reloaded on configuration changes',
     content: `name: nginx
 supports:
   - { platform: linux, distro: debian, init_system: systemd }
@@ -65,7 +65,7 @@ verify:
   },
   {
     label: 'Accounts',
-    description: 'one account per entry of a list parameter',
+    description: 'One account per entry of a list parameter',
     content: `name: people
 supports:
   - platform: linux
@@ -91,7 +91,7 @@ resources:
   },
   {
     label: 'A script',
-    description: 'runs only if its check fails',
+    description: 'Runs only if its check fails',
     content: `name: swap-off
 supports:
   - platform: linux
@@ -108,7 +108,7 @@ resources:
   },
   {
     label: 'A scheduled job',
-    description: 'a cron entry and a kernel setting',
+    description: 'A cron entry and a kernel setting',
     content: `name: housekeeping
 supports:
   - platform: linux
@@ -129,7 +129,7 @@ resources:
   },
   {
     label: 'Empty',
-    description: 'only the required fields',
+    description: 'Only the required fields',
     content: 'name: \nsupports:\n  - platform: linux\nresources:\n',
   },
 ];
