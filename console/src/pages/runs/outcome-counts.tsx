@@ -14,9 +14,11 @@ const looks: Readonly<Record<RunOutcome, { readonly fill: string; readonly text:
     succeeded: { fill: 'bg-good', text: 'text-muted', icon: Check },
   };
 
-/** A run's agents by outcome, failures first: a bar and the counts, or only icons and counts if the column is narrow. */
+const presentIn = (outcomes: RunOutcomes): RunOutcome[] => runOutcomeOrder.filter((outcome) => outcomes[outcome] > 0);
+
+/** A run's agents by outcome, failures first: a bar and the counts. */
 export function OutcomeCounts({ outcomes }: { readonly outcomes: RunOutcomes }) {
-  const present = runOutcomeOrder.filter((outcome) => outcomes[outcome] > 0);
+  const present = presentIn(outcomes);
   if (present.length === 0) return <span className="text-muted">no agents</span>;
   const total = present.reduce((sum, outcome) => sum + outcomes[outcome], 0);
   return (
@@ -31,19 +33,7 @@ export function OutcomeCounts({ outcomes }: { readonly outcomes: RunOutcomes }) 
           />
         ))}
       </span>
-      <span className="tabular flex min-w-0 gap-2 overflow-hidden @[9rem]:hidden">
-        {present.map((outcome) => {
-          const { text, icon: Icon } = looks[outcome];
-          return (
-            <span key={outcome} title={outcome} className={classNames(text, 'inline-flex items-center gap-0.5')}>
-              <Icon aria-hidden="true" className="size-3.5 shrink-0" />
-              {countText(outcomes[outcome])}
-              <span className="sr-only"> {outcome}</span>
-            </span>
-          );
-        })}
-      </span>
-      <span className="tabular hidden truncate @[9rem]:inline">
+      <span className="tabular truncate">
         {present.map((outcome, index) => (
           <span key={outcome}>
             {index > 0 && <span className="text-muted"> · </span>}
@@ -56,3 +46,19 @@ export function OutcomeCounts({ outcomes }: { readonly outcomes: RunOutcomes }) 
     </span>
   );
 }
+
+/** A run's agents by outcome, for phones: an icon and a count each. */
+export const CompactOutcomeCounts = ({ outcomes }: { readonly outcomes: RunOutcomes }) => (
+  <span className="tabular flex gap-2.5 text-xs">
+    {presentIn(outcomes).map((outcome) => {
+      const { text, icon: Icon } = looks[outcome];
+      return (
+        <span key={outcome} className={classNames(text, 'inline-flex items-center gap-0.5')}>
+          <Icon aria-hidden="true" className="size-3 shrink-0" />
+          {countText(outcomes[outcome])}
+          <span className="sr-only"> {outcome}</span>
+        </span>
+      );
+    })}
+  </span>
+);

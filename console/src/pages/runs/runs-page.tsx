@@ -12,36 +12,42 @@ import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
 import { OperatorName } from '../links.tsx';
-import { OutcomeCounts } from './outcome-counts.tsx';
+import { CompactOutcomeCounts, OutcomeCounts } from './outcome-counts.tsx';
 
 const columns: readonly Column<RunEntry>[] = [
   {
     id: 'run',
     header: 'Run',
     width: 'minmax(7rem,2fr)',
-    cell: ({ run_id, kind, assignment }) => (
-      <Link
-        to="/runs/$run"
-        params={{ run: run_id }}
-        className="inline-flex min-w-0 items-center gap-2 rounded hover:underline"
-      >
-        <span className="shrink-0">
-          <KindBadge kind={kind} />
+    cell: ({ run_id, kind, assignment, outcomes }) => (
+      <span className="flex min-w-0 flex-col">
+        <Link
+          to="/runs/$run"
+          params={{ run: run_id }}
+          className="inline-flex min-w-0 items-center gap-2 rounded hover:underline"
+        >
+          <span className="shrink-0">
+            <KindBadge kind={kind} />
+          </span>
+          {assignment === null ? (
+            <span className="truncate text-muted">selected agents</span>
+          ) : (
+            <Line text={assignment} />
+          )}
+        </Link>
+        {/* A phone has no room for the column of outcomes. */}
+        <span className="sm:hidden">
+          <CompactOutcomeCounts outcomes={outcomes} />
         </span>
-        {assignment === null ? (
-          <span className="truncate text-muted">selected agents</span>
-        ) : (
-          <Line text={assignment} />
-        )}
-      </Link>
+      </span>
     ),
   },
   { id: 'status', header: 'Status', width: '6.5rem', cell: ({ status }) => <StatusDot status={status} /> },
   {
     id: 'agents',
     header: 'Agents',
-    // A phone has room for the compact counts.
-    width: 'minmax(min(9rem,25vw),4fr)',
+    width: 'minmax(9rem,4fr)',
+    from: 'sm',
     cell: ({ outcomes }) => <OutcomeCounts outcomes={outcomes} />,
   },
   {
