@@ -95,8 +95,6 @@ In addition to the operators, [functions, and macros](#functions-of-cel) of CEL,
 |---|---|---|
 ${rows.join('\n')}
 
-Formats such as TOML and INI have no function: write them as text with \`join\`.
-
 ### Functions of CEL
 
 | function | value |

@@ -1,3 +1,4 @@
+import { formatFunctions } from './formats.ts';
 import type { ExpressionFunction } from './function.ts';
 import { listFunctions } from './lists.ts';
 import { networkFunctions } from './networks.ts';
@@ -43,6 +44,7 @@ export const expressionFunctions: readonly ExpressionFunction[] = [
   ...lazyFunctions,
   ...listFunctions,
   ...textFunctions,
+  ...formatFunctions,
   ...networkFunctions,
   ...versionFunctions,
 ];

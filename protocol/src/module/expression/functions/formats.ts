@@ -1,0 +1,113 @@
+import type { Json } from '../../document.ts';
+import { ExpressionError, fromCel } from '../values.ts';
+import type { ExpressionFunction } from './function.ts';
+
+/** Functions that write maps as configuration files. */
+
+type JsonMap = { readonly [key: string]: Json };
+
+const isMap = (value: Json | undefined): value is JsonMap =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function mapOf(value: unknown, name: string): JsonMap {
+  const json = fromCel(value);
+  if (isMap(json)) return json;
+  throw new ExpressionError(`${name} takes a map of names to values`);
+}
+
+/** JSON and TOML have the same escapes, but TOML has no plain U+007F. */
+const quoted = (text: string): string => JSON.stringify(text).replaceAll('\u007F', '\\u007f');
+
+const bareKey = /^[A-Za-z0-9_-]+$/;
+const keyText = (key: string): string => (bareKey.test(key) ? key : quoted(key));
+
+/** Returns the tables of a list that consists of maps; undefined for other values. */
+const tablesIn = (value: Json): readonly JsonMap[] | undefined =>
+  Array.isArray(value) && value.length > 0 && value.every(isMap) ? value : undefined;
+
+function inlineToml(value: Json): string {
+  if (typeof value === 'string') return quoted(value);
+  if (value === null) throw new ExpressionError('TOML has no null: leave the key out with | omit');
+  if (Array.isArray(value)) return `[${value.map(inlineToml).join(', ')}]`;
+  if (!isMap(value)) return String(value);
+  return `{ ${Object.entries(value)
+    .map(([key, item]) => `${keyText(key)} = ${inlineToml(item)}`)
+    .join(', ')} }`;
+}
+
+/**
+ * Returns the lines of a table. The values come before the tables in it, because a value after a header would belong to
+ * that table.
+ * @see https://toml.io/en/v1.0.0
+ */
+function tomlLines(table: JsonMap, path: readonly string[]): string[] {
+  const values: string[] = [];
+  const tables: string[] = [];
+  for (const [key, value] of Object.entries(table)) {
+    const inner = [...path, keyText(key)];
+    const list = tablesIn(value);
+    if (isMap(value)) tables.push('', `[${inner.join('.')}]`, ...tomlLines(value, inner));
+    else if (list === undefined) values.push(`${keyText(key)} = ${inlineToml(value)}`);
+    else for (const item of list) tables.push('', `[[${inner.join('.')}]]`, ...tomlLines(item, inner));
+  }
+  return [...values, ...tables];
+}
+
+function iniText(name: string, value: Json): string {
+  const text = Array.isArray(value) || isMap(value) || value === null ? undefined : String(value);
+  if (text === undefined || /[\r\n]/.test(text))
+    throw new ExpressionError(
+      `ini: the value of ${JSON.stringify(name)} must be one line of text, a number, or a Boolean`,
+    );
+  return text;
+}
+
+function iniName(name: string, forbidden: RegExp): string {
+  if (name !== '' && !forbidden.test(name)) return name;
+  throw new ExpressionError(`ini: ${JSON.stringify(name)} cannot be a name in this format`);
+}
+
+function iniLines(section: JsonMap): string[] {
+  return Object.entries(section).map(([key, value]) =>
+    `${iniName(key, /^[[#;\s]|[=\r\n]|\s$/)} = ${iniText(key, value)}`.trimEnd(),
+  );
+}
+
+function ini(map: JsonMap): string {
+  const entries = Object.entries(map);
+  const global = iniLines(Object.fromEntries(entries.filter(([, value]) => !isMap(value))));
+  const sections = entries.flatMap(([name, value]) =>
+    isMap(value) ? ['', `[${iniName(name, /[\]\r\n]/)}]`, ...iniLines(value)] : [],
+  );
+  return written([...global, ...sections]);
+}
+
+/** Joins lines. The first header has no empty line above it. */
+const written = (lines: readonly string[]): string =>
+  lines
+    .slice(lines[0] === '' ? 1 : 0)
+    .map((line) => `${line}\n`)
+    .join('');
+
+export const formatFunctions: readonly ExpressionFunction[] = [
+  {
+    name: 'toml',
+    form: 'toml(map)',
+    signatures: ['toml(dyn): string'],
+    about: 'The map as TOML, with a line break at the end. A map in it becomes a table.',
+    examples: [['toml({"a": 1, "b": {"c": ["d"]}})', '"a = 1\\n\\n[b]\\nc = [\\"d\\"]\\n"']],
+    call: (meter, value: unknown) => {
+      const text = written(tomlLines(mapOf(value, 'toml'), []));
+      meter.spend(text.length >> 4);
+      return text;
+    },
+  },
+  {
+    name: 'ini',
+    form: 'ini(map)',
+    signatures: ['ini(dyn): string'],
+    about: 'The map as INI, with a line break at the end. A map in it becomes a section; its values are plain values.',
+    examples: [['ini({"a": 1, "b": {"c": "d"}})', '"a = 1\\n\\n[b]\\nc = d\\n"']],
+    call: (_, value: unknown) => ini(mapOf(value, 'ini')),
+  },
+];
