@@ -20,6 +20,8 @@ import type { CopyReference, Machine } from '../provider/provider.ts';
 export interface ForeignEntry {
   path: string;
   found: Inspected;
+  /** Device of the entry if it is a directory, or else of its directory; null directly below the purged directory. */
+  readonly device: string | null;
 }
 
 /** A removed entry in its original state. */
@@ -64,7 +66,7 @@ export function foreignEntries(root: string, machine: Machine): ForeignEntry[] {
     (['archive', 'git'] as const).flatMap((type) => machine.resourcesOf(type).map(({ identity }) => identity)),
   );
   const entries: ForeignEntry[] = [];
-  const visit = (directory: string, depth: number): void => {
+  const visit = (directory: string, depth: number, device: string | null): void => {
     if (depth > maxDepth)
       throw new HostFailure(`${root} has directories that are nested more than ${maxDepth} deep: remove them by hand`);
     const names = listDirectory(machine.walk, directory, maxEntries);
@@ -74,14 +76,16 @@ export function foreignEntries(root: string, machine: Machine): ForeignEntry[] {
       const found = inspect(machine.walk, path, false);
       if (found.type === 'absent') continue;
       if (trees.has(path)) continue;
-      if (!machine.manages(path)) entries.push({ path, found });
-      if (found.type === 'directory') visit(path, depth + 1);
+      // In an overlay, files of a lower layer have its device, and only directories have that of the overlay.
+      const own = found.type === 'directory' ? deviceOf(found) : device;
+      if (!machine.manages(path)) entries.push({ path, found, device: own });
+      if (found.type === 'directory') visit(path, depth + 1, own);
       if (entries.length > maxEntries) break;
     }
     if (names === null || entries.length > maxEntries)
       throw new HostFailure(`${root} has more than ${maxEntries} undeclared entries: remove them by hand`);
   };
-  visit(root, 0);
+  visit(root, 0, null);
   return entries;
 }
 
@@ -96,10 +100,10 @@ export function purgeChange(entries: readonly ForeignEntry[]): { changes: FieldC
 
 /** @throws HostFailure for an entry that could not be put back, or that is on another file system */
 export function checkEntries(root: Inspected, entries: readonly ForeignEntry[]): void {
-  for (const { path, found } of entries) {
+  for (const { path, found, device } of entries) {
     if (found.type === 'other')
       throw new HostFailure(`${path} is a ${found.kind}, which is not removed: remove it by hand, or declare it`);
-    if (root.type !== 'absent' && deviceOf(found) !== deviceOf(root))
+    if (root.type !== 'absent' && device !== null && device !== deviceOf(root))
       throw new HostFailure(`${path} is on another file system, and is not removed: unmount it, or declare it`);
   }
 }
