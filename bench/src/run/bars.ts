@@ -82,6 +82,9 @@ export const bars = {
   },
   // This bench has no bars; its figures help to size a machine.
   'metrics-day': {},
+  plan: {
+    cpu: atMost('CPU time to plan 100 resources of kinds that call other programs', 1.5, 's'),
+  },
   resolve: {
     cel: atMost('CPU time to resolve a resource, with conditions and loops', 20, 'µs'),
     plain: atMost('CPU time to resolve a resource, without CEL', 10, 'µs'),

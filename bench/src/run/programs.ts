@@ -28,6 +28,7 @@ export const benches: Readonly<Record<string, NamedProgram>> = {
   ),
   metrics: bench('metrics', 'samples stored per second, against raw inserts in batches'),
   'metrics-day': bench('metrics-day', 'a day of samples of 1,000 agents: bytes on disk, and latency of reads'),
+  plan: bench('plan', 'CPU time of a plan of 100 resources of kinds that call other programs, without changes'),
   resolve: bench('resolve', 'CPU time to resolve modules with conditions and loops, against modules without CEL'),
   return: bench('return', 'time until 50 %, 90 %, 99 %, and all agents are connected after several restarts'),
   'side-by-side': bench(
