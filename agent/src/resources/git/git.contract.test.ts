@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from '../../converge/test/agent.ts';
+import { ContentServer } from '../../converge/test/content-server.ts';
 import { operation, workingCopy } from '../../converge/test/desired.ts';
 import { commit, madeRepository } from '../../converge/test/made-repository.ts';
 
@@ -134,7 +135,12 @@ async function serveGit(identity: { key: string; cert: string }): Promise<{ serv
       response.writeHead(301, { location: `http://127.0.0.1:1${request.url.slice(6)}` }).end();
       return;
     }
-    const { pathname, search } = new URL(request.url ?? '/', 'https://x');
+    if (request.url?.startsWith('/cut/') && request.method === 'POST') {
+      response.writeHead(200, { 'content-type': 'application/x-git-upload-pack-result' });
+      response.write('0032', () => request.socket.destroy());
+      return;
+    }
+    const { pathname, search } = new URL(request.url?.replace(/^\/cut/, '') ?? '/', 'https://x');
     const program = spawn(backend, {
       env: {
         ...{ GIT_PROJECT_ROOT: home, GIT_HTTP_EXPORT_ALL: '1', PATH_INFO: pathname, QUERY_STRING: search.slice(1) },
@@ -167,7 +173,7 @@ async function serveGit(identity: { key: string; cert: string }): Promise<{ serv
   return { server, url: `https://localhost:${(server.address() as AddressInfo).port}` };
 }
 
-test('clones over https from a server whose certificate is valid, and follows no redirect to http', async () => {
+test('clones over https from a valid server, also over a proxy, and follows no redirect to http', async () => {
   spawnSync('openssl', [
     ...'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost'.split(' '),
     ...['-addext', 'subjectAltName=DNS:localhost', '-keyout', `${home}/key`, '-out', `${home}/cert`],
@@ -186,8 +192,19 @@ test('clones over https from a server whose certificate is valid, and follows no
     { status: 'failed', message: expect.stringMatching(/http.*not (supported|allowed|enabled)|Protocol/i) },
   ]);
   expect(readdirSync(`${home}/root`)).toEqual([]);
+  expect(await run('apply', copy({ url: `${url}/cut/app/.git`, revision: head(repository) }))).toMatchObject([
+    { status: 'failed', message: expect.stringMatching(/^cannot check out .* of https:.*(EOF|RPC failed|hung up)/) },
+  ]);
+  expect(readdirSync(`${home}/root`)).toEqual([]);
   expect(await run('apply', remote)).toMatchObject([{ status: 'changed' }]);
   expect([content(), commit(path(), 'git rev-list --count HEAD')]).toEqual(['2', '1']);
+  await agent.stop();
+  const proxy = await ContentServer.open();
+  await start({ SSL_CERT_FILE: `${home}/cert`, https_proxy: proxy.url('') });
+  expect(await run('apply', copy({ url: `${url}/app/.git`, revision: 'v1' }))).toMatchObject([{ status: 'changed' }]);
+  expect([content(), ...proxy.requests]).toEqual(['1', ...proxy.requests.map(() => `CONNECT ${new URL(url).host}`)]);
+  expect(proxy.requests).not.toEqual([]);
+  await proxy.close();
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
 });

@@ -41,17 +41,17 @@ const observeMs = 2 * 60_000;
 const shownFiles = 5;
 
 /**
- * Prints one line for each fact, then the changed files, separated by NUL. Argument: `normal` to include files that are
- * not in the repository, otherwise `no`.
+ * Prints the URL and the commit that the agent checked out last as lines, then the status with its entries separated by
+ * NUL. Each program costs as much as reading a small working copy, so there are only three. Argument: `normal` to
+ * include files that are not in the repository, otherwise `no`.
  */
 const inspectText = `
-git rev-parse -q --verify 'HEAD^{commit}' || echo
-git symbolic-ref -q HEAD || echo
 git config --get remote.origin.url || echo
 git rev-parse -q --verify refs/muster/revision || echo
-git rev-list -n 1 HEAD --not --remotes --tags --glob='refs/muster/*' -- 2>/dev/null || true
-echo .
-exec git status --porcelain -z "--untracked-files=$1" --no-renames`;
+exec git status --porcelain=v2 --branch -z "--untracked-files=$1" --no-renames`;
+
+/** Prints the commit that is checked out if no branch or tag of the repository contains it. */
+const ownCommitText = "git rev-list -n 1 HEAD --not --remotes --tags --glob='refs/muster/*' -- 2>/dev/null || true";
 
 export async function lookAtGit(
   resource: Declared,
@@ -94,29 +94,40 @@ const ownershipOf = ({ uid, gid, mode }: Stats) => ({ uid, gid, mode: mode & 0o7
 
 async function lookAtCopy(resource: Declared, account: ScriptAccount | null, machine: Machine): Promise<SeenCopy> {
   const { path, ensure } = resource.body;
-  const run = {
-    text: inspectText,
-    args: [ensure === 'absent' ? 'normal' : 'no'],
-    directory: path,
-    timeLimit: observeMs,
-    account,
+  const read = async (text: string, ...args: string[]) => {
+    const result = await runGit(resource, { text, args, directory: path, timeLimit: observeMs, account }, machine);
+    if (result.exitCode !== 0) throw gitFailure(`read the working copy ${path}`, result);
+    return result.stdout;
   };
-  const result = await runGit(resource, run, machine);
-  if (result.exitCode !== 0) throw gitFailure(`read the working copy ${path}`, result);
-  const [head = '', branch = '', url = '', last = '', ...rest] = result.stdout.split('\n');
-  const hasOwnCommits = rest[0] !== '.';
-  const lines = rest
-    .slice(hasOwnCommits ? 2 : 1)
-    .join('\n')
-    .split('\0')
-    .filter((line) => line !== '');
-  const named = (isUntracked: boolean) =>
-    lines.flatMap((line) => (line.startsWith('??') === isUntracked ? [line.slice(3)] : []));
-  const changed = named(false);
+  const [url = '', last = '', ...rest] = (await read(inspectText, ensure === 'absent' ? 'normal' : 'no')).split('\n');
+  const { head, branch, changed, untracked } = parseStatus(rest.join('\n'));
+  const hasOwnCommits = head !== null && head !== last && (await read(ownCommitText)) !== '';
   return {
-    ...{ head: head || null, branch: branch || null, url: url || null, last: last || null },
-    ...{ changed: changed.slice(0, shownFiles), changes: changed.length, hasOwnCommits },
-    untracked: named(true)[0] ?? null,
+    ...{ head, branch, url: url || null, last: last || null },
+    ...{ changed: changed.slice(0, shownFiles), changes: changed.length, hasOwnCommits, untracked },
+  };
+}
+
+/** @param text output of `git status --porcelain=v2 --branch -z`; see git-status(1) */
+function parseStatus(text: string): Pick<SeenCopy, 'head' | 'branch' | 'untracked'> & {
+  /** All changed files. */
+  changed: string[];
+} {
+  const entries = text.split('\0');
+  const header = (name: string) =>
+    entries.find((entry) => entry.startsWith(`# branch.${name} `))?.slice(`# branch.${name} `.length) ?? '';
+  const [head, branch] = [header('oid'), header('head')];
+  // The path follows the fields of a changed or an unmerged file.
+  const fields: Readonly<Record<string, number>> = { '1': 8, u: 10 };
+  const changed = entries.flatMap((entry) => {
+    const count = fields[entry.split(' ', 1)[0] ?? ''];
+    return count === undefined ? [] : [entry.split(' ').slice(count).join(' ')];
+  });
+  return {
+    head: head === '(initial)' ? null : head || null,
+    branch: branch === '(detached)' ? null : `refs/heads/${branch}`,
+    changed,
+    untracked: entries.find((entry) => entry.startsWith('? '))?.slice(2) ?? null,
   };
 }
 
