@@ -17,6 +17,7 @@ import { kernelModule } from './kernel-module/kernel-module.ts';
 import { knownHost } from './known-host/known-host.ts';
 import { limits } from './limits/limits.ts';
 import { lineUnix } from './line-unix/line-unix.ts';
+import { mountUnix } from './mount-unix/mount-unix.ts';
 import { mysqlDatabase } from './mysql/database.ts';
 import { mysqlGrant } from './mysql/grant.ts';
 import { mysqlUser } from './mysql/user.ts';
@@ -81,6 +82,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     mysqlGrant,
     reboot,
     kernelModule,
+    mountUnix,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

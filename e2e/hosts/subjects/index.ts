@@ -8,6 +8,7 @@ import { firewallRuleSubjects } from './firewall-rule.ts';
 import { kernelModuleSubjects } from './kernel-module.ts';
 import { knownHostSubjects } from './known-host.ts';
 import { limitsSubjects } from './limits.ts';
+import { mountUnixSubjects } from './mount-unix.ts';
 import { scriptSubjects } from './script.ts';
 import { serviceSubjects } from './services.ts';
 import { kindOf, type Subject } from './subject.ts';
@@ -30,6 +31,7 @@ export const subjects: readonly Subject[] = [
   ...unitSystemdSubjects,
   ...firewallRuleSubjects,
   ...kernelModuleSubjects,
+  ...mountUnixSubjects,
 ];
 
 /** Returns the subjects of one of several shares of all kinds. */

@@ -9,6 +9,7 @@ import { kernelModuleKind } from './kinds/kernel-module.ts';
 import type { BodyOf, Kind } from './kinds/kind.ts';
 import { knownHostKind } from './kinds/known-host.ts';
 import { limitsKind } from './kinds/limits.ts';
+import { mountUnixKind } from './kinds/mount-unix.ts';
 import { mysqlKinds } from './kinds/mysql.ts';
 import { packageKinds } from './kinds/packages.ts';
 import { postgresqlKinds } from './kinds/postgresql.ts';
@@ -33,6 +34,7 @@ const table = {
   ...unitSystemdKind,
   ...firewallRuleKind,
   ...kernelModuleKind,
+  ...mountUnixKind,
   ...systemKinds,
   ...downloadKind,
   ...archiveKind,

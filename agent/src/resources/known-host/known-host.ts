@@ -1,47 +1,18 @@
 import { type FieldChange, sshKeyType } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { writeFileAtomically } from '../../host/files/atomic-write.ts';
-import { asCreated } from '../../host/files/decide-ownership.ts';
-import { expectUnchanged, inspect } from '../../host/files/inspect.ts';
-import { removeFile } from '../../host/files/remove.ts';
+import { inspect } from '../../host/files/inspect.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import {
-  type Difference,
-  type Machine,
-  nothing,
-  type Outcome,
-  presenceDrift,
-  typeDrift,
-} from '../provider/provider.ts';
-import {
-  findPosition,
-  insertLines,
-  joinLines,
-  type Position,
-  positionOf,
-  readable,
-  removeLines,
-  splitLines,
-  type TextLine,
-} from '../text-edit/lines.ts';
-import { bitsLost, linesOf, lookAtText, notAFile, ownershipEdited, type SeenText } from '../text-edit/text-file.ts';
+import { type Difference, type Machine, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
+import { insertLines, readable, removeLines, type TextLine } from '../text-edit/lines.ts';
+import { editLines, type LinesBefore, type PlacedLine, placedLine, restoredPlaced } from '../text-edit/placed-lines.ts';
+import { bitsLost, linesOf, lookAtText, notAFile, type SeenText } from '../text-edit/text-file.ts';
 
 const directory = '/etc/ssh';
 const file = `${directory}/ssh_known_hosts`;
 
 type Body = ResourceBodies['known-host'];
 type Declared = ResolvedResource<'known-host'>;
-
-/** A line for the host, with its position, so that it can be restored there. */
-type PlacedLine = {
-  text: string;
-  end: TextLine['end'];
-  index: number;
-  above: string | null;
-  below: string | null;
-  ending: Position['ending'];
-};
 
 export interface SeenKnownHost extends Omit<SeenText, 'content'> {
   /** The lines for the host with a key of the declared type. */
@@ -58,8 +29,7 @@ export interface SeenKnownHost extends Omit<SeenText, 'content'> {
   contradiction: string | null;
 }
 
-/** State before the agent's first change. `made`: whether the agent created the file. */
-export type KnownHostBefore = { was: 'absent'; made: boolean } | { was: 'present'; lines: PlacedLine[] };
+export type KnownHostBefore = LinesBefore;
 
 /** A line with a key, as in sshd(8). */
 interface HostLine {
@@ -127,20 +97,8 @@ export function declaredLines(body: Body, lines: readonly TextLine[]): TextLine[
 /**
  * Returns the file with the host's lines as they were before the agent's first change. All other lines stay unchanged.
  */
-export function restoredLines(body: Body, before: KnownHostBefore, lines: readonly TextLine[]): TextLine[] {
-  let after = removeLines(lines, new Set(indexesOf(body, lines)));
-  const missing = before.was === 'absent' ? [] : before.lines.map((line) => ({ ...line }));
-  // The neighbors of adjacent lines determine their position.
-  for (let i = missing.length - 2; i >= 0; i--) {
-    const [line, next] = [missing[i] as PlacedLine, missing[i + 1] as PlacedLine];
-    if (next.index === line.index + 1) line.below = next.below;
-  }
-  for (const { text, end, ...position } of missing) {
-    const index = findPosition(after, position) ?? Math.min(position.index, after.length);
-    after = insertLines(after, index, [text], { ending: position.ending, ends: [end] });
-  }
-  return after;
-}
+export const restoredLines = (body: Body, before: KnownHostBefore, lines: readonly TextLine[]): TextLine[] =>
+  restoredPlaced(indexesOf(body, lines), before, lines);
 
 function changesBetween(from: readonly HostLine[], to: readonly HostLine[]): FieldChange[] {
   const fields: [field: string, of: (lines: readonly HostLine[]) => string | null][] = [
@@ -213,7 +171,10 @@ export const knownHost = defineProvider<'known-host', SeenKnownHost, KnownHostBe
   remember: async (_resource, { lines, isOurs }, _difference, before) =>
     before ?? (lines.length === 0 ? { was: 'absent', made: isOurs } : { was: 'present', lines }),
 
-  apply: async ({ body }, _seen, _difference, machine) => edit(machine, (lines) => declaredLines(body, lines)),
+  async apply({ body }, _seen, _difference, machine) {
+    await editLines(file, machine, (lines) => declaredLines(body, lines), { missingDirectory });
+    return {};
+  },
 
   observeForRemoval: (resource, _before, machine) => look(resource, machine),
 
@@ -235,8 +196,11 @@ export const knownHost = defineProvider<'known-host', SeenKnownHost, KnownHostBe
     };
   },
 
-  remove: async ({ body }, before, _seen, _difference, machine) =>
-    edit(machine, (lines) => restoredLines(body, before, lines), before.was === 'absent' && before.made),
+  async remove({ body }, before, _seen, _difference, machine) {
+    const removesEmpty = before.was === 'absent' && before.made;
+    await editLines(file, machine, (lines) => restoredLines(body, before, lines), { removesEmpty, missingDirectory });
+    return {};
+  },
 });
 
 const missingDirectory = `there is no directory ${directory}; install OpenSSH's client, and declare its package before this resource`;
@@ -260,7 +224,7 @@ function look(resource: Declared, machine: Machine): SeenKnownHost {
   );
   return {
     ...seen,
-    lines: [...own].map((index) => ({ ...(lines[index] as TextLine), ...positionOf(lines, index, 1) })),
+    lines: [...own].map((index) => placedLine(lines, index)),
     isEmpty: seen.type === 'file' && lines.length === 0,
     hasDirectory: seen.type !== 'absent' || inspect(machine.walk, directory, false).type !== 'absent',
     isOurs:
@@ -268,37 +232,4 @@ function look(resource: Declared, machine: Machine): SeenKnownHost {
       (lines.length > 0 && lines.every(({ text }) => declared.some((each) => isLineOf(each, text)))),
     contradiction: contradicting == null ? null : readable(contradicting.names.join(',')).slice(0, 256),
   };
-}
-
-/**
- * Changes the file's current lines, because another resource may have changed it since the observation. Creates a
- * missing file with mode 0644.
- * @param removesEmpty whether to remove the file if no line is left
- */
-async function edit(
-  machine: Machine,
-  change: (lines: readonly TextLine[]) => TextLine[],
-  removesEmpty = false,
-): Promise<Outcome> {
-  const found = inspect(machine.walk, file, true);
-  const bytes = found.type === 'absent' ? Buffer.alloc(0) : found.type === 'file' ? found.content?.bytes : null;
-  if (bytes == null) throw new HostFailure(`${file} was replaced during the apply; apply again`);
-  const after = joinLines(change(splitLines(bytes)));
-  const goes = removesEmpty && after.length === 0 && found.type === 'file';
-  if (!goes && after.equals(bytes)) return {};
-  const written = machine.walk.within(file, 'null', async (parent, name) => {
-    if (goes) {
-      expectUnchanged(parent, name, found);
-      removeFile(parent, name);
-    } else
-      await writeFileAtomically(parent, name, {
-        content: { bytes: after },
-        ...(found.type === 'file' ? ownershipEdited(found) : asCreated(0o644)),
-        beforeRename: async () => expectUnchanged(parent, name, found),
-      });
-    machine.changedDirectory(parent.path);
-    return true;
-  });
-  if ((await written) === null) throw new HostFailure(missingDirectory);
-  return {};
 }

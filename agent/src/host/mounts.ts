@@ -1,0 +1,130 @@
+import { realpathSync, statSync } from 'node:fs';
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
+import { HostFailure } from './failure.ts';
+import { type CommandResult, runCommand } from './processes/run-command.ts';
+import { exists } from './read-system.ts';
+import { systemctl } from './systemd/systemd.ts';
+
+/** Reads the mounted file systems, and mounts and unmounts them with the programs of util-linux. */
+
+export interface Mount {
+  /** The device as the kernel names it; for a part of a file system, with the part in brackets. */
+  source: string;
+  type: string;
+  /** Options of the mount and of its file system. */
+  options: string;
+  /** Options of the mount alone. */
+  ownOptions: string;
+}
+
+export interface Runner {
+  clock: Clock;
+  startedProcess(process: ProcessIdentity): void;
+}
+
+/** A network file system may take long to answer. */
+const timeLimit = 120_000;
+
+const run = (program: string, args: readonly string[], { clock, startedProcess }: Runner): Promise<CommandResult> =>
+  runCommand(
+    {
+      program,
+      args,
+      timeLimit,
+      outputCap: 8 * 1024 * 1024,
+      environment: { LC_ALL: 'C' },
+      started: (process) => startedProcess(process),
+    },
+    clock,
+  );
+
+/**
+ * Returns the mounted file systems by mount point. Of several at one mount point, only the last is visible.
+ * @throws HostFailure if findmnt fails
+ */
+export async function readMounts(runner: Runner): Promise<ReadonlyMap<string, Mount>> {
+  const columns = 'TARGET,SOURCE,FSTYPE,OPTIONS,VFS-OPTIONS';
+  const result = await run('findmnt', ['--json', '--list', '--output', columns], runner);
+  if (result.exitCode !== 0 || result.truncated) throw failure('list the mounted file systems', result, false);
+  return parseMounts(result.stdout);
+}
+
+/** @param text output of `findmnt --json` */
+export function parseMounts(text: string): Map<string, Mount> {
+  const { filesystems } = JSON.parse(text) as { filesystems: Record<string, string | null>[] };
+  return new Map(
+    filesystems.map((each) => [
+      each.target ?? '',
+      {
+        source: each.source ?? '',
+        type: each.fstype ?? '',
+        options: each.options ?? '',
+        ownOptions: each['vfs-options'] ?? '',
+      },
+    ]),
+  );
+}
+
+/** Mounts the file system that /etc/fstab has for a path. @param isSecret whether its options contain a secret */
+export async function mount(path: string, isSecret: boolean, runner: Runner): Promise<void> {
+  const result = await run('mount', ['--', path], runner);
+  if (result.exitCode !== 0) throw failure(`mount ${path}`, result, isSecret);
+}
+
+/** Mounts a file system that /etc/fstab does not have. */
+export async function mountAgain(path: string, { source, type, options }: Mount, runner: Runner): Promise<void> {
+  const result = await run('mount', ['-t', type, '-o', options, '--', source, path], runner);
+  if (result.exitCode !== 0) throw failure(`mount ${path}`, result, false);
+}
+
+/** Changes the options of a mounted file system. mount(8) adds those that /etc/fstab has for the path. */
+export async function remount(path: string, options: string, isSecret: boolean, runner: Runner): Promise<void> {
+  const result = await run('mount', ['-o', `remount,${options}`, '--', path], runner);
+  if (result.exitCode !== 0) throw failure(`change the options of ${path}`, result, isSecret);
+}
+
+/** Unmounts a file system. @throws HostFailure if it is in use; it stays mounted */
+export async function unmount(path: string, runner: Runner): Promise<void> {
+  const result = await run('umount', ['--', path], runner);
+  if (result.exitCode === 0) return;
+  if (/\bbusy\b/.test(result.stderr))
+    throw new HostFailure(
+      `${path} is in use, so it stays mounted; end the programs that \`fuser -vm ${path}\` lists, and unmount any file system below it`,
+    );
+  throw failure(`unmount ${path}`, result, false);
+}
+
+/** Makes systemd read /etc/fstab again. Otherwise it may unmount a file system that it knows from an earlier line. */
+export async function fstabChanged(runner: Runner): Promise<void> {
+  if (exists('/run/systemd/system')) await systemctl(['daemon-reload'], [], timeLimit, runner);
+}
+
+/** Returns the real path of a device or a tag, such as UUID=…; null if it is neither. */
+export function devicePath(device: string): string | null {
+  const [, tag, value = ''] = /^(UUID|LABEL|PARTUUID|PARTLABEL)="?([^"]*)"?$/.exec(device) ?? [];
+  const path = tag === undefined ? device : `/dev/disk/by-${tag.toLowerCase()}/${value}`;
+  if (!path.startsWith('/')) return null;
+  try {
+    return realpathSync(path);
+  } catch {
+    return null;
+  }
+}
+
+/** Reports whether two paths are the same directory, as those of a bind mount are. */
+export function isSameDirectory(one: string, other: string): boolean {
+  try {
+    const [a, b] = [statSync(one), statSync(other)];
+    return a.dev === b.dev && a.ino === b.ino;
+  } catch {
+    return false;
+  }
+}
+
+function failure(what: string, { stderr, timedOut, exitCode, signal }: CommandResult, isSecret: boolean): HostFailure {
+  // A hint about dmesg follows.
+  const said = isSecret ? '' : (stderr.trim().split('\n')[0] ?? '').slice(0, 500);
+  const how = timedOut ? `no answer within ${timeLimit / 1000} s` : said || `exit code ${exitCode ?? signal}`;
+  return new HostFailure(`cannot ${what}: ${how}`);
+}
