@@ -32,6 +32,7 @@ export async function seedAgentsInto(db: Database, count: number): Promise<void>
       const name = `seeded-${first + index}`;
       return [
         statement(insertAgent, {
+          incarnation: '',
           node_id: id,
           public_key: id,
           name,

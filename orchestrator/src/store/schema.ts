@@ -67,6 +67,8 @@ export interface AgentsTable {
   remote_ip: string | null;
   /** Time of the last `agent.cloned` event about the agent. */
   clone_seen_at: number | null;
+  /** The process that admitted the agent's newest link. Only this process may write what the agent reports. */
+  link_incarnation: string | null;
 }
 
 export interface AgentTagsTable {

@@ -3,7 +3,7 @@ import type { Hello } from '@muster/protocol/wire';
 import { limits } from '@muster/protocol/wire';
 import { idOfRawKey } from '../../identity/ed25519-key.ts';
 import { fromJson, toJson } from '../../store/json-text.ts';
-import { acknowledgedSeq, agentById, markConnected } from '../../store/queries/agents/agents.ts';
+import { acknowledgedSeq, agentById, linkClaimed, markConnected } from '../../store/queries/agents/agents.ts';
 import { missedDriftDue } from '../../store/queries/drift-schedule.ts';
 import { markUndispatched, openOperations, operationById } from '../../store/queries/operations.ts';
 import { runIsRunning } from '../../store/queries/runs.ts';
@@ -62,10 +62,11 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
         return refuse('token_invalid', 'another agent has the name that the enrollment token assigns', retrySecs);
       throw error;
     }
-    const ended = await findEnded(context, hello, node_id);
-    // The transaction that enrolled a new agent recorded that it is connected.
+    // Claims the link first, so that no other process writes for the agent while its open operations are settled. The
+    // transaction that enrolled a new agent claimed it.
     const row = await (known ? recordConnected(context, usage, hello, from) : readAgent(context, node_id));
     if (!row) return refuse('removed', 'an operator removed this agent', limits.rejectedRetryAfterSecs);
+    const ended = await findEnded(context, hello, node_id);
     const acknowledged = (await db.get(acknowledgedSeq, { node_id }))?.seq ?? 0;
     return {
       admitted: true,
@@ -159,6 +160,7 @@ async function recordConnected(
       remote_ip: from.remote_ip,
       lost_at: row.lost_at ?? 0,
       now: from.now,
+      incarnation: context.incarnation,
     };
     const label = row.name ?? row.initial_hostname;
     const happening = connectionHappening(row, hello, from, label);
@@ -263,6 +265,10 @@ async function findEnded(context: Context, hello: Hello, nodeId: string): Promis
   return ended;
 }
 
+/** Changes nothing if another process has admitted the agent in the meantime; it settles the operations itself. */
+const claimed = ({ incarnation }: Context, node_id: string): Statement =>
+  statement(linkClaimed, { node_id, incarnation }, { expect: 'row', else: 'operation_finished' });
+
 const neverReceived = (error: string): Ending => ({ status: 'cancelled', error, summary: null, startedAt: null });
 
 const cancelledBefore = 'the operation was cancelled before the agent received it';
@@ -271,11 +277,16 @@ const cancelledBefore = 'the operation was cancelled before the agent received i
  * Marks an operation as not dispatched, because its message was lost.
  * @returns null, or the reason for ending the operation
  */
-async function undispatch({ db }: Context, { operation_id, run_id }: EndingOperation): Promise<string | null> {
+async function undispatch(
+  context: Context,
+  { operation_id, node_id, run_id }: EndingOperation,
+): Promise<string | null> {
+  const { db } = context;
   try {
     await db.write({
       name: 'operations/undispatch',
       statements: [
+        claimed(context, node_id),
         ...(run_id === null ? [] : [statement(runIsRunning, { run_id }, { expect: 'row', else: 'run_finished' })]),
         statement(markUndispatched, { operation_id }, { expect: 'changed', else: 'operation_finished' }),
       ],
@@ -292,7 +303,10 @@ async function undispatch({ db }: Context, { operation_id, run_id }: EndingOpera
 async function endHere(context: Context, operation: EndingOperation, label: string, ending: Ending): Promise<void> {
   try {
     const statements = endStatements(context, operation, ending, systemActor, label);
-    await context.db.write({ name: `operations/${ending.status}`, statements });
+    await context.db.write({
+      name: `operations/${ending.status}`,
+      statements: [claimed(context, operation.node_id), ...statements],
+    });
     announceEnd(context, operation, ending.status);
   } catch (error) {
     ignoreFinished(error);

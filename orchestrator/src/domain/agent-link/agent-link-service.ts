@@ -47,7 +47,7 @@ export function createAgentLinks(
   liveOutput: Pick<LiveOutput, 'printed'>,
   rules: ReportRules,
 ): AgentLinks {
-  const { db } = context;
+  const { db, incarnation } = context;
   const cache = createOperationCache(context.bus);
   const payloads = createPayloads(context);
   const sources = {
@@ -93,7 +93,7 @@ export function createAgentLinks(
     opened: (node_id) => context.bus.publish({ type: 'agent_linked', node_id }),
 
     async attributesChanged(nodeId, attributes) {
-      const set = { node_id: nodeId, attributes: toJson(attributes), now: seconds(context.now()) };
+      const set = { node_id: nodeId, attributes: toJson(attributes), now: seconds(context.now()), incarnation };
       await db.write({ name: 'agents/attributes', statements: [statement(setAttributes, set)] });
       context.bus.publish({ type: 'agent_attributes', node_id: nodeId });
     },

@@ -2,7 +2,7 @@ import { hasEnded, type ResourceResult } from '@muster/protocol';
 import type { Report } from '@muster/protocol/wire';
 import { decodeTime } from 'ulid';
 import { fromJson } from '../../store/json-text.ts';
-import { acknowledgedSeq, advanceSpool } from '../../store/queries/agents/agents.ts';
+import { acknowledgedSeq, advanceSpool, linkClaimed } from '../../store/queries/agents/agents.ts';
 import { assignmentAuditing } from '../../store/queries/assignments.ts';
 import { deleteResourceResults, putOutput, putResourceResults } from '../../store/queries/operation-results.ts';
 import {
@@ -72,6 +72,13 @@ const diskFull: Refusal = {
   retry_after_secs: 60,
 };
 
+/** The reason if another process admitted the agent later. It has the agent's newest link, and gets its reports. */
+const linkedElsewhere: Refusal = {
+  code: 'unavailable',
+  message: 'the agent has a newer link, or was removed',
+  retry_after_secs: 1,
+};
+
 export async function reported(
   context: Context,
   memory: ReportMemory,
@@ -88,6 +95,8 @@ export async function reported(
     } catch (error) {
       ignoreFinished(error);
     }
+    const link = { node_id: nodeId, incarnation: context.incarnation };
+    if (!(await context.db.get(linkClaimed, link))) return linkedElsewhere;
     // Either all reports are already committed, or another process ended one of the operations. The next attempt skips
     // that operation.
     const acknowledged = (await context.db.get(acknowledgedSeq, { node_id: nodeId }))?.seq ?? 0;
@@ -134,7 +143,7 @@ async function commit(
   const statements: Statement[] = [
     statement(
       advanceSpool,
-      { node_id: nodeId, instance_id: instanceId, seq },
+      { node_id: nodeId, instance_id: instanceId, seq, incarnation: context.incarnation },
       { expect: 'changed', else: 'operation_finished' },
     ),
   ];

@@ -172,15 +172,16 @@ async function tooOld({ db }: Context, { node_id, label }: Marked, version: numb
 /**
  * Marks an operation as dispatched before it is sent. After that, only the agent's report ends it, even if this
  * process stops.
- * @returns false if the operation was cancelled or the agent was rejected concurrently. otherwise, the newest snapshot
+ * @returns false if the operation was cancelled, the agent was rejected, or another process admitted the agent,
+ *   concurrently; otherwise, the newest snapshot
  *   for a drift check, because an apply may have ended since the request
  */
-async function mayBeSent({ db, now }: Context, row: Row): Promise<string | null | false> {
+async function mayBeSent({ db, now, incarnation }: Context, row: Row): Promise<string | null | false> {
   const { operation_id, node_id } = row;
   if (row.dispatched_at !== null) return row.agent_status === 'approved' && row.snapshot_operation_id;
   const snapshot =
     row.kind === 'drift' ? ((await db.get(agentState, { node_id }))?.snapshot_operation_id ?? null) : null;
-  const mark = { operation_id, node_id, now: seconds(now()) };
+  const mark = { operation_id, node_id, now: seconds(now()), incarnation };
   const statements: Statement[] = [statement(markDispatched, mark, { expect: 'changed', else: 'operation_finished' })];
   if (snapshot !== row.snapshot_operation_id)
     statements.push(statement(setSnapshot, { operation_id, snapshot_operation_id: snapshot }));

@@ -249,6 +249,7 @@ export async function enrolStatements(
         now,
         pin_source: hello.pin_source,
         enrolment_token_id: token?.id ?? null,
+        incarnation: context.incarnation,
       }),
       statement(insertAgentKey, { public_key: hello.public_key, node_id }),
     );

@@ -15,11 +15,12 @@ type Marked = ReadonlyMap<string, { applied: string | null }>;
 /** Maximum number of operations marked by one statement. */
 const atOnce = 256;
 
-export function createDispatchMarks(context: Pick<Context, 'db' | 'now'>): MarkOnly {
+export function createDispatchMarks(context: Pick<Context, 'db' | 'now' | 'incarnation'>): MarkOnly {
   let gathering: { ids: string[]; marked: Promise<Marked> } | null = null;
 
   const mark = async (ids: readonly string[]): Promise<Marked> => {
-    const marks = statement(markOnlyDispatched, { operation_ids: ids, now: seconds(context.now()) });
+    const { incarnation } = context;
+    const marks = statement(markOnlyDispatched, { operation_ids: ids, now: seconds(context.now()), incarnation });
     const before = statement(appliedBefore, { operation_ids: ids });
     const result = await context.db.write({ name: 'operations/dispatch', statements: [marks, before] });
     const applied = new Map(result.of(before).rows.map((row) => [row.operation_id, row.payload_digest]));

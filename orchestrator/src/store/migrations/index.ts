@@ -12,6 +12,7 @@ import { moduleRequires } from './0025-module-requires.ts';
 import { moduleFiles } from './0026-module-files.ts';
 import { compatibleFrom } from './0027-compatible-from.ts';
 import { replicas } from './0028-replicas.ts';
+import { linkIncarnations } from './0029-link-incarnations.ts';
 import type { Migration } from './migration.ts';
 import { foundation } from './release-0.1/0001-foundation.ts';
 import { auditChain } from './release-0.1/0002-audit-chain.ts';
@@ -58,4 +59,5 @@ export const migrations: readonly Migration[] = [
   moduleFiles,
   compatibleFrom,
   replicas,
+  linkIncarnations,
 ];

@@ -235,7 +235,7 @@ export const agentsWithWork = defineQuery('operations/agents with work', (db) =>
  */
 export const markDispatched = defineQuery(
   'operations/dispatched',
-  (db, p: { operation_id: string; node_id: string; now: number }) =>
+  (db, p: { operation_id: string; node_id: string; now: number; incarnation: string }) =>
     db
       .updateTable('operations')
       .set({ dispatched_at: p.now })
@@ -244,7 +244,12 @@ export const markDispatched = defineQuery(
       .where('cancel_requested_at', 'is', null)
       .where((w) =>
         w.exists(
-          w.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('status', '=', 'approved'),
+          w
+            .selectFrom('agents')
+            .select('node_id')
+            .where('node_id', '=', p.node_id)
+            .where('status', '=', 'approved')
+            .where('link_incarnation', '=', p.incarnation),
         ),
       ),
 );
@@ -255,7 +260,7 @@ export const markDispatched = defineQuery(
  */
 export const markOnlyDispatched = defineQuery(
   'operations/only ones dispatched',
-  (db, p: { operation_ids: readonly string[]; now: number }, d) =>
+  (db, p: { operation_ids: readonly string[]; now: number; incarnation: string }, d) =>
     db
       .updateTable('operations')
       .set({ dispatched_at: p.now })
@@ -270,7 +275,8 @@ export const markOnlyDispatched = defineQuery(
             .selectFrom('agents')
             .select('agents.node_id')
             .whereRef('agents.node_id', '=', 'operations.node_id')
-            .where('agents.status', '=', 'approved'),
+            .where('agents.status', '=', 'approved')
+            .where('agents.link_incarnation', '=', p.incarnation),
         ),
       )
       .where((w) =>

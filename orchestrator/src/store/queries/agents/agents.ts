@@ -146,6 +146,7 @@ export const insertAgent = defineQuery(
       now: number;
       pin_source: string;
       enrolment_token_id: string | null;
+      incarnation: string;
     },
   ) =>
     db.insertInto('agents').values({
@@ -164,10 +165,13 @@ export const insertAgent = defineQuery(
       pin_source: p.pin_source,
       enrolment_token_id: p.enrolment_token_id,
       first_seen_at: p.now,
+      link_incarnation: p.incarnation,
     }),
 );
 
-/** Changes nothing if `lost_at` has changed since it was read. 0 represents null. */
+/**
+ * Claims the agent's link for a process. Changes nothing if `lost_at` has changed since it was read. 0 represents null.
+ */
 export const markConnected = defineQuery(
   'agents/connected',
   (
@@ -180,6 +184,7 @@ export const markConnected = defineQuery(
       remote_ip: string;
       lost_at: number;
       now: number;
+      incarnation: string;
     },
   ) =>
     db
@@ -192,6 +197,7 @@ export const markConnected = defineQuery(
         lost_at: null,
         connected_at: p.now,
         last_seen_at: p.now,
+        link_incarnation: p.incarnation,
       })
       .where('node_id', '=', p.node_id)
       .where((e) => e(e.fn.coalesce('lost_at', e.lit(0)), '=', p.lost_at)),
@@ -199,11 +205,21 @@ export const markConnected = defineQuery(
 
 export const setAttributes = defineQuery(
   'agents/set attributes',
-  (db, p: { node_id: string; attributes: JsonText<StringMap>; now: number }) =>
+  (db, p: { node_id: string; attributes: JsonText<StringMap>; now: number; incarnation: string }) =>
     db
       .updateTable('agents')
       .set({ attributes: p.attributes, updated_at: p.now, last_seen_at: p.now })
-      .where('node_id', '=', p.node_id),
+      .where('node_id', '=', p.node_id)
+      .where('link_incarnation', '=', p.incarnation),
+);
+
+/** Returns a row if the process has the agent's newest link. */
+export const linkClaimed = defineQuery('agents/link claimed', (db, p: { node_id: string; incarnation: string }) =>
+  db
+    .selectFrom('agents')
+    .select('node_id')
+    .where('node_id', '=', p.node_id)
+    .where('link_incarnation', '=', p.incarnation),
 );
 
 /** Never decreases the time, because a late write must not overwrite the time of a newer link. */
@@ -333,13 +349,20 @@ export const acknowledgedSeq = defineQuery('spool/acknowledged', (db, p: { node_
   db.selectFrom('spool_ack').select('seq').where('node_id', '=', p.node_id),
 );
 
-/** Never decreases the sequence number. */
+/** Never decreases the sequence number. Changes nothing unless the process has the agent's newest link. */
 export const advanceSpool = defineQuery(
   'spool/advance',
-  (db, p: { node_id: string; instance_id: string; seq: number }) =>
+  (db, p: { node_id: string; instance_id: string; seq: number; incarnation: string }, d) =>
     db
       .insertInto('spool_ack')
-      .values({ node_id: p.node_id, instance_id: p.instance_id, seq: p.seq })
+      .columns(['node_id', 'instance_id', 'seq'])
+      .expression(
+        db
+          .selectFrom('agents')
+          .select(['node_id', d.typed(p.instance_id, 'text').as('instance_id'), d.typed(p.seq, 'integer').as('seq')])
+          .where('node_id', '=', p.node_id)
+          .where('link_incarnation', '=', p.incarnation),
+      )
       .onConflict((c) =>
         c
           .column('node_id')
