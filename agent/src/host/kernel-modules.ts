@@ -1,10 +1,10 @@
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import { HostFailure } from './failure.ts';
+import { failureText, lastLine } from './processes/failure-text.ts';
 import { missingProgram } from './processes/find-program.ts';
 import { type CommandResult, runCommand } from './processes/run-command.ts';
 import { readText } from './read-system.ts';
-import { lastLine } from './systemd/systemd.ts';
 
 /** Reads which modules the kernel has, and loads and unloads them with modprobe(8). */
 
@@ -40,7 +40,7 @@ async function listModules(runner: Runner): Promise<string> {
   if (missingProgram('lsmod') !== null) return readText('/proc/modules') ?? '';
   const result = await run('lsmod', [], runner);
   if (result.exitCode === 0 && !result.truncated) return result.stdout;
-  throw new HostFailure(`cannot list the kernel modules: ${lastLine(result.stderr) || 'lsmod failed'}`);
+  throw new HostFailure(`cannot list the kernel modules: ${failureText(result, 'lsmod', timeLimit, lastLine)}`);
 }
 
 const run = (program: string, args: readonly string[], { clock, startedProcess }: Runner): Promise<CommandResult> =>
@@ -88,8 +88,7 @@ export async function modprobe(verb: 'load' | 'unload', name: string, runner: Ru
   if (missing !== null) throw new HostFailure(missing);
   const result = await run('modprobe', [...(verb === 'load' ? [] : ['-r']), '--', name], runner);
   if (result.exitCode === 0) return;
-  const said = result.timedOut ? `it took longer than ${timeLimit / 1000} s` : lastLine(result.stderr);
   throw new HostFailure(
-    `cannot ${verb} the kernel module ${name}: ${said || `modprobe ended with ${result.exitCode}`}`,
+    `cannot ${verb} the kernel module ${name}: ${failureText(result, 'modprobe', timeLimit, lastLine)}`,
   );
 }

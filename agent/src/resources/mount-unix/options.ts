@@ -18,7 +18,7 @@ const implied: Readonly<Record<string, readonly string[]>> = {
 const listOf = (options: string): string[] => options.split(',').filter(Boolean);
 
 /** Returns the flags that a file system with these options has: one of each pair, and the declared rule of atime. */
-export function flagsOf(options: string): string[] {
+function flagsOf(options: string): string[] {
   const all = listOf(options).flatMap((option) => [...(implied[option] ?? []), option]);
   const flags = pairs.map((pair) => all.findLast((option) => pair.includes(option as never)) ?? pair[0]);
   const atime = all.findLast((option) => atimes.includes(option as never));

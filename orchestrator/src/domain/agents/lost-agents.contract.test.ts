@@ -194,7 +194,12 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
     // Changes the second agent's record between the read and the write.
     db.write = async (unit) => {
       db.write = write;
-      const moved = { node_id: keys[1]!.id, attributes: toJson({}), now: domain.now(), incarnation: domain.context.incarnation };
+      const moved = {
+        node_id: keys[1]!.id,
+        attributes: toJson({}),
+        now: domain.now(),
+        incarnation: domain.context.incarnation,
+      };
       await write({ name: 'test/move', statements: [statement(setAttributes, moved)] });
       return write(unit);
     };
