@@ -64,7 +64,8 @@ function compiledSource(source: string): Compiled | { readonly message: string }
     const checked = copy.check();
     if (!checked.valid) return { message: described(checked.error as CelError) };
     const usesSecrets = names.variables.has('secrets') || names.calls.has('secret');
-    if (usesSecrets) refuseSecrets(names.read);
+    // A variable of a loop can be a secret.
+    if (usesSecrets || names.ofLoops.size > 0) refuseSecrets(names.read);
     return {
       evaluate,
       variables: names.variables,

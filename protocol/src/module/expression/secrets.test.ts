@@ -170,6 +170,17 @@ describe('no function or operator reads a secret', () => {
     }
   });
 
+  test.each(['s == "x"', '[s] != ["x"]', 's in ["x"]', 'has(s.x)', 'size([s]) == 1', 'type(s) == string'])(
+    'lets no secret in a variable of a loop decide %s',
+    (condition) => {
+      for (const text of [`\${{ ${condition} }}`, `\${{ if ${condition} }}a\${{ end }}`])
+        expect(evaluateText(`\${{ for s in [secrets.a] }}${text}\${{ end }}`, scopeOf({}))).toMatchObject({
+          kind: 'fault',
+          message: expect.stringContaining('a secret cannot be'),
+        });
+    },
+  );
+
   test.each([
     'S',
     'param.tls ? S : "x"',
