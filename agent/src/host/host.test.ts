@@ -195,6 +195,15 @@ describe('the output of a program', () => {
     await expect.poll(open).toBeLessThanOrEqual(before);
   });
 
+  test('keeps few pipes open after many programs started at the same time', async () => {
+    const open = () => readdirSync('/proc/self/fd').length;
+    await shell('true');
+    const before = open();
+    await Promise.all(Array.from({ length: 24 }, () => shell('true')));
+    // At most one batch of pipes, with two ends each.
+    await expect.poll(open).toBeLessThanOrEqual(before + 16);
+  });
+
   test('starts programs that create files with the usual permissions, regardless of the agent’s umask', async () => {
     const before = process.umask(0o077);
     try {

@@ -36,13 +36,22 @@ interface Ends {
 const batch = 8;
 /** Open FIFOs that no program has used. */
 const spare: Ends[] = [];
+/** The batch in progress. Commands that start at the same time share it, so that few spare FIFOs remain. */
+let making: Promise<void> | null = null;
 
 /**
  * Opens pipes.
  * @throws HostFailure
  */
 export async function openPipes(count: number): Promise<OutputPipe[]> {
-  while (spare.length < count) spare.push(...(await makeFifos()));
+  while (spare.length < count) {
+    making ??= makeFifos()
+      .then((made) => void spare.push(...made))
+      .finally(() => {
+        making = null;
+      });
+    await making;
+  }
   return spare.splice(0, count).map(openPipe);
 }
 
