@@ -26,7 +26,7 @@ import {
   StepsState,
 } from './plan/plan.ts';
 import type { Publisher } from './report/publisher.ts';
-import { pathsWithSecrets, redactOutput, sensitiveFields } from './report/redact.ts';
+import { followsSecret, pathsWithSecrets, redactOutput, sensitiveFields } from './report/redact.ts';
 import { fittingReport, fittingResult } from './report/report-size-limit.ts';
 import { failedResult, failureSummary, noted, resultOf } from './result.ts';
 import type { WantedContents } from './wanted-contents.ts';
@@ -259,10 +259,8 @@ export class Progress {
       database: (database) => this.#read(database),
       stale: (...databases) => this.stale(...databases),
       resourcesOf: (type) => this.#resources.filter((resource) => resource.type === type),
-      mayContainSecret: (path) => {
-        this.#pathsWithSecrets ??= pathsWithSecrets(this.#resources, journal.state.managed.values());
-        return this.#pathsWithSecrets.has(path);
-      },
+      mayContainSecret: (path) => this.#withSecrets().has(path),
+      followsSecret: (resource) => followsSecret(resource, this.#resources, journal.state.managed, this.#withSecrets()),
       startedProcess,
       stop: this.context.stop,
       cancelled: () => this.operation.cancelled,
@@ -275,6 +273,12 @@ export class Progress {
         this.context.printed({ operation_id: this.id, resource: `${module}/${identity}` }, stream, piece);
       },
     };
+  }
+
+  /** Returns the files that may contain a secret. */
+  #withSecrets(): ReadonlySet<unknown> {
+    this.#pathsWithSecrets ??= pathsWithSecrets(this.#resources, this.context.journal.state.managed.values());
+    return this.#pathsWithSecrets;
   }
 
   #read<T>(database: Database<T>): Promise<T> {

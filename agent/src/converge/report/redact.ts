@@ -40,6 +40,26 @@ export function pathsWithSecrets(
 }
 
 /**
+ * Reports whether a resource that triggers this one may contain a secret, or is a part of a file that may.
+ * @param withSecrets result of `pathsWithSecrets`
+ */
+export function followsSecret(
+  { reload_on, restart_on }: Pick<ResolvedResource, 'reload_on' | 'restart_on'>,
+  resources: readonly ResolvedResource[],
+  records: ReadonlyMap<string, ManagedRecord>,
+  withSecrets: ReadonlySet<unknown>,
+): boolean {
+  const triggers = new Set([...reload_on, ...restart_on]);
+  return resources
+    .filter(({ key }) => triggers.has(key))
+    .some((trigger) => {
+      if (sensitiveFields(trigger, records.get(trigger.key) ?? null).length > 0) return true;
+      const { path } = trigger.body as { path?: unknown };
+      return withSecrets.has(path);
+    });
+}
+
+/**
  * Hides the old and the new value of each sensitive field of a result.
  * @param sensitive result of `sensitiveFields`
  */

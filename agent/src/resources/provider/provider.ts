@@ -66,6 +66,8 @@ export interface Machine {
   resourcesOf(type: ResourceType): readonly ResolvedResource[];
   /** Reports whether a resource writes, or wrote, a secret to the file. Then a program that reads it may print the secret. */
   mayContainSecret(path: string): boolean;
+  /** Reports whether a resource that triggers this one may contain a secret. */
+  followsSecret(resource: ResolvedResource): boolean;
   /**
    * Records a process that may outlive the agent.
    * @param fate `killed` when the agent stops, or `left` running, such as a package transaction

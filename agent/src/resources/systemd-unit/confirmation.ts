@@ -96,7 +96,8 @@ async function faultNow(
     machine.clock,
   );
   if (exitCode === 0) return null;
-  const words = isSecret ? '' : (stderr || stdout).trim().slice(0, 500);
+  // The command can print any line of a file that the service follows.
+  const words = isSecret || machine.followsSecret(item.resource) ? '' : (stderr || stdout).trim().slice(0, 500);
   const how = timedOut ? 'did not end' : `ended with ${exitCode ?? signal}`;
   return `\`confirm_command\` ${how}${words === '' ? '' : ` (${words})`}`;
 }
