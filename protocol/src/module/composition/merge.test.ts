@@ -385,7 +385,7 @@ describe('immediate triggers', () => {
     });
   });
 
-  test('a service that is checked follows each of its triggers immediately, also if another module adds the check', () => {
+  test('a service that is checked follows files that trigger it immediately, also if another module adds the check', () => {
     const base = moduleOf(
       'base',
       `  - { id: a, resource: { file-unix: { path: /a } } }
@@ -396,6 +396,17 @@ describe('immediate triggers', () => {
     const check = moduleOf('check', '  - { resource: { service-systemd: { name: s, confirm_port: 22 } } }\n');
     expect(find(resourcesOf(resolve(base, check)), 'service-systemd:s').immediate_on).toEqual(['path:/a', 'path:/b']);
     expect(find(resourcesOf(resolve(base)), 'service-systemd:s')).not.toHaveProperty('immediate_on');
+  });
+
+  test('a service that is checked follows a package at its own position, after its configuration', () => {
+    const text = `  - { id: pkg, resource: { package-apt: { name: nginx } } }
+  - { id: site, depends_on: [pkg], resource: { file-unix: { path: /site } } }
+  - { id: line, depends_on: [pkg], resource: { line-unix: { path: /etc/l, line: a } } }
+  - { id: s, depends_on: [site], resource: { service-systemd: { name: s, restart_on: [pkg, line], confirm_port: 80 } } }
+`;
+    const resources = resourcesOf(resolve(moduleOf('web', text)));
+    const { key } = resources.find(({ type }) => type === 'line-unix') ?? {};
+    expect(find(resources, 'service-systemd:s').immediate_on).toEqual([key]);
   });
 
   test('refuses immediate triggers of scripts, and unknown fields', () => {

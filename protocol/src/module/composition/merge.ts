@@ -60,7 +60,7 @@ export function mergeInstances(parts: readonly Part[]): Merge {
   }
   const notifying = notify(parts, references, byKey, budget);
   if (notifying !== null) return tooManyReferences(notifying.module, notifying.path);
-  for (const each of merged) each.resource = confirmed(each.resource);
+  for (const each of merged) each.resource = confirmed(each.resource, byKey);
   const immediate = orderImmediate(merged, byKey, budget);
   if (immediate !== null) return tooManyReferences(immediate.module, immediate.path);
   conflicts.push(...partsOfWholeFiles(merged, byKey), ...valuesWithinOthers(merged));
@@ -236,12 +236,20 @@ function notify(
   return null;
 }
 
-/** Makes a service that is checked follow its triggers immediately, so that each of them can be restored. */
-function confirmed(resource: UnfilledResource): UnfilledResource {
-  const triggering = [...new Set([...resource.reload_on, ...resource.restart_on])];
-  if (!confirms(resource.body) || triggering.length === 0) return resource;
-  return { ...resource, immediate_on: triggering };
+/**
+ * Makes a service that is checked follow the files that trigger it immediately, so that each of them can be restored.
+ * Other triggers, such as packages, are not restored. If the service followed them before its configuration is written,
+ * the check could fail and keep the configuration from being written.
+ */
+function confirmed(resource: UnfilledResource, byKey: ReadonlyMap<string, Merged>): UnfilledResource {
+  if (!confirms(resource.body)) return resource;
+  const files = [...resource.reload_on, ...resource.restart_on].filter((key) => isFile(byKey.get(key)?.resource));
+  const immediate = [...new Set([...(resource.immediate_on ?? []), ...files])];
+  return immediate.length === 0 ? resource : { ...resource, immediate_on: immediate };
 }
+
+const isFile = (resource: UnfilledResource | undefined): boolean =>
+  resource !== undefined && (resource.type === 'file-unix' || isPartOfFile(resource));
 
 /**
  * Moves the dependencies of a service before the resources that trigger it immediately. Its other triggers may come
