@@ -18,11 +18,20 @@ export type Greeting =
 /**
  * Connects to a port of this machine, on each of its addresses until one of them accepts.
  * @param banner start of the text to wait for; null to end as soon as the connection is open
+ * @param limitMs milliseconds for all addresses together
  */
-export async function greetingOf(port: number, banner: string | null, clock: Clock): Promise<Greeting> {
+export async function greetingOf(
+  port: number,
+  banner: string | null,
+  limitMs: number,
+  clock: Clock,
+): Promise<Greeting> {
+  const deadline = clock.monotonic() + limitMs;
   let last: Greeting = { is: 'refused', why: 'the machine has no address' };
   for (const host of addresses()) {
-    const greeting = await connectTo(host, port, banner, clock);
+    const left = deadline - clock.monotonic();
+    if (left <= 0) break;
+    const greeting = await connectTo(host, port, banner, Math.min(attemptMs, left), clock);
     if (greeting.is === 'connected' && (banner === null || greeting.text.startsWith(banner))) return greeting;
     if (greeting.is === 'connected' || last.is === 'refused') last = greeting;
   }
@@ -37,7 +46,13 @@ function addresses(): string[] {
   return usable.slice(0, maxAddresses).map(({ address }) => address);
 }
 
-function connectTo(host: string, port: number, banner: string | null, clock: Clock): Promise<Greeting> {
+function connectTo(
+  host: string,
+  port: number,
+  banner: string | null,
+  limitMs: number,
+  clock: Clock,
+): Promise<Greeting> {
   return new Promise((resolve) => {
     const socket = connect({ host, port });
     let isConnected = false;
@@ -47,7 +62,7 @@ function connectTo(host: string, port: number, banner: string | null, clock: Clo
       socket.destroy();
       resolve(isConnected ? { is: 'connected', text } : { is: 'refused', why });
     };
-    const cancel = clock.after(attemptMs, () => end('no answer'));
+    const cancel = clock.after(limitMs, () => end('no answer'));
     socket.setEncoding('latin1');
     socket.once('connect', () => {
       isConnected = true;

@@ -78,8 +78,9 @@ async function faultNow(
   machine: Machine,
 ): Promise<string | null> {
   const isSecret = item.resource.sensitive_fields.some((field) => field.startsWith('confirm_'));
+  const deadline = machine.clock.monotonic() + timeLimit;
   if (port !== null) {
-    const greeting = await greetingOf(port, banner, machine.clock);
+    const greeting = await greetingOf(port, banner, timeLimit, machine.clock);
     if (greeting.is === 'refused') return `it accepted no connection on port ${port} (${greeting.why})`;
     if (banner !== null && !greeting.text.startsWith(banner))
       return `it did not greet ${isSecret ? 'as declared' : `with ${JSON.stringify(banner)}`} on port ${port}`;
@@ -89,7 +90,7 @@ async function faultNow(
     {
       program: 'sh',
       args: ['-c', command],
-      timeLimit,
+      timeLimit: Math.max(deadline - machine.clock.monotonic(), retryMs),
       outputCap: 4096,
       started: (process) => machine.startedProcess(process),
     },

@@ -1,0 +1,29 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { expect, test } from 'vitest';
+import type { Clock } from '../../../../lib/src/clock.ts';
+import { greetingOf } from './greeting.ts';
+
+test('waits for a silent server no longer than the limit, on all addresses together', async () => {
+  let time = 0;
+  const clock: Clock = {
+    now: () => time,
+    monotonic: () => time,
+    after(ms, action) {
+      const passing = setImmediate(() => {
+        time += ms;
+        action();
+      });
+      return () => clearImmediate(passing);
+    },
+  };
+  const server = createServer((socket) => socket.on('error', () => {})).listen(0);
+  await once(server, 'listening');
+  try {
+    await greetingOf((server.address() as AddressInfo).port, 'SSH-2.0-', 4_000, clock);
+    expect(time).toBeGreaterThan(0);
+    expect(time).toBeLessThanOrEqual(4_000);
+  } finally {
+    server.close();
+  }
+});
