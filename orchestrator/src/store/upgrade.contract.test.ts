@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { placeAll } from '../../test/audit.ts';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { fillFirstRelease, firstRelease } from '../../test/databases/first-release.ts';
-import { openDomain } from '../../test/domain.ts';
+import { connect, openDomain } from '../../test/domain.ts';
 import { getOperation, getRun, getState } from '../../test/reading.ts';
 import { terminalsFixture } from '../../test/terminals.ts';
 import { createVerifier } from '../domain/audit/audit-verification.ts';
@@ -60,6 +60,7 @@ describeDatabases('a database of the first schema', (fixture) => {
     await placeAll(domain);
     const verdict = await createVerifier(context).verify(new AbortController().signal);
     expect(verdict).toMatchObject({ ok: true, verified: 4, unchained: 0 });
+    await connect(domain, { hex: firstRelease.publicKey, id: firstRelease.node, sign: () => '' });
     expect(waiting).toBe((await domain.links.nextOperation(firstRelease.node))?.operation.operation_id);
     await conductor.stop();
   });

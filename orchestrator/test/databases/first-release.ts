@@ -6,6 +6,7 @@ import { statement } from '../../src/store/transaction.ts';
 /** The data in a database with the first schema: an agent, its applied state, drift, interrupted runs, events. */
 
 const node = 'ab'.repeat(16);
+const publicKey = '12'.repeat(32);
 const id = (n: number) => `01HF7YAT00000000000000000${n}`;
 const summary = '{"total":1,"unchanged":1,"changed":0,"removed":0,"failed":0,"skipped":0}';
 const event = (n: number, type: string) =>
@@ -13,7 +14,7 @@ const event = (n: number, type: string) =>
 
 const rows = [
   `insert into operators values ('${'cd'.repeat(16)}', '${'ef'.repeat(32)}', 'ada', 'admin', 1700000000, 'bootstrap', 1, null, null)`,
-  `insert into agents values ('${node}', '${'12'.repeat(32)}', 'web-1', 'approved', '0.1.0', '{"platform":"linux"}', 'web-1', '192.0.2.7',
+  `insert into agents values ('${node}', '${publicKey}', 'web-1', 'approved', '0.1.0', '{"platform":"linux"}', 'web-1', '192.0.2.7',
     1700000000, 1700000000, 1700000000, 'flag', null, 1700000000)`,
   `insert into agent_tags values ('${node}', 'role', 'web')`,
   `insert into modules values ('motd', 1, 1700000000, '${'cd'.repeat(16)}')`,
@@ -51,6 +52,7 @@ const rows = [
 
 export const firstRelease = {
   node,
+  publicKey,
   agentName: 'web-1',
   applied: id(1),
   waiting: id(2),

@@ -18,7 +18,7 @@ resources:
     resource: { file-unix: { path: /etc/motd, content: "hi" } }
 `;
 const instance = '01'.repeat(16);
-const attributes = { hostname: 'moved' };
+const attributes = { platform: 'linux', hostname: 'moved' };
 
 const processes = 3;
 const process = fc.nat({ max: processes - 1 });
