@@ -46,7 +46,7 @@ const signing = [
 
 test('creates and verifies signatures only in the reviewed files', () => {
   const call =
-    /(?:\b(?:sign|verify|signEd25519|verifySignature|createSign|createVerify)\((?:null|seed|bytes|encoded|message|handshake)|\.(?:sign|subtle\.sign|subtle\.verify)\()/;
+    /(?:\b(?:sign|verify|signEd25519|verifySignature|createSign|createVerify)\((?:null|seed|bytes|encoded|message|handshake)|(?<!Math)\.(?:sign|subtle\.sign|subtle\.verify)\()/;
   const files = execFileSync(
     'git',
     ['ls-files', '--cached', '--others', '--exclude-standard', '*/src/*.ts', '*/src/*.tsx'],

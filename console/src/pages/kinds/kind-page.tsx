@@ -21,9 +21,11 @@ export function KindPage() {
       title={visibleText(name)}
       subtitle={data && <CodeText text={`${data.summary}.`} />}
       actions={
-        <Link to="/kinds" className={buttonClasses()}>
-          All kinds
-        </Link>
+        !error && (
+          <Link to="/kinds" className={buttonClasses()}>
+            All kinds
+          </Link>
+        )
       }
     >
       {error ? (

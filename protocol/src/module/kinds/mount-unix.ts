@@ -27,7 +27,8 @@ export const mountUnixKind = {
   'mount-unix': defineKind({
     description: 'A mounted file system and its line in `/etc/fstab`',
     platforms: ['linux'],
-    example: 'path: /mnt\ndevice: tmpfs\ntype: tmpfs\noptions: nosuid,nodev,size=64m\ndump: 0\npass: 0\nmounted: true',
+    example:
+      'path: /mnt\ndevice: tmpfs\ntype: tmpfs\noptions: "nosuid,nodev,size=64m"\ndump: 0\npass: 0\nmounted: true',
     required: { path: formatted('Mount point, an existing directory', mountPoint) },
     optional: {
       device: formatted(
