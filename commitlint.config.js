@@ -5,7 +5,7 @@
 
 // Allowed first words of a subject. Add a verb if it is missing.
 const verbs =
-  `accept acknowledge add adjust align allow anchor announce answer apply ask attack avoid back begin bind block bound break build
+  `accept acknowledge add adjust admit align allow anchor announce answer apply ask attack avoid back begin bind block bound break build
 bump bundle cache call cancel cap capitalize change check clarify clean close collect compare complete compress configure convert copy correct
 count cover create cut date deduplicate define delete deny deprecate describe detect disable discard divide do document download draw drop
 enable encode encrypt end enforce ensure escape exit expect explain export expose extend extract fail fetch fill filter find fix
