@@ -107,7 +107,8 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
         return sample !== null && sample.collected_at > second ? sample : null;
       });
     /**
-     * Returns the samples in the agent's log: time of the sample, time of the log line, and index of the agent's start.
+     * Returns, for each sample in the agent's log, the time of the sample, the time of the log line, and the index of
+     * the agent's start.
      */
     const taken = async (): Promise<{ collected_at: number; at: number; start: number }[]> => {
       const runs = (await agent.log(2_000)).split(/^.*"agent started".*$/m);

@@ -187,7 +187,7 @@ describe.skipIf(reason !== null)(`the console for everyone${reason === null ? ''
     await page.keyboard.press('Escape');
   });
 
-  test('pages report errors and refusals before a request, with the same units and ports as the CLI', async ({
+  test('pages report invalid input before a request, and show the same units and ports as the CLI', async ({
     fixed: tab,
   }) => {
     const { page } = tab;

@@ -16,7 +16,8 @@ const differing = join(root, '.cache/picture-differences');
 export const maxDifferingPixels = 60;
 
 /**
- * Returns the number of differing pixels, and an image that marks them. Screenshots of different sizes differ entirely.
+ * Returns the number of differing pixels, and an image that marks them. If the sizes differ, all pixels count as
+ * different.
  */
 export function differenceOf(one: Buffer, other: Buffer): { readonly pixels: number; readonly picture: Buffer | null } {
   const [a, b] = [PNG.sync.read(one), PNG.sync.read(other)];

@@ -40,7 +40,10 @@ const orchestratorUnit = `systemd-run --quiet --unit=orchestrator -p DynamicUser
   muster orchestrator --data-dir /var/lib/own --log-format json --bootstrap-username ada --bootstrap-key`;
 
 describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${reason})`}`, () => {
-  test('the executable runs orchestrator, agent, and terminals without Node', async ({ hosts, onTestFailed }) => {
+  test('the executable runs the orchestrator, the agent, and terminals without Node', async ({
+    hosts,
+    onTestFailed,
+  }) => {
     const machine = await hosts.start('bare', { repository: false });
     onTestFailed(async () => {
       const { stdout } = await machine.run([

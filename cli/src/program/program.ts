@@ -288,7 +288,7 @@ interface ProgramOptions {
 const wordsOf = (command: Command): string =>
   command.parent === null ? command.name() : `${wordsOf(command.parent)} ${command.name()}`;
 
-/** Creates the command line with the necessary nouns. Their subcommands are loaded later. */
+/** Creates the program with only the nouns that this call needs. Their subcommands are loaded later. */
 function createProgram(options: ProgramOptions): Command {
   const { version, act, stdout, stderr, width, noun } = options;
   const program = new Command('muster');

@@ -28,7 +28,7 @@ export interface CodeEditorProps {
   /** Called on Ctrl-S or Cmd-S. */
   readonly onSave?: () => void;
   readonly marks?: readonly Mark[];
-  /** Names that the completion proposes; null while loading. */
+  /** Names that code completion suggests; null while loading. */
   readonly known?: Known | null;
   readonly readOnly?: boolean;
   readonly memory?: EditorMemory | undefined;

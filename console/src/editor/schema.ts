@@ -1,6 +1,6 @@
 import type { Step } from './yaml-position.ts';
 
-/** The subset of JSON Schema that the completion reads. */
+/** The subset of JSON Schema that code completion uses. */
 
 export interface JsonSchema {
   readonly type?: string;

@@ -188,7 +188,13 @@ export const configSchema = z.strictObject({
       .describe('seconds after the sign-in after which the session of a browser ends'),
   }),
   discovery: section({
-    port: z.number().int().min(1).max(65_535).default(4747).describe('UDP port on which agents wait for announcements'),
+    port: z
+      .number()
+      .int()
+      .min(1)
+      .max(65_535)
+      .default(4747)
+      .describe('UDP port on which agents listen for announcements'),
   }),
   metrics_token: z
     .string()

@@ -40,6 +40,6 @@ export function startBeats(
     cancelTimer();
     await beating;
     // Stopping must succeed even if the database is unavailable. Other processes then close this one.
-    await replica.leave().catch((error: unknown) => log.warn({ err: error }, 'failed to leave the other replicas'));
+    await replica.leave().catch((error: unknown) => log.warn({ err: error }, 'failed to deregister this replica'));
   };
 }

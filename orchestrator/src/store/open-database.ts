@@ -64,7 +64,7 @@ export async function openDatabase(location: DatabaseLocation, deps: DatabaseDep
     } catch (error) {
       const waits = !(error instanceof DatabaseInUse) && postgresFailure(error).kind === 'gone';
       if (!waits || performance.now() > until) throw error;
-      if (attempt === 1) log.warn({ err: error }, 'database server does not respond; retrying for 30 s');
+      if (attempt === 1) log.warn({ err: error }, 'database server is not responding; retrying for up to 30 s');
       await sleep(500);
     }
   }

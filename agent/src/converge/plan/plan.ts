@@ -379,7 +379,7 @@ const dependenciesOf = ({ depends_on, reload_on, restart_on, rerun_on }: Resolve
   ...rerun_on,
 ];
 
-/** Returns the paths below which nothing can exist, with the reason. */
+/** Maps each path below which nothing can exist to the reason. */
 function blockedPaths(steps: readonly Step[]): Map<string, string> {
   const blocked = new Map<string, string>();
   for (const step of steps) {

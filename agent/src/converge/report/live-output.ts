@@ -65,7 +65,7 @@ export class LiveOutput implements OutputTail {
   }
 }
 
-/** The last part of a stream of any length. */
+/** Keeps only the end of a stream of any length. */
 class Tail {
   /** Offset of the first kept byte in the stream. */
   #from = 0;

@@ -27,7 +27,7 @@ export interface SeenArchive {
   found: 'absent' | 'directory' | 'file' | 'symlink' | 'other';
   /** Identifies the object at `path`. */
   inode: string | null;
-  /** Identifies the object that `path` had originally, which is kept next to it. */
+  /** Identifies the object that was originally at `path` and is now kept next to it. */
   kept: string | null;
   /** How the tree was unpacked; null if the agent did not unpack it. */
   list: Unpacking | null;

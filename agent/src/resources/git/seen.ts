@@ -33,7 +33,7 @@ export interface SeenCopy {
   changes: number;
   /** Whether the commit that is checked out may exist only on this machine. */
   hasOwnCommits: boolean;
-  /** A file that is not in the repository; null if there is none, or if nothing is removed. */
+  /** An untracked file that the removal would delete; null if there is none, or if no removal is planned. */
   untracked: string | null;
 }
 

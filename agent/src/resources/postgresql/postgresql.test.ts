@@ -42,7 +42,7 @@ describe('roles', () => {
     expect(roleStatements('x', role, { login: true, member_of: ['b', 'a', 'a'] })).toEqual([]);
   });
 
-  test('compares only declared attributes, and reports a password without its value', () => {
+  test('compares only declared attributes, and reports a changed password without its value', () => {
     expect(diffRole({ body: { name: 'x', password: 'now', login: true } }, seen, apply).action).toBe('none');
     const body = { name: 'x', password: 'other', createdb: true, member_of: ['b'] };
     expect(diffRole({ body }, seen, apply).changes).toEqual([

@@ -13,7 +13,7 @@ import { isUp, look, type SeenPart, type SeenService, type ServiceBefore } from 
 /** The members that the providers of all systemd kinds share. */
 export const unitProvider = {
   recheckable: false,
-  // A server of databases may start.
+  // The unit may be a database server, which other resources need.
   bringsToDependents: () => ['databases'],
   watched: watchedOf,
 

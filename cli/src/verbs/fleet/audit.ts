@@ -46,7 +46,7 @@ export const register: Register = (command, act) => {
     .option('--after <place>', 'Start after this position in the log instead of now')
     .addHelpText(
       'after',
-      '\nRuns until Ctrl-C. Reconnects after a lost connection and misses no event. With --json, each line is an event in the\nformat of `audit export`.\n\nExample:\n  $ muster audit follow --category auth,operator',
+      '\nRuns until you press Ctrl-C. If the connection is lost, reconnects without missing\nan event. With --json, each line is an event in the format of `audit export`.\n\nExample:\n  $ muster audit follow --category auth,operator',
     )
     .action(act(followLog));
   command

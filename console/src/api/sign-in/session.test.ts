@@ -390,7 +390,7 @@ test("never sends an operator's request with the session that replaces it", asyn
   expect(await sent()).toBe('key of bob-1');
 });
 
-test('never sends a request that waited for the event stream as the next operator', async () => {
+test('does not send a request as the next operator if it was still waiting for the event stream', async () => {
   const { session, sent, token } = underTest(false, createBrowser());
   await session.begin(token('ada-1'));
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -7,7 +7,7 @@ export interface AttributeGroup {
 
 const general = 'machine';
 
-/** @param search words that must all be in the name or the value */
+/** @param search words, each of which must be in the name or the value */
 export function attributeGroups(
   attributes: Readonly<Record<string, string>>,
   search: string,

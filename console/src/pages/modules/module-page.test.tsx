@@ -121,7 +121,7 @@ test('offers no removal of a module that assignments use, and lists them', async
   expect(api.received(removeModule)).toEqual([]);
 });
 
-test('shows the modules that a module requires, and offers no removal of one that others require', async () => {
+test('shows the modules that a module requires, and does not offer to remove one that others require', async () => {
   const api = orchestrator();
   api.answer(listAssignments, []);
   api.answer(getModule, { ...second, requires: ['base'], required_by: ['web-site'] } as never);

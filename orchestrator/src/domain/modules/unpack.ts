@@ -142,7 +142,7 @@ class Names {
     const folded = path.toUpperCase().toLowerCase().normalize('NFC');
     const earlier = this.#seen.get(folded);
     if (earlier === undefined) {
-      // Bounds directories, which do not count as files.
+      // Limits the number of directories, because the limit on files does not include them.
       if (this.#seen.size > 4 * folderLimits.files) throw refused('the archive has too many directories');
       this.#seen.set(folded, { path, kind });
     } else if (earlier.path !== path)

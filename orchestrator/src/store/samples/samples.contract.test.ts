@@ -11,7 +11,7 @@ const all = Number.MAX_SAFE_INTEGER;
 describeDatabases('samples', (fixture) => {
   const stores = samplesFixture(fixture);
 
-  test('returns samples unchanged and oldest first after the store was reopened', async () => {
+  test('returns samples unchanged, oldest first, after the store is reopened', async () => {
     const at = await stores.place();
     const store = await stores.open({ at });
     const full = sampleAt(t0 + 120, {

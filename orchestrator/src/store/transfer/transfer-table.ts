@@ -25,7 +25,7 @@ export type TransferRow = readonly (string | number | null)[];
 
 /** A database that no other process uses, opened to read all its rows. */
 export interface TransferSource {
-  /** Location of the database for messages, without a password. */
+  /** Location of the database, without the password, for use in messages. */
   readonly location: string;
   /** Returns the schema version; 0 if the database is empty. */
   version(): Promise<number>;

@@ -398,7 +398,7 @@ describe('immediate triggers', () => {
     expect(find(resourcesOf(resolve(base)), 'service-systemd:s')).not.toHaveProperty('immediate_on');
   });
 
-  test('a service that is checked follows a package at its own position, after its configuration', () => {
+  test('a checked service follows its configuration, even if a package triggers it', () => {
     const text = `  - { id: pkg, resource: { package-apt: { name: nginx } } }
   - { id: site, depends_on: [pkg], resource: { file-unix: { path: /site } } }
   - { id: line, depends_on: [pkg], resource: { line-unix: { path: /etc/l, line: a } } }

@@ -46,7 +46,7 @@ export const systemKinds = {
     description: 'A package source for dnf',
     platforms: ['linux'],
     example: 'name: example\nbaseurl: ["https://rpm.example.org/$releasever/$basearch"]\ngpgcheck: true',
-    required: { name: formatted('Id of the source', format.plainName) },
+    required: { name: formatted('ID of the repository', format.plainName) },
     optional: {
       title: line('Name of the source for people; default: its id'),
       baseurl: list('Addresses of the source', text('An address', format.aptSourceWord), { atLeast: 1 }),

@@ -3,7 +3,7 @@ import type { Meter } from '../meter.ts';
 /** A function that expressions can call, and its documentation. */
 export interface ExpressionFunction {
   readonly name: string;
-  /** The signature for readers, such as `join(list, separator)`. */
+  /** The human-readable signature, such as `join(list, separator)`. */
   readonly form: string;
   /** CEL signatures. A leading `string.` makes the function a method. */
   readonly signatures: readonly string[];

@@ -20,7 +20,7 @@ export class Version {
   constructor(text: string, order: string = 'deb') {
     if (text === '' || text.length > maximumVersion || /\s/.test(text))
       throw new ExpressionError(
-        `${JSON.stringify(text.slice(0, 64))} is not a version, such as "1.2.3": it has 1 to ${maximumVersion} characters and no blanks`,
+        `${JSON.stringify(text.slice(0, 64))} is not a version; write 1 to ${maximumVersion} characters without spaces, such as "1.2.3"`,
       );
     const found = orders.find((name) => name === order);
     if (found === undefined)
