@@ -148,9 +148,11 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
         unit('loops', 'Restart=always\nExecStart=/bin/sh -c "echo again; exit 4"'),
         unit('hangs', 'Type=notify\nTimeoutStartSec=1\nExecStart=/bin/sleep 1000'),
         unit('fine', 'ExecStart=/bin/sleep 1000'),
+        unit('follower', 'ExecStart=/bin/sh -c "cat /etc/follower.conf; exit 6"'),
         'systemctl daemon-reload',
       ].join(''),
     );
+    const secret = file('/etc/follower.conf', { content: 'key = hush\n' });
     const reported = await apply([
       ...['ends', 'loops', 'hangs', 'fine'].map((name) => service(name, { running: true })),
       {
@@ -161,6 +163,8 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
         }),
         sensitive_fields: ['environment'],
       },
+      { ...secret, sensitive_fields: ['content'] },
+      { ...service('follower', { running: true }), depends_on: [secret.key], restart_on: [secret.key] },
       service('one', { running: true }),
     ]);
     const message = (text: string) => ({ status: 'failed', message: expect.stringContaining(text) });
@@ -170,6 +174,8 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
       message('systemd reports timeout'),
       { status: 'changed' },
       message('it ended with status 5; its journal is not shown'),
+      { status: 'changed' },
+      message('it ended with status 6; its journal is not shown'),
       { status: 'unchanged' },
     ]);
     expect(reported.results[0]?.message).toContain('no such database');

@@ -81,14 +81,17 @@ function linesAbout(name: string, stderr: string): string {
     .slice(0, 500);
 }
 
-/** Adds the unit's last output to the error, unless the unit uses a secret, which the output may contain. */
+/**
+ * Adds the unit's last output to the error, unless the unit, or a file that triggers it, has a secret, which the output may
+ * contain.
+ */
 async function explain(
   { name, item }: Work,
   fault: string,
   machine: Machine,
 ): Promise<Pick<Work, 'failure' | 'words'>> {
-  if (item.resource.sensitive_fields.length > 0)
-    return { failure: `${fault}; its journal is not shown, because the unit uses a secret` };
+  if (item.resource.sensitive_fields.length > 0 || machine.followsSecret(item.resource))
+    return { failure: `${fault}; its journal is not shown, because the unit or a file that triggers it has a secret` };
   const words = await lastJournalLines(name, wordLines, wordsMs, machine);
   return { failure: fault, words: words === '' ? '' : `; last in the journal:\n${words.slice(-longest)}` };
 }
