@@ -82,3 +82,9 @@ test('refuses the key __proto__ with its place, in modules and in expressions', 
   ).toEqual([`4:71 ${message}`]);
   expect(resolvedValue(`'\${{ {"__" + "proto__": 1} }}'`)).toEqual([`module "m": ${message}`]);
 });
+
+test.each(['version("1")', '[1]', 'omit'])('refuses %s as a key of a map', (key) => {
+  expect(resolvedValue(`'\${{ {${key}: 1} }}'`)).toEqual([
+    'module "m": a key of a map must be a string, a number, or a boolean: convert it with string(…)',
+  ]);
+});
