@@ -104,9 +104,13 @@ export function resolveDesiredSet(request: ResolutionRequest): Resolution {
   );
   if (!sorted.ok) {
     const members = [...sorted.cycle, sorted.cycle[0] as number].map((index) => (merged[index] as Merged).resource);
-    const names = members.map((resource) => `${resource.module}/${resource.id ?? resource.identity}`);
+    const nameOf = (resource: UnfilledResource) => `${resource.module}/${resource.id ?? resource.identity}`;
+    // The dependencies of a service precede the resources that it follows immediately.
+    const service = merged.find(({ resource }) => members.some(({ key }) => resource.immediate_on?.includes(key)));
+    const why = service === undefined ? '' : `; ${nameOf(service.resource)} follows one of them immediately`;
+    const names = members.map(nameOf);
     const { resource, declarations } = merged[sorted.cycle[0] as number] as Merged;
-    const message = `dependency cycle: ${names.join(' -> ')}`;
+    const message = `dependency cycle: ${names.join(' -> ')}${why}`;
     const path = declarations[0]?.path ?? [];
     return refused('module_unresolved', [moduleFault(resource.module, path, message)], distinct);
   }

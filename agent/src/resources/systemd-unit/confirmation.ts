@@ -1,3 +1,4 @@
+import { HostFailure } from '../../host/failure.ts';
 import { greetingOf } from '../../host/network/greeting.ts';
 import { runCommand } from '../../host/processes/run-command.ts';
 import type { Machine } from '../provider/provider.ts';
@@ -43,7 +44,10 @@ export async function confirmWork(works: readonly Work[], machine: Machine): Pro
       const confirmation = service === null ? null : confirmationOf(service);
       const isDue = work.item.kind === 'apply' && work.process !== null && work.process !== 'stop';
       if (confirmation === null || !isDue || work.failure !== null) return;
-      const why = await faultWithin(limitMs, confirmation, work, machine);
+      const why = await faultWithin(limitMs, confirmation, work, machine).catch((error: unknown) => {
+        if (error instanceof HostFailure) return error.message;
+        throw error;
+      });
       if (why !== null) work.failure = `${work.name} does not work after its ${work.process}: ${why}`;
     }),
   );

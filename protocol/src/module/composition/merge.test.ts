@@ -409,6 +409,17 @@ describe('immediate triggers', () => {
     expect(find(resources, 'service-systemd:s').immediate_on).toEqual([key]);
   });
 
+  test('names the checked service if its immediate trigger causes a dependency cycle', () => {
+    const text = `  - { id: a, resource: { file-unix: { path: /a } } }
+  - { id: x, depends_on: [a], resource: { file-unix: { path: /x } } }
+  - { id: s, depends_on: [x], resource: { service-systemd: { name: s, reload_on: [a], confirm_port: 80 } } }
+`;
+    const resolved = resolve(moduleOf('web', text));
+    expect(resolved.ok ? [] : resolved.faults.map(({ message }) => message)).toEqual([
+      'module "web": dependency cycle: web/a -> web/x -> web/a; web/s follows one of them immediately',
+    ]);
+  });
+
   test('refuses immediate triggers of scripts, and unknown fields', () => {
     const script = 'resource: { script: { program: sh, apply: x, check: x';
     expect(
