@@ -18,6 +18,7 @@ export function EventRow({
   readonly open: boolean;
   readonly onToggle: () => void;
 }) {
+  const sentence = withLocalTimes(eventSentence(event));
   return (
     <li className={classNames('[content-visibility:auto]', open && 'bg-raised')}>
       <div className="flex min-h-10 items-center gap-2 px-3 py-1 text-sm sm:gap-3">
@@ -36,7 +37,8 @@ export function EventRow({
         </span>
         <code className="w-44 shrink-0 truncate font-mono text-xs max-lg:hidden">{event.event_type}</code>
         <span className="flex min-w-0 flex-1">
-          <Line text={withLocalTimes(eventSentence(event))} maxLength={300} />
+          {/* An open event shows its whole sentence, which a phone truncates. */}
+          {open ? <Text text={sentence} maxLength={2_000} /> : <Line text={sentence} maxLength={300} />}
         </span>
         <span className="flex w-32 min-w-0 shrink-0 text-muted text-xs max-md:hidden">
           <Line text={event.actor.name || event.actor.type} />
