@@ -1,20 +1,19 @@
 import type { RunOutcomes } from '@muster/protocol/http';
-import { Ban, Check, Clock, type LucideIcon, Play, SkipForward, X } from 'lucide-react';
 import { type RunOutcome, runOutcomeOrder } from '../../../../client/src/run-outcomes.ts';
 import { classNames } from '../../parts/class-names.ts';
 import { countText } from '../../parts/count.ts';
 
-const looks: Readonly<Record<RunOutcome, { readonly fill: string; readonly text: string; readonly icon: LucideIcon }>> =
-  {
-    failed: { fill: 'bg-bad', text: 'text-bad', icon: X },
-    cancelled: { fill: 'bg-warn', text: 'text-warn', icon: Ban },
-    skipped: { fill: 'bg-line-strong', text: 'text-muted', icon: SkipForward },
-    running: { fill: 'bg-info', text: 'text-info', icon: Play },
-    waiting: { fill: 'bg-line', text: 'text-muted', icon: Clock },
-    succeeded: { fill: 'bg-good', text: 'text-muted', icon: Check },
-  };
+export const outcomeColors: Readonly<Record<RunOutcome, { readonly fill: string; readonly text: string }>> = {
+  failed: { fill: 'bg-bad', text: 'text-bad' },
+  cancelled: { fill: 'bg-warn', text: 'text-warn' },
+  skipped: { fill: 'bg-line-strong', text: 'text-muted' },
+  running: { fill: 'bg-info', text: 'text-info' },
+  waiting: { fill: 'bg-line', text: 'text-muted' },
+  succeeded: { fill: 'bg-good', text: 'text-muted' },
+};
 
-const presentIn = (outcomes: RunOutcomes): RunOutcome[] => runOutcomeOrder.filter((outcome) => outcomes[outcome] > 0);
+export const presentIn = (outcomes: RunOutcomes): RunOutcome[] =>
+  runOutcomeOrder.filter((outcome) => outcomes[outcome] > 0);
 
 /** A run's agents by outcome, failures first: a bar and the counts. */
 export function OutcomeCounts({ outcomes }: { readonly outcomes: RunOutcomes }) {
@@ -28,7 +27,7 @@ export function OutcomeCounts({ outcomes }: { readonly outcomes: RunOutcomes }) 
         {present.map((outcome) => (
           <span
             key={outcome}
-            className={classNames(looks[outcome].fill, 'h-full')}
+            className={classNames(outcomeColors[outcome].fill, 'h-full')}
             style={{ width: `${(outcomes[outcome] / total) * 100}%`, minWidth: 3 }}
           />
         ))}
@@ -37,7 +36,7 @@ export function OutcomeCounts({ outcomes }: { readonly outcomes: RunOutcomes }) 
         {present.map((outcome, index) => (
           <span key={outcome}>
             {index > 0 && <span className="text-muted"> · </span>}
-            <span className={looks[outcome].text}>
+            <span className={outcomeColors[outcome].text}>
               {countText(outcomes[outcome])} {outcome}
             </span>
           </span>
@@ -46,19 +45,3 @@ export function OutcomeCounts({ outcomes }: { readonly outcomes: RunOutcomes }) 
     </span>
   );
 }
-
-/** A run's agents by outcome, for phones: an icon and a count each. */
-export const CompactOutcomeCounts = ({ outcomes }: { readonly outcomes: RunOutcomes }) => (
-  <span className="tabular flex gap-2.5 text-xs">
-    {presentIn(outcomes).map((outcome) => {
-      const { text, icon: Icon } = looks[outcome];
-      return (
-        <span key={outcome} className={classNames(text, 'inline-flex items-center gap-0.5')}>
-          <Icon aria-hidden="true" className="size-3 shrink-0" />
-          {countText(outcomes[outcome])}
-          <span className="sr-only"> {outcome}</span>
-        </span>
-      );
-    })}
-  </span>
-);

@@ -12,7 +12,8 @@ import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
 import { OperatorName } from '../links.tsx';
-import { CompactOutcomeCounts, OutcomeCounts } from './outcome-counts.tsx';
+import { CompactOutcomeCounts } from './compact-outcome-counts.tsx';
+import { OutcomeCounts } from './outcome-counts.tsx';
 
 const columns: readonly Column<RunEntry>[] = [
   {
