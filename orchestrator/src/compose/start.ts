@@ -111,6 +111,9 @@ async function start(
     disposables,
   );
   const incarnation = randomBytes(16).toString('hex');
+  // The lock of the directory or the database proves that all former processes have ended. A database from a backup of
+  // PostgreSQL contains the process that made the backup.
+  await closeOtherReplicas(store.db, incarnation);
   if (serverClock !== null) await joinOthers(store.db, incarnation, serverClock, options, disposables);
   const bus = createInProcessBus((error, hint) => log.error({ err: error, hint: hint.type }, 'bus listener failed'));
   disposables.add(() => bus.close());
@@ -169,8 +172,6 @@ async function joinOthers(
   { log, onFatal }: StartOptions,
   disposables: Disposables,
 ): Promise<void> {
-  // The lock of the database proves that all former processes have ended.
-  await closeOtherReplicas(db, incarnation);
   const replica = await joinReplicas({ db, clock, log, incarnation, name: hostname(), version });
   disposables.add(startBeats(replica, { clock, log, onClosed: onFatal }));
 }
