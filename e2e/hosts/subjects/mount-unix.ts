@@ -8,7 +8,7 @@ export const mountUnixSubjects: readonly Subject[] = [
   {
     name: 'mount-unix, not mounted, with other lines',
     prepare: others,
-    desired: { 'mount-unix': { ...mnt, options: 'nosuid,size=1m' } },
+    desired: { 'mount-unix': { ...mnt, options: 'nosuid,size=1m', pass: 0 } },
     changed: { 'mount-unix': { ...mnt, options: 'noexec,size=2m', pass: 1 } },
     tamper: `sed -i 's/ 0 0$/ 0 1/' /etc/fstab; mount -o remount,suid,size=3m /mnt`,
     moved: ['pass', 'live_options'],
