@@ -1,7 +1,6 @@
-import type { Clock } from '../../../lib/src/clock.ts';
-import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import { HostFailure } from './failure.ts';
-import { type CommandResult, runCommand } from './processes/run-command.ts';
+import { lastLine } from './processes/failure-text.ts';
+import { type CommandResult, type Runner, runInEnglish } from './processes/run-command.ts';
 import { exists, linkTarget } from './read-system.ts';
 
 /** Reads and sets link groups of dpkg's update-alternatives(1). */
@@ -26,11 +25,6 @@ export interface LinkGroup {
 
 export type Choice = { mode: 'auto' } | { mode: 'manual'; path: string };
 
-interface Context {
-  clock: Clock;
-  startedProcess(process: ProcessIdentity): void;
-}
-
 const directory = '/etc/alternatives';
 const timeLimit = 30_000;
 /** Maximum output size, in bytes. The description of a large group such as `java` takes about 50 KB. */
@@ -45,8 +39,8 @@ export const groupFiles = (name: string): string[] => [`${directory}/${name}`, `
  * @returns null if there is no such group
  * @throws HostFailure if update-alternatives is missing or, as on RHEL, does not support `--query`
  */
-export async function readGroup(name: string, context: Context): Promise<LinkGroup | null> {
-  const result = await run(['--query', name], context);
+export async function readGroup(name: string, runner: Runner): Promise<LinkGroup | null> {
+  const result = await run(['--query', name], runner);
   if (result.exitCode === 0 && !result.truncated)
     return parseGroup(result.stdout, { slave: currentSlave, link: linkTarget, isThere: exists });
   // The exit code is 2 for every error, so the message must be checked.
@@ -59,27 +53,17 @@ export async function readGroup(name: string, context: Context): Promise<LinkGro
  * Selects a candidate, or restores the automatic mode.
  * @throws HostFailure with the last line that the program printed
  */
-export async function choose(name: string, choice: Choice, context: Context): Promise<void> {
-  const result = await run(choice.mode === 'auto' ? ['--auto', name] : ['--set', name, choice.path], context);
+export async function choose(name: string, choice: Choice, runner: Runner): Promise<void> {
+  const result = await run(choice.mode === 'auto' ? ['--auto', name] : ['--set', name, choice.path], runner);
   if (result.exitCode !== 0) throw new HostFailure(`cannot change the link group ${name}: ${reasonOf(result)}`);
 }
 
-const run = (args: readonly string[], { clock, startedProcess }: Context): Promise<CommandResult> =>
-  runCommand(
-    {
-      program: 'update-alternatives',
-      args,
-      timeLimit,
-      outputCap,
-      environment: { LC_ALL: 'C' },
-      started: (process) => startedProcess(process),
-    },
-    clock,
-  );
+const run = (args: readonly string[], runner: Runner): Promise<CommandResult> =>
+  runInEnglish('update-alternatives', args, { timeLimit, outputCap }, runner);
 
 function reasonOf({ stderr, exitCode, signal, timedOut }: CommandResult): string {
   if (timedOut) return `no answer within ${timeLimit / 1000} s`;
-  const line = stderr.trimEnd().split('\n').at(-1)?.trim().slice(0, 500) ?? '';
+  const line = lastLine(stderr);
   return line === '' ? `update-alternatives exited with ${exitCode ?? signal}` : line;
 }
 

@@ -1,9 +1,7 @@
-import type { Clock } from '../../../lib/src/clock.ts';
-import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import { HostFailure } from './failure.ts';
 import { failureText, lastLine } from './processes/failure-text.ts';
 import { missingProgram } from './processes/find-program.ts';
-import { type CommandResult, runCommand } from './processes/run-command.ts';
+import { type CommandResult, type Runner, runInEnglish } from './processes/run-command.ts';
 import { readText } from './read-system.ts';
 
 /** Reads which modules the kernel has, and loads and unloads them with modprobe(8). */
@@ -14,11 +12,6 @@ export interface KernelModules {
   loaded: ReadonlyMap<string, string>;
   /** Modules that are part of the kernel. */
   builtIn: ReadonlySet<string>;
-}
-
-export interface Runner {
-  clock: Clock;
-  startedProcess(process: ProcessIdentity): void;
 }
 
 const timeLimit = 60_000;
@@ -43,19 +36,11 @@ async function listModules(runner: Runner): Promise<string> {
   throw new HostFailure(`cannot list the kernel modules: ${failureText(result, 'lsmod', timeLimit, lastLine)}`);
 }
 
-const run = (program: string, args: readonly string[], { clock, startedProcess }: Runner): Promise<CommandResult> =>
-  runCommand(
-    {
-      program,
-      args,
-      timeLimit,
-      // The list of a large machine has about 20 KB.
-      outputCap: 1024 * 1024,
-      environment: { LC_ALL: 'C' },
-      started: (process) => startedProcess(process),
-    },
-    clock,
-  );
+// The list of a large machine has about 20 KB.
+const limits = { timeLimit, outputCap: 1024 * 1024 };
+
+const run = (program: string, args: readonly string[], runner: Runner): Promise<CommandResult> =>
+  runInEnglish(program, args, limits, runner);
 
 /**
  * @param text output of lsmod, or text of /proc/modules: the name, size, number of users, and users of a module a line

@@ -1,8 +1,6 @@
 import { realpathSync, statSync } from 'node:fs';
-import type { Clock } from '../../../lib/src/clock.ts';
-import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import { HostFailure } from './failure.ts';
-import { type CommandResult, runCommand } from './processes/run-command.ts';
+import { type CommandResult, type Runner, runInEnglish } from './processes/run-command.ts';
 import { exists } from './read-system.ts';
 import { systemctl } from './systemd/systemd.ts';
 
@@ -18,26 +16,11 @@ export interface Mount {
   ownOptions: string;
 }
 
-export interface Runner {
-  clock: Clock;
-  startedProcess(process: ProcessIdentity): void;
-}
-
 /** A network file system may take long to answer. */
 const timeLimit = 120_000;
 
-const run = (program: string, args: readonly string[], { clock, startedProcess }: Runner): Promise<CommandResult> =>
-  runCommand(
-    {
-      program,
-      args,
-      timeLimit,
-      outputCap: 8 * 1024 * 1024,
-      environment: { LC_ALL: 'C' },
-      started: (process) => startedProcess(process),
-    },
-    clock,
-  );
+const run = (program: string, args: readonly string[], runner: Runner): Promise<CommandResult> =>
+  runInEnglish(program, args, { timeLimit, outputCap: 8 * 1024 * 1024 }, runner);
 
 /**
  * Returns the mounted file systems by mount point. Of several at one mount point, only the last is visible.

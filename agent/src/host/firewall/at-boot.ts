@@ -1,7 +1,8 @@
 import { rmSync } from 'node:fs';
 import { HostFailure } from '../failure.ts';
+import type { Runner } from '../processes/run-command.ts';
 import { exists, readText } from '../read-system.ts';
-import { type Runner, reasonOf, run } from './nftables.ts';
+import { reasonOf, run } from './nftables.ts';
 import { writeRootFile } from './root-file.ts';
 
 /** Loads the table at boot, with a file of rules and a unit that loads the file. */

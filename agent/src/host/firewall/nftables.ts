@@ -1,18 +1,11 @@
 import { rmSync } from 'node:fs';
-import type { Clock } from '../../../../lib/src/clock.ts';
-import type { ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { HostFailure } from '../failure.ts';
 import { failureText } from '../processes/failure-text.ts';
-import { type CommandResult, runCommand } from '../processes/run-command.ts';
+import { type CommandResult, type Runner, runInEnglish } from '../processes/run-command.ts';
 import { exists, readText } from '../read-system.ts';
 import { writeRootFile } from './root-file.ts';
 
 /** Reads and replaces a table of nftables with nft(8). */
-
-export interface Runner {
-  clock: Clock;
-  startedProcess(process: ProcessIdentity): void;
-}
 
 /** Directory for the rule files that nft loads. Only root can change it, and it is empty after a boot. */
 export const workDirectory = '/run/muster-firewall';
@@ -21,17 +14,7 @@ const timeLimit = 60_000;
 const outputCap = 4 * 1024 * 1024;
 
 export const run = (program: string, args: readonly string[], runner: Runner): Promise<CommandResult> =>
-  runCommand(
-    {
-      program,
-      args,
-      timeLimit,
-      outputCap,
-      environment: { LC_ALL: 'C' },
-      started: (process) => runner.startedProcess(process),
-    },
-    runner.clock,
-  );
+  runInEnglish(program, args, { timeLimit, outputCap }, runner);
 
 const programPaths = ['/usr/sbin/nft', '/sbin/nft', '/usr/bin/nft', '/usr/local/sbin/nft'];
 export const hasNft = (): boolean => programPaths.some(exists);

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { renameSync, rmSync } from 'node:fs';
 import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
+import type { Runner } from '../processes/run-command.ts';
 import { exists } from '../read-system.ts';
-import { loadText, type Runner, reasonOf, run, workDirectory } from './nftables.ts';
+import { loadText, reasonOf, run, workDirectory } from './nftables.ts';
 import { writeRootFile } from './root-file.ts';
 
 /**

@@ -41,6 +41,28 @@ export interface CommandResult {
   timedOut: boolean;
 }
 
+/** What runs programs: a clock for their time limits, and a record of their processes. */
+export interface Runner {
+  clock: Clock;
+  startedProcess(process: ProcessIdentity): void;
+}
+
+/**
+ * Runs a program whose messages are in English.
+ * @param limits see {@link Command}
+ * @throws HostFailure if it cannot be started
+ */
+export const runInEnglish = (
+  program: string,
+  args: readonly string[],
+  limits: Pick<Command, 'timeLimit' | 'outputCap'>,
+  runner: Runner,
+): Promise<CommandResult> =>
+  runCommand(
+    { program, args, ...limits, environment: { LC_ALL: 'C' }, started: (process) => runner.startedProcess(process) },
+    runner.clock,
+  );
+
 /** Milliseconds for which output is read after the program has exited. */
 const drainMs = 100;
 

@@ -1,10 +1,10 @@
 import type { ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { HostFailure } from '../failure.ts';
 import { lastLine } from '../processes/failure-text.ts';
+import type { Runner } from '../processes/run-command.ts';
 import { type CommandResult, runCommand } from '../processes/run-command.ts';
 import { runTransaction, type TransactionResult } from '../processes/transaction.ts';
 import { exists, fileStatus, namesIn, readText, stampOf } from '../read-system.ts';
-import type { Runner } from './systemd.ts';
 
 /** Queries and controls OpenRC with rc-status, rc-service, and rc-update. */
 

@@ -1,16 +1,9 @@
-import type { Clock } from '../../../../lib/src/clock.ts';
-import type { ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { HostFailure } from '../failure.ts';
 import { lastLine } from '../processes/failure-text.ts';
-import { type CommandResult, runCommand } from '../processes/run-command.ts';
+import { type CommandResult, type Runner, runCommand } from '../processes/run-command.ts';
 import { exists, namesIn, readText } from '../read-system.ts';
 
 /** Queries and controls systemd with systemctl and journalctl. */
-
-export interface Runner {
-  clock: Clock;
-  startedProcess(process: ProcessIdentity): void;
-}
 
 /** The state of one unit, in systemd's terms. */
 export interface UnitState {
