@@ -84,3 +84,18 @@ describe('ini', () => {
     expect(evaluated('ini', value)).toEqual({ kind: 'fault', message: expect.stringMatching(/^ini: /) });
   });
 });
+
+test.each(['toml', 'ini'] as const)('%s counts the work of writing its text', (name) => {
+  const spent = (length: number) => {
+    const scope = scopeOf({ a: 'x'.repeat(length) });
+    let steps = 0;
+    const { spend } = scope.meter;
+    scope.meter.spend = function (count) {
+      steps += count;
+      spend.call(this, count);
+    };
+    expect(evaluateText(`\${{ ${name}(param.p) }}`, scope).kind).toBe('value');
+    return steps;
+  };
+  expect(spent(32_000) - spent(0)).toBeGreaterThanOrEqual(32_000 / 16);
+});

@@ -1,4 +1,5 @@
 import type { Json } from '../../document.ts';
+import type { Meter } from '../meter.ts';
 import { ExpressionError, fromCel } from '../values.ts';
 import type { ExpressionFunction } from './function.ts';
 
@@ -89,6 +90,12 @@ const written = (lines: readonly string[]): string =>
     .map((line) => `${line}\n`)
     .join('');
 
+/** Counts the steps of writing a text, one per 16 characters, and returns the text. */
+function metered(meter: Meter, text: string): string {
+  meter.spend(text.length >> 4);
+  return text;
+}
+
 export const formatFunctions: readonly ExpressionFunction[] = [
   {
     name: 'toml',
@@ -96,11 +103,7 @@ export const formatFunctions: readonly ExpressionFunction[] = [
     signatures: ['toml(dyn): string'],
     about: 'The map as TOML, with a line break at the end. A map in it becomes a table.',
     examples: [['toml({"a": 1, "b": {"c": ["d"]}})', '"a = 1\\n\\n[b]\\nc = [\\"d\\"]\\n"']],
-    call: (meter, value: unknown) => {
-      const text = written(tomlLines(mapOf(value, 'toml'), []));
-      meter.spend(text.length >> 4);
-      return text;
-    },
+    call: (meter, value: unknown) => metered(meter, written(tomlLines(mapOf(value, 'toml'), []))),
   },
   {
     name: 'ini',
@@ -108,6 +111,6 @@ export const formatFunctions: readonly ExpressionFunction[] = [
     signatures: ['ini(dyn): string'],
     about: 'The map as INI, with a line break at the end. A map in it becomes a section; its values are plain values.',
     examples: [['ini({"a": 1, "b": {"c": "d"}})', '"a = 1\\n\\n[b]\\nc = d\\n"']],
-    call: (_, value: unknown) => ini(mapOf(value, 'ini')),
+    call: (meter, value: unknown) => metered(meter, ini(mapOf(value, 'ini'))),
   },
 ];
