@@ -8,6 +8,7 @@ import type { Conditions } from './document.ts';
 import { checkExpressions, type ReportExpression } from './expression/expression-check.ts';
 import { includesIn } from './expression/template-names.ts';
 import { createsEmptyFile, isPartOfFile, takesWholeFile, whyNotBoth } from './file-parts.ts';
+import { declaredCombinationFaults } from './kinds/field-combinations.ts';
 import { identify, kinds, resourceTypes } from './kinds.ts';
 import { quoted, suggestion } from './nearest.ts';
 import { stableOrder } from './order.ts';
@@ -286,19 +287,8 @@ function checkParameters({ parameters, supports }: Outline, { fault, warning }: 
 function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, { fault, warning }: Findings): void {
   const { type, body, path, template } = candidate;
   const given = template === undefined ? body : { ...body, template: template.id };
-  for (const group of kinds[type].exclusive) {
-    const [first, ...rest] = group.filter((name) => Object.hasOwn(given, name));
-    for (const other of rest) fault([...path, other], `cannot be combined with ${first}; keep only one`, 'key');
-  }
-  for (const [name, other] of Object.entries(kinds[type].needs))
-    if (isGiven(given[name]) && !isGiven(given[other])) fault([...path, name], `requires ${other}: add it`, 'key');
-  if (body.ensure === undefined || body.ensure === null || body.ensure === 'present')
-    for (const name of kinds[type].presentNeeds)
-      if (given[name] === undefined || given[name] === null)
-        fault(path, `requires ${name}, unless it has ensure: absent`, 'key');
-  for (const group of kinds[type].oneOf)
-    if (body.ensure !== 'absent' && !group.some((name) => isGiven(given[name])))
-      fault(path, `one of ${group.join(', ')} is required: add it`, 'key');
+  for (const found of declaredCombinationFaults(kinds[type], given))
+    fault([...path, ...found.path], found.message, 'key');
   if (createsEmptyFile({ type, body: given }))
     warning(
       path,
@@ -329,8 +319,6 @@ const foreignBracesWarning = (text: string): string => {
       : 'to insert a value, write ${{ … }}';
   return `"${found}" has no meaning here: ${form}`;
 };
-
-const isGiven = (value: unknown): boolean => value !== undefined && value !== null && value !== false;
 
 /** Returns the conditions of a resource's other variants. */
 const rivalsOf = ({ variants }: OutlineResource, candidate: Candidate): Conditions[] =>

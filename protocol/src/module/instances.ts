@@ -7,6 +7,7 @@ import { evaluateText, maximumText, type Scope } from './expression/evaluate.ts'
 import { Meter } from './expression/meter.ts';
 import { reasonOrValue } from './expression/values.ts';
 import { withSource } from './files/sourced.ts';
+import { combinationFaults } from './kinds/field-combinations.ts';
 import { declareLatest, packageDefault } from './kinds/packages.ts';
 import { identify, kinds, type Trigger } from './kinds.ts';
 import { type LoopElement, loopElements } from './loops.ts';
@@ -272,7 +273,9 @@ function instanceOf(
   if (resource.type === 'script' && body.manages === undefined && id !== null) body.manages = id;
   // `ensure: present` is the default, so declarations with and without it are equal.
   if (body.ensure === 'present') delete body.ensure;
-  const faults: BodyFault[] = evaluated.faults.length > 0 ? evaluated.faults : bodyFaults(evaluated, kind);
+  const faults: BodyFault[] = [...evaluated.faults];
+  if (faults.length === 0) faults.push(...bodyFaults(evaluated, kind));
+  if (faults.length === 0) faults.push(...combinationFaults(kind, body));
   const [name, nameFault] = label(declaration.name, scope);
   if (nameFault !== undefined) report(['name'], nameFault);
   const onlyIf = condition(declaration.only_if, scope, report);

@@ -1,0 +1,73 @@
+import type { Kind } from './kind.ts';
+
+export interface CombinationFault {
+  /** The field, or an empty path for the whole body. */
+  readonly path: readonly string[];
+  readonly message: string;
+}
+
+type Given = Readonly<Record<string, unknown>>;
+
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null && value !== false;
+
+/** An expression that may yield `omit`, so that only its value decides whether the field is given. */
+const mayBeOmitted = (value: unknown): boolean => typeof value === 'string' && /\$\{\{.*\bomit\b/s.test(value);
+
+/**
+ * Checks which fields a declared body combines. Skips fields whose expression may omit them.
+ * @param given the fields with their declared values, and `template` if the body has one
+ */
+export function declaredCombinationFaults(kind: Kind, given: Given): CombinationFault[] {
+  const certain = Object.fromEntries(Object.entries(given).filter(([, value]) => !mayBeOmitted(value)));
+  return [
+    ...exclusiveFaults(kind, (name) => Object.hasOwn(certain, name)),
+    ...missingFaults(kind, {
+      isGiven: (name) => isGiven(certain[name]),
+      isMissing: (name) => !isGiven(given[name]),
+      isNull: (name) => given[name] === undefined || given[name] === null,
+      ensure: given.ensure,
+    }),
+  ];
+}
+
+/** Checks which fields an evaluated body combines. */
+export function combinationFaults(kind: Kind, body: Given): CombinationFault[] {
+  const isNull = (name: string) => body[name] === undefined || body[name] === null;
+  return [
+    ...exclusiveFaults(kind, (name) => !isNull(name)),
+    ...missingFaults(kind, {
+      isGiven: (name) => isGiven(body[name]),
+      isMissing: (name) => !isGiven(body[name]),
+      isNull,
+      ensure: body.ensure,
+    }),
+  ];
+}
+
+function exclusiveFaults({ exclusive }: Kind, has: (name: string) => boolean): CombinationFault[] {
+  return exclusive.flatMap((group) => {
+    const [first, ...rest] = group.filter(has);
+    return rest.map((other) => ({ path: [other], message: `cannot be combined with ${first}; keep only one` }));
+  });
+}
+
+interface Presence {
+  isGiven(name: string): boolean;
+  isMissing(name: string): boolean;
+  isNull(name: string): boolean;
+  ensure: unknown;
+}
+
+function missingFaults({ needs, presentNeeds, oneOf }: Kind, presence: Presence): CombinationFault[] {
+  const { isGiven, isMissing, isNull, ensure } = presence;
+  const faults: CombinationFault[] = [];
+  for (const [name, other] of Object.entries(needs))
+    if (isGiven(name) && isMissing(other)) faults.push({ path: [name], message: `requires ${other}: add it` });
+  if (ensure === undefined || ensure === null || ensure === 'present')
+    for (const name of presentNeeds.filter(isNull))
+      faults.push({ path: [], message: `requires ${name}, unless it has ensure: absent` });
+  for (const group of oneOf)
+    if (ensure !== 'absent' && group.every(isMissing))
+      faults.push({ path: [], message: `one of ${group.join(', ')} is required: add it` });
+  return faults;
+}
