@@ -26,6 +26,8 @@ export const roles: readonly Role[] = [
         ann: {
           uid: 2001,
           groups: ['staff2'],
+          fullname: 'Ann Example',
+          password_max_days: 90,
           sudo_rules: ['ALL=(root) NOPASSWD: ALL'],
           ssh_config: { git: ['User g'] },
           authorized_keys: ['ssh-ed25519 AAAA one'],
@@ -37,9 +39,9 @@ export const roles: readonly Role[] = [
       absent_users: ['mallory'],
     },
     shows:
-      'id -nG ann; stat -c %a /home/ann; sudo -n -u ann sudo -n id -u; cd /home/ann; cat .ssh/config .ssh/authorized_keys .ssh/known_hosts; stat -c %U .gitconfig; grep -A1 user .gitconfig',
+      'id -nG ann; getent passwd ann | cut -d: -f5; getent shadow ann | cut -d: -f5; stat -c %a /home/ann; sudo -n -u ann sudo -n id -u; cd /home/ann; cat .ssh/config .ssh/authorized_keys .ssh/known_hosts; stat -c %U .gitconfig; grep -A1 user .gitconfig',
     expected:
-      'ann staff2\n750\n0\n# Managed by Muster.\nHost git\n  User g\nssh-ed25519 AAAA one\ngit-1.example.org ssh-ed25519 AAAA\nann\n[user]\nname = Ann\n',
+      'ann staff2\nAnn Example\n90\n750\n0\n# Managed by Muster.\nHost git\n  User g\nssh-ed25519 AAAA one\ngit-1.example.org ssh-ed25519 AAAA\nann\n[user]\nname = Ann\n',
     stays: [/^\/home\/ann(\/|$)/],
   },
   {
