@@ -10,10 +10,13 @@ test.each([
   ['3 more agents wait for approval', '3 more agents wait for approval'],
   ['Agent web-1 is offline', 'Agent web-1 is offline'],
   ['web-1.example.com connected', 'web-1.example.com connected'],
+  ['ada signed in', 'ada signed in'],
   ['', ''],
 ])('capitalizes the first word of an event: %j', (summary, shown) => expect(eventSentence({ summary })).toBe(shown));
 
 test('keeps the spelling of a name', () => {
-  expect(eventSentence({ summary: 'ada signed in', actor: party('ada') })).toBe('ada signed in');
-  expect(eventSentence({ summary: 'vm connected', actor: party('system'), target: party('vm') })).toBe('vm connected');
+  expect(eventSentence({ summary: 'plan signed in', actor: party('plan') })).toBe('plan signed in');
+  expect(eventSentence({ summary: 'the connected', actor: party('system'), target: party('the') })).toBe(
+    'the connected',
+  );
 });

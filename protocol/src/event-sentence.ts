@@ -11,11 +11,28 @@ export interface DescribedEvent {
   readonly target?: Party;
 }
 
-/** Returns an event's summary with a capital letter at its start, unless it starts with the name of a party. */
+/** First words of summaries. Other first words are names, or are left as they are. */
+const firstWords: ReadonlySet<string> = new Set([
+  ...[
+    'a',
+    'agent',
+    'an',
+    'announced',
+    'apply',
+    'assignment',
+    'audit',
+    'cancellation',
+    'channel',
+    'drift',
+    'enrollment',
+  ],
+  ...['enrolment', 'maintenance', 'module', 'operator', 'plan', 'secret', 'sign-in', 'tags', 'terminal', 'the'],
+]);
+
+/** Returns an event's summary with a capital letter at its start, unless it starts with a name. */
 export function eventSentence({ summary, actor, target }: DescribedEvent): string {
   const [first = ''] = summary.split(' ', 1);
   const isName = [actor, target].some((party) => party?.name === first || party?.id === first);
-  // Names and addresses in other places contain digits or punctuation.
-  if (isName || !/^[a-z][a-z-]*$/.test(first)) return summary;
+  if (isName || !firstWords.has(first)) return summary;
   return summary.charAt(0).toUpperCase() + summary.slice(1);
 }
