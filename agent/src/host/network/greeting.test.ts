@@ -27,3 +27,21 @@ test('waits for a silent server no longer than the limit, on all addresses toget
     server.close();
   }
 });
+
+test('reads a greeting with characters outside ASCII, in any pieces', async () => {
+  const never: Clock = { now: () => 0, monotonic: () => 0, after: () => () => {} };
+  const greeting = Buffer.from('Grüße vom Dienst');
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    // Splits a character.
+    socket.write(greeting.subarray(0, 3), () => setImmediate(() => socket.write(greeting.subarray(3))));
+  }).listen(0);
+  await once(server, 'listening');
+  try {
+    const { port } = server.address() as AddressInfo;
+    const found = await greetingOf(port, 'Grüße', 4_000, never);
+    expect(found.is === 'connected' && found.text.slice(0, 5)).toBe('Grüße');
+  } finally {
+    server.close();
+  }
+});

@@ -12,7 +12,7 @@ const maxAddresses = 8;
 /** A server's answer to a new connection. */
 export type Greeting =
   | { readonly is: 'refused'; readonly why: string }
-  /** `text`: the first bytes that the server sent. */
+  /** `text`: the first bytes that the server sent, read as UTF-8. */
   | { readonly is: 'connected'; readonly text: string };
 
 /**
@@ -56,21 +56,20 @@ function connectTo(
   return new Promise((resolve) => {
     const socket = connect({ host, port });
     let isConnected = false;
-    let text = '';
+    let received: Buffer = Buffer.alloc(0);
     const end = (why: string) => {
       cancel();
       socket.destroy();
-      resolve(isConnected ? { is: 'connected', text } : { is: 'refused', why });
+      resolve(isConnected ? { is: 'connected', text: received.toString() } : { is: 'refused', why });
     };
     const cancel = clock.after(limitMs, () => end('no answer'));
-    socket.setEncoding('latin1');
     socket.once('connect', () => {
       isConnected = true;
       if (banner === null) end('');
     });
-    socket.on('data', (piece: string) => {
-      text = (text + piece).slice(0, maxGreeting);
-      if (banner !== null && text.length >= Math.min(banner.length, maxGreeting)) end('');
+    socket.on('data', (piece: Buffer) => {
+      received = Buffer.concat([received, piece]).subarray(0, maxGreeting);
+      if (banner !== null && received.length >= Math.min(Buffer.byteLength(banner), maxGreeting)) end('');
     });
     socket.once('end', () => end('it closed the connection'));
     socket.once('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
