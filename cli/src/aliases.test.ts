@@ -35,6 +35,8 @@ test.each([
   ['agents --json list', 'agents --json list'],
   ['agents --help', 'agents --help'],
   ['agents web-1', 'agents web-1'],
+  ['metrics web-1 --since 24h', 'metrics show web-1 --since 24h'],
+  ['metrics shwo', 'metrics shwo'],
   ['settings', 'settings show'],
   ['settings drift', 'settings show drift'],
   ['state web-1', 'state show web-1'],

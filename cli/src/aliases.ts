@@ -1,3 +1,5 @@
+import { nearest } from './text/nearest.ts';
+
 /** Other words for nouns and their subcommands. Help and completion show only the first. */
 
 /** Nouns by their aliases, except the singular of a plural noun. Includes names from earlier releases. */
@@ -70,6 +72,8 @@ const defaultVerbs: Readonly<Record<string, string>> = {
 };
 /** Nouns with a single subcommand, whose name may be omitted before its arguments. */
 const single: ReadonlySet<string> = new Set(['selectors', 'settings', 'state']);
+/** Nouns whose `show` may be omitted before the name of an agent. */
+const shown: ReadonlySet<string> = new Set(['metrics']);
 
 /** Global options with a value. */
 const withValue: ReadonlySet<string> = new Set(['--url', '--profile', '--key-file', '--fingerprint']);
@@ -119,7 +123,12 @@ export function withVerb(words: readonly string[], nounAt: number, noun: Subcomm
   const isVerb = (word: string) => noun.commands.some((each) => each.name() === word || each.aliases().includes(word));
   if (!noun.commands.some((each) => each.name() === verb) || rest.some(isVerb) || words.some(isHelp)) return [...words];
   const next = rest[0];
-  if (next !== undefined && !next.startsWith('-') && !single.has(noun.name())) return [...words];
+  if (next !== undefined && !next.startsWith('-') && !single.has(noun.name())) {
+    const names = noun.commands.map((each) => each.name());
+    // A word that is similar to a subcommand is a typing error.
+    const isAgent = shown.has(noun.name()) && nearest(next, names) === null;
+    return isAgent ? words.toSpliced(nounAt + 1, 0, 'show') : [...words];
+  }
   return words.toSpliced(nounAt + 1, 0, verb);
 }
 
