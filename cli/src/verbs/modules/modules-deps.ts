@@ -21,7 +21,7 @@ import { sanitiseLine } from '../../text/sanitize.ts';
 import { type Colors, counted } from '../../text/style.ts';
 import { parsePair, parseTag } from '../../text/values.ts';
 import { checkedFiles, printFaults } from './modules-check.ts';
-import { isFile } from './modules-source.ts';
+import { isFile, suggestModule } from './modules-source.ts';
 import { fromFiles, withRequiredModules } from './trial-modules.ts';
 
 const collect = (text: string, before: string[] | undefined) => [...(before ?? []), text];
@@ -114,6 +114,10 @@ async function storedOrder(
       ...(attributes === undefined ? {} : { attributes }),
       ...(tags === undefined ? {} : { tags }),
     },
+  }).catch((error: Error) => {
+    const missing = modules.find((name) => error.message.includes(JSON.stringify(name)));
+    if (missing === undefined) throw error;
+    return suggestModule(call, missing, error);
   });
   return { order, label: agent === undefined ? null : agentLabel(agent) };
 }

@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ApiError, type Client } from '@muster/protocol/client';
 import { moduleLimits, parseModule } from '@muster/protocol/module';
 import { expect, onTestFinished, test } from 'vitest';
-import { readSource, requiredFirst } from './modules-source.ts';
+import { readSource, requiredFirst, suggestModule } from './modules-source.ts';
 
 const stdin = async () => '';
 
@@ -37,4 +38,18 @@ test('orders files so that each module comes after those that it requires', asyn
   expect(await requiredFirst([site, faulty, '-', missing, nginx, again, base])).toEqual([
     ...[again, nginx, site, faulty, '-', missing, base],
   ]);
+});
+
+test('says how to specify a folder that has the name of a missing module', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const call = (async () => [{ name: 'web' }]) as unknown as Client;
+  const missing = new ApiError({
+    ...{ type: 'about:blank', title: 'Not found', status: 404, code: 'module_not_found', instance: '' },
+    detail: 'there is no module',
+  });
+  const remedy = (name: string) =>
+    suggestModule(call, name, missing).catch(({ remedy: shown }: { remedy: string }) => shown);
+  expect(await remedy(directory)).toBe(`For the folder of this name, write ./${directory}`);
+  expect(await remedy('wep')).toBe('Did you mean web? List the modules: muster modules list');
 });

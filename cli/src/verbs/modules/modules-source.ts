@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { ApiError, type Client } from '@muster/protocol/client';
 import { getModule, listModules } from '@muster/protocol/http';
 import { type ModuleDocument, moduleLimits, parseModule, requiresOf, withRequired } from '@muster/protocol/module';
@@ -78,11 +79,15 @@ export async function suggestModule(call: Client, moduleName: string, error: unk
     moduleName,
     (await call(listModules, { all: true })).map(({ name }) => name),
   );
+  const isFolder = (await stat(moduleName).catch(() => null))?.isDirectory() === true;
+  const suggestion = near === null ? '' : `Did you mean ${near}? `;
   throw new CliError(
     exits.failed,
     error.problem.code,
     `there is no module ${JSON.stringify(moduleName)}`,
-    `${near === null ? '' : `Did you mean ${near}? `}List the modules: muster modules list`,
+    isFolder
+      ? `For the folder of this name, write ./${moduleName}`
+      : `${suggestion}List the modules: muster modules list`,
     { cause: error },
   );
 }
