@@ -39,6 +39,7 @@ test('chooses the current profile by default', () => {
     keyFile: '/keys/prod',
     profile: 'prod',
     given: null,
+    givenBy: 'MUSTER_FINGERPRINT',
     stored: print,
     insecure: false,
   });

@@ -4,7 +4,7 @@ import { configDirectory, type Environment, writePrivateFile } from '../director
 import { CliError, exits, usageError } from '../exit.ts';
 import { nearest } from '../text/nearest.ts';
 import { parseSwitch } from '../text/values.ts';
-import { type Fingerprint, parseFingerprint } from '../transport/trust.ts';
+import { type Fingerprint, type FingerprintSource, parseFingerprint } from '../transport/trust.ts';
 
 /** A named orchestrator. */
 export interface Profile {
@@ -202,6 +202,7 @@ export interface Target {
   keyFile: string;
   profile: string | null;
   given: Fingerprint | null;
+  givenBy: FingerprintSource;
   stored: Fingerprint | null;
   insecure: boolean;
 }
@@ -224,6 +225,7 @@ export function chooseTarget(options: TargetOptions, env: Environment, profiles:
     keyFile: isAbsolute(keyFile) ? keyFile : resolve(keyFile),
     profile: profile ? name : null,
     given: given === undefined ? null : requireFingerprint(given),
+    givenBy: options.fingerprint === undefined ? 'MUSTER_FINGERPRINT' : '--fingerprint',
     stored: profiles.servers[new URL(chosen).origin]?.fingerprint ?? null,
     insecure: options.insecureSkipVerify ?? parseSwitch('MUSTER_INSECURE_SKIP_VERIFY', env.MUSTER_INSECURE_SKIP_VERIFY),
   };

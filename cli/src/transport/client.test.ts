@@ -109,6 +109,16 @@ test('sends nothing if the operator does not trust the certificate', async () =>
   expect(server.seen).toEqual([]);
 });
 
+test.each([
+  ['stored', 'has changed', / trust it: muster login --url https:\S+ --fingerprint [0-9A-F:]{95}$/],
+  ['--fingerprint', 'is not the one from --fingerprint', / specify it: --fingerprint [0-9A-F:]{95}$/],
+  ['MUSTER_FINGERPRINT', 'is not the one from MUSTER_FINGERPRINT', / set it: export MUSTER_FINGERPRINT=[0-9A-F:]{95}$/],
+] as const)('says how to accept another certificate than the one from %s', async (source, message, remedy) => {
+  const error = await refusal(open({ kind: 'pinned', fingerprint: second.fingerprint, source })());
+  expect(error.message).toContain(message);
+  expect(error.remedy).toMatch(remedy);
+});
+
 test('accepts any certificate if the check is disabled', async () => {
   expect((await open({ kind: 'anything' })()).status).toBe(200);
 });
@@ -151,7 +161,7 @@ const serversAfterCall = async (policy: TransportOptions['policy'], url: string)
 };
 
 test.each<[string, () => TransportOptions['policy']]>([
-  ['from --fingerprint', () => ({ kind: 'pinned', fingerprint: first.fingerprint, source: 'given' })],
+  ['from --fingerprint', () => ({ kind: 'pinned', fingerprint: first.fingerprint, source: '--fingerprint' })],
   ['that was trusted before', () => ({ kind: 'pinned', fingerprint: first.fingerprint, source: 'stored' })],
   ['that the operator trusts now', () => ({ kind: 'authorities' })],
 ])('identifies a server whose certificate is %s only by its key', async (_, policy) => {

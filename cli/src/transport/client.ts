@@ -308,16 +308,27 @@ const describe = (certificate: X509Certificate) => ({
 });
 
 function changed(origin: string, policy: Extract<TrustPolicy, { kind: 'pinned' }>, presented: Fingerprint): CliError {
-  const expected = policy.source === 'given' ? 'the one from --fingerprint' : 'the trusted one';
+  const { source, fingerprint } = policy;
+  const isStored = source === 'stored';
+  const shown = showFingerprint(presented);
   return new CliError(
     exits.unreachable,
     'certificate_changed',
-    `the certificate of ${origin} is not ${expected}; nothing was sent\n` +
-      `expected:\n${showFingerprint(policy.fingerprint)}\n` +
-      `presented:\n${showFingerprint(presented)}`,
-    `Someone may be intercepting the connection. If the certificate was replaced on purpose (an orchestrator creates a new one when its advertised_host changes), compare it with ${fingerprintSource}, then: muster login --url ${origin} --fingerprint ${showFingerprint(presented)}`,
+    `the certificate of ${origin} ${isStored ? 'has changed: it is not the trusted one' : `is not the one from ${source}`}; nothing was sent\n` +
+      `${isStored ? 'trusted' : 'expected'}:\n${showFingerprint(fingerprint)}\n` +
+      `presented:\n${shown}`,
+    `Unless you expect a new certificate, someone may be intercepting the connection. An orchestrator creates one if its advertised_host or its data directory changes. Compare the presented fingerprint with ${fingerprintSource}. Only if they are equal, ${nextStep[source](origin, shown)}`,
   );
 }
+
+/** How to accept another certificate, by the origin of the expected fingerprint. */
+const nextStep: Readonly<
+  Record<Extract<TrustPolicy, { kind: 'pinned' }>['source'], (origin: string, shown: string) => string>
+> = {
+  stored: (origin, shown) => `trust it: muster login --url ${origin} --fingerprint ${shown}`,
+  '--fingerprint': (_, shown) => `specify it: --fingerprint ${shown}`,
+  MUSTER_FINGERPRINT: (_, shown) => `set it: export MUSTER_FINGERPRINT=${shown}`,
+};
 
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing is listening at that address',

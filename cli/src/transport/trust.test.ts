@@ -24,15 +24,19 @@ test.each(['', print.slice(1), `${print}0`, `md5:${print}`, 'g'.repeat(64)])('re
 });
 
 test('prefers a specified fingerprint to the stored one and to --insecure-skip-verify', () => {
-  const policy = choosePolicy({ insecure: true, given: other, stored: print });
-  expect(policy).toEqual({ kind: 'pinned', fingerprint: other, source: 'given' });
+  const policy = choosePolicy({ insecure: true, given: other, givenBy: '--fingerprint', stored: print });
+  expect(policy).toEqual({ kind: 'pinned', fingerprint: other, source: '--fingerprint' });
 });
 
 test('uses the stored certificate unless the check is disabled', () => {
-  expect(choosePolicy({ insecure: false, given: null, stored: print })).toMatchObject({
+  expect(choosePolicy({ insecure: false, given: null, givenBy: '--fingerprint', stored: print })).toMatchObject({
     kind: 'pinned',
     fingerprint: print,
   });
-  expect(choosePolicy({ insecure: true, given: null, stored: print })).toEqual({ kind: 'anything' });
-  expect(choosePolicy({ insecure: false, given: null, stored: null })).toEqual({ kind: 'authorities' });
+  expect(choosePolicy({ insecure: true, given: null, givenBy: '--fingerprint', stored: print })).toEqual({
+    kind: 'anything',
+  });
+  expect(choosePolicy({ insecure: false, given: null, givenBy: '--fingerprint', stored: null })).toEqual({
+    kind: 'authorities',
+  });
 });

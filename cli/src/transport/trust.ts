@@ -24,27 +24,32 @@ export const showFingerprint = (fingerprint: Fingerprint): string =>
 export const fingerprintSource =
   'the fingerprint that `muster orchestrator init` printed, or the orchestrator when it started (npm start, or its log)';
 
+/** Where the operator specified a fingerprint. */
+export type FingerprintSource = '--fingerprint' | 'MUSTER_FINGERPRINT';
+
 /**
  * How to check a certificate. `pinned`: accept exactly this certificate, regardless of its signer, name, and dates.
  * `authorities`: accept it if a trusted CA signed it; otherwise, ask the operator once. `anything`: no check.
  */
 export type TrustPolicy =
-  | { readonly kind: 'pinned'; readonly fingerprint: Fingerprint; readonly source: 'given' | 'stored' }
+  | { readonly kind: 'pinned'; readonly fingerprint: Fingerprint; readonly source: FingerprintSource | 'stored' }
   | { readonly kind: 'authorities' }
   | { readonly kind: 'anything' };
 
 /**
  * Chooses the policy.
- * @param given fingerprint from --fingerprint
+ * @param given the specified fingerprint
+ * @param givenBy where it was specified
  * @param stored fingerprint that was trusted for this address
  */
 export function choosePolicy(options: {
   insecure: boolean;
   given: Fingerprint | null;
+  givenBy: FingerprintSource;
   stored: Fingerprint | null;
 }): TrustPolicy {
   // A specified fingerprint overrides --insecure-skip-verify, which a script may still contain.
-  if (options.given !== null) return { kind: 'pinned', fingerprint: options.given, source: 'given' };
+  if (options.given !== null) return { kind: 'pinned', fingerprint: options.given, source: options.givenBy };
   if (options.insecure) return { kind: 'anything' };
   if (options.stored !== null) return { kind: 'pinned', fingerprint: options.stored, source: 'stored' };
   return { kind: 'authorities' };
