@@ -1,7 +1,8 @@
 import type { ButtonHTMLAttributes, ReactNode, Ref } from 'react';
 import { classNames } from './class-names.ts';
 
-export type ButtonLook = 'primary' | 'plain' | 'quiet' | 'danger';
+/** `remove` is the primary button of a dialog that removes something. */
+export type ButtonLook = 'primary' | 'remove' | 'plain' | 'quiet' | 'danger';
 
 export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   readonly look?: ButtonLook;
@@ -18,6 +19,7 @@ export const buttonClasses = (look: ButtonLook = 'plain', small = false, square 
     small ? 'h-7 text-xs' : 'h-8 text-sm',
     square ? (small ? 'w-7' : 'w-8') : small ? 'px-2' : 'px-3',
     look === 'primary' && 'border-transparent bg-accent text-on-accent enabled:hover:bg-accent-hover',
+    look === 'remove' && 'border-transparent bg-bad text-surface enabled:hover:brightness-90',
     look === 'plain' && 'border-line bg-surface text-text shadow-xs hover:bg-hover',
     look === 'quiet' && 'border-transparent bg-transparent text-muted hover:bg-hover hover:text-text',
     look === 'danger' && 'border-line bg-surface text-bad hover:border-bad hover:bg-bad-soft',

@@ -97,7 +97,12 @@ function PlanDialog({
             </Button>
           )}
           {error === null && !(isPlanStale && isExact) && (isUsable || planned === null || !isExact) && (
-            <Button look="primary" busy={apply.isPending} disabled={!canApply} onClick={() => apply.mutate()}>
+            <Button
+              look={isUsable && planned.summary.removed > 0 ? 'remove' : 'primary'}
+              busy={apply.isPending}
+              disabled={!canApply}
+              onClick={() => apply.mutate()}
+            >
               {planned === null ? 'Apply' : isUsable ? applyLabel(planned.summary) : 'Apply without a plan'}
             </Button>
           )}

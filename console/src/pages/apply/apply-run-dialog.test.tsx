@@ -116,6 +116,7 @@ test('removes resources only after a separate confirmation', async () => {
   const { user } = await open(planRun([{ changed: 2, removed: 1 }, { removed: 3 }]));
   const apply = await screen.findByRole('button', { name: 'Apply 2 changes, remove 4' });
   expect((apply as HTMLButtonElement).disabled).toBe(true);
+  expect(apply.className).toContain('bg-bad');
   await user.click(screen.getByRole('checkbox', { name: 'Remove 4 resources from 2 agents' }));
   expect((apply as HTMLButtonElement).disabled).toBe(false);
 });

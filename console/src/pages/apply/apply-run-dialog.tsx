@@ -70,7 +70,7 @@ function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunPr
     .filter((result) => !startedAgents.has(result.node_id) && (choice?.includes(result) ?? true));
   const totals = totalsOf(results);
   const removals = results
-    .filter((result) => outcomeOfResult(result) === 'changed' && (result.summary?.removed ?? 0) > 0)
+    .filter((result) => outcomeOfResult(result) === 'removes')
     .map(({ node_id, operation_id }) => `${node_id} ${operation_id} ${isExact ? 'exact' : ''}`);
   const { isConfirmed, setConfirmed } = useConfirmedRemovals(removals);
   const coversAll = !isExact || plans.some(({ subject }) => subject.kind === 'assignment');
@@ -145,7 +145,7 @@ export function ApplyRunDialog(props: ApplyRunProps) {
             </Button>
           ) : (
             <Button
-              look="primary"
+              look={totals.removed > 0 ? 'remove' : 'primary'}
               busy={apply.isPending}
               disabled={!state.isReady}
               onClick={state.options.checked(apply.mutate)}

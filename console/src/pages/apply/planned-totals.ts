@@ -21,11 +21,11 @@ export function totalsOf(results: readonly RunResult[]): PlannedTotals {
     const outcome = outcomeOfResult(result);
     if (outcome === 'waiting' || outcome === 'running') continue;
     totals.ended++;
-    if (outcome === 'changed') {
+    if (outcome === 'changed' || outcome === 'removes') {
       totals.changedAgents++;
       totals.changed += result.summary?.changed ?? 0;
       totals.removed += result.summary?.removed ?? 0;
-      if ((result.summary?.removed ?? 0) > 0) totals.removedAgents++;
+      if (outcome === 'removes') totals.removedAgents++;
     } else if (outcome === 'same') totals.sameAgents++;
     else totals.unplanned++;
   }

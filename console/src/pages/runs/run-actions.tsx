@@ -46,7 +46,7 @@ export function RunActions({ run, terms }: { readonly run: Run; readonly terms: 
           Plan again
         </Button>
       )}
-      {ended && kind === 'plan' && counts.changed > 0 && (
+      {ended && kind === 'plan' && counts.changed + counts.removes > 0 && (
         <Button look="primary" icon={<Play className="size-4" />} onClick={() => setDialog('apply')}>
           Approve and apply
         </Button>

@@ -13,7 +13,7 @@ import { Empty, Problem, Skeleton } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import { Line, Text } from '../../parts/text.tsx';
 import { AgentLink, OperationLink } from '../links.tsx';
-import { firstToCompare, groupResults, type Outcome, type RunGroup, type RunResult } from './run-groups.ts';
+import { firstToCompare, groupResults, hasChanges, type Outcome, type RunGroup, type RunResult } from './run-groups.ts';
 import { wordOf } from './run-progress.tsx';
 
 /** Number of operations to compare initially, and number of additional ones to compare per click. */
@@ -22,11 +22,14 @@ const moreCompared = 500;
 /** Number of groups to expand initially. */
 const initiallyOpen = 3;
 
+/** Tones of a plan that differ from those of an apply. */
+const plannedTones: Partial<Record<Outcome, Tone>> = { changed: 'warn', removes: 'bad' };
 const tones: Record<Outcome, Tone> = {
   waiting: 'neutral',
   running: 'info',
   same: 'neutral',
   changed: 'good',
+  removes: 'good',
   failed: 'bad',
   untried: 'neutral',
   cancelled: 'warn',
@@ -120,7 +123,7 @@ function Group({
   readonly openAtFirst: boolean;
 }) {
   const { outcome, results, example, uncompared } = group;
-  const shows = outcome === 'changed' || outcome === 'failed' || outcome === 'cancelled';
+  const shows = hasChanges(outcome);
   const [toggled, setOpen] = useState<boolean | null>(null);
   const open = toggled ?? (shows && openAtFirst);
   const navigate = useNavigate();
@@ -140,7 +143,7 @@ function Group({
             className={classNames('size-4 text-muted transition-transform duration-100', open && 'rotate-90')}
           />
           <span className="font-semibold text-sm">{countText(results)}</span>
-          <Badge tone={kind === 'plan' && outcome === 'changed' ? 'warn' : tones[outcome]}>
+          <Badge tone={(kind === 'plan' ? plannedTones[outcome] : undefined) ?? tones[outcome]}>
             {wordOf(outcome, kind)}
           </Badge>
           {uncompared.length > 0 && !comparing && (

@@ -50,6 +50,16 @@ test('groups agents with the same changes, failures first, then by size', () => 
   ]);
 });
 
+test('counts agents on which resources are removed separately, and lists them before those with other changes', () => {
+  const results = [changed('a'), result('b', { summary: summary({ removed: 1 }) }), result('c')];
+  expect(countsOf(results)).toMatchObject({ removes: 1, changed: 1, same: 1 });
+  expect(groupResults(results, new Map(), new Map()).map(({ outcome }) => outcome)).toEqual([
+    'removes',
+    'changed',
+    'same',
+  ]);
+});
+
 test('adds uncompared agents to the only group that they can belong to', () => {
   const results = [changed('a'), changed('b'), changed('c')];
   const [only, ...rest] = groupResults(results, new Map([['op-a', 'x']]), new Map());

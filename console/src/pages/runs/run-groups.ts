@@ -4,8 +4,8 @@ import type { Operation, Run } from '@muster/protocol/http';
 
 export type RunResult = Run['results'][number];
 
-/** An agent's outcome, as far as it is known without loading the operation. */
-export type Outcome = 'waiting' | 'running' | 'same' | 'changed' | 'failed' | 'untried' | 'cancelled';
+/** An agent's outcome, as far as it is known without loading the operation. `removes` includes other changes. */
+export type Outcome = 'waiting' | 'running' | 'same' | 'changed' | 'removes' | 'failed' | 'untried' | 'cancelled';
 
 export function outcomeOfResult({ status, summary, operation_id }: RunResult): Outcome {
   switch (status) {
@@ -14,7 +14,8 @@ export function outcomeOfResult({ status, summary, operation_id }: RunResult): O
     case 'running':
       return 'running';
     case 'succeeded':
-      return summary !== null && summary.changed + summary.removed > 0 ? 'changed' : 'same';
+      if (summary !== null && summary.removed > 0) return 'removes';
+      return summary !== null && summary.changed > 0 ? 'changed' : 'same';
     case 'cancelled':
       return operation_id === null ? 'untried' : 'cancelled';
     default:
@@ -24,7 +25,7 @@ export function outcomeOfResult({ status, summary, operation_id }: RunResult): O
 
 /** Counts agents by outcome. */
 export function countsOf(results: readonly RunResult[]): Readonly<Record<Outcome, number>> {
-  const counts = { waiting: 0, running: 0, same: 0, changed: 0, failed: 0, untried: 0, cancelled: 0 };
+  const counts = { waiting: 0, running: 0, same: 0, changed: 0, removes: 0, failed: 0, untried: 0, cancelled: 0 };
   for (const result of results) counts[outcomeOfResult(result)]++;
   return counts;
 }
@@ -53,12 +54,12 @@ export interface RunGroup {
 /** Reports whether the result has an operation whose resources can be compared. */
 const isComparable = (result: RunResult): boolean => {
   const outcome = outcomeOfResult(result);
-  return (
-    result.operation_id !== null &&
-    (result.summary?.total ?? 0) > 0 &&
-    (outcome === 'changed' || outcome === 'failed' || outcome === 'cancelled')
-  );
+  return result.operation_id !== null && (result.summary?.total ?? 0) > 0 && hasChanges(outcome);
 };
+
+/** Reports whether agents with this outcome may have changes to show. */
+export const hasChanges = (outcome: Outcome): boolean =>
+  outcome === 'changed' || outcome === 'removes' || outcome === 'failed' || outcome === 'cancelled';
 
 /**
  * Chooses the operations to compare first. Alternates between results with different counts, so that all groups appear
@@ -87,6 +88,7 @@ export function firstToCompare(results: readonly RunResult[], max: number): stri
 /** Outcomes, those that need the operator's attention first. */
 export const outcomeOrder: readonly Outcome[] = [
   'failed',
+  'removes',
   'changed',
   'cancelled',
   'untried',

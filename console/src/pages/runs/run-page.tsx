@@ -4,7 +4,6 @@ import { useNavigate, useParams } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { type RunTerms, runQuery, runTermsQuery } from '../../api/runs.ts';
 import { Callout } from '../../parts/callout.tsx';
-import { classNames } from '../../parts/class-names.ts';
 import { Id } from '../../parts/copy.tsx';
 import { Facts } from '../../parts/facts.tsx';
 import { sentence } from '../../parts/form/fan-out.ts';
@@ -22,7 +21,7 @@ import { RunActions } from './run-actions.tsx';
 import { RunAgents } from './run-agents.tsx';
 import { RunChanges } from './run-changes.tsx';
 import { canariesOf, countsOf, haltReason, outcomeOfResult } from './run-groups.ts';
-import { RunProgress } from './run-progress.tsx';
+import { OutcomeBar, RunProgress } from './run-progress.tsx';
 
 export function RunPage() {
   const { run: id } = useParams({ strict: false }) as { run: string };
@@ -41,7 +40,7 @@ export function RunPage() {
           error={query.error}
           retry={() => void query.refetch()}
           list={{ to: '/runs', label: 'All runs' }}
-          title="This run could not be loaded"
+          item="run"
         />
       </Page>
     );
@@ -95,15 +94,9 @@ function RunDetails({ run }: { readonly run: Run }) {
               run.finished_at === null
                 ? null
                 : [
-                    'Ended',
-                    <span key="e">
-                      <Time at={run.finished_at} />
-                      {run.finished_at > run.started_at && (
-                        <span className="text-muted">
-                          {' '}
-                          after {durationText((run.finished_at - run.started_at) * 1000)}
-                        </span>
-                      )}
+                    'Duration',
+                    <span key="e" className="tabular">
+                      {durationText((run.finished_at - run.started_at) * 1000) || '<1 s'}
                     </span>,
                   ],
               terms?.plan_run_id ? ['From plan', <RunLink key="p" id={terms.plan_run_id} />] : null,
@@ -171,7 +164,7 @@ function Halted({ run: { results } }: { readonly run: Run }) {
 
 /** Shows a run's rollout options and the progress of its waves. */
 function Waves({
-  run: { results, status },
+  run: { results, status, kind },
   terms,
   canaries,
 }: {
@@ -201,7 +194,6 @@ function Waves({
         <ol className="grid gap-2 sm:grid-cols-2" aria-label="Waves">
           {waves.map(({ name, of, total, note }) => {
             const ended = Math.min(total, done(of));
-            const hasFailed = of.some((result) => outcomeOfResult(result) === 'failed');
             return (
               <li key={name} className="rounded-md bg-raised px-3 py-2 text-sm">
                 <div className="flex flex-wrap items-baseline gap-x-2">
@@ -211,12 +203,7 @@ function Waves({
                   </span>
                   {note !== null && <span className="ml-auto text-muted text-xs">{note}</span>}
                 </div>
-                <div className="mt-1.5 h-1 overflow-hidden rounded-full bg-line" aria-hidden="true">
-                  <div
-                    className={classNames('h-full', hasFailed ? 'bg-bad' : 'bg-info')}
-                    style={{ width: `${(ended / total) * 100}%` }}
-                  />
-                </div>
+                <OutcomeBar results={of} kind={kind} className="mt-1.5 h-1" />
               </li>
             );
           })}

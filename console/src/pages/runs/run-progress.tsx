@@ -5,11 +5,14 @@ interface Look {
   readonly outcome: Outcome;
   readonly words: readonly [apply: string, plan: string];
   readonly fill: string;
+  /** The color in a plan, if it differs. */
+  readonly planned?: string;
 }
 
 /** Colors and labels for the outcomes, in the order of the bar. */
 export const looks: readonly Look[] = [
-  { outcome: 'changed', words: ['changed', 'to change'], fill: 'bg-good' },
+  { outcome: 'removes', words: ['changed, with removals', 'with removals'], fill: 'bg-good', planned: 'bg-bad' },
+  { outcome: 'changed', words: ['changed', 'to change'], fill: 'bg-good', planned: 'bg-warn' },
   { outcome: 'same', words: ['unchanged', 'unchanged'], fill: 'bg-good/45' },
   { outcome: 'failed', words: ['failed', 'planning failed'], fill: 'bg-bad' },
   { outcome: 'cancelled', words: ['cancelled', 'cancelled'], fill: 'bg-warn' },
@@ -21,8 +24,42 @@ export const looks: readonly Look[] = [
 export const wordOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
   looks.find((look) => look.outcome === outcome)?.words[kind === 'plan' ? 1 : 0] ?? outcome;
 
-const fillOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
-  kind === 'plan' && outcome === 'changed' ? 'bg-warn' : (looks.find((look) => look.outcome === outcome)?.fill ?? '');
+function fillOf(outcome: Outcome, kind: 'apply' | 'plan'): string {
+  const look = looks.find((each) => each.outcome === outcome);
+  return (kind === 'plan' ? look?.planned : undefined) ?? look?.fill ?? '';
+}
+
+/** Shows a run's agents as a bar by outcome. */
+export function OutcomeBar({
+  results,
+  kind,
+  className,
+}: {
+  readonly results: readonly RunResult[];
+  readonly kind: 'apply' | 'plan';
+  readonly className: string;
+}) {
+  const counts = countsOf(results);
+  const total = Math.max(1, results.length);
+  return (
+    <div className={classNames('flex gap-px overflow-hidden rounded-full bg-raised', className)} aria-hidden="true">
+      {looks.map(
+        ({ outcome }) =>
+          counts[outcome] > 0 && (
+            <div
+              key={outcome}
+              className={classNames(
+                fillOf(outcome, kind),
+                'transition-[width] duration-300',
+                outcome === 'running' && 'animate-pulse',
+              )}
+              style={{ width: `${(counts[outcome] / total) * 100}%`, minWidth: 3 }}
+            />
+          ),
+      )}
+    </div>
+  );
+}
 
 /** Maximum number of agents for which to show a cell per agent. */
 const maxCells = 1_000;
@@ -42,26 +79,10 @@ export function RunProgress({
   readonly onChoose: (outcome: string) => void;
 }) {
   const counts = countsOf(results);
-  const total = Math.max(1, results.length);
   const hasEnded = counts.running + counts.waiting === 0;
   return (
     <div>
-      <div className="flex h-2.5 gap-px overflow-hidden rounded-full bg-raised" aria-hidden="true">
-        {looks.map(
-          ({ outcome }) =>
-            counts[outcome] > 0 && (
-              <div
-                key={outcome}
-                className={classNames(
-                  fillOf(outcome, kind),
-                  'transition-[width] duration-300',
-                  outcome === 'running' && 'animate-pulse',
-                )}
-                style={{ width: `${(counts[outcome] / total) * 100}%`, minWidth: 3 }}
-              />
-            ),
-        )}
-      </div>
+      <OutcomeBar results={results} kind={kind} className="h-2.5" />
       <div role="group" aria-label="Agents by outcome" className="mt-2.5 flex flex-wrap gap-1">
         {looks.map(
           ({ outcome }) =>

@@ -107,6 +107,15 @@ test('describes a trigger by type and identity, or by its id if it has no result
   expect(triggerText('gone', all[1] as ResourceResult, all)).toBe('gone');
 });
 
+test('warns of removals in a plan as of failures, as its rows do', () => {
+  const summary = { total: 2, unchanged: 0, changed: 1, removed: 1, failed: 0, skipped: 0 };
+  const tones = (kind: 'plan' | 'apply') => summaryParts(summary, kind).map(({ tone }) => tone);
+  expect([tones('plan'), tones('apply')]).toEqual([
+    ['warn', 'bad'],
+    ['good', 'warn'],
+  ]);
+});
+
 test('omits zero counts from a summary', () => {
   const summary = { total: 5, unchanged: 3, changed: 1, removed: 0, failed: 1, skipped: 0 };
   expect(summaryParts(summary, 'plan').map(({ text }) => text)).toEqual(['1 failed', '1 to change', '3 unchanged']);

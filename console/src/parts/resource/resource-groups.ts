@@ -100,7 +100,7 @@ export function outcomeOf({ action, status }: ResourceResult, resultKind: Result
 
 /** Returns the headers for the columns with the old and new values. */
 export const columnsOf = (resultKind: ResultKind): readonly [from: string, to: string] =>
-  resultKind === 'drift' ? ['Found', 'Should be'] : resultKind === 'plan' ? ['Now', 'Would be'] : ['Before', 'After'];
+  resultKind === 'drift' ? ['Found', 'Expected'] : resultKind === 'plan' ? ['Now', 'Would be'] : ['Before', 'After'];
 
 /**
  * Describes a trigger, for example `file /etc/nginx.conf`.
@@ -177,10 +177,14 @@ export function summaryParts(summary: Summary, resultKind: ResultKind): SummaryP
     {
       count: summary.removed,
       text: `${summary.removed} ${resultKind === 'plan' ? 'to remove' : resultKind === 'drift' ? 'unexpected' : 'removed'}`,
-      tone: 'warn',
+      tone: resultKind === 'plan' ? 'bad' : 'warn',
     },
     { count: summary.skipped, text: `${summary.skipped} skipped`, tone: 'neutral' },
-    { count: summary.unchanged, text: `${summary.unchanged} unchanged`, tone: 'neutral' },
+    {
+      count: summary.unchanged,
+      text: `${summary.unchanged} ${resultKind === 'drift' ? 'in sync' : 'unchanged'}`,
+      tone: 'neutral',
+    },
   ];
   return parts.filter(({ count }) => count > 0).map(({ text, tone }) => ({ text, tone }));
 }
