@@ -6,7 +6,7 @@ import { auditQuery } from '../../api/audit.ts';
 import { agentDriftQuery } from '../../api/drift.ts';
 import { operationsQuery } from '../../api/operations.ts';
 import { terminalsQuery } from '../../api/terminals/terminals.ts';
-import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
+import { Dot, type Tone } from '../../parts/badge.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
@@ -14,6 +14,8 @@ import { PagedList } from '../../parts/table/paged-list.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time, withLocalTimes } from '../../parts/time.tsx';
 import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
+import { DriftFindings } from '../drift/drift-findings.tsx';
+import { DriftStatus, triggerWords } from '../drift/drift-status.tsx';
 import { OperatorName } from '../links.tsx';
 import { ViewersLine } from '../terminals/viewers.tsx';
 
@@ -36,7 +38,7 @@ export function OperationsList({ agent, maxItems }: { readonly agent: Agent; rea
           <Link
             to="/operations/$operation"
             params={{ operation: operation_id }}
-            className={classNames(rowClasses, 'max-sm:flex-wrap max-sm:gap-y-0')}
+            className={classNames(rowClasses, 'max-sm:flex-wrap max-sm:gap-y-0 max-sm:py-2')}
           >
             <span className="w-12 shrink-0">
               <KindBadge kind={kind} />
@@ -67,13 +69,6 @@ export function OperationsList({ agent, maxItems }: { readonly agent: Agent; rea
   );
 }
 
-const driftLooks: Record<string, { readonly text: string; readonly tone: Tone }> = {
-  in_sync: { text: 'in sync', tone: 'good' },
-  drifted: { text: 'drifted', tone: 'warn' },
-  failed: { text: 'failed', tone: 'bad' },
-  cancelled: { text: 'cancelled', tone: 'neutral' },
-};
-
 export function DriftList({ agent }: { readonly agent: Agent }) {
   const query = useQuery(agentDriftQuery(agent.node_id));
   return (
@@ -85,25 +80,23 @@ export function DriftList({ agent }: { readonly agent: Agent }) {
         <Empty title="Not checked yet">After the first apply, drift is checked on a schedule and on demand.</Empty>
       }
     >
-      {({ drift_id, status, trigger, checked_at, summary, error, accepted }) => (
-        <li key={drift_id}>
-          <Link to="/drift/$record" params={{ record: drift_id }} className={rowClasses}>
-            <span className="w-24 shrink-0">
-              <Dot tone={driftLooks[status]?.tone ?? 'neutral'}>{driftLooks[status]?.text ?? status}</Dot>
+      {(record) => (
+        <li key={record.drift_id}>
+          <Link
+            to="/drift/$record"
+            params={{ record: record.drift_id }}
+            className={classNames(rowClasses, 'max-sm:flex-wrap max-sm:gap-y-0 max-sm:py-2')}
+          >
+            <span className="w-28 shrink-0">
+              <DriftStatus record={record} />
             </span>
-            <span className="flex min-w-0 flex-1 gap-2">
-              {error !== null ? (
-                <span className="flex min-w-0 text-bad">
-                  <Line text={error} />
-                </span>
-              ) : (
-                <SummaryLine summary={summary} resultKind="drift" />
-              )}
-              {accepted !== null && <Badge tone="info">accepted</Badge>}
+            {/* A phone is too narrow for one line. */}
+            <span className="flex min-w-0 flex-1 max-sm:order-last max-sm:basis-full max-sm:pl-4">
+              <DriftFindings record={record} />
             </span>
-            <span className="w-20 shrink-0 text-muted text-xs max-sm:hidden">{trigger}</span>
-            <span className={age}>
-              <Time at={checked_at} />
+            <span className="w-32 shrink-0 text-muted text-xs max-md:hidden">{triggerWords[record.trigger]}</span>
+            <span className={classNames(age, 'max-sm:ml-auto')}>
+              <Time at={record.checked_at} />
             </span>
           </Link>
         </li>

@@ -1,4 +1,4 @@
-import { getAgent, listAgents, planAgent } from '@muster/protocol/http';
+import { type DriftRecord, getAgent, listAgents, listDrift, planAgent } from '@muster/protocol/http';
 import { useNavigate } from '@tanstack/react-router';
 import { screen, waitFor } from '@testing-library/react';
 import { expect, test } from 'vitest';
@@ -7,6 +7,7 @@ import { renderPage, renderPart } from '../../../test/render.tsx';
 import { opensApply, useOpensApply } from '../apply/opens-apply.ts';
 import { NewTerminalPage } from '../terminals/terminal-page.tsx';
 import { AgentActions } from './agent-actions.tsx';
+import { DriftList } from './agent-lists.tsx';
 import { terminalsDisabledText } from './agent-state.ts';
 
 const agent = getAgent.example.answer;
@@ -57,4 +58,23 @@ test('opens the apply dialog again on each navigation', async () => {
   const first = (await screen.findByText(/^asked/)).textContent;
   await user.click(screen.getByRole('button', { name: 'Apply' }));
   await waitFor(() => expect(screen.getByText(/^asked/).textContent).not.toBe(first));
+});
+
+test('names the drifted resources and the trigger of each check', async () => {
+  const api = fakeApi();
+  const [record] = listDrift.example.answer as never as [DriftRecord];
+  const [resource] = record.resources as [DriftRecord['resources'][number]];
+  const change = { field: 'mode', from: '0666', to: '0644' };
+  const drifted = {
+    ...resource,
+    type: 'file-unix',
+    identity: '/etc/motd',
+    action: 'update' as const,
+    changes: [change],
+  };
+  api.answer(listDrift, [{ ...record, status: 'drifted', trigger: 'watch', resources: [drifted] }] as never);
+  await renderPart(<DriftList agent={agent} />);
+  expect((await screen.findByRole('link')).textContent).toMatch(
+    /^drifted\/etc\/motd: mode 0666, expected 0644change detected/,
+  );
 });

@@ -32,7 +32,7 @@ export function DriftActions({ record }: { readonly record: DriftRecord }) {
       </Button>
       {drifted && accepted === null && (
         <Button icon={<Check className="size-4" />} onClick={() => setDialog('accept')}>
-          Accept
+          Accept…
         </Button>
       )}
       {drifted && accepted !== null && <Button onClick={() => setDialog('withdraw')}>Withdraw acceptance</Button>}

@@ -4,18 +4,29 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { latestDriftQuery } from '../../api/drift.ts';
 import { Empty } from '../../parts/states.tsx';
-import { SummaryLine } from '../../parts/summary.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { useFilterValues } from '../../parts/table/filters.tsx';
 import { ListTable } from '../../parts/table/list-table.tsx';
-import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { AgentLink } from '../links.tsx';
-import { driftText } from '../reconcile/issues.ts';
+import { DriftFindings } from './drift-findings.tsx';
 import { DriftStatus, triggerWords } from './drift-status.tsx';
 
 const columns: readonly Column<DriftRecord>[] = [
-  { id: 'agent', header: 'Agent', width: 'minmax(6rem,2fr)', cell: ({ node_id }) => <AgentLink id={node_id} /> },
+  {
+    id: 'agent',
+    header: 'Agent',
+    width: 'minmax(6rem,2fr)',
+    cell: (record) => (
+      <span className="flex min-w-0 flex-col gap-1">
+        <AgentLink id={record.node_id} />
+        {/* A phone has no room for the column of resources. */}
+        <span className="flex min-w-0 text-xs sm:hidden">
+          <DriftFindings record={record} />
+        </span>
+      </span>
+    ),
+  },
   {
     id: 'status',
     header: 'Result',
@@ -30,18 +41,8 @@ const columns: readonly Column<DriftRecord>[] = [
     id: 'what',
     header: 'Resources',
     width: 'minmax(8rem,4fr)',
-    cell: ({ resources, summary, error, status }) =>
-      error !== null ? (
-        <span className="flex min-w-0 text-bad">
-          <Line text={error} />
-        </span>
-      ) : status === 'drifted' ? (
-        <span className="flex min-w-0 font-mono text-xs">
-          <Line text={resources.map(driftText).join('; ')} />
-        </span>
-      ) : (
-        <SummaryLine summary={summary} resultKind="drift" />
-      ),
+    from: 'sm',
+    cell: (record) => <DriftFindings record={record} />,
   },
   {
     id: 'trigger',
@@ -84,6 +85,7 @@ export function DriftChecks() {
       rows={rows}
       filters={filters}
       columns={columns}
+      phoneRowHeight={56}
       rowKey={({ drift_id }) => drift_id}
       onOpen={({ drift_id }) => void navigate({ to: '/drift/$record', params: { record: drift_id } })}
       noMatch="No matching agents"

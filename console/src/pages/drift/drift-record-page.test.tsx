@@ -20,7 +20,7 @@ const newer = { drift_id: '01KAGZ9R3E5F6G7H8J9K0M1N2P', checked_at: record.check
 test('shows a drift record with the actions that repair or accept it', async () => {
   await open();
   expect(await screen.findByText('Drifted since')).toBeTruthy();
-  for (const name of ['Check again', 'Accept', 'Fix…']) expect(screen.getByRole('button', { name })).toBeTruthy();
+  for (const name of ['Check again', 'Accept…', 'Fix…']) expect(screen.getByRole('button', { name })).toBeTruthy();
   expect(screen.queryByRole('button', { name: 'Withdraw acceptance' })).toBeNull();
   expect(screen.queryByText('A newer check of this agent exists')).toBeNull();
 });
@@ -46,7 +46,7 @@ test('shows a minimum duration of drift if its start is unknown', async () => {
 test('accepts drift with a reason', async () => {
   const { api, user } = await open();
   api.answerExamples(acceptDrift);
-  await user.click(await screen.findByRole('button', { name: 'Accept' }));
+  await user.click(await screen.findByRole('button', { name: 'Accept…' }));
   const dialog = within(screen.getByRole('dialog', { name: 'Accept this drift' }));
   expect((dialog.getByRole('button', { name: 'Accept' }) as HTMLButtonElement).disabled).toBe(true);
   await user.type(dialog.getByLabelText('Reason'), ' wanted{Enter}');
@@ -61,7 +61,7 @@ test('shows who accepted the drift and why', async () => {
   await open({ accepted: { by: operatorId, at: record.checked_at, reason: 'wanted until Monday' } as never });
   expect(await screen.findByText('wanted until Monday')).toBeTruthy();
   expect(screen.getByRole('button', { name: 'Withdraw acceptance' })).toBeTruthy();
-  expect(screen.queryByRole('button', { name: 'Accept' })).toBeNull();
+  expect(screen.queryByRole('button', { name: 'Accept…' })).toBeNull();
 });
 
 test('shows why the check failed', async () => {

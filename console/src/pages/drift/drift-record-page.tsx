@@ -34,7 +34,7 @@ export function DriftRecordPage() {
           error={query.error}
           retry={() => void query.refetch()}
           list={{ to: '/out-of-sync', label: 'Out of sync' }}
-          title="This check could not be loaded"
+          item="check"
         />
       </Page>
     );
@@ -70,7 +70,7 @@ function DriftDetails({ record }: { readonly record: DriftRecord }) {
         <CheckFacts record={record} since={since} />
         <section aria-labelledby="resources">
           <h2 id="resources" className="sr-only">
-            Deviating resources
+            Drifted resources
           </h2>
           <ResourceResults
             results={record.resources}

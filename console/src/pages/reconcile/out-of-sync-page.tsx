@@ -7,12 +7,18 @@ import { OffTab } from './off-tab.tsx';
 
 export type OutOfSyncTab = 'action' | 'accepted' | 'checks';
 
+const subtitles: Readonly<Record<OutOfSyncTab, string>> = {
+  action: 'Agents that are not in their desired state, most urgent first.',
+  accepted: 'Agents with drift that an operator accepted.',
+  checks: 'The latest drift check of each agent.',
+};
+
 /** Shows the agents that are not in their desired state, those whose drift was accepted, and all drift checks. */
 export function OutOfSyncPage() {
   const [tab] = useUrlState<OutOfSyncTab>('tab', 'action');
   const navigate = useNavigate();
   return (
-    <Page title="Out of sync" subtitle="Agents that are not in their desired state, most urgent first.">
+    <Page title="Out of sync" subtitle={subtitles[Object.hasOwn(subtitles, tab) ? tab : 'action']}>
       <Tabs<OutOfSyncTab>
         label="Out of sync"
         value={tab}

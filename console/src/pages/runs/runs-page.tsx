@@ -21,13 +21,13 @@ const columns: readonly Column<RunEntry>[] = [
     header: 'Run',
     width: 'minmax(7rem,2fr)',
     cell: ({ run_id, kind, assignment, outcomes }) => (
-      <span className="flex min-w-0 flex-col">
+      <span className="flex min-w-0 flex-col gap-1">
         <Link
           to="/runs/$run"
           params={{ run: run_id }}
-          className="inline-flex min-w-0 items-center gap-2 rounded hover:underline"
+          className="inline-flex min-w-0 items-center gap-1 rounded hover:underline"
         >
-          <span className="shrink-0">
+          <span className="w-12 shrink-0">
             <KindBadge kind={kind} />
           </span>
           {assignment === null ? (
@@ -112,6 +112,7 @@ export function RunsPage() {
       rows={rows}
       filters={filters}
       columns={columns}
+      phoneRowHeight={56}
       rowKey={({ run_id }) => run_id}
       rowLabel={({ kind, assignment }) => `${kind} of ${assignment ?? 'selected agents'}`}
       onOpen={({ run_id }) => void navigate({ to: '/runs/$run', params: { run: run_id } })}

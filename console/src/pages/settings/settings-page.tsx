@@ -193,6 +193,7 @@ function Configuration() {
           columns={columns}
           rowKey={({ key }) => key}
           rowHeight={34}
+          phoneRowHeight={44}
           empty={<Empty title="No matching keys" />}
         />
       )}

@@ -6,7 +6,7 @@ import type { Column, Sorting } from './column.ts';
 import type { ColumnPreference } from './column-preference.ts';
 import { TableHeader } from './table-header.tsx';
 import { TableRow } from './table-row.tsx';
-import { useDrawnColumns } from './use-drawn-columns.ts';
+import { useDrawnColumns, useFits } from './use-drawn-columns.ts';
 import { useRowActions } from './use-row-actions.ts';
 import { useSortedRows } from './use-sorted-rows.ts';
 import { useVirtualRows } from './use-virtual-rows.ts';
@@ -32,6 +32,8 @@ export interface DataTableProps<Row> {
   readonly empty: ReactNode;
   /** Pixels. */
   readonly rowHeight?: number;
+  /** Pixels on screens below 640 px, for rows with a second line there. `rowHeight` by default. */
+  readonly phoneRowHeight?: number;
   /** Whether the table may be as high as its container. By default it is as high as its rows, up to 75 vh. */
   readonly fill?: boolean;
   /** Hidden and resized columns. See `useColumnPreference` and `ColumnsMenu`. */
@@ -49,13 +51,22 @@ export interface DataTableProps<Row> {
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, rows, columns, rowKey, rowLabel, onOpen, sorting = null, onSort, chosen, onChoose, empty } = props;
-  const { rowHeight = 40, fill = false, preference, onPreference, onNearEnd, isPartial = false } = props;
+  const {
+    rowHeight = 40,
+    phoneRowHeight = rowHeight,
+    fill = false,
+    preference,
+    onPreference,
+    onNearEnd,
+    isPartial = false,
+  } = props;
   const hidden = preference?.hidden;
   const widths = preference?.widths;
   const { rows: sorted, keys, isSorting } = useSortedRows(rows, columns, { rowKey, sorting, isPartial });
   const shown = useMemo(() => columns.filter(({ id }) => hidden?.includes(id) !== true), [columns, hidden]);
   const drawn = useDrawnColumns(shown, preference?.kept);
-  const { scroller, items, height, tabStop, setActive, focus } = useVirtualRows(keys, rowHeight, onNearEnd);
+  const shownHeight = useFits()({ from: 'sm' }) ? rowHeight : phoneRowHeight;
+  const { scroller, items, height, tabStop, setActive, focus } = useVirtualRows(keys, shownHeight, onNearEnd);
   const rowAt = (index: number) => sorted[index] as Row;
   const { choose, click, onKeyDown } = useRowActions({ keys, rowAt, focus, onOpen, chosen, onChoose });
   const chosenHere = useMemo(() => countOf(keys, chosen), [keys, chosen]);

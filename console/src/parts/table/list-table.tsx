@@ -17,7 +17,10 @@ export interface ListQuery {
   readonly fetchNextPage?: () => unknown;
 }
 
-type TableProps<Row> = Pick<DataTableProps<Row>, 'label' | 'columns' | 'rowKey' | 'rowLabel' | 'onOpen' | 'fill'>;
+type TableProps<Row> = Pick<
+  DataTableProps<Row>,
+  'label' | 'columns' | 'rowKey' | 'rowLabel' | 'phoneRowHeight' | 'onOpen' | 'fill'
+>;
 
 /** `filters`, `columns`, and `matches` must be the same objects in every render. */
 export interface ListTableProps<Row> extends TableProps<Row> {
