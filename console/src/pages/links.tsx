@@ -39,7 +39,7 @@ export function ListLink({
   to,
   children,
 }: {
-  readonly to: '/agents' | '/runs' | '/out-of-sync' | '/terminals';
+  readonly to: '/agents' | '/assignments' | '/kinds' | '/modules' | '/runs' | '/out-of-sync' | '/terminals';
   readonly children: ReactNode;
 }) {
   return (

@@ -3,7 +3,15 @@ import { useState } from 'react';
 import { IconButton } from './button.tsx';
 import { visibleText } from './text.tsx';
 
-export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
+export function CopyButton({
+  text,
+  label = 'Copy',
+  className,
+}: {
+  readonly text: string;
+  readonly label?: string;
+  readonly className?: string;
+}) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
     await navigator.clipboard.writeText(text);
@@ -13,6 +21,7 @@ export function CopyButton({ text, label = 'Copy' }: { readonly text: string; re
   return (
     <IconButton
       small
+      {...(className === undefined ? {} : { className })}
       label={copied ? 'Copied' : label}
       onClick={() => void copy()}
       icon={copied ? <Check className="size-3.5 text-good" /> : <CopyIcon className="size-3.5" />}
@@ -27,7 +36,8 @@ export function Id({ id, length = 8 }: { readonly id: string; readonly length?: 
       <code className="font-mono text-xs" title={id}>
         {visibleText(id.length > length ? `…${id.slice(-length)}` : id)}
       </code>
-      <CopyButton text={id} label={`Copy ${id}`} />
+      {/* The margins keep the button from making the line higher, which would move the id below its neighbors. */}
+      <CopyButton text={id} label={`Copy ${id}`} className="-my-1.5" />
     </span>
   );
 }

@@ -47,7 +47,7 @@ test('offers the list instead of a retry if the item does not exist', async () =
     detail: 'no run has this id',
   });
   const { user, address } = await renderPart(
-    <Failure error={missing} retry={() => {}} list={{ to: '/runs', label: 'All runs' }} />,
+    <Failure error={missing} retry={() => {}} list={{ to: '/runs', label: 'All runs' }} item="run" />,
   );
   expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull();
   await user.click(screen.getByRole('link', { name: 'All runs' }));

@@ -85,12 +85,15 @@ export function Failure({
   error,
   retry,
   list,
-  title = 'The data could not be loaded',
+  item,
+  title = item === undefined ? 'The data could not be loaded' : `This ${item} could not be loaded`,
 }: {
   readonly error: unknown;
   readonly retry?: () => void;
   /** Offered instead of a retry if the item does not exist. */
   readonly list?: ListTarget;
+  /** What a page of one item shows, such as `run`. */
+  readonly item?: string;
   readonly title?: string;
 }) {
   const problem = error instanceof ApiError ? error.problem : null;
@@ -98,8 +101,8 @@ export function Failure({
   return (
     <div role="alert" className="flex flex-col items-center gap-1 px-6 py-12 text-center">
       <CircleAlert aria-hidden="true" className="mb-2 size-7 text-bad" strokeWidth={1.4} />
-      <p className="font-medium">{title}</p>
-      <p className="max-w-lg break-words text-muted text-sm">{messageOf(error)}</p>
+      <p className="font-medium">{isMissing ? `This ${item ?? 'page'} does not exist` : title}</p>
+      <p className="max-w-lg break-words text-muted text-sm first-letter:uppercase">{messageOf(error)}</p>
       {problem !== null && (
         <p className="text-muted text-xs">
           <code className="font-mono">{problem.code}</code>

@@ -29,7 +29,7 @@ export function SummaryLine({
       {parts.map(({ text, tone }, index) => (
         <span key={text}>
           {index > 0 && <span className="text-muted"> · </span>}
-          <span className={classNames(tones[tone])}>{text}</span>
+          <span className={classNames('whitespace-nowrap', tones[tone])}>{text}</span>
         </span>
       ))}
     </span>

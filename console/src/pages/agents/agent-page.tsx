@@ -16,6 +16,7 @@ import { cutText, Line, Text, visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { useOpensApply } from '../apply/opens-apply.ts';
+import { ListLink } from '../links.tsx';
 import { AgentActions } from './agent-actions.tsx';
 import type { AgentDialog } from './agent-dialogs.tsx';
 import { DriftList, HistoryList, OperationsList, TerminalsList } from './agent-lists.tsx';
@@ -106,6 +107,11 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
   return (
     <Page
       name={visibleText(cutText(displayName(agent), 64))}
+      crumbs={[
+        <ListLink key="list" to="/agents">
+          Agents
+        </ListLink>,
+      ]}
       title={
         <span className="flex min-w-0 items-center gap-2.5">
           <Line text={displayName(agent)} maxLength={64} />

@@ -45,7 +45,7 @@ export function AssignmentForm({
         form.submit();
       }}
     >
-      <Panel title="Modules" className="self-start">
+      <Panel title="Assignment" className="self-start">
         <div className="space-y-4">
           {form.isNew && (
             <Input

@@ -11,7 +11,7 @@ import { Tabs } from '../../parts/tabs.tsx';
 import { visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
-import { OperatorName } from '../links.tsx';
+import { ListLink, OperatorName } from '../links.tsx';
 import { AssignmentActions } from './assignment-actions.tsx';
 import { AssignmentForm } from './assignment-form.tsx';
 import { AssignmentOverview } from './assignment-overview.tsx';
@@ -51,6 +51,11 @@ function AssignmentDetails({ assignment }: { readonly assignment: AssignmentWith
   return (
     <Page
       title={visibleText(name)}
+      crumbs={[
+        <ListLink key="list" to="/assignments">
+          Assignments
+        </ListLink>,
+      ]}
       subtitle={
         <span className="flex flex-wrap items-center gap-x-2">
           <Badge tone={mode === 'audit' ? 'info' : 'neutral'}>{mode}</Badge>

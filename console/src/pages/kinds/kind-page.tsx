@@ -1,16 +1,16 @@
 import type { KindField, KindWithFields } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
 import { kindFieldValues } from '../../../../client/src/kind-text.ts';
 import { kindQuery } from '../../api/modules/kinds.ts';
 import { Badge } from '../../parts/badge.tsx';
-import { buttonClasses } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Facts } from '../../parts/facts.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Failure, SkeletonRows } from '../../parts/states.tsx';
 import { visibleText } from '../../parts/text.tsx';
+import { ListLink } from '../links.tsx';
 import { CodeText } from './code-text.tsx';
 
 export function KindPage() {
@@ -20,22 +20,15 @@ export function KindPage() {
     <Page
       title={visibleText(name)}
       subtitle={data && <CodeText text={`${data.summary}.`} />}
-      actions={
-        !error && (
-          <Link to="/kinds" className={buttonClasses()}>
-            All kinds
-          </Link>
-        )
-      }
+      crumbs={[
+        <ListLink key="kinds" to="/kinds">
+          Kinds
+        </ListLink>,
+      ]}
     >
       {error ? (
         <Panel>
-          <Failure
-            error={error}
-            retry={() => void refetch()}
-            list={{ to: '/kinds', label: 'All kinds' }}
-            title="This kind could not be loaded"
-          />
+          <Failure error={error} retry={() => void refetch()} list={{ to: '/kinds', label: 'All kinds' }} item="kind" />
         </Panel>
       ) : data === undefined ? (
         <SkeletonRows />

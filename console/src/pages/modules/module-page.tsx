@@ -9,7 +9,7 @@ import { Page } from '../../parts/page.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { OperatorName } from '../links.tsx';
+import { ListLink, OperatorName } from '../links.tsx';
 import { useLeaveGuard } from '../use-leave-guard.tsx';
 import type { Stored } from './draft.ts';
 import { useModuleCheck } from './module-editor.tsx';
@@ -90,6 +90,11 @@ function ModuleDetails({
   return (
     <Page
       title={visibleText(name)}
+      crumbs={[
+        <ListLink key="list" to="/modules">
+          Modules
+        </ListLink>,
+      ]}
       subtitle={<Subtitle latest={latest} note={isRemoved ? 'removed' : isEdited ? 'unsaved changes' : null} />}
       actions={
         <>

@@ -81,7 +81,7 @@ export function NewModulePage() {
             value: 'editor',
             label: 'Editor',
             content: () => (
-              <div className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_17rem]">
+              <div className="grid grid-cols-[minmax(0,1fr)] gap-4 lg:grid-cols-[minmax(0,1fr)_17rem]">
                 <div className="order-2 h-[max(22rem,calc(100dvh-13.5rem))] lg:order-1">
                   <ModuleEditor
                     label="Text of the new module"

@@ -42,7 +42,7 @@ export function OperationPage() {
           error={query.error}
           retry={() => void query.refetch()}
           list={{ to: '/operations', label: 'All operations' }}
-          title="This operation could not be loaded"
+          item="operation"
         />
       </Page>
     );
@@ -101,8 +101,8 @@ function OperationDetails({ operation }: { readonly operation: Operation }) {
               ['Modules', <ModuleLinks key="m" modules={operation.modules} />],
               ['Requested by', <OperatorName key="o" id={operation.requested_by} />],
               ['Requested', <Time key="c" at={operation.created_at} />],
-              operation.started_at === null ? null : ['Started', <Time key="t" at={operation.started_at} />],
-              operation.finished_at === null ? null : ['Ended', <Took key="f" operation={operation} />],
+              hasWaited(operation) ? ['Started', <Time key="t" at={operation.started_at} />] : null,
+              operation.finished_at === null ? null : ['Duration', <Took key="f" operation={operation} />],
               operation.run_id === null ? null : ['Part of run', <RunLink key="r" id={operation.run_id} />],
               operation.plan_id === null ? null : ['From plan', <OperationLink key="p" id={operation.plan_id} />],
               ['Operation', <Id key="i" id={operation.operation_id} />],
@@ -149,13 +149,19 @@ const reasonTitle: Record<Operation['status'], string> = {
   expired: 'Expired: the agent did not connect in time',
 };
 
+/** Reports whether the operation was queued so long that its start is worth showing. Times are in seconds. */
+const hasWaited = ({ created_at, started_at }: Operation): boolean =>
+  started_at !== null && started_at > created_at + 1;
+
 function Took({ operation: { started_at, finished_at } }: { readonly operation: Operation }) {
-  const ms = started_at === null || finished_at === null ? 0 : (finished_at - started_at) * 1000;
+  if (started_at === null || finished_at === null) return <span className="text-muted">never started</span>;
   return (
-    <>
-      <Time at={finished_at} />
-      {ms > 0 && <span className="text-muted"> after {durationText(ms)}</span>}
-    </>
+    <span className="tabular">
+      {durationText((finished_at - started_at) * 1000) || '<1 s'}
+      <span className="text-muted">
+        , ended <Time at={finished_at} />
+      </span>
+    </span>
   );
 }
 
@@ -197,14 +203,14 @@ function Actions({ operation }: { readonly operation: Operation }) {
           Cancel
         </Button>
       )}
-      {kind === 'plan' && status === 'succeeded' && changes > 0 && (
-        <Button look="primary" icon={<Play className="size-4" />} onClick={() => setDialog('apply')}>
-          Apply this plan…
-        </Button>
-      )}
       {hasEnded(status) && kind === 'plan' && (
         <Button icon={<RotateCcw className="size-4" />} busy={again.isPending} onClick={() => again.mutate()}>
           Plan again
+        </Button>
+      )}
+      {kind === 'plan' && status === 'succeeded' && changes > 0 && (
+        <Button look="primary" icon={<Play className="size-4" />} onClick={() => setDialog('apply')}>
+          Apply this plan…
         </Button>
       )}
       {hasEnded(status) && status !== 'succeeded' && kind === 'apply' && (

@@ -35,6 +35,13 @@ test('shows a sign-in as one line', () => {
   ]);
 });
 
+test('shows later sign-ins of an operator in the same line', () => {
+  expect(shown([event('auth.signed_in', 0), event('run.started', 10), event('auth.signed_in', 3_600)])).toEqual([
+    ['auth.signed_in', 2],
+    ['run.started', 1],
+  ]);
+});
+
 test('does not group events of another operator, critical events, or much earlier events', () => {
   const other = { actor: { type: 'operator', id: '2', name: 'sam' } as AuditEvent['actor'] };
   expect(shown([event('module.updated', 0), event('module.updated', 1, other)])).toHaveLength(2);

@@ -11,12 +11,15 @@ export interface EventGroup {
 /** Maximum distance in milliseconds between an event and the next newer one in its group. */
 const maxGapMs = 60_000;
 
+const isSignIn = ({ event_type, severity }: Pick<AuditEvent, 'event_type' | 'severity'>): boolean =>
+  event_type.startsWith('auth.') && severity === 'info';
+
 /**
  * Returns a key that is equal for events that belong together: those with the same type, severity, and actor. All
  * sign-in events of one operator count as one type, because each sign-in causes several events.
  */
 function keyOf({ event_type, severity, actor }: AuditEvent): string {
-  const type = event_type.startsWith('auth.') && severity === 'info' ? 'auth' : event_type;
+  const type = isSignIn({ event_type, severity }) ? 'auth' : event_type;
   // Agents cause most events. Events of several agents belong together.
   const who = actor.type === 'agent' ? '' : actor.id;
   return `${type} ${severity} ${actor.type} ${who}`;
@@ -34,11 +37,14 @@ export function groupEvents(events: readonly AuditEvent[]): EventGroup[] {
     const at = Date.parse(event.timestamp);
     const key = keyOf(event);
     const group = open.get(key);
-    if (group !== undefined && event.severity !== 'critical' && group.oldestAt - at <= maxGapMs) {
+    // An operator's sign-ins are one line, however far apart, because they would hide what happens in the fleet.
+    const isSimilar = group !== undefined && (isSignIn(event) || group.oldestAt - at <= maxGapMs);
+    if (isSimilar && event.severity !== 'critical') {
+      // The sign-in event describes the operator's action best.
+      const describesGroup = event.event_type === 'auth.signed_in' && group.event.event_type !== 'auth.signed_in';
+      if (describesGroup && group.oldestAt - at <= maxGapMs) group.event = event;
       group.count++;
       group.oldestAt = at;
-      // The sign-in event describes the operator's action best.
-      if (event.event_type === 'auth.signed_in' && group.event.event_type !== 'auth.signed_in') group.event = event;
       continue;
     }
     const begun = { event, count: 1, oldestAt: at };

@@ -5,7 +5,7 @@ import { useRecentEvents } from '../../api/live/recent-events.ts';
 import { Dot, type Tone } from '../../parts/badge.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
-import { Line } from '../../parts/text.tsx';
+import { Line, lineText } from '../../parts/text.tsx';
 import { Time, withLocalTimes } from '../../parts/time.tsx';
 import { pathOf } from '../audit/target-link.tsx';
 import { eventAddress } from './event-address.ts';
@@ -63,7 +63,7 @@ function GroupLine({ group: { event, count } }: { readonly group: EventGroup }) 
           </Link>
         )}
       </span>
-      {!event.summary.includes(actor) && (
+      {event.actor.type !== 'system' && !event.summary.includes(actor) && (
         <span className="flex max-w-28 shrink-0 text-muted text-xs max-sm:hidden">
           <Line text={actor} />
         </span>
@@ -80,7 +80,7 @@ function EventText({ event }: { readonly event: AuditEvent }) {
   const text = (
     <>
       {words[event.severity] !== '' && <span className="sr-only">{words[event.severity]}</span>}
-      <Line text={withLocalTimes(eventSentence(event))} />
+      <bdi className="line-clamp-2 [overflow-wrap:anywhere]">{lineText(withLocalTimes(eventSentence(event)), 200)}</bdi>
     </>
   );
   if (address === null) return text;

@@ -42,6 +42,13 @@ test('groups results by module, expands changes and failures, and folds unchange
   expect(screen.getByText('/etc/hosts')).toBeTruthy();
 });
 
+test('offers no filter if all resources have changed', async () => {
+  fakeApi();
+  await renderPart(<ResourceResults results={results.slice(0, 1)} resultKind="drift" />);
+  expect(screen.getByRole('button', { name: 'Fold all' })).toBeTruthy();
+  expect(screen.queryByRole('group', { name: 'Which resources' })).toBeNull();
+});
+
 test('filters the results and stores the filter in the URL', async () => {
   fakeApi();
   const { user, address } = await renderPart(<ResourceResults results={results} resultKind="apply" />);

@@ -230,9 +230,11 @@ function ShowChoice({
   const changed = results.filter(hasChanged).length + failed;
   const choices: readonly { value: Show; label: string; count: number }[] = [
     { value: 'all', label: 'All', count: results.length },
-    { value: 'changed', label: resultKind === 'drift' ? 'Deviating' : 'Changed or failed', count: changed },
+    { value: 'changed', label: resultKind === 'drift' ? 'Drifted' : 'Changed or failed', count: changed },
     { value: 'failed', label: 'Failed', count: failed },
   ];
+  // All filters would show the same resources.
+  if (show === 'all' && changed === results.length && failed === 0) return null;
   return (
     <div role="group" aria-label="Which resources" className="inline-flex rounded-md border bg-surface p-0.5">
       {choices.map(({ value, label, count }) => (

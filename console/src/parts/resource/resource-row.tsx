@@ -126,7 +126,8 @@ function Header({
         </span>
       )}
       <span className="tabular w-14 shrink-0 text-right text-muted text-xs max-sm:hidden">
-        {durationText(result.duration_ms)}
+        {/* In a plan, this is the duration of the comparison. */}
+        {resultKind === 'plan' ? '' : durationText(result.duration_ms)}
       </span>
       <IconButton
         small
@@ -173,7 +174,7 @@ function Details({ each: { key, result }, resultKind, triggers, output, anchor, 
 
 const Triggers = ({ triggers }: { readonly triggers: readonly string[] }) => (
   <p className="text-muted text-sm">
-    Because of{' '}
+    Triggered by{' '}
     {triggers.map((trigger, index) => (
       // biome-ignore lint/suspicious/noArrayIndexKey: a fixed list
       <span key={index}>

@@ -1,0 +1,39 @@
+import { getOperation, getOperationOutput, listAgents, listOperators, type Operation } from '@muster/protocol/http';
+import { screen } from '@testing-library/react';
+import { expect, test } from 'vitest';
+import { fakeApi } from '../../../test/fake-api.ts';
+import { renderPage } from '../../../test/render.tsx';
+import { OperationPage } from './operation-page.tsx';
+
+const example = getOperation.example.answer as never as Operation;
+
+async function open(part: Partial<Operation>) {
+  const api = fakeApi();
+  api.answerExamples(listAgents, listOperators, getOperationOutput);
+  api.answer(getOperation, { ...example, ...part } as never);
+  const at = `/operations/${example.operation_id}`;
+  await renderPage(OperationPage, { path: '/operations/$operation', at });
+  await screen.findByText('Duration');
+}
+const namesOfFacts = () => screen.getAllByRole('term').map(({ textContent }) => textContent);
+const fact = (name: string) => screen.getByText(name).nextElementSibling?.textContent;
+const times = { created_at: 1_795_000_000, started_at: 1_795_000_000, finished_at: 1_795_000_000 };
+
+test('shows how long an operation took, even if it took less than a second', async () => {
+  await open({ status: 'succeeded', ...times });
+  expect(fact('Duration')).toMatch(/^<1 s, ended /);
+  // It did not wait, so its start says nothing.
+  expect(namesOfFacts()).not.toContain('Started');
+});
+
+test('shows the start of an operation that was queued', async () => {
+  await open({ status: 'succeeded', ...times, started_at: times.created_at + 60, finished_at: times.created_at + 75 });
+  expect(fact('Duration')).toMatch(/^15 s, ended /);
+  expect(namesOfFacts()).toContain('Started');
+});
+
+test('shows the primary action last, as other pages do', async () => {
+  await open({ kind: 'plan', status: 'succeeded', ...times, summary: { ...example.summary, changed: 1 } });
+  const names = screen.getAllByRole('button').map(({ textContent }) => textContent);
+  expect(names.indexOf('Plan again')).toBeLessThan(names.indexOf('Apply this plan…'));
+});
