@@ -24,6 +24,9 @@ import type { DatabaseFixture } from './databases/databases.ts';
 /** The server name that sign-ins in the domain may be bound to. */
 export const ownServer = 'origin:https://muster.example:4748';
 
+/** The key with which the domain issues sign-in challenges. */
+export const challengeKey = Buffer.alloc(32, 9);
+
 /**
  * The domain with a database. The test controls time, randomness, and agent links.
  * @param options.comparesSent whether results must match the resources of the operation, as in production; otherwise,
@@ -59,6 +62,7 @@ export async function openDomain(
     bus,
     incarnation,
     now: () => clock.now(),
+    steadyNow: () => clock.monotonic(),
     newId: () => ulid(clock.now()),
     // Returns different bytes on each call, but the same sequence in every test run.
     randomBytes: (length) =>
@@ -104,7 +108,7 @@ export async function openDomain(
     refusals,
     waiting: createWaiting(context),
     conductor,
-    signIn: createSignIn(context, refusals, signInRules, clock),
+    signIn: createSignIn(context, refusals, signInRules, challengeKey),
     /** Sign-in rules. Tests may change them. */
     signInRules,
     now: () => Math.floor(clock.now() / 1000),

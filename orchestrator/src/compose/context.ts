@@ -24,6 +24,8 @@ export async function createContext(
   { db, secretKeys }: Store,
   { bus, clock, log, presence, incarnation }: ContextParts,
 ): Promise<Context> {
+  // On PostgreSQL, the clock shows the time of the server.
+  const startedAt = clock.now() - clock.monotonic();
   const ulid = monotonicFactory(bufferedRandom());
   // Operations run in the order of their ids, so ids must increase across restarts, even if the clock was set back.
   // After a drift check, only its drift record remains, which has the operation's ID.
@@ -37,6 +39,7 @@ export async function createContext(
     incarnation,
     log,
     now: () => clock.now(),
+    steadyNow: () => (db.kind === 'postgres' ? clock.now() : Math.floor(startedAt + clock.monotonic())),
     newId: () => ulid(Math.max(clock.now(), newestTime)),
     randomBytes: (length) => randomBytes(length),
     secretKeys,

@@ -21,6 +21,7 @@ import type { Context } from '../domain/shared/context.ts';
 import { createHealth } from '../domain/shared/health.ts';
 import type { Shells } from '../domain/terminals/shells.ts';
 import { createTerminals, type Terminals } from '../domain/terminals/terminals.ts';
+import { challengeKey, type Identity } from '../identity/identity.ts';
 import { type DiskGuard, startDiskGuard } from '../schedule/disk-guard.ts';
 import { type RemoteWrite, startRemoteWrite } from '../schedule/remote-write.ts';
 import { createRecentScreen } from '../screen/recent-screen.ts';
@@ -35,6 +36,7 @@ export interface DomainParts {
   readonly settings: Settings;
   readonly addresses: Addresses;
   readonly shells: Shells;
+  readonly identity: Identity;
   readonly dataDir: string;
   readonly clock: Clock;
   readonly log: Logger;
@@ -129,7 +131,7 @@ function createTerminalSessions({ context, store, settings, shells, clock, log }
   });
 }
 
-function createSignInSessions({ context, settings, addresses, clock }: DomainParts, refusals: Refusals): SignIn {
+function createSignInSessions({ context, settings, addresses, identity }: DomainParts, refusals: Refusals): SignIn {
   const rules = settings.extend(
     {
       tokenLifeSecs: settings.current.session_token_expiry_secs,
@@ -142,7 +144,7 @@ function createSignInSessions({ context, settings, addresses, clock }: DomainPar
       consoleLifeSecs: ({ sign_in }) => sign_in.console_life_secs,
     },
   );
-  return createSignIn(context, refusals, rules, clock);
+  return createSignIn(context, refusals, rules, challengeKey(identity));
 }
 
 /**

@@ -125,7 +125,7 @@ async function start(
     log.warn({ ...restored }, 'restored from a backup; ended unfinished operations and revoked enrollment tokens');
   const bootstrapped = await bootstrap(context, config);
   const domain = await createDomain(
-    { context, store, settings, addresses, shells: connected.shells, dataDir, clock, log },
+    { context, store, settings, addresses, shells: connected.shells, identity, dataDir, clock, log },
     disposables,
   );
   const gateway = createGateway({

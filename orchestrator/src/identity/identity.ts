@@ -1,4 +1,4 @@
-import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, hkdfSync } from 'node:crypto';
 import { join } from 'node:path';
 import { ensurePrivateDirectory, readPrivateFile, writePrivateFile } from '../../../lib/src/private-file.ts';
 import { selfSigned } from './certificate.ts';
@@ -32,4 +32,10 @@ export async function loadIdentity(dataDir: string): Promise<Identity> {
   // Creates a new certificate with a long lifetime on each startup, because agents ignore names and dates.
   const certificatePem = await selfSigned(privateKey, { commonName: 'muster orchestrator', hosts: [], days: 36_500 });
   return { publicKey, privateKeyPem: pem, certificatePem };
+}
+
+/** Returns the key with which all processes that have this identity issue sign-in challenges; 32 bytes. */
+export function challengeKey({ privateKeyPem }: Identity): Buffer {
+  const secret = createPrivateKey(privateKeyPem).export({ format: 'der', type: 'pkcs8' });
+  return Buffer.from(hkdfSync('sha256', secret, '', 'muster sign-in challenges v1', 32));
 }

@@ -66,7 +66,7 @@ const pieceBytes = 4 * 1024 * 1024;
  */
 const maxLogGrowth = 1024 ** 3;
 /** Tables that a backup omits, so that operators must sign in again after a restore. */
-const excludedTables: ReadonlySet<string> = new Set(['sessions', 'web_login_codes']);
+const excludedTables: ReadonlySet<string> = new Set(['sessions', 'web_login_codes', 'terminal_tickets']);
 
 /**
  * Writes a backup.

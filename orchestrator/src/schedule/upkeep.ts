@@ -6,6 +6,7 @@ import type { Refusals } from '../domain/audit/refusals.ts';
 import { pruneHistory, prunePayloads, type Retention } from '../domain/fleet/retention.ts';
 import { pruneContents } from '../domain/modules/contents.ts';
 import { endLost, expireQueued, expireSessions } from '../domain/operation-end/operation-expiry.ts';
+import { deleteOldAnswers } from '../domain/operators/sign-in-challenges.ts';
 import type { RunConductor } from '../domain/runs/run-conductor.ts';
 import { endFinishedRuns } from '../domain/runs/run-end.ts';
 import { dropFormerSecrets } from '../domain/secrets/former-secrets.ts';
@@ -13,11 +14,12 @@ import { announceExpiring } from '../domain/secrets/secret-expiry.ts';
 import { missingKey } from '../domain/secrets/secret-rotation.ts';
 import type { Context } from '../domain/shared/context.ts';
 import { createHealth, type Health } from '../domain/shared/health.ts';
+import { deleteExpiredTickets } from '../domain/terminals/terminal-tickets.ts';
 
 /** Periodic maintenance, with one timer for all tasks. */
 
 const intervalMs = 5_000;
-/** Rounds between deletions of sign-in sessions. Expired sessions are refused even before they are deleted. */
+/** Rounds between deletions of expired sign-in sessions, challenges, and tickets, which are refused even before that. */
 const sessionsEvery = 60;
 /** Rounds between deletions of old payloads, tokens, history, and recordings. */
 const pruneEvery = 720;
@@ -112,7 +114,12 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
         if (no === 0 || !health.secretsReadable) health.secretsReadable = (await findMissingKey()) === null;
       },
     );
-    if (no % sessionsEvery === 0) await each(() => expireSessions(context));
+    if (no % sessionsEvery === 0)
+      await each(
+        () => expireSessions(context),
+        () => deleteOldAnswers(context),
+        () => deleteExpiredTickets(context),
+      );
     await each(() => pruneSamples());
     if (failures.length > 1) throw new AggregateError(failures, failures.map(String).join('; '));
     if (failures.length === 1) throw failures[0];

@@ -30,7 +30,8 @@ import {
 } from './queries/reconcile.ts';
 import { failStranded } from './queries/runs.ts';
 import { secretsByExpiry } from './queries/secrets.ts';
-import { activeTerminals, terminals } from './queries/terminals.ts';
+import { answeredSince, newestAnswered } from './queries/sign-in-challenges.ts';
+import { activeTerminals, terminals, ticketBeyond } from './queries/terminals.ts';
 import { openSelectors, windows } from './queries/windows.ts';
 import type { AnyQuery } from './query.ts';
 import { oldDriftRecords, operationIds, unneededPayloads } from './retention.ts';
@@ -99,6 +100,9 @@ describe('indices', () => {
     ['machines that are due for a drift check', dueForDrift, 'SEARCH agent_state USING INDEX agent_state_drift_due'],
     ['the scheduled checks under way', scheduledChecks, 'SEARCH operations USING INDEX operations_scheduled'],
     ['checks that are due too late', pullInDriftDue, 'agent_state_drift_due'],
+    ['the newest answered sign-in challenge', newestAnswered, 'COVERING INDEX answered_challenges_issued'],
+    ['recently answered ones', answeredSince, 'SEARCH answered_challenges USING INDEX answered_challenges_issued'],
+    ['tickets of a terminal', ticketBeyond, 'terminal_tickets_session'],
     ['windows by their start', windows, 'maintenance_windows_start'],
     ['open windows', openSelectors, 'maintenance_windows_end'],
     ['unneeded payloads', unneededPayloads, 'operations_payload'],

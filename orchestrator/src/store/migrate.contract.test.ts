@@ -73,7 +73,10 @@ describeDatabases('migrations', (fixture) => {
     expect(reports).toMatchObject([{ from: migrations.length, to: nextMigrations.length }]);
     expect(await database.all(all, {})).toEqual([{ key: 'kept', value: 'old', note: 'migrated' }]);
     expect(await database.all(versions, {})).toEqual(
-      nextMigrations.map(({ version, name }) => ({ version, name, applied_at: testTime, compatible_from: null })),
+      nextMigrations.map(({ version, name, compatibleFrom = null }) => ({
+        ...{ version, name, applied_at: testTime },
+        compatible_from: compatibleFrom,
+      })),
     );
     await database.close();
     await fixture.open({ at, migrations: nextMigrations, onMigrated: (report) => reports.push(report) });

@@ -397,6 +397,30 @@ export interface WebLoginCodesTable {
   expires_at: number;
 }
 
+/** Answered sign-in challenges, so that none is answered twice. Challenges without an answer have no row. */
+export interface AnsweredChallengesTable {
+  /** Lower-case hexadecimal. */
+  nonce: string;
+  operator_id: string;
+  /** Unix milliseconds. */
+  issued_at_ms: number;
+}
+
+/** Unused tickets for connections to terminals. A row is deleted when its ticket is used. */
+export interface TerminalTicketsTable {
+  /** SHA-256 of the ticket, lower-case hexadecimal. */
+  ticket_hash: string;
+  /** The terminal session. */
+  session_id: string;
+  operator_id: string;
+  username: string;
+  mode: 'control' | 'view';
+  /** The sign-in session that requested the ticket. Follows renewals. */
+  token_hash: string | null;
+  /** Unix milliseconds. */
+  expires_at_ms: number;
+}
+
 /**
  * The last committed message of each agent's spool. `instance_id` identifies the process that numbered the messages.
  */
@@ -577,6 +601,8 @@ export interface Schema {
   settings: SettingsTable;
   maintenance_windows: MaintenanceWindowsTable;
   web_login_codes: WebLoginCodesTable;
+  answered_challenges: AnsweredChallengesTable;
+  terminal_tickets: TerminalTicketsTable;
   channels: ChannelsTable;
   notifications: NotificationsTable;
   deliveries: DeliveriesTable;

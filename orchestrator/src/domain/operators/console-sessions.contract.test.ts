@@ -1,7 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import { expect, test, vi } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
-import { type Domain, type Key, newAdmin, newKey, openDomain } from '../../../test/domain.ts';
+import { challengeKey, type Domain, type Key, newAdmin, newKey, openDomain } from '../../../test/domain.ts';
 import { listAudit } from '../audit/audit.ts';
 import { addOperator, removeOperator } from './operators.ts';
 import { actorIn, consoleToken, hashOfToken, type Session } from './sessions.ts';
@@ -84,7 +84,7 @@ describeDatabases('console sessions', (fixture) => {
       await Promise.all(writes.mock.results.map(({ value }) => value));
     }
     // Another process, such as one after a restart, knows when the session was last used.
-    const restarted = createSignIn(domain.context, domain.refusals, domain.signInRules, domain.clock);
+    const restarted = createSignIn(domain.context, domain.refusals, domain.signInRules, challengeKey);
     domain.clock.advance(11 * hour);
     expect(await restarted.find(hash)).not.toBeNull();
     domain.clock.advance(12 * hour);
@@ -128,7 +128,7 @@ describeDatabases('console sessions', (fixture) => {
     const writes = vi.spyOn(domain.db, 'write');
     for (const each of [hash, token]) await live(domain, each);
     await Promise.all(writes.mock.results.map(({ value }) => value));
-    const restarted = createSignIn(domain.context, domain.refusals, domain.signInRules, domain.clock);
+    const restarted = createSignIn(domain.context, domain.refusals, domain.signInRules, challengeKey);
     const times = { signed_in_at: domain.now(), last_used_at: domain.now() };
     for (const { list } of [domain.signIn, restarted])
       expect(await list({ operator_id: key.id, token_hash: hash })).toMatchObject([

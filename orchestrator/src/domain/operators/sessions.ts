@@ -14,6 +14,7 @@ import {
   unboundSessions,
   useSession,
 } from '../../store/queries/sessions.ts';
+import { moveTickets } from '../../store/queries/terminals.ts';
 import type { SessionsTable } from '../../store/schema.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
@@ -211,14 +212,19 @@ export class Sessions {
    * @param more additional preconditions, and the audit event to record
    */
   async open(session: NewSession, more: readonly Statement[]): Promise<SignedIn> {
-    return await this.#openToken(session, this.#context.newId(), more);
+    return await this.#openToken(session, this.#context.newId(), () => more);
   }
 
-  async #openToken(session: NewSession, id: string | null, more: readonly Statement[]): Promise<SignedIn> {
+  async #openToken(
+    session: NewSession,
+    id: string | null,
+    more: (tokenHash: string) => readonly Statement[],
+  ): Promise<SignedIn> {
     const { tokenLifeSecs } = this.#rules;
     const token = this.#newSecret();
+    const token_hash = hashOfToken(token);
     const expires_at = Math.min(this.#now() + tokenLifeSecs, session.signedInAt + renewableSecs + tokenLifeSecs);
-    await this.#insert(session, { token_hash: hashOfToken(token), kind: 'token', session_id: id, expires_at }, more);
+    await this.#insert(session, { token_hash, kind: 'token', session_id: id, expires_at }, more(token_hash));
     return { token, expires_at, operator: operatorOf(session.operator) };
   }
 
@@ -283,8 +289,8 @@ export class Sessions {
     const session = await this.readToken(tokenHash);
     if (this.#now() > session.signed_in_at + renewableSecs)
       throw new MusterError('unauthenticated', 'the sign-in is too old to be renewed; sign in again');
-    const opened = await this.#openToken(successorOf(session), session.session_id ?? this.#context.newId(), [
-      replacing(session),
+    const opened = await this.#openToken(successorOf(session), session.session_id ?? this.#context.newId(), (hash) => [
+      ...replacing(session, hash),
       audited(this.#context, {
         type: 'auth.renewed',
         actor: actorOf(session),
@@ -308,7 +314,7 @@ export class Sessions {
     const life = session.signed_in_at + this.#rules.consoleLifeSecs;
     const expires_at = Math.min(now + Math.min(firstUseSecs, this.#rules.consoleIdleSecs), life);
     await this.#insert(successorOf(session), { token_hash, kind: 'console', session_id: id, expires_at }, [
-      replacing(session),
+      ...replacing(session, token_hash),
       audited(this.#context, {
         type: 'auth.console_opened',
         actor: actorOf(session),
@@ -496,5 +502,7 @@ const successorOf = (session: StoredSession): NewSession => ({
   client: { ip: session.address ?? '', userAgent: session.user_agent ?? undefined },
 });
 
-const replacing = ({ token_hash }: StoredSession): Statement =>
-  statement(deleteSession, { token_hash }, { expect: 'changed', else: 'unauthenticated' });
+const replacing = ({ token_hash }: StoredSession, successor: string): Statement[] => [
+  statement(deleteSession, { token_hash }, { expect: 'changed', else: 'unauthenticated' }),
+  statement(moveTickets, { from: token_hash, to: successor }),
+];

@@ -1,48 +1,63 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { BoundNonces, UnboundNonces } from './sign-in-nonces.ts';
+import { SignInNonces } from './sign-in-nonces.ts';
 
 const now = 1_795_000_000_000;
+const none = () => false;
+const hex = ({ bytes }: { bytes: Buffer }) => bytes.toString('hex');
 
-test('accepts a bound nonce once, for its operator, within a minute', () => {
-  const nonces = new BoundNonces(randomBytes(32));
-  const nonce = nonces.issue('ada', now, randomBytes(32));
+test('reads a bound nonce for its operator, within a minute', () => {
+  const key = randomBytes(32);
+  const nonce = new SignInNonces(key).issueBound('ada', now, randomBytes(32));
+  // Another process with the same key.
+  const nonces = new SignInNonces(key);
   expect(nonce).toHaveLength(32);
-  expect(nonces.isLive('ada', nonce, now + 59_999)).toBe(true);
-  expect(nonces.isLive('bob', nonce, now)).toBe(false);
-  expect(nonces.isLive('ada', nonce, now + 60_000)).toBe(false);
-  // The nonce was issued in the future.
-  expect(nonces.isLive('ada', nonce, now - 1)).toBe(false);
-  expect(new BoundNonces(randomBytes(32)).isLive('ada', nonce, now)).toBe(false);
-  nonces.markAnswered(nonce, now);
-  expect(nonces.isLive('ada', nonce, now)).toBe(false);
-  // The nonce stays used after other nonces are used.
-  const later = nonces.issue('ada', now + 30_000, randomBytes(32));
-  nonces.markAnswered(later, now + 30_000);
-  expect(nonces.isLive('ada', nonce, now + 30_000)).toBe(false);
+  expect(nonces.readBound('ada', nonce, now + 59_999)).toEqual({ bytes: nonce, issuedAt: now });
+  expect(nonces.readBound('bob', nonce, now)).toBeNull();
+  expect(nonces.readBound('ada', nonce, now + 60_000)).toBeNull();
+  // The time of the issuer may be ahead.
+  expect(nonces.readBound('ada', nonce, now - 60_000)).not.toBeNull();
+  expect(nonces.readBound('ada', nonce, now - 60_001)).toBeNull();
+  expect(new SignInNonces(randomBytes(32)).readBound('ada', nonce, now)).toBeNull();
 });
 
 test('refuses a bound nonce if any bit has changed', () => {
-  const nonces = new BoundNonces(randomBytes(32));
-  const nonce = nonces.issue('ada', now, randomBytes(32));
+  const nonces = new SignInNonces(randomBytes(32));
+  const nonce = nonces.issueBound('ada', now, randomBytes(32));
   for (let bit = 0; bit < 256; bit++) {
     const changed = Buffer.from(nonce);
     changed.writeUInt8(changed.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
-    expect(nonces.isLive('ada', changed, now)).toBe(false);
+    expect(nonces.readBound('ada', changed, now)).toBeNull();
   }
-  expect(nonces.isLive('ada', nonce.subarray(1), now)).toBe(false);
+  expect(nonces.readBound('ada', nonce.subarray(1), now)).toBeNull();
 });
 
-test('limits unbound nonces separately for each network', () => {
-  const nonces = new UnboundNonces();
-  const own = randomBytes(32);
-  nonces.add('ada', 'home', own, now);
-  for (let at = 0; at < 1000; at++) nonces.add('ada', `network ${at % 20}`, randomBytes(32), now);
-  const candidates = nonces.candidates('ada', 'home', now);
-  expect(candidates[0]).toBe(own);
-  expect(candidates).toHaveLength(64);
-  expect(nonces.candidates('ada', 'elsewhere', now)).toContain(own);
-  nonces.markAnswered('ada', own, now);
-  expect(nonces.candidates('ada', 'home', now)).not.toContain(own);
-  expect(nonces.candidates('ada', 'home', now + 60_000)).toEqual([]);
+test('accepts an unbound nonce of its operator for 50 to 60 seconds, also at a process that is behind', () => {
+  const key = randomBytes(32);
+  const nonces = new SignInNonces(key);
+  for (const into of [0, 4_321, 9_999]) {
+    const issued = now + into;
+    const text = nonces.issueUnbound('ada', issued, 3, none).toString('hex');
+    const isLive = (at: number, operator = 'ada') =>
+      [...new SignInNonces(key).unbound(operator, at, none)].map(hex).includes(text);
+    for (const at of [-1, 0, 50_000]) expect(isLive(issued + at), `${at} ms later`).toBe(true);
+    expect(isLive(issued + 60_000)).toBe(false);
+    expect(isLive(issued - 20_000)).toBe(false);
+    expect(isLive(issued, 'bob')).toBe(false);
+  }
+});
+
+test('issues different unbound nonces to concurrent requests, and replaces answered ones', () => {
+  const nonces = new SignInNonces(randomBytes(32));
+  const answered = new Set<string>();
+  const issue = (turn: number) => nonces.issueUnbound('ada', now, turn, (nonce) => answered.has(nonce)).toString('hex');
+  const first = Array.from({ length: 8 }, (_, turn) => issue(turn));
+  expect(new Set(first).size).toBe(8);
+  for (let at = 0; at < 100; at++) {
+    const nonce = issue(at);
+    expect(answered.has(nonce)).toBe(false);
+    answered.add(nonce);
+  }
+  // The number of signature checks for an answer does not increase.
+  expect([...nonces.unbound('ada', now, (nonce) => answered.has(nonce))]).toHaveLength(56);
 });

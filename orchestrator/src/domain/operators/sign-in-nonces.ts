@@ -1,113 +1,92 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * Nonces of sign-in challenges. Each is valid once, for a minute. Uses monotonic milliseconds: if a wall clock were set
- * back, an expired nonce could become valid again after it was answered.
+ * Nonces of sign-in challenges. They contain or are derived from a MAC with a key that all processes share, so that a
+ * challenge that is not answered needs no memory and no row, and requests in the name of an operator cannot displace a
+ * challenge of the operator. Times are the Unix milliseconds of the caller.
  */
 
-const lifeMs = 60_000;
+/** A nonce expires after this time. */
+export const lifeMs = 60_000;
+/** Maximum difference between the times of two processes. */
+const maxSkewMs = 60_000;
 const timeBytes = 6;
 const randomBytes = 10;
 const tagBytes = 16;
-
 /**
- * Stateless nonces: a time, random bytes, and a MAC over both and the operator. Stores only answered nonces, so that
- * requests in the name of an operator cannot displace a nonce.
+ * Unbound nonces are derived from the interval in which they were issued, because an answer does not name its nonce. An
+ * answer is compared with the choices of all live intervals and of the next one, which another process may have
+ * reached.
  */
-export class BoundNonces {
-  readonly #secret: Buffer;
-  /** Answered nonces, with the times at which they were issued. Only a valid signature by the operator adds one. */
-  readonly #answered = new Map<string, number>();
+export const intervalMs = 10_000;
+/** Number of unanswered unbound nonces for each operator and interval. Bounds the number of signature checks. */
+const choices = 8;
 
-  /** @param secret 32 random bytes; nonces created with another secret are invalid */
-  constructor(secret: Buffer) {
-    this.#secret = secret;
+export interface SignInNonce {
+  readonly bytes: Buffer;
+  readonly issuedAt: number;
+}
+
+/** Reports whether an operator has answered the nonce, in lower-case hexadecimal. */
+type IsAnswered = (nonce: string) => boolean;
+
+export class SignInNonces {
+  readonly #key: Buffer;
+
+  /** @param key 32 secret bytes; nonces created with another key are invalid */
+  constructor(key: Buffer) {
+    this.#key = key;
   }
 
   /**
-   * Issues a nonce.
+   * Issues a bound nonce: a time, random bytes, and a MAC over both and the operator.
    * @param random at least 10 bytes
    */
-  issue(operatorId: string, now: number, random: Buffer): Buffer {
+  issueBound(operatorId: string, now: number, random: Buffer): Buffer {
     const head = Buffer.alloc(timeBytes + randomBytes);
     head.writeUIntBE(Math.floor(now), 0, timeBytes);
     random.copy(head, timeBytes, 0, randomBytes);
-    return Buffer.concat([head, this.#tag(operatorId, head)]);
+    return Buffer.concat([head, this.#boundTag(operatorId, head)]);
   }
 
-  /** Reports whether the nonce was issued for this operator less than a minute ago and has not been answered. */
-  isLive(operatorId: string, nonce: Buffer, now: number): boolean {
-    if (nonce.length !== timeBytes + randomBytes + tagBytes) return false;
-    const head = nonce.subarray(0, timeBytes + randomBytes);
-    if (!timingSafeEqual(this.#tag(operatorId, head), nonce.subarray(head.length))) return false;
-    const age = now - head.readUIntBE(0, timeBytes);
-    return age >= 0 && age < lifeMs && !this.#answered.has(nonce.toString('hex'));
+  /** Returns the nonce if it was issued to this operator less than a minute ago; otherwise null. */
+  readBound(operatorId: string, bytes: Buffer, now: number): SignInNonce | null {
+    if (bytes.length !== timeBytes + randomBytes + tagBytes) return null;
+    const head = bytes.subarray(0, timeBytes + randomBytes);
+    if (!timingSafeEqual(this.#boundTag(operatorId, head), bytes.subarray(head.length))) return null;
+    const issuedAt = head.readUIntBE(0, timeBytes);
+    return now - issuedAt < lifeMs && issuedAt - now <= maxSkewMs ? { bytes, issuedAt } : null;
   }
 
-  /** Marks a live nonce as answered. Call this after the signature was verified. */
-  markAnswered(nonce: Buffer, now: number): void {
-    for (const [text, issued] of this.#answered) if (now - issued >= lifeMs) this.#answered.delete(text);
-    this.#answered.set(nonce.toString('hex'), nonce.readUIntBE(0, timeBytes));
+  /**
+   * Issues an unbound nonce. Several requests may get the same one.
+   * @param turn a number that increases with each call, so that concurrent requests get different nonces
+   */
+  issueUnbound(operatorId: string, now: number, turn: number, isAnswered: IsAnswered): Buffer {
+    return this.#unanswered(operatorId, Math.floor(now / intervalMs), isAnswered)[turn % choices]!.bytes;
   }
 
-  #tag(operatorId: string, head: Buffer): Buffer {
-    return createHmac('sha256', this.#secret).update(`${operatorId}\n`).update(head).digest().subarray(0, tagBytes);
-  }
-}
-
-/** Maximum live unbound nonces per key and network. */
-const perNetwork = 8;
-/** Maximum live unbound nonces per key. Bounds memory, and the number of signature checks for each answer. */
-const perOperator = 64;
-
-interface Entry {
-  readonly nonce: Buffer;
-  readonly until: number;
-  readonly network: string;
-}
-
-/**
- * Unbound nonces. An answer does not name its nonce, so all nonces are stored. Each network has its own limit, so that
- * strangers who send requests in the name of an operator do not displace the operator's nonces.
- */
-export class UnboundNonces {
-  /** Nonces by operator id, oldest first. */
-  readonly #live = new Map<string, readonly Entry[]>();
-
-  add(operatorId: string, network: string, nonce: Buffer, now: number): void {
-    let live = this.#of(operatorId, now);
-    const own = live.filter((entry) => entry.network === network);
-    if (own.length >= perNetwork) live = live.filter((entry) => entry !== own[0]);
-    else if (live.length >= perOperator) live = withoutOldestOfLargest(live);
-    this.#live.set(operatorId, [...live, { nonce, until: now + lifeMs, network }]);
+  /**
+   * Iterates over an operator's unanswered unbound nonces, those of the current interval first. Each is valid for 50 to
+   * 60 seconds.
+   */
+  *unbound(operatorId: string, now: number, isAnswered: IsAnswered): Generator<SignInNonce> {
+    const current = Math.floor(now / intervalMs);
+    for (let age = 0; age < lifeMs / intervalMs; age++) yield* this.#unanswered(operatorId, current - age, isAnswered);
+    yield* this.#unanswered(operatorId, current + 1, isAnswered);
   }
 
-  /** Returns an operator's live nonces. Nonces requested from this network come first. */
-  candidates(operatorId: string, network: string, now: number): Buffer[] {
-    const live = this.#of(operatorId, now);
-    const [own, others] = [true, false].map((is) => live.filter((entry) => (entry.network === network) === is));
-    return [...(own ?? []), ...(others ?? [])].map(({ nonce }) => nonce);
+  /** Returns the first unanswered nonces of an interval. Each answer adds the next one. */
+  #unanswered(operatorId: string, interval: number, isAnswered: IsAnswered): SignInNonce[] {
+    const found: SignInNonce[] = [];
+    for (let number = 0; found.length < choices; number++) {
+      const bytes = createHmac('sha256', this.#key).update(`unbound\n${operatorId}\n${interval}\n${number}`).digest();
+      if (!isAnswered(bytes.toString('hex'))) found.push({ bytes, issuedAt: interval * intervalMs });
+    }
+    return found;
   }
 
-  markAnswered(operatorId: string, nonce: Buffer, now: number): void {
-    const left = this.#of(operatorId, now).filter((entry) => entry.nonce !== nonce);
-    if (left.length === 0) this.#live.delete(operatorId);
-    else this.#live.set(operatorId, left);
+  #boundTag(operatorId: string, head: Buffer): Buffer {
+    return createHmac('sha256', this.#key).update(`bound\n${operatorId}\n`).update(head).digest().subarray(0, tagBytes);
   }
-
-  forget(operatorId: string): void {
-    this.#live.delete(operatorId);
-  }
-
-  #of(operatorId: string, now: number): readonly Entry[] {
-    return (this.#live.get(operatorId) ?? []).filter(({ until }) => until > now);
-  }
-}
-
-function withoutOldestOfLargest(live: readonly Entry[]): readonly Entry[] {
-  const counts = new Map<string, number>();
-  for (const { network } of live) counts.set(network, (counts.get(network) ?? 0) + 1);
-  const maxCount = Math.max(...counts.values());
-  const oldest = live.find(({ network }) => counts.get(network) === maxCount);
-  return live.filter((entry) => entry !== oldest);
 }

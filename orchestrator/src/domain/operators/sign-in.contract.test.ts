@@ -3,6 +3,7 @@ import { signInBytes } from '@muster/protocol/sign-in';
 import { expect, test, vi } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import {
+  challengeKey,
   connect,
   type Domain,
   type Key,
@@ -14,6 +15,7 @@ import {
 } from '../../../test/domain.ts';
 import { moduleText } from '../../../test/real-api.ts';
 import { OutcomeUnknown } from '../../store/database.ts';
+import { defineQuery } from '../../store/query.ts';
 import { createToken, listTokens } from '../agents/enrollment.ts';
 import { listAudit } from '../audit/audit.ts';
 import { createAssignment } from '../modules/assignments.ts';
@@ -24,6 +26,7 @@ import type { Actor } from '../shared/context.ts';
 import { addOperator, bootstrapOperator, getOperator, listOperators, removeOperator } from './operators.ts';
 import { hashOfToken } from './sessions.ts';
 import { createSignIn } from './sign-in.ts';
+import { deleteOldAnswers } from './sign-in-challenges.ts';
 
 const code = (promise: Promise<unknown>) =>
   promise.then(
@@ -152,26 +155,80 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(signIn.renew(hashOfToken(bound)))).toBe('done');
   });
 
-  test('refuses an answered nonce after the clock was set forward and back', async () => {
-    const domain = await openDomain(fixture);
-    const { key, actor } = await newAdmin(domain);
-    const other = await newKey();
-    await addOperator(domain.context, actor, { public_key: other.hex, username: 'bob', role: 'operator' });
-    let ahead = 0;
-    const context = { ...domain.context, now: () => domain.context.now() + ahead };
-    const signIn = createSignIn(context, domain.refusals, domain.signInRules, domain.clock);
-    const answerOf = async (signer: Key) => {
-      const { nonce } = await signIn.challenge(signer.hex, true);
-      const signature = signer.sign(signInBytes({ server: ownServer, publicKey: signer.hex, nonce }));
-      return () => code(signIn.verify(signer.hex, signature, { server: ownServer, nonce }));
+  /** Sign-in at other processes on the same database, whose clocks differ by `ahead` milliseconds. */
+  function processesOf(domain: Domain) {
+    const { context, refusals, signInRules } = domain;
+    const opened: ReturnType<typeof createSignIn>[] = [];
+    const start = (ahead = 0, key = challengeKey) => {
+      const steadyNow = () => context.steadyNow() + ahead;
+      const signIn = createSignIn({ ...context, steadyNow }, refusals, signInRules, key);
+      opened.push(signIn);
+      return signIn;
     };
-    const answer = await answerOf(key);
-    expect(await answer()).toBe('done');
-    ahead = 3_600_000;
-    expect(await (await answerOf(other))()).toBe('done');
-    ahead = 0;
-    expect(await answer()).toBe('signature_invalid');
-    signIn.close();
+    return { start, close: () => opened.map((signIn) => signIn.close()) };
+  }
+  type Process = ReturnType<typeof createSignIn>;
+  const answerOf = async (at: Pick<Process, 'challenge'>, signer: Key, bound = true) => {
+    const { nonce } = await at.challenge(signer.hex, bound);
+    const signed = bound ? signInBytes({ server: ownServer, publicKey: signer.hex, nonce }) : Buffer.from(nonce, 'hex');
+    const signature = signer.sign(signed);
+    return ({ verify }: Pick<Process, 'verify'>) =>
+      code(verify(signer.hex, signature, bound ? { server: ownServer, nonce } : null));
+  };
+
+  test('accepts an answer at another process, but only once', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const { start, close } = processesOf(domain);
+    for (const ahead of [0, 9_000, -9_000])
+      for (const bound of [true, false]) {
+        const answer = await answerOf(start(), key, bound);
+        const said = await Promise.all([start(ahead), start(ahead)].map(answer));
+        expect(said.sort()).toEqual(['done', 'signature_invalid']);
+        expect(await answer(start())).toBe('signature_invalid');
+      }
+    expect(await (await answerOf(start(0, Buffer.alloc(32, 1)), key))(start())).toBe('signature_invalid');
+    const { events } = await listAudit(domain.context, { event_type: 'auth.signed_in', limit: 100 });
+    expect(events).toHaveLength(6);
+    close();
+  });
+
+  test('refuses an answered nonce after a restart with a clock that was set back, and issues usable ones', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const { start, close } = processesOf(domain);
+    const hour = 3_600_000;
+    for (const bound of [true, false]) {
+      const answer = await answerOf(start(), key, bound);
+      expect(await answer(start())).toBe('done');
+      expect(await (await answerOf(start(hour), key, bound))(start(hour))).toBe('done');
+      await deleteOldAnswers(domain.context);
+      expect(await answer(start())).toBe('signature_invalid');
+      expect(await (await answerOf(start(), key, bound))(start())).toBe('done');
+      domain.clock.advance(2 * hour);
+    }
+    close();
+  });
+
+  test('stores nothing until a challenge is answered, and later deletes the answers', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const rows = () =>
+      domain.db.all(
+        defineQuery('test/answered', (db) => db.selectFrom('answered_challenges').selectAll()),
+        {},
+      );
+    for (let at = 0; at < 20; at++) {
+      await domain.signIn.challenge(key.hex, at % 2 === 0);
+      await code(domain.signIn.verify(key.hex, '5f'.repeat(64)));
+    }
+    expect(await rows()).toEqual([]);
+    const answer = async () => expect(await (await answerOf(domain.signIn, key))(domain.signIn)).toBe('done');
+    for (let at = 0; at < 3; at++) await answer();
+    domain.clock.advance(15 * 60_000 + 1);
+    await answer();
+    await deleteOldAnswers(domain.context);
+    expect(await rows()).toMatchObject([{ operator_id: key.id, issued_at_ms: domain.context.steadyNow() }]);
   });
 
   test('keeps an operator’s challenge when others request challenges in the operator’s name', async () => {
@@ -192,15 +249,17 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(domain.signIn.verify(key.hex, key.sign(Buffer.from(unbound, 'hex')), null, home))).toBe('done');
   });
 
-  test('keeps eight nonces per key valid, and accepts an answer to each of them', async () => {
+  test('accepts an answer to each of eight unbound challenges, and any number in sequence', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
-    const nonces: string[] = [];
-    for (let i = 0; i < 9; i++) nonces.push((await domain.signIn.challenge(key.hex)).nonce);
-    const answer = (i: number) => code(domain.signIn.verify(key.hex, key.sign(Buffer.from(nonces[i]!, 'hex'))));
-    expect(await answer(0)).toBe('signature_invalid');
-    expect(await answer(1)).toBe('done');
-    expect(await answer(8)).toBe('done');
+    const answers = [];
+    for (let at = 0; at < 8; at++) answers.push(await answerOf(domain.signIn, key, false));
+    for (const answer of answers.reverse()) expect(await answer(domain.signIn)).toBe('done');
+    for (let at = 0; at < 20; at++) {
+      const answer = await answerOf(domain.signIn, key, false);
+      expect(await answer(domain.signIn)).toBe('done');
+      expect(await answer(domain.signIn)).toBe('signature_invalid');
+    }
   });
 
   test('returns the same error for an unknown key and a removed operator', async () => {

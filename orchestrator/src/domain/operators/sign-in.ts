@@ -1,8 +1,6 @@
 import { verify as verifySignature } from 'node:crypto';
 import { idOfKey, MusterError } from '@muster/protocol';
 import { signInBytes } from '@muster/protocol/sign-in';
-import type { Clock } from '../../../../lib/src/clock.ts';
-import { networkOf } from '../../client-network.ts';
 import { publicKeyFromRaw } from '../../identity/ed25519-key.ts';
 import { operatorById } from '../../store/queries/operators.ts';
 import { audited } from '../audit/audit.ts';
@@ -19,7 +17,8 @@ import {
   Sessions,
   type SignedIn,
 } from './sessions.ts';
-import { BoundNonces, UnboundNonces } from './sign-in-nonces.ts';
+import { SignInChallenges } from './sign-in-challenges.ts';
+import type { SignInNonce } from './sign-in-nonces.ts';
 import { recordSignInRefusal } from './sign-in-refusals.ts';
 import { issueWebCode, redeemWebCode } from './web-codes.ts';
 
@@ -95,32 +94,39 @@ export interface SignIn {
   close(): void;
 }
 
+/** @param challengeKey 32 secret bytes that all processes on the database share */
 export function createSignIn(
   context: Context,
   refusals: Pick<Refusals, 'record'>,
   rules: SignInRules,
-  clock: Pick<Clock, 'monotonic'>,
+  challengeKey: Buffer,
 ): SignIn {
   const sessions = new Sessions(context, rules);
-  const signatures = new Signatures(context, refusals, rules, clock);
+  const challenges = new SignInChallenges(context, challengeKey);
+  const signatures = new Signatures(context, refusals, rules, challenges);
   const unsubscribe = context.bus.subscribe((hint) => {
-    if (hint.type !== 'operator_removed') return;
-    sessions.forgetOperator(hint.operator_id);
-    signatures.forgetOperator(hint.operator_id);
+    if (hint.type === 'operator_removed') sessions.forgetOperator(hint.operator_id);
   });
   return {
     challenge: (publicKey, bound = false, from = nowhere) => signatures.challenge(publicKey, bound, from),
     async verify(publicKey, signature, bound = null, from = nowhere) {
-      const { operator, how, metadata } = await signatures.verify(publicKey, signature, bound, from);
+      const { operator, nonce, how, metadata } = await signatures.verify(publicKey, signature, bound, from);
       const signedInAt = seconds(context.now());
-      return sessions.open({ operator, signedInAt, bound: metadata.bound ? 1 : 0, client: from }, [
-        audited(context, {
-          type: 'auth.signed_in',
-          actor: actorOf(operator),
-          summary: `${operator.username} signed in${how}`,
-          metadata,
-        }),
-      ]);
+      const session = { operator, signedInAt, bound: metadata.bound ? 1 : 0, client: from };
+      try {
+        return await sessions.open(session, [
+          challenges.answered(operator.operator_id, nonce),
+          audited(context, {
+            type: 'auth.signed_in',
+            actor: actorOf(operator),
+            summary: `${operator.username} signed in${how}`,
+            metadata,
+          }),
+        ]);
+      } catch (error) {
+        if (!(error instanceof MusterError) || error.code !== 'signature_invalid') throw error;
+        return await signatures.refuse(operator, operator.operator_id, from);
+      }
     },
     find: (tokenHash) => sessions.find(tokenHash),
     renew: (tokenHash) => sessions.renew(tokenHash),
@@ -138,6 +144,8 @@ export function createSignIn(
 
 interface Proved {
   readonly operator: SignedIn['operator'];
+  /** The answered nonce, which may have been answered before. */
+  readonly nonce: SignInNonce;
   /** The end of the event's summary, after `NAME signed in`. */
   readonly how: string;
   readonly metadata: { readonly bound: boolean; readonly server?: string };
@@ -148,25 +156,13 @@ class Signatures {
   readonly #context: Context;
   readonly #refusals: Pick<Refusals, 'record'>;
   readonly #rules: SignInRules;
-  readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #boundNonces: BoundNonces;
-  readonly #unboundNonces = new UnboundNonces();
+  readonly #challenges: SignInChallenges;
 
-  constructor(
-    context: Context,
-    refusals: Pick<Refusals, 'record'>,
-    rules: SignInRules,
-    clock: Pick<Clock, 'monotonic'>,
-  ) {
+  constructor(context: Context, refusals: Pick<Refusals, 'record'>, rules: SignInRules, challenges: SignInChallenges) {
     this.#context = context;
     this.#refusals = refusals;
     this.#rules = rules;
-    this.#clock = clock;
-    this.#boundNonces = new BoundNonces(context.randomBytes(32));
-  }
-
-  forgetOperator(operatorId: string): void {
-    this.#unboundNonces.forget(operatorId);
+    this.#challenges = challenges;
   }
 
   async challenge(publicKey: string, bound: boolean, from: From): Promise<{ nonce: string }> {
@@ -180,11 +176,7 @@ class Signatures {
       await recordSignInRefusal(this.#refusals, refusal);
       throw new MusterError('operator_unknown');
     }
-    const now = this.#clock.monotonic();
-    const random = this.#context.randomBytes(32);
-    const nonce = bound ? this.#boundNonces.issue(operatorId, now, random) : random;
-    if (!bound) this.#unboundNonces.add(operatorId, networkOf(from.ip), nonce, now);
-    return { nonce: nonce.toString('hex') };
+    return { nonce: (await this.#challenges.issue(operatorId, bound)).toString('hex') };
   }
 
   async verify(publicKey: string, signature: string, bound: Bound | null, from: From): Promise<Proved> {
@@ -196,14 +188,18 @@ class Signatures {
       ]);
     const operatorId = await idOfKey(key);
     const bytes = Buffer.from(signature, 'hex');
-    const good = bound
-      ? await this.#judgeBound(operatorId, key, bytes, bound, from)
-      : this.#judgeUnbound(operatorId, key, bytes, from);
     const operator = await this.#context.db.get(operatorById, { operator_id: operatorId });
+    const good = bound
+      ? await this.#judgeBound(operator, operatorId, key, bytes, bound, from)
+      : operator && (await this.#judgeUnbound(operatorId, key, bytes));
     if (good && operator && operator.removed_at === null) return { operator, ...good };
+    return await this.refuse(operator, operatorId, from);
+  }
+
+  /** Records that an answer is refused. @throws MusterError signature_invalid */
+  async refuse(operator: SignedIn['operator'] | undefined, keyId: string, { ip }: From): Promise<never> {
     const why = 'the signature is invalid, or its challenge has expired or was already answered';
-    const refusal = { operator, code: 'signature_invalid', why, ip: from.ip, keyId: operatorId } as const;
-    await recordSignInRefusal(this.#refusals, refusal);
+    await recordSignInRefusal(this.#refusals, { operator, code: 'signature_invalid', why, ip, keyId });
     throw new MusterError('signature_invalid');
   }
 
@@ -216,40 +212,39 @@ class Signatures {
   }
 
   /**
-   * Verifies a bound signature and consumes its nonce.
-   * @returns the details of the sign-in event; null if the signature is invalid
+   * Verifies a bound signature.
+   * @returns the nonce and the details of the sign-in event; null if the signature is invalid
    */
-  async #judgeBound(operatorId: string, key: Buffer, signature: Buffer, bound: Bound, from: From) {
+  async #judgeBound(
+    operator: SignedIn['operator'] | undefined,
+    operatorId: string,
+    key: Buffer,
+    signature: Buffer,
+    bound: Bound,
+    from: From,
+  ) {
     const { server } = bound;
-    const now = this.#clock.monotonic();
-    const nonce = Buffer.from(bound.nonce, 'hex');
     const signed = signInBytes({ server, publicKey: key.toString('hex'), nonce: bound.nonce });
-    const good =
-      this.#boundNonces.isLive(operatorId, nonce, now) &&
-      verifySignature(null, signed, publicKeyFromRaw(key), signature);
+    const live = await this.#challenges.readBound(operatorId, Buffer.from(bound.nonce, 'hex'));
+    const nonce = live !== null && verifySignature(null, signed, publicKeyFromRaw(key), signature) ? live : null;
     if (!this.#rules.isOwnServer(server, from.loopback)) {
       // The signature is valid for another server, which may be relaying sign-ins.
-      if (good) {
-        const operator = await this.#context.db.get(operatorById, { operator_id: operatorId });
+      if (nonce !== null) {
         const why = `the signature is for ${server}`;
         const refusal = { operator, code: 'sign_in_server_unknown', why, ip: from.ip, keyId: operatorId } as const;
         await recordSignInRefusal(this.#refusals, refusal);
       }
       throw new MusterError('sign_in_server_unknown', `the signature is for ${server}, which is not this orchestrator`);
     }
-    if (!good) return null;
-    this.#boundNonces.markAnswered(nonce, now);
-    return { how: '', metadata: { bound: true, server } };
+    return nonce && { nonce, how: '', metadata: { bound: true, server } };
   }
 
-  #judgeUnbound(operatorId: string, key: Buffer, signature: Buffer, { ip }: From) {
-    const now = this.#clock.monotonic();
+  async #judgeUnbound(operatorId: string, key: Buffer, signature: Buffer) {
     const keyObject = publicKeyFromRaw(key);
-    const answered = this.#unboundNonces
-      .candidates(operatorId, networkOf(ip), now)
-      .find((nonce) => verifySignature(null, nonce, keyObject, signature));
-    if (answered === undefined) return null;
-    this.#unboundNonces.markAnswered(operatorId, answered, now);
-    return { how: ' by a signature that names no server', metadata: { bound: false } };
+    const candidates = await this.#challenges.unbound(operatorId);
+    for (const nonce of candidates)
+      if (verifySignature(null, nonce.bytes, keyObject, signature))
+        return { nonce, how: ' by a signature that names no server', metadata: { bound: false } };
+    return null;
   }
 }

@@ -13,6 +13,11 @@ export interface Context {
   readonly incarnation: string;
   /** Returns Unix milliseconds. */
   readonly now: () => number;
+  /**
+   * Returns Unix milliseconds that do not change when the clock of this machine is set. For short time limits. All
+   * processes on one database agree on them, except for small differences.
+   */
+  readonly steadyNow: () => number;
   /** Returns a ULID that is larger than all that this process returned before. */
   readonly newId: () => string;
   /** Returns cryptographically secure random bytes. */

@@ -5,7 +5,7 @@ import { OutcomeUnknown } from '../../store/database.ts';
 import { approvedAgent } from '../../store/queries/agents/agents.ts';
 import { liveOperator } from '../../store/queries/operators.ts';
 import { insertTerminal } from '../../store/queries/terminals.ts';
-import { statement } from '../../store/transaction.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
 import type { Recording } from '../../store/transcripts/transcript-writer.ts';
 import type { Transcripts } from '../../store/transcripts/transcripts.ts';
 import { audited } from '../audit/audit.ts';
@@ -32,6 +32,12 @@ interface Opening extends TerminalParts {
   readonly open: OpenTerminals;
 }
 
+/** The operator who opens a session. */
+interface Opener {
+  readonly actor: Actor;
+  readonly token_hash?: string | undefined;
+}
+
 interface ShellChoice {
   readonly cols: number;
   readonly rows: number;
@@ -42,20 +48,21 @@ interface ShellChoice {
 /**
  * Opens a session: starts its transcript and its shell, and records it in the database. If a step fails, the earlier
  * steps are reverted.
- * @returns the open, recorded session
+ * @returns the open, recorded session, and a ticket to control it
  * @throws MusterError agent_not_approved, terminal_unrecorded, unauthenticated, terminal_ended, and the agent's
  * refusals
  */
 export async function openTerminal(
   opening: Opening,
-  actor: Actor,
+  { actor, token_hash }: Opener,
   agent: EndedSession['agent'],
   { cols, rows, shell: requested }: ShellChoice,
-): Promise<LiveTerminal> {
-  const { context, shells } = opening;
+): Promise<{ session_id: string; ticket: string }> {
+  const { context, shells, tickets } = opening;
   const session_id = context.newId();
   const session = { session_id, operator_id: actor.id, opened_at: seconds(context.now()), agent };
   const { live, onRecord, endRecorded } = await startRecording(opening, session, { cols, rows });
+  let ticket = '';
   try {
     // A shell runs its user's profile, so it must not start for an operator who was removed.
     await stillSignedIn(context, actor);
@@ -64,7 +71,12 @@ export async function openTerminal(
       live,
     );
     live.begin(shell, headerOf(session, actor, shell, { cols, rows }));
-    await record(context, session, actor, shell);
+    const drawn = tickets.draw({
+      ...{ session_id, operator_id: actor.id, username: actor.name },
+      ...{ mode: 'control', token_hash },
+    });
+    ticket = drawn.text;
+    await record(context, session, { actor, shell, more: drawn.statements });
     onRecord(true);
   } catch (error) {
     onRecord(error instanceof OutcomeUnknown);
@@ -76,7 +88,7 @@ export async function openTerminal(
     const { notice, reason } = live.end;
     throw new MusterError(notice.type === 'error' ? notice.code : 'terminal_ended', reason);
   }
-  return live;
+  return { session_id, ticket };
 }
 
 interface Recorded {
@@ -93,7 +105,7 @@ interface Recorded {
 
 /** Starts the transcript for a session without a shell, and adds the session to the open ones. */
 async function startRecording(
-  { context, clock, rules, recentScreen, transcripts, tickets, ends, open }: Opening,
+  { context, clock, rules, recentScreen, transcripts, ends, open }: Opening,
   session: EndedSession,
   size: { cols: number; rows: number },
 ): Promise<Recorded> {
@@ -113,7 +125,6 @@ async function startRecording(
     recording,
     recentScreen,
     onEnded: (end, digest) => {
-      tickets.revoke((ticket) => ticket.session_id === session_id);
       onRecord.promise
         .then<unknown>((hasRow) => (hasRow ? ends.record(session, end, digest) : transcripts.remove(session_id)))
         .catch((error: unknown) => context.log.warn({ err: error, session_id }, 'failed to remove transcript'))
@@ -141,7 +152,11 @@ async function createTranscript(
   }
 }
 
-async function record(context: Context, session: EndedSession, actor: Actor, shell: Shell): Promise<void> {
+async function record(
+  context: Context,
+  session: EndedSession,
+  { actor, shell, more }: { actor: Actor; shell: Shell; more: readonly Statement[] },
+): Promise<void> {
   const { session_id, operator_id, opened_at, agent } = session;
   const { node_id, name } = agent;
   await context.db.write({
@@ -151,6 +166,7 @@ async function record(context: Context, session: EndedSession, actor: Actor, she
       statement(liveOperator, { operator_id }, { expect: 'row', else: 'unauthenticated' }),
       statement(approvedAgent, { node_id }, { expect: 'row', else: 'agent_not_approved' }),
       statement(insertTerminal, { session_id, node_id, operator_id, opened_at }),
+      ...more,
       audited(context, {
         type: 'terminal.opened',
         actor,

@@ -39,10 +39,10 @@ export interface TerminalConnectionEvents {
 /** Accepts connections from the HTTP layer. */
 export interface TerminalConnections {
   /**
-   * Redeems a ticket and connects the client to its session. The client may receive messages and output before this
-   * returns.
+   * Takes a ticket and connects the client to its session. The client may receive messages and output before this
+   * resolves.
    * @param sessionId the session in the URL
    * @returns null if the ticket is invalid, or was issued for another session
    */
-  connect(ticket: string, sessionId: string, client: TerminalClient): TerminalConnectionEvents | null;
+  connect(ticket: string, sessionId: string, client: TerminalClient): Promise<TerminalConnectionEvents | null>;
 }

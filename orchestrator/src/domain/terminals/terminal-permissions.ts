@@ -1,32 +1,33 @@
 import type { Clock } from '../../../../lib/src/clock.ts';
 import { approvedAgents } from '../../store/queries/agents/agents.ts';
 import { removedOperators } from '../../store/queries/operators.ts';
-import type { Context } from '../shared/context.ts';
+import { sessionByHash } from '../../store/queries/sessions.ts';
+import { type Context, seconds } from '../shared/context.ts';
 import { ended, interrupted } from './live-terminal.ts';
 import type { OpenTerminals } from './open-terminals.ts';
-import type { TerminalTickets } from './terminal-tickets.ts';
+import type { TerminalTicket } from './terminal-tickets.ts';
 
 /** Milliseconds after which the permissions of operators and agents are checked again, because hints may be lost. */
 const recheckMs = 5_000;
 
 /**
- * Ends terminal sessions and revokes tickets when their operator is removed or signs out, or when their agent is no
- * longer approved.
+ * Ends terminal sessions when their operator is removed or their agent is no longer approved, and connections when their
+ * operator is removed or signs out. Refuses tickets of such operators.
  */
 export class TerminalPermissions {
   readonly #context: Context;
   readonly #clock: Clock;
   readonly #open: OpenTerminals;
-  readonly #tickets: TerminalTickets;
   readonly #unsubscribe: () => void;
   #checkedAt: number;
+  /** Number of removed operators and ended sign-in sessions. */
+  #endings = 0;
   #checking = false;
 
-  constructor(context: Context, clock: Clock, open: OpenTerminals, tickets: TerminalTickets) {
+  constructor(context: Context, clock: Clock, open: OpenTerminals) {
     this.#context = context;
     this.#clock = clock;
     this.#open = open;
-    this.#tickets = tickets;
     this.#checkedAt = clock.monotonic();
     this.#unsubscribe = context.bus.subscribe((hint) => {
       if (hint.type === 'operator_removed') this.#operatorRemoved(hint.operator_id);
@@ -36,6 +37,23 @@ export class TerminalPermissions {
           context.log.warn({ err: error }, 'failed to look up agent with open terminals'),
         );
     });
+  }
+
+  /**
+   * Reports whether the operator of a ticket still has access. Repeats the check if an operator was removed or signed
+   * out during it, because nothing else would close a connection that opens after that.
+   */
+  async allows({ operator_id, token_hash = null }: TerminalTicket): Promise<boolean> {
+    const { db, now } = this.#context;
+    for (;;) {
+      const endings = this.#endings;
+      if ((await db.all(removedOperators, { ids: [operator_id] })).length > 0) return false;
+      if (token_hash !== null) {
+        const session = await db.get(sessionByHash, { token_hash });
+        if (!session || session.expires_at <= seconds(now())) return false;
+      }
+      if (endings === this.#endings) return true;
+    }
   }
 
   /** Rechecks permissions if `recheckMs` has passed since the last check. */
@@ -62,7 +80,7 @@ export class TerminalPermissions {
   }
 
   #operatorRemoved(operatorId: string): void {
-    this.#tickets.revoke((ticket) => ticket.operator_id === operatorId);
+    this.#endings++;
     for (const { live } of this.#open.all) live.cutOff(operatorId);
     this.#open.close(
       ({ live }) => live.operator_id === operatorId,
@@ -75,7 +93,7 @@ export class TerminalPermissions {
    * disconnect.
    */
   #signInEnded(tokenHash: string, renewedAs: string | null): void {
-    if (renewedAs === null) this.#tickets.revoke(({ token_hash }) => token_hash === tokenHash);
+    this.#endings++;
     for (const { live } of this.#open.all) live.signInEnded(tokenHash, renewedAs);
   }
 

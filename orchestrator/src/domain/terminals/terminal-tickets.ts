@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto';
+import { deleteTickets, insertTicket, takeTicket, ticketBeyond, ticketExists } from '../../store/queries/terminals.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
+import type { Context } from '../shared/context.ts';
 
 export type TerminalMode = 'control' | 'view';
 
@@ -8,62 +11,66 @@ export interface TerminalTicket {
   readonly username: string;
   readonly mode: TerminalMode;
   /** Token hash of the sign-in session that requested the ticket. */
-  readonly token_hash: string | undefined;
+  readonly token_hash?: string | null | undefined;
 }
 
 const lifeMs = 30_000;
 /** Maximum live tickets per session. */
 const maxOfSession = 32;
+const deletedAtOnce = 500;
 
-const digest = (ticket: string): string => createHash('sha256').update(ticket).digest('base64');
+const digest = (ticket: string): string => createHash('sha256').update(ticket).digest('hex');
 
 /**
  * Issues tickets for connections to terminals. A browser cannot send a session token when it opens a WebSocket, and a
  * token in the URL would appear in logs. A ticket is valid once and for a short time, and only its hash is stored.
  */
 export class TerminalTickets {
-  readonly #now: () => number;
-  readonly #random: (length: number) => Buffer;
-  readonly #live = new Map<string, TerminalTicket & { until: number }>();
+  readonly #context: Context;
 
-  /** @param now returns the milliseconds of a monotonic clock */
-  constructor(now: () => number, random: (length: number) => Buffer) {
-    this.#now = now;
-    this.#random = random;
+  constructor(context: Context) {
+    this.#context = context;
   }
 
-  /** Issues a ticket. Returns null if the session has too many unused tickets. */
-  issue(ticket: TerminalTicket): string | null {
-    this.#expire();
-    let others = 0;
-    for (const { session_id } of this.#live.values()) if (session_id === ticket.session_id) others++;
-    if (others >= maxOfSession) return null;
-    const text = this.#random(32).toString('base64url');
-    this.#live.set(digest(text), { ...ticket, until: this.#now() + lifeMs });
-    return text;
+  /**
+   * Draws a ticket, which is valid once the statements are committed. They fail with `terminal_limit` if the session
+   * has too many unused tickets.
+   */
+  draw({ token_hash = null, ...ticket }: TerminalTicket): {
+    readonly text: string;
+    readonly statements: readonly Statement[];
+  } {
+    const text = this.#context.randomBytes(32).toString('base64url');
+    const now_ms = this.#context.steadyNow();
+    const { session_id } = ticket;
+    const detail =
+      'this session has the maximum number of unused tickets; connect with one of them, or wait until they expire';
+    const statements = [
+      statement(
+        ticketBeyond,
+        { session_id, now_ms, skip: maxOfSession - 1 },
+        { expect: 'no_row', else: 'terminal_limit', detail },
+      ),
+      statement(insertTicket, { ...ticket, token_hash, ticket_hash: digest(text), expires_at_ms: now_ms + lifeMs }),
+    ];
+    return { text, statements };
   }
 
-  /** Redeems a ticket. Returns null if the ticket is unknown, used, or expired. */
-  redeem(text: string): TerminalTicket | null {
-    this.#expire();
-    const key = digest(text);
-    const found = this.#live.get(key);
-    if (!found) return null;
-    this.#live.delete(key);
-    const { until: _, ...ticket } = found;
-    return ticket;
+  /** Takes a ticket. Returns null if the ticket is unknown, used, or expired. */
+  async take(text: string): Promise<TerminalTicket | null> {
+    const { db } = this.#context;
+    const ticket_hash = digest(text);
+    // Strangers can send any ticket, so most invalid ones must not cost a transaction.
+    if ((await db.get(ticketExists, { ticket_hash })) === undefined) return null;
+    const take = statement(takeTicket, { ticket_hash });
+    const [row] = (await db.write({ name: 'terminals/take ticket', statements: [take] })).of(take).rows;
+    if (!row || row.expires_at_ms <= this.#context.steadyNow()) return null;
+    return row;
   }
+}
 
-  /** Revokes tickets, for example when a terminal session ends, or when an operator is removed or signs out. */
-  revoke(which: (ticket: TerminalTicket) => boolean): void {
-    for (const [key, ticket] of this.#live) if (which(ticket)) this.#live.delete(key);
-  }
-
-  /** Drops expired tickets, which are the oldest ones. */
-  #expire(): void {
-    for (const [key, { until }] of this.#live) {
-      if (until > this.#now()) return;
-      this.#live.delete(key);
-    }
-  }
+/** Deletes expired tickets. Each deletion commits by itself. */
+export async function deleteExpiredTickets({ db, steadyNow }: Pick<Context, 'db' | 'steadyNow'>): Promise<void> {
+  const expired = { now_ms: steadyNow(), limit: deletedAtOnce };
+  while ((await db.alone(deleteTickets, expired)).changes === deletedAtOnce);
 }

@@ -14,12 +14,14 @@ import {
   terminalsFixture,
   ticketOf,
 } from '../../../test/terminals.ts';
+import { defineQuery } from '../../store/query.ts';
 import { setStatus } from '../agents/agents.ts';
 import { listAudit } from '../audit/audit.ts';
 import { addOperator, removeOperator } from '../operators/operators.ts';
 import { hashOfToken } from '../operators/sessions.ts';
 import type { TerminalRules } from './live-terminal.ts';
 import { pruneTerminals } from './terminal-retention.ts';
+import { deleteExpiredTickets, TerminalTickets } from './terminal-tickets.ts';
 import type { TerminalAsker } from './terminals.ts';
 
 describeDatabases('terminals', (fixture) => {
@@ -43,9 +45,9 @@ describeDatabases('terminals', (fixture) => {
     const audit = async () => (await listAudit(domain.context, { category: 'terminal' })).events.reverse();
     const events = async () => (await audit()).map((event) => event.event_type);
     /** Connects with the ticket in a response. */
-    const join_ = (given: { session_id: string; ws_url: string }) => {
+    const join_ = async (given: { session_id: string; ws_url: string }) => {
       const client = new MemoryClient();
-      const connection = terminals.connect(ticketOf(given), given.session_id, client);
+      const connection = await terminals.connect(ticketOf(given), given.session_id, client);
       if (connection === null) throw new Error('the ticket is not good');
       return Object.assign(client, { connection });
     };
@@ -188,7 +190,7 @@ describeDatabases('terminals', (fixture) => {
     const day = 86_400_000;
     const begin = async () => {
       const opened = await terminals.open(admin, 'web-1', {});
-      join(opened);
+      await join(opened);
       return opened.session_id;
     };
     /** Creates the state that a process leaves if it is killed while opening a session. */
@@ -242,21 +244,21 @@ describeDatabases('terminals', (fixture) => {
       terminals.connect(ticketOf(given), sessionId, client);
     const opened = await terminals.open(admin, 'web-1', {});
     const { session_id } = opened;
-    expect(connect(opened)).toMatchObject({ mode: 'control' });
-    expect(connect(opened)).toBeNull();
+    expect(await connect(opened)).toMatchObject({ mode: 'control' });
+    expect(await connect(opened)).toBeNull();
     const view = await terminals.attach(admin, session_id, 'view');
     domain.clock.advance(29_999);
-    expect(connect(view)).toMatchObject({ mode: 'view' });
+    expect(await connect(view)).toMatchObject({ mode: 'view' });
     const late = await terminals.attach(admin, session_id, 'view');
     domain.clock.advance(30_000);
-    expect(connect(late)).toBeNull();
+    expect(await connect(late)).toBeNull();
     const other = await terminals.open(admin, 'web-1', {});
-    expect(connect(other, session_id)).toBeNull();
-    expect(connect(other)).toBeNull();
+    expect(await connect(other, session_id)).toBeNull();
+    expect(await connect(other)).toBeNull();
     const useless = await terminals.attach(admin, session_id, 'view');
     await terminals.close(admin, session_id);
-    expect(connect(useless)).toBeNull();
-    expect(terminals.connect('', session_id, client)).toBeNull();
+    expect(await connect(useless)).toBeNull();
+    expect(await terminals.connect('', session_id, client)).toBeNull();
   });
 
   test('does not extend tickets or time limits when the clock is set back', async () => {
@@ -268,7 +270,7 @@ describeDatabases('terminals', (fixture) => {
     const given = await terminals.attach(admin, session_id, 'view');
     domain.clock.advance(30_000);
     for (const late of [early, given])
-      expect(terminals.connect(ticketOf(late), session_id, new MemoryClient())).toBeNull();
+      expect(await terminals.connect(ticketOf(late), session_id, new MemoryClient())).toBeNull();
     await terminals.close(admin, session_id);
     expect(await terminals.get(session_id)).toMatchObject({ closed_at: opened_at });
     const closed = (await audit()).find((event) => event.event_type === 'terminal.closed');
@@ -293,8 +295,8 @@ describeDatabases('terminals', (fixture) => {
     const [here, elsewhere] = [await signedIn(), await signedIn()];
     const opened = await terminals.open(eve(here), 'web-1', {});
     const { session_id } = opened;
-    const controls = join(opened);
-    const looks = join(await terminals.attach(eve(elsewhere), session_id, 'view'));
+    const controls = await join(opened);
+    const looks = await join(await terminals.attach(eve(elsewhere), session_id, 'view'));
     // The connections of a sign-in session continue when the session is renewed.
     const renewed = hashOfToken((await signIn.renew(here)).token);
     await new Promise((resolve) => setImmediate(resolve));
@@ -304,9 +306,72 @@ describeDatabases('terminals', (fixture) => {
     await signIn.logout(renewed);
     await new Promise((resolve) => setImmediate(resolve));
     expect([controls.over, controls.code, looks.over]).toEqual(['cut', 'unauthenticated', null]);
-    expect(terminals.connect(ticketOf(unused), session_id, new MemoryClient())).toBeNull();
+    expect(await terminals.connect(ticketOf(unused), session_id, new MemoryClient())).toBeNull();
     expect(await terminals.get(session_id)).toMatchObject({ status: 'active', viewers: 1 });
-    join(others);
+    await join(others);
+  });
+
+  test('keeps a ticket valid when its sign-in session is renewed, until the successor ends', async () => {
+    const { terminals, operator, domain, join } = await open(fixture);
+    const { signIn, context } = domain;
+    const key = await newKey();
+    const { actor } = await operator('bob');
+    await addOperator(context, actor, { public_key: key.hex, username: 'eve', role: 'operator' });
+    const { nonce } = await signIn.challenge(key.hex);
+    const first = hashOfToken((await signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')))).token);
+    const eve: TerminalAsker = { actor: { ...actor, id: key.id }, role: 'operator', token_hash: first };
+    const opened = await terminals.open(eve, 'web-1', {});
+    const unused = await terminals.attach(eve, opened.session_id, 'view');
+    const renewed = hashOfToken((await signIn.renew(first)).token);
+    const controls = await join(opened);
+    await signIn.logout(renewed);
+    await vi.waitFor(() => expect(controls.over).toBe('cut'));
+    await expect(join(unused)).rejects.toThrow('not good');
+  });
+
+  test('accepts a ticket of another process once, even if several requests use it together', async () => {
+    const { terminals, admin, domain } = await open(fixture);
+    const opened = await terminals.open(admin, 'web-1', {});
+    const ticket = ticketOf(await terminals.attach(admin, opened.session_id, 'view'));
+    const others = Array.from({ length: 4 }, () => new TerminalTickets({ ...domain.context }));
+    const taken = await Promise.all(others.map((tickets) => tickets.take(ticket)));
+    expect(taken.filter((found) => found !== null)).toMatchObject([
+      { session_id: opened.session_id, operator_id: admin.actor.id, username: 'ada', mode: 'view', token_hash: null },
+    ]);
+  });
+
+  test('refuses an operator who is removed while the ticket is being taken', async () => {
+    const { terminals, admin, operator, domain, start } = await open(fixture);
+    const bob = { ...(await operator('bob')), role: 'admin' } as const;
+    const hers = await start(admin);
+    const given = await terminals.attach(bob, hers.session_id, 'control');
+    const { all } = domain.db;
+    vi.spyOn(domain.db, 'all').mockImplementationOnce(async (query, params) => {
+      expect(query.name).toBe('operators/removed');
+      const before = await all.call(domain.db, query, params);
+      await removeOperator(domain.context, admin.actor, bob.actor.id);
+      return before as never;
+    });
+    const client = new MemoryClient();
+    expect(await terminals.connect(ticketOf(given), hers.session_id, client)).toBeNull();
+  });
+
+  test('deletes expired tickets, and writes nothing for an invalid one', async () => {
+    const { terminals, admin, domain } = await open(fixture);
+    const { session_id } = await terminals.open(admin, 'web-1', {});
+    domain.clock.advance(20_000);
+    const young = await terminals.attach(admin, session_id, 'view');
+    domain.clock.advance(10_000);
+    await deleteExpiredTickets(domain.context);
+    const left = await domain.db.all(
+      defineQuery('test/tickets', (db) => db.selectFrom('terminal_tickets').select('ticket_hash')),
+      {},
+    );
+    expect(left).toHaveLength(1);
+    const before = domain.db.stats().unitsCommitted;
+    expect(await terminals.connect('x'.repeat(43), session_id, new MemoryClient())).toBeNull();
+    expect(domain.db.stats().unitsCommitted).toBe(before);
+    expect(await terminals.connect(ticketOf(young), session_id, new MemoryClient())).not.toBeNull();
   });
 
   test('limits the number of unused tickets', async () => {
@@ -325,11 +390,11 @@ describeDatabases('terminals', (fixture) => {
     const other = await start(removed);
     const hers = await start(admin);
     const [mine, watching, hersOpen] = [
-      join(his),
-      join(await terminals.attach(admin, his.session_id, 'view')),
-      join(hers),
+      await join(his),
+      await join(await terminals.attach(admin, his.session_id, 'view')),
+      await join(hers),
     ];
-    const looking = join(await terminals.attach(removed, hers.session_id, 'view'));
+    const looking = await join(await terminals.attach(removed, hers.session_id, 'view'));
     await removeOperator(domain.context, admin.actor, removed.actor.id);
     await vi.waitFor(async () =>
       expect(await terminals.get(his.session_id)).toMatchObject({
@@ -348,7 +413,7 @@ describeDatabases('terminals', (fixture) => {
       'the operator was removed',
       null,
     ]);
-    expect(terminals.connect(ticketOf(other), other.session_id, new MemoryClient())).toBeNull();
+    expect(await terminals.connect(ticketOf(other), other.session_id, new MemoryClient())).toBeNull();
     const closed = (await audit()).filter((event) => event.event_type === 'terminal.closed');
     expect(closed.map((event) => event.metadata.session_id).sort()).toEqual([his.session_id, other.session_id].sort());
   });
@@ -359,8 +424,8 @@ describeDatabases('terminals', (fixture) => {
     const removed = { ...(await operator('gone')), role: 'admin' } as const;
     const his = await start(removed);
     const hers = await start(admin);
-    const mine = join(hers);
-    const looking = join(await terminals.attach(removed, hers.session_id, 'view'));
+    const mine = await join(hers);
+    const looking = await join(await terminals.attach(removed, hers.session_id, 'view'));
     await removeOperator(silentContext, admin.actor, removed.actor.id);
     domain.clock.advance(5_000);
     await vi.waitFor(async () =>
@@ -377,7 +442,7 @@ describeDatabases('terminals', (fixture) => {
     const { terminals, admin, operator, domain, start, join } = await open(fixture);
     const bob = await operator('bob');
     const own = await start(bob);
-    const typing = join(own);
+    const typing = await join(own);
     const hers = await start(admin);
     const ticket = await terminals.attach({ ...bob, role: 'admin' }, hers.session_id, 'control');
     typing.connection.typed(Buffer.from('before'));
@@ -385,7 +450,7 @@ describeDatabases('terminals', (fixture) => {
     typing.connection.typed(Buffer.from('after'));
     expect(own.shell.typed).toBe('before');
     expect(typing.over).not.toBeNull();
-    expect(() => join(ticket)).toThrow('not good');
+    await expect(join(ticket)).rejects.toThrow('not good');
   });
 
   test('does not open a terminal for an operator who is removed concurrently', async () => {
@@ -456,10 +521,10 @@ describeDatabases('terminals', (fixture) => {
     const { terminals, admin, operator, audit, start, join, domain, cast } = await open(fixture);
     const opened = await start(admin);
     const { session_id, shell } = opened;
-    const ada = join(opened);
+    const ada = await join(opened);
     const bob = await operator('bob');
     await expect(terminals.attach(bob, session_id, 'view')).rejects.toMatchObject({ code: 'terminal_of_another' });
-    const eve = join(await terminals.attach(admin, session_id, 'view'));
+    const eve = await join(await terminals.attach(admin, session_id, 'view'));
     const { actor } = admin;
     const attached = ['control', 'view'].map((mode) => ({
       operator_id: actor.id,
@@ -509,18 +574,18 @@ describeDatabases('terminals', (fixture) => {
     const { terminals, admin, start, join } = await open(fixture);
     const opened = await start(admin);
     const { session_id } = opened;
-    const first = join(opened);
-    const second = join(await terminals.attach(admin, session_id, 'control'));
+    const first = await join(opened);
+    const second = await join(await terminals.attach(admin, session_id, 'control'));
     expect([first.over, first.code, second.over]).toEqual(['cut', 'terminal_taken_over', null]);
     for (let count = 0; count < 32; count++) {
-      const viewer = join(await terminals.attach(admin, session_id, 'view'));
+      const viewer = await join(await terminals.attach(admin, session_id, 'view'));
       expect([viewer.over, viewer.seen[0]]).toEqual([null, { type: 'resize', cols: 80, rows: 24 }]);
     }
-    const beyond = join(await terminals.attach(admin, session_id, 'view'));
+    const beyond = await join(await terminals.attach(admin, session_id, 'view'));
     expect([beyond.over, beyond.code]).toEqual(['closed', 'terminal_limit']);
     expect((await terminals.get(session_id)).viewers).toBe(33);
     // The limit does not apply to a controlling connection.
-    expect(join(await terminals.attach(admin, session_id, 'control')).over).toBeNull();
+    expect((await join(await terminals.attach(admin, session_id, 'control'))).over).toBeNull();
   });
 
   test('opens no terminal and starts no shell when recording fails', async () => {
@@ -556,7 +621,7 @@ describeDatabases('terminals', (fixture) => {
   test('interrupts terminals and notifies clients when the process stops', async () => {
     const { terminals, admin, start, join, shells } = await open(fixture);
     const opened = await start(admin);
-    const client = join(opened);
+    const client = await join(opened);
     await terminals.stop();
     expect([client.over, client.code]).toEqual(['closed', 'terminal_interrupted']);
     expect(shells.last.closed).toBe('the orchestrator is stopping');
@@ -572,7 +637,7 @@ describeDatabases('terminals', (fixture) => {
   test('records that sessions ended once the database is available again', async () => {
     const { terminals, admin, start, join, domain, events } = await open(fixture);
     const opened = await start(admin);
-    const client = join(opened);
+    const client = await join(opened);
     const write = vi.spyOn(domain.db, 'write');
     write.mockRejectedValueOnce(new MusterError('storage_unavailable'));
     opened.shell.events.exited({ code: 0, signal: null });

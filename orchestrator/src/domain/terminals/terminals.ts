@@ -8,7 +8,7 @@ import {
 } from '@muster/protocol/http';
 import { liveOperator } from '../../store/queries/operators.ts';
 import { activeTerminals, terminalById, terminals } from '../../store/queries/terminals.ts';
-import { statement } from '../../store/transaction.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
 import { requireAgent } from '../agents/agents.ts';
 import { audited } from '../audit/audit.ts';
 import { stillSignedIn } from '../shared/acting.ts';
@@ -125,19 +125,20 @@ async function requireOwn(context: Context, { actor, role }: TerminalAsker, sess
 }
 
 /**
- * Records that an operator joins a session.
- * @throws MusterError unauthenticated if the operator was removed concurrently
+ * Records that an operator joins a session, and the ticket for it.
+ * @throws MusterError unauthenticated if the operator was removed concurrently; terminal_limit
  */
 async function recordJoin(
   context: Context,
   actor: Actor,
   { session_id, node_id }: Row,
-  { agent, mode }: { agent: string; mode: TerminalMode },
+  { agent, mode, more }: { agent: string; mode: TerminalMode; more: readonly Statement[] },
 ): Promise<void> {
   await context.db.write({
     name: 'terminals/attach',
     statements: [
       statement(liveOperator, { operator_id: actor.id }, { expect: 'row', else: 'unauthenticated' }),
+      ...more,
       audited(context, {
         type: 'terminal.joined',
         actor,
@@ -160,24 +161,10 @@ function refuseViewer(client: TerminalClient): TerminalConnectionEvents {
   return { mode: 'view', typed: () => {}, resized: () => {}, left: () => {} };
 }
 
-/**
- * Issues a ticket for one connection.
- * @throws MusterError terminal_limit
- */
-function issueTicket(
-  tickets: TerminalTickets,
-  { actor, token_hash }: TerminalAsker,
-  session_id: string,
-  mode: TerminalMode,
-): TerminalConnection {
-  const text = tickets.issue({ session_id, operator_id: actor.id, username: actor.name, mode, token_hash });
-  if (text === null)
-    throw new MusterError(
-      'terminal_limit',
-      'this session has the maximum number of unused tickets; connect with one of them, or wait until they expire',
-    );
-  return { session_id, ws_url: `${addressOf(session_id)}/ws?ticket=${text}` };
-}
+const connectionTo = (session_id: string, ticket: string): TerminalConnection => ({
+  session_id,
+  ws_url: `${addressOf(session_id)}/ws?ticket=${ticket}`,
+});
 
 const toSession = (row: Row, open: OpenTerminals): TerminalSession => ({
   session_id: row.session_id,
@@ -192,18 +179,18 @@ const toSession = (row: Row, open: OpenTerminals): TerminalSession => ({
 export function createTerminals(context: Context, parts: TerminalParts): Terminals {
   const { db } = context;
   const { clock, transcripts } = parts;
-  const tickets = new TerminalTickets(() => clock.monotonic(), context.randomBytes);
+  const tickets = new TerminalTickets(context);
   const ends = new TerminalEnds(context);
   const open = new OpenTerminals({ clock, ends, onSweep: () => permissions.recheckWhenDue() });
-  const permissions = new TerminalPermissions(context, clock, open, tickets);
+  const permissions = new TerminalPermissions(context, clock, open);
 
   return {
     async open(asker, idOrName, { cols = 80, rows = 24, shell = null }) {
       if (open.stopping) throw new MusterError('draining');
       const agent = await requireReachable(context, idOrName);
       const choice = { cols, rows, shell };
-      const { session_id } = await openTerminal({ ...parts, context, tickets, ends, open }, asker.actor, agent, choice);
-      return issueTicket(tickets, asker, session_id, 'control');
+      const opened = await openTerminal({ ...parts, context, tickets, ends, open }, asker, agent, choice);
+      return connectionTo(opened.session_id, opened.ticket);
     },
 
     async list({ status, ...request }) {
@@ -245,10 +232,11 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       const live = open.find(sessionId);
       if (row.status !== 'active' || !live || live.over) throw new MusterError('terminal_ended');
       const agent = await agentLabel(context, row.node_id);
-      // If the operator is removed concurrently, the ticket is refused or revoked.
-      const connection = issueTicket(tickets, asker, row.session_id, mode);
-      await recordJoin(context, asker.actor, row, { agent, mode });
-      return connection;
+      const { actor, token_hash } = asker;
+      const ticket = { session_id: row.session_id, operator_id: actor.id, username: actor.name, mode, token_hash };
+      const { text, statements } = tickets.draw(ticket);
+      await recordJoin(context, actor, row, { agent, mode, more: statements });
+      return connectionTo(row.session_id, text);
     },
 
     async transcript(asker, sessionId, format) {
@@ -258,14 +246,18 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       return content;
     },
 
-    connect(ticket, sessionId, client) {
-      const found = tickets.redeem(ticket);
-      if (found === null || found.session_id !== sessionId) return null;
+    async connect(ticket, sessionId, client) {
+      const found = await tickets.take(ticket);
+      if (found === null || found.session_id !== sessionId || !(await permissions.allows(found))) return null;
       const live = open.find(found.session_id);
       if (!live || live.over) return null;
       const { operator_id, username, mode, token_hash } = found;
       if (mode === 'view' && live.attached.length >= maxConnections) return refuseViewer(client);
-      return live.connect(client, { operator_id, username, mode, since: seconds(context.now()) }, token_hash);
+      return live.connect(
+        client,
+        { operator_id, username, mode, since: seconds(context.now()) },
+        token_hash ?? undefined,
+      );
     },
 
     async interruptLeftovers() {

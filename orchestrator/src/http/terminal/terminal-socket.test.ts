@@ -56,7 +56,7 @@ class Terminals implements TerminalConnections {
   readonly joined: Joined[] = [];
   readonly tried: string[] = [];
   onJoin: (client: TerminalClient) => void = () => {};
-  connect(ticket: string, session: string, client: TerminalClient): Joined | null {
+  async connect(ticket: string, session: string, client: TerminalClient): Promise<Joined | null> {
     this.tried.push(ticket);
     const mode = { good: 'control', look: 'view' }[ticket] as 'control' | 'view' | undefined;
     if (mode === undefined || session !== sessionId) return null;

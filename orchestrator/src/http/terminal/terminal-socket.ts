@@ -64,11 +64,19 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
     const { socket, head } = upgraded;
     // A client that has already disconnected must not consume its ticket.
     if (socket.destroyed) return reply.hijack();
+    if (typeof ticket !== 'string') throw new MusterError('ticket_invalid');
     const peer = peers.create();
-    const events = typeof ticket === 'string' ? connections.connect(ticket, session_id, peer) : null;
-    if (events === null) throw new MusterError('ticket_invalid');
-    rate.giveBack(request.ip);
+    // Counts the peer while its ticket is being taken.
     peers.add(peer);
+    const events = await connections.connect(ticket, session_id, peer).catch((error: unknown) => {
+      peer.leave();
+      throw error;
+    });
+    if (events === null) {
+      peer.leave();
+      throw new MusterError('ticket_invalid');
+    }
+    rate.giveBack(request.ip);
     reply.hijack();
     reply.raw.detachSocket(socket);
     let opened = false;

@@ -13,6 +13,7 @@ import { moduleFiles } from './0026-module-files.ts';
 import { compatibleFrom } from './0027-compatible-from.ts';
 import { replicas } from './0028-replicas.ts';
 import { linkIncarnations } from './0029-link-incarnations.ts';
+import { signInAndTicketRows } from './0030-sign-in-and-ticket-rows.ts';
 import type { Migration } from './migration.ts';
 import { foundation } from './release-0.1/0001-foundation.ts';
 import { auditChain } from './release-0.1/0002-audit-chain.ts';
@@ -60,4 +61,5 @@ export const migrations: readonly Migration[] = [
   compatibleFrom,
   replicas,
   linkIncarnations,
+  signInAndTicketRows,
 ];

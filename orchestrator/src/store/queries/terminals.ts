@@ -1,4 +1,5 @@
 import { defineQuery, defineVariants } from '../query.ts';
+import type { TerminalTicketsTable } from '../schema.ts';
 
 type Status = 'active' | 'closed' | 'interrupted';
 
@@ -94,4 +95,60 @@ export const endTerminal = defineQuery(
 
 export const knownTerminals = defineQuery('terminals/known', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('terminal_sessions').select('session_id').where(d.isIn('session_id', p.ids)),
+);
+
+export const insertTicket = defineQuery('terminal tickets/insert', (db, p: TerminalTicketsTable) =>
+  db.insertInto('terminal_tickets').values({
+    ticket_hash: p.ticket_hash,
+    session_id: p.session_id,
+    operator_id: p.operator_id,
+    username: p.username,
+    mode: p.mode,
+    token_hash: p.token_hash,
+    expires_at_ms: p.expires_at_ms,
+  }),
+);
+
+/** For preconditions: returns a row if a terminal session has more live tickets than `skip`. */
+export const ticketBeyond = defineQuery(
+  'terminal tickets/beyond',
+  (db, p: { session_id: string; now_ms: number; skip: number }) =>
+    db
+      .selectFrom('terminal_tickets')
+      .select('ticket_hash')
+      .where('session_id', '=', p.session_id)
+      .where('expires_at_ms', '>', p.now_ms)
+      .limit(1)
+      .offset(p.skip),
+);
+
+export const ticketExists = defineQuery('terminal tickets/exists', (db, p: { ticket_hash: string }) =>
+  db.selectFrom('terminal_tickets').select('ticket_hash').where('ticket_hash', '=', p.ticket_hash),
+);
+
+/** Deletes a ticket and returns it, so that only one of several concurrent requests gets it. */
+export const takeTicket = defineQuery('terminal tickets/take', (db, p: { ticket_hash: string }) =>
+  db
+    .deleteFrom('terminal_tickets')
+    .where('ticket_hash', '=', p.ticket_hash)
+    .returning(['session_id', 'operator_id', 'username', 'mode', 'token_hash', 'expires_at_ms']),
+);
+
+/** Assigns the tickets of a sign-in session to its successor. */
+export const moveTickets = defineQuery('terminal tickets/move', (db, p: { from: string; to: string }) =>
+  db.updateTable('terminal_tickets').set({ token_hash: p.to }).where('token_hash', '=', p.from),
+);
+
+/** Deletes some expired tickets. */
+export const deleteTickets = defineQuery('terminal tickets/delete', (db, p: { now_ms: number; limit: number }) =>
+  db
+    .deleteFrom('terminal_tickets')
+    .where('ticket_hash', 'in', (e) =>
+      e
+        .selectFrom('terminal_tickets')
+        .select('ticket_hash')
+        .where('expires_at_ms', '<=', p.now_ms)
+        .orderBy('ticket_hash')
+        .limit(p.limit),
+    ),
 );
