@@ -3,6 +3,7 @@ import { alternatives } from './alternatives/alternatives.ts';
 import { aptRepository } from './apt-repository/apt-repository.ts';
 import { archive } from './archive/archive.ts';
 import { blockUnix } from './block-unix/block-unix.ts';
+import { certificateFile } from './certificate-file/certificate-file.ts';
 import { cronUnix } from './cron-unix/cron-unix.ts';
 import { directoryUnix } from './directory-unix/directory-unix.ts';
 import { dnfRepository } from './dnf-repository/dnf-repository.ts';
@@ -83,6 +84,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     reboot,
     kernelModule,
     mountUnix,
+    certificateFile,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

@@ -134,6 +134,10 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'user: a, host: 192.0.2.0/255.255.255.0, database: shop, table: t, privileges: [SELECT, LOCK TABLES], grant_option: true, ensure: present',
     'mysql-grant:a@192.0.2.0%2F255.255.255.0/shop/t',
   ],
+  'certificate-file': [
+    'path: /etc/c.pem, key_path: /etc/c.key, certificate: "-----BEGIN CERTIFICATE-----\\nx\\n-----END CERTIFICATE-----", key: "-----BEGIN PRIVATE KEY-----\\nx", domains: [a.example.org], owner: root, group: root, mode: "0644", key_mode: "0640", warn_before: 21, ensure: present',
+    'path:/etc/c.pem',
+  ],
   hostname: ['name: web-1.example, ensure: present', 'hostname:hostname'],
   timezone: ['name: Europe/Paris, ensure: present', 'timezone:timezone'],
   'ssh-authorized-key': [

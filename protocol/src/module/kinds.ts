@@ -1,6 +1,7 @@
 import { accountKinds } from './kinds/accounts.ts';
 import { alternativesKind } from './kinds/alternatives.ts';
 import { archiveKind } from './kinds/archive.ts';
+import { certificateKinds } from './kinds/certificates.ts';
 import { downloadKind } from './kinds/download.ts';
 import { fileKinds, scriptKinds } from './kinds/files.ts';
 import { firewallRuleKind } from './kinds/firewall-rule.ts';
@@ -42,6 +43,7 @@ const table = {
   ...postgresqlKinds,
   ...mysqlKinds,
   ...rebootKind,
+  ...certificateKinds,
 };
 
 export type ResourceType = keyof typeof table;

@@ -121,6 +121,12 @@ export const download = (
   links?: Links,
 ): ResolvedResource => resource('download', `path:${path}`, path, { path, ...body }, links);
 
+export const certificate = (
+  path: string,
+  body: Omit<ResourceBodies['certificate-file'], 'path'>,
+  links?: Links,
+): ResolvedResource => resource('certificate-file', `path:${path}`, path, { path, ...body }, links);
+
 let operations = 0;
 
 /** Builds an operation with a unique ID. */

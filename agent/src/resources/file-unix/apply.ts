@@ -103,13 +103,18 @@ export async function applyFile(
   );
 }
 
-/** Writes a file whose content is known. */
+/**
+ * Writes a file whose content is known.
+ * @param together writes other files that belong to this one, just before this file is replaced. Called only if its
+ * content is written
+ */
 export async function placeFile(
   resource: ResolvedResource,
   seen: SeenFile,
   difference: Difference,
   content: NewFile['content'],
   machine: Machine,
+  together?: () => Promise<void>,
 ): Promise<Outcome> {
   const body = bodyOf(resource);
   const { found } = seen;
@@ -146,6 +151,7 @@ export async function placeFile(
         beforeRename: async (temporary) => {
           if (validate != null) await runValidation(validate, temporary, resource, machine);
           expectUnchanged(parent, name, found);
+          await together?.();
         },
       });
       machine.changedDirectory(parent.path);

@@ -7,6 +7,7 @@ import { ContentServer } from '../../converge/test/content-server.ts';
 import { type ContractAgent, contractAgent } from '../../converge/test/contract-agent.ts';
 import {
   block,
+  certificate,
   directory,
   download,
   file,
@@ -20,6 +21,7 @@ import {
   workingCopy,
 } from '../../converge/test/desired.ts';
 import { madeArchive } from '../../converge/test/made-archive.ts';
+import { madeCertificate } from '../../converge/test/made-certificates.ts';
 import { madeRepository } from '../../converge/test/made-repository.ts';
 import { planAndApplyOn, providerContract } from '../../converge/test/provider-contract.ts';
 import { snapshotTree } from '../../converge/test/tree.ts';
@@ -61,6 +63,14 @@ const [first, second] = [releaseOf('1'), releaseOf('2')];
 const gitFolder = temporaryDirectory();
 afterAll(() => removeDirectory(gitFolder));
 const repository = madeRepository(gitFolder);
+
+const now = Date.now();
+const authority = await madeCertificate('Authority', null, null);
+const [shop, api] = [
+  await madeCertificate('shop', authority, ['shop.example.org'], 90, now),
+  await madeCertificate('api', authority, ['api.example.org'], 90, now),
+];
+const placed = (of: typeof shop) => ({ certificate: of.pem + authority.pem, key: of.key });
 
 const subjects: Subject[] = [
   {
@@ -156,6 +166,26 @@ const subjects: Subject[] = [
     changed: (root) => download(`${root}/f`, { ...served.one, ensure: 'absent' }),
     tamper: (root) => writeFileSync(`${root}/f`, 'by hand\n'),
     moved: ['content'],
+  },
+  {
+    name: 'certificate-file, created',
+    prepare: () => {},
+    desired: (root) =>
+      certificate(`${root}/new/c.pem`, { key_path: `${root}/new/c.key`, ...placed(shop), key_mode: '0640', ...owner }),
+    changed: (root) => certificate(`${root}/new/c.pem`, { key_path: `${root}/new/c.key`, ...placed(api) }),
+    tamper: (root) => chmodSync(`${root}/new/c.key`, 0o644),
+    moved: ['key_mode'],
+  },
+  {
+    name: 'certificate-file, in place of files of others, absent in between',
+    prepare(root) {
+      writeFileSync(`${root}/c.pem`, api.pem, { mode: 0o604 });
+      writeFileSync(`${root}/c.key`, api.key, { mode: 0o400 });
+    },
+    desired: (root) => certificate(`${root}/c.pem`, { key_path: `${root}/c.key`, ...placed(shop) }),
+    changed: (root) => certificate(`${root}/c.pem`, { key_path: `${root}/c.key`, ...placed(shop), ensure: 'absent' }),
+    tamper: (root) => writeFileSync(`${root}/c.pem`, api.pem),
+    moved: ['fingerprint', 'domains'],
   },
   {
     name: 'archive, created',
