@@ -288,7 +288,7 @@ class ConvergeEngine implements Engine {
 
   async halt(): Promise<void> {
     this.#stopping = true;
-    this.#stop.abort();
+    this.#stop.abort(new Stopped());
     this.contents.stop(new Stopped());
     this.#downloads.stop(new Stopped());
     for (const wake of this.#wakes) wake();

@@ -239,6 +239,7 @@ export class Progress {
       clock,
       limits,
       copies: journal.copies,
+      privateFiles: journal.privateFiles,
       useContent: (reference, action) => this.context.contents.use(this.id, reference, action),
       useDownload: (source, action) => this.context.downloads.use(source, () => this.operation.cancelled, action),
       readDownload: (url, limit) => this.context.downloads.read(url, limit),

@@ -2,11 +2,12 @@ import { lstatSync, mkdirSync } from 'node:fs';
 import type { Clock } from '../../../lib/src/clock.ts';
 import { HostFailure } from '../host/failure.ts';
 import { makeDirectoryPrivate } from '../host/files/ownership.ts';
-import type { Json } from '../resources/provider/provider.ts';
+import type { Json, PrivateFiles } from '../resources/provider/provider.ts';
 import { checkpoint, replayInto } from './checkpoint.ts';
 import { ContentCache } from './content-cache.ts';
 import { type ContentStore, openContentStore } from './content-store.ts';
 import { JournalLog } from './log.ts';
+import { openPrivateFiles } from './private-files.ts';
 import { reduce } from './reduce.ts';
 import { emptyState, type JournalEvent, type JournalState } from './state.ts';
 
@@ -18,6 +19,7 @@ export class Journal {
   readonly state: JournalState;
   readonly copies: ContentStore;
   readonly contents: ContentCache;
+  readonly privateFiles: PrivateFiles;
   readonly #log: JournalLog;
   readonly #crashPoint: (name: string) => void;
   /** Size of the log after its last rewrite, in bytes. */
@@ -29,9 +31,11 @@ export class Journal {
     log: JournalLog,
     copies: ContentStore,
     contents: ContentCache,
+    privateFiles: PrivateFiles,
     crashPoint: (name: string) => void,
   ) {
     this.contents = contents;
+    this.privateFiles = privateFiles;
     this.state = state;
     this.#log = log;
     this.copies = copies;
@@ -60,7 +64,8 @@ export class Journal {
     const log = JournalLog.open(`${dataDir}/state`, replayInto(state), damaged);
     const copies = openContentStore(`${dataDir}/state/before`);
     const contents = new ContentCache(`${dataDir}/state/contents`, clock);
-    const journal = new Journal(state, log, copies, contents, crashPoint);
+    const privateFiles = openPrivateFiles(`${dataDir}/state/private`);
+    const journal = new Journal(state, log, copies, contents, privateFiles, crashPoint);
     if (log.size === 0) await journal.compact();
     else if (log.size > minCompactionBytes) {
       // Ignores a failure: the journal is usable, and the agent must start even if the disk is full.

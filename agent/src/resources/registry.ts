@@ -3,6 +3,7 @@ import { alternatives } from './alternatives/alternatives.ts';
 import { aptRepository } from './apt-repository/apt-repository.ts';
 import { archive } from './archive/archive.ts';
 import { blockUnix } from './block-unix/block-unix.ts';
+import { certificateAcme } from './certificate-acme/certificate-acme.ts';
 import { certificateFile } from './certificate-file/certificate-file.ts';
 import { cronUnix } from './cron-unix/cron-unix.ts';
 import { directoryUnix } from './directory-unix/directory-unix.ts';
@@ -85,6 +86,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     kernelModule,
     mountUnix,
     certificateFile,
+    certificateAcme,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

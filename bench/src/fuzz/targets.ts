@@ -17,6 +17,8 @@ import { ConfigError, parseConfig } from '../../../agent/src/config.ts';
 import { Session } from '../../../agent/src/connection/session.ts';
 import { HostFailure } from '../../../agent/src/host/failure.ts';
 import { matching } from '../../../agent/src/host/files/bounded-match.ts';
+import { lifetimeOf, namesOf, readChain } from '../../../agent/src/resources/certificate/chain.ts';
+import { problemWords } from '../../../agent/src/resources/certificate-acme/authority.ts';
 import {
   decode as decodeStructured,
   parse as parseStructured,
@@ -274,6 +276,29 @@ function editStructured(input: Uint8Array): void {
   }
 }
 
+/** A certificate in PEM, of no one. */
+const certificate = `-----BEGIN CERTIFICATE-----\n${[
+  'MIIBiDCCAS+gAwIBAgIUH14ledVuN2FHABLocnbpSsZ4jLcwCgYIKoZIzj0EAwIwDDEKMAgGA1UEAwwBYTAeFw0yNjExMjkwMjU5',
+  'NDVaFw0zNjExMjYwMjU5NDVaMAwxCjAIBgNVBAMMAWEwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQULcxPbZUZPtfTLGcLNEIR',
+  'N4V+ighWQ4H+WsZ+D3TlekNLRcPX1EpQ1uWn4u1Cc8JlUC5k7l6qf96LY+cQrjApo28wbTAdBgNVHQ4EFgQUuBmPkVccsJDQU71s',
+  '99zTGkp9LB8wHwYDVR0jBBgwFoAUuBmPkVccsJDQU71s99zTGkp9LB8wDwYDVR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglhLmV4',
+  'YW1wbGWHBMAAAgEwCgYIKoZIzj0EAwIDRwAwRAIgQgt/yBhA/HgefS0S3F/pwuknLpT1t7hWpARtWj5RoE0CIBffd+ANeXMcC6TW',
+  'aJ4mkIBWj2ctBGrYnUfxykKD6Ygw',
+].join('')}\n-----END CERTIFICATE-----\n`;
+
+/** Reads what an authority answers: a chain of certificates, or a problem. */
+function readAuthority(input: Uint8Array): void {
+  const text = Buffer.from(input).toString();
+  problemWords(parsed(text));
+  try {
+    const chain = readChain(text);
+    lifetimeOf(chain);
+    for (const each of chain) namesOf(each);
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+  }
+}
+
 export const targets: Readonly<Record<string, FuzzTarget>> = {
   'structured-files': {
     examples: [
@@ -283,6 +308,14 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
     ],
     ...{ maxBytes: 64 * 1024, cpuMs: 1_000, allocatedBytes: 512 * 1024 * 1024 },
     run: editStructured,
+  },
+  'certificate-authority': {
+    examples: [
+      { body: certificate.repeat(2) },
+      ...json({ type: 'urn:ietf:params:acme:error:malformed', detail: 'no', subproblems: [{ detail: 'x' }] }),
+    ],
+    ...{ maxBytes: 256 * 1024, cpuMs: defaultCpuMs },
+    run: readAuthority,
   },
   hello: {
     ...{ examples: json(hello), maxBytes: limits.agentFrameBytes, cpuMs: defaultCpuMs },

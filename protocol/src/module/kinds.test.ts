@@ -134,6 +134,10 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'user: a, host: 192.0.2.0/255.255.255.0, database: shop, table: t, privileges: [SELECT, LOCK TABLES], grant_option: true, ensure: present',
     'mysql-grant:a@192.0.2.0%2F255.255.255.0/shop/t',
   ],
+  'certificate-acme': [
+    'path: /etc/ssl/a, domains: [a.example.org], directory: "https://acme.example.org/d", agree_terms: true, email: a@example.org, webroot: /srv, renew_before: 20, key_type: rsa-2048, owner: root, group: root, key_mode: "0640", revoke: false, ensure: present',
+    'certificate-acme:/etc/ssl/a',
+  ],
   'certificate-file': [
     'path: /etc/c.pem, key_path: /etc/c.key, certificate: "-----BEGIN CERTIFICATE-----\\nx\\n-----END CERTIFICATE-----", key: "-----BEGIN PRIVATE KEY-----\\nx", domains: [a.example.org], owner: root, group: root, mode: "0644", key_mode: "0640", warn_before: 21, ensure: present',
     'path:/etc/c.pem',

@@ -1,5 +1,6 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import type { OperationMessage } from '@muster/protocol/wire';
+import type { EngineOptions } from '../engine.ts';
 import { type Reported, startAgent, type TestAgent } from './agent.ts';
 import { cutOff, isThere, type JournalStep } from './cut.ts';
 
@@ -27,11 +28,11 @@ export interface ContractAgent {
  * Starts an agent without data.
  * @param dataDir deleted and recreated
  */
-export async function contractAgent(dataDir: string): Promise<ContractAgent> {
+export async function contractAgent(dataDir: string, options: Partial<EngineOptions> = {}): Promise<ContractAgent> {
   const fresh = () => {
     rmSync(dataDir, { recursive: true, force: true });
     mkdirSync(dataDir, { mode: 0o700 });
-    return startAgent(dataDir);
+    return startAgent(dataDir, options);
   };
   let agent: TestAgent = await fresh();
   return {
@@ -43,8 +44,8 @@ export async function contractAgent(dataDir: string): Promise<ContractAgent> {
     },
     async killedAt(operation, at) {
       await agent.stop();
-      const { points } = await cutOff(dataDir, operation, at);
-      agent = await startAgent(dataDir);
+      const { points } = await cutOff(dataDir, operation, at, options);
+      agent = await startAgent(dataDir, options);
       await agent.engine.accept(operation);
       return { points, reported: await agent.ended(operation.operation_id) };
     },
@@ -56,6 +57,7 @@ export async function contractAgent(dataDir: string): Promise<ContractAgent> {
         interrupt = resolve;
       });
       agent = await startAgent(dataDir, {
+        ...options,
         crashPoint(point) {
           points.push(point);
           if (!isThere(at, points)) return;
@@ -67,7 +69,7 @@ export async function contractAgent(dataDir: string): Promise<ContractAgent> {
       if (by === 'stop') {
         await Promise.race([interrupted, agent.ended(operation.operation_id)]);
         await agent.stop();
-        agent = await startAgent(dataDir);
+        agent = await startAgent(dataDir, options);
       }
       return { points, reported: await agent.ended(operation.operation_id) };
     },

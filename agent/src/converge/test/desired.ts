@@ -127,6 +127,15 @@ export const certificate = (
   links?: Links,
 ): ResolvedResource => resource('certificate-file', `path:${path}`, path, { path, ...body }, links);
 
+export const acmeCertificate = (
+  path: string,
+  body: Partial<ResourceBodies['certificate-acme']> & Pick<ResourceBodies['certificate-acme'], 'directory'>,
+): ResolvedResource =>
+  resource('certificate-acme', `certificate-acme:${path}`, path, {
+    ...{ path, domains: ['www.example.org'], agree_terms: true },
+    ...body,
+  });
+
 let operations = 0;
 
 /** Builds an operation with a unique ID. */

@@ -90,30 +90,76 @@ function redirected(from: URL, location: string): URL {
 
 /** @param credentials URL with the user and password to send */
 function answerOf(url: URL, credentials: URL | null, request: HttpRequest): Promise<IncomingMessage> {
-  const { from, environment, signal } = request;
-  const authorities = url.protocol === 'https:' ? authoritiesOf(environment) : undefined;
-  const { request: send, Agent } = url.protocol === 'https:' ? https : http;
   const user = credentials === null ? '' : `${decoded(credentials.username)}:${decoded(credentials.password)}`;
+  return send(url, {
+    ...request,
+    method: 'GET',
+    headers: request.from > 0 ? { range: `bytes=${request.from}-` } : {},
+    ...(user.length > 1 ? { auth: user } : {}),
+  });
+}
+
+interface Sent extends Pick<HttpRequest, 'environment' | 'signal'> {
+  readonly method: 'GET' | 'HEAD' | 'POST';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** User and password, joined by a colon. */
+  readonly auth?: string;
+}
+
+/** Sends one request, without following redirects. */
+function send(url: URL, { method, headers, body, auth, environment, signal }: Sent): Promise<IncomingMessage> {
+  const authorities = url.protocol === 'https:' ? authoritiesOf(environment) : undefined;
+  const { request, Agent } = url.protocol === 'https:' ? https : http;
   return new Promise((resolve, reject) => {
-    const outgoing = send(
+    const outgoing = request(
       {
         ...{ protocol: url.protocol, hostname: url.hostname.replace(/^\[|\]$/g, ''), port: url.port },
-        ...{ path: `${url.pathname}${url.search}`, signal, timeout: stallMs },
+        ...{ path: `${url.pathname}${url.search}`, method, signal, timeout: stallMs },
         agent: new Agent({ keepAlive: false, proxyEnv: { ...environment } }),
-        headers: {
-          'accept-encoding': 'identity',
-          'user-agent': 'muster-agent',
-          ...(from > 0 ? { range: `bytes=${from}-` } : {}),
-        },
-        ...(user.length > 1 ? { auth: user } : {}),
+        headers: { 'accept-encoding': 'identity', 'user-agent': 'muster-agent', ...headers },
+        ...(auth === undefined ? {} : { auth }),
         ...(authorities === undefined ? {} : { ca: authorities }),
       },
       resolve,
     );
     outgoing.on('timeout', () => outgoing.destroy(new Error(`nothing arrived for ${stallMs / 1000} s`)));
     outgoing.on('error', (error) => reject(failed(error)));
-    outgoing.end();
+    outgoing.end(body);
   });
+}
+
+/** A request whose whole answer fits into memory. */
+export interface HttpCall extends Omit<Sent, 'auth'> {
+  readonly url: string;
+  /** Maximum bytes of the answer. */
+  readonly limit: number;
+}
+
+export interface HttpReply {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Buffer;
+}
+
+/**
+ * Sends a request, and returns the answer with any status. Follows no redirect.
+ * @throws HttpFailure if there is no answer, or it has more than `limit` bytes
+ */
+export async function httpCall(call: HttpCall): Promise<HttpReply> {
+  const response = await send(urlOf(call.url), call);
+  const pieces: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const piece of bytesOf(response)) {
+      length += piece.length;
+      if (length > call.limit) throw new HttpFailure(`the answer is larger than ${call.limit} bytes`, false);
+      pieces.push(piece);
+    }
+  } finally {
+    response.destroy();
+  }
+  return { status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(pieces) };
 }
 
 function decoded(text: string): string {

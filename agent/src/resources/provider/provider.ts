@@ -17,6 +17,7 @@ export interface Machine {
   clock: Clock;
   /** Stores contents before they are replaced, so that removal can restore them. */
   copies: ContentCopies;
+  privateFiles: PrivateFiles;
   /**
    * Runs an action with a content of the module's files. If the agent lacks the content, fetches it first, and waits
    * for a link to the orchestrator if necessary.
@@ -73,7 +74,10 @@ export interface Machine {
    * @param fate `killed` when the agent stops, or `left` running, such as a package transaction
    */
   startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
-  /** Aborted when the agent stops, so that nothing waits for processes that are left running. */
+  /**
+   * Aborted when the agent stops, so that nothing waits for processes that are left running. If a provider throws its
+   * reason, the operation continues at the next start.
+   */
   stop: AbortSignal;
   /** Reports whether the operation was cancelled, so that it no longer waits for locks. */
   cancelled(): boolean;
@@ -85,6 +89,15 @@ export interface Machine {
    */
   printed(resource: ResolvedResource, stream: 'stdout' | 'stderr', piece: Buffer): void;
   limits: ProviderLimits;
+}
+
+/** Files in the agent's data directory that only the agent can read (mode 0600), such as keys. */
+export interface PrivateFiles {
+  /** Returns null if there is no file with this name. */
+  read(name: string): string | null;
+  /** Replaces the file. It is on disk when the call returns. */
+  write(name: string, text: string): void;
+  remove(name: string): void;
 }
 
 /** Data of the machine that is read as a whole, such as the list of installed packages. */

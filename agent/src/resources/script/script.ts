@@ -159,7 +159,9 @@ export const runShell = (
   timeLimit: number,
   outputCap: number,
   machine: Machine,
-): Promise<CommandResult> => launch(launchOf({ program: shell }, text, null), timeLimit, outputCap, machine);
+  environment: Readonly<Record<string, string>> = {},
+): Promise<CommandResult> =>
+  launch(launchOf({ program: shell, environment: { ...environment } }, text, null), timeLimit, outputCap, machine);
 
 /**
  * Runs a script. Passes its text as an unnamed open file, so that the text may have any length, does not appear in the

@@ -1,4 +1,4 @@
-import { formatted, integer, list, text } from './field.ts';
+import { boolean, choice, type Field, formatted, integer, list, text } from './field.ts';
 import { group, mode, owner, unixFilePath } from './files.ts';
 import type { Check } from './format.ts';
 import * as format from './format.ts';
@@ -31,7 +31,72 @@ const keyMode = formatted(
   { pattern: '^0?[46][04]0$' },
 );
 
+const hostName: Check = (text) =>
+  /^(\d{1,3}\.){3}\d{1,3}$|:/.test(text)
+    ? 'must be a host name: certificates for addresses are not requested'
+    : domain(text);
+
+/** The URL of an ACME server. Only that of a server on the machine itself may be http. */
+const acmeDirectory: Check = (text) => {
+  const url = format.httpUrl(text) === undefined ? URL.parse(text) : null;
+  if (url === null || url.username !== '' || url.password !== '')
+    return 'must be the https URL of the directory of an ACME server, such as https://acme-v02.api.letsencrypt.org/directory';
+  return url.protocol === 'https:' || ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname)
+    ? undefined
+    : 'must begin with https://, except for a server on the machine itself';
+};
+
+const emailAddress: Check = (text) =>
+  /^[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,200}$/.test(text)
+    ? undefined
+    : 'must be one e-mail address, such as ops@example.org, without "mailto:"';
+
+const agreement: Field<boolean> = {
+  ...boolean('Whether you accept the terms of service of the authority; must be true'),
+  declared: boolean('').declared.refine(
+    (value) => value !== false,
+    'must be true: read the terms of service of the authority, and accept them',
+  ),
+};
+
 export const certificateKinds = {
+  'certificate-acme': defineKind({
+    description: 'A TLS certificate that an authority issues and renews by ACME, such as Let’s Encrypt',
+    platforms: ['linux'],
+    example:
+      'path: /etc/ssl/shop\ndomains: [shop.example.org, www.shop.example.org]\ndirectory: https://acme-v02.api.letsencrypt.org/directory\nagree_terms: true\nemail: ops@example.org\nwebroot: /var/www/shop\nrenew_before: 30\nkey_type: ecdsa-p256\nowner: root\ngroup: www-data\nkey_mode: "0640"\nrevoke: false',
+    required: {
+      path: formatted('Absolute path of the directory of the files', format.unixFile, { pattern: '^/' }),
+      domains: list('All names of the certificate', formatted('A host name', hostName), { atLeast: 1 }),
+      directory: formatted('https URL of the directory of the ACME server', acmeDirectory),
+      agree_terms: agreement,
+    },
+    optional: {
+      email: formatted('Address for the account at the authority', emailAddress),
+      webroot: formatted(
+        'Absolute path of the directory that the web server of all domains serves; proves them by http-01',
+        format.unixFile,
+        { pattern: '^/' },
+      ),
+      dns_script: text(
+        'Text for sh that adds or removes a TXT record, by $ACME_ACTION (add or remove), $ACME_RECORD_NAME, and $ACME_RECORD_VALUE; proves the domains by dns-01',
+        format.allOf(format.notEmpty, format.noNul),
+      ),
+      renew_before: integer('Days before the certificate expires from which it is renewed; default: 30', 0, 3650),
+      key_type: choice('Type of the private key', ['ecdsa-p256', 'ecdsa-p384', 'rsa-2048', 'rsa-4096'], 'ecdsa-p256'),
+      owner,
+      group,
+      key_mode: keyMode,
+      revoke: boolean('Whether the removal of the resource revokes the certificate'),
+      ensure,
+    },
+    exclusive: [['webroot', 'dns_script']],
+    oneOf: [['webroot', 'dns_script']],
+    normalise: (body) => {
+      if (Array.isArray(body.domains))
+        body.domains = [...new Set(body.domains.map((name) => String(name).toLowerCase()))];
+    },
+  }),
   'certificate-file': defineKind({
     description: 'A TLS certificate with its chain, and its private key',
     platforms: ['linux'],

@@ -1,0 +1,249 @@
+import type { KeyObject } from 'node:crypto';
+import { HostFailure } from '../../host/failure.ts';
+import { HttpFailure, type HttpReply, httpCall } from '../../host/network/http-get.ts';
+import type { Machine } from '../provider/provider.ts';
+import { signedRequest } from './jws.ts';
+
+/** Requests to a certificate authority that speaks ACME (RFC 8555). Its answers are not trusted. */
+
+/** Maximum size of an answer, in bytes. */
+const maxAnswerBytes = 256 * 1024;
+/** Milliseconds that one request may take. */
+const requestMs = 60_000;
+/** Attempts of a request whose nonce the authority does not accept. */
+const maxNonces = 4;
+/** Maximum length of words of the authority in a message. */
+const maxWords = 500;
+
+/** The members of an answer that this client reads. */
+type Answer = Readonly<Record<string, unknown>>;
+
+export interface Reply {
+  answer: Answer;
+  /** URL of the created object. */
+  location: string | null;
+  /** The answer as text. */
+  text: string;
+  /** Seconds after which to ask again; null if the authority does not say. */
+  retryAfter: number | null;
+}
+
+/** The authority refused a request. */
+export class Refused extends HostFailure {
+  readonly status: number;
+  /** The last part of the type of the problem, such as `rateLimited`. */
+  readonly type: string;
+
+  constructor(message: string, status: number, type: string) {
+    super(message);
+    this.status = status;
+    this.type = type;
+  }
+}
+
+/** Returns words of the authority for a message. */
+export const shownWords = (words: unknown): string =>
+  typeof words === 'string'
+    ? words
+        .slice(0, 4 * maxWords)
+        .replace(/[^\x20-\x7e]+/g, ' ')
+        .trim()
+        .slice(0, maxWords)
+    : '';
+
+/** Returns the detail of a problem document (RFC 9457), with those of its parts. */
+export function problemWords(problem: unknown): string {
+  if (problem === null || typeof problem !== 'object') return '';
+  const { type, detail, subproblems } = problem as Answer;
+  const parts = Array.isArray(subproblems) ? subproblems.slice(0, 5) : [];
+  const details = [detail, ...parts.map((part) => (part as Answer | null)?.detail)].map(shownWords).filter(Boolean);
+  const shown = [...new Set(details)].join('; ').slice(0, maxWords) || 'no reason given';
+  const kind = problemType(type);
+  return kind === '' ? shown : `${shown} (${kind})`;
+}
+
+const problemType = (type: unknown): string =>
+  /^urn:ietf:params:acme:error:([A-Za-z]{1,60})$/.exec(String(type))?.[1] ?? '';
+
+function parsed(text: string): Answer {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (value !== null && typeof value === 'object' && !Array.isArray(value)) return value as Answer;
+  } catch {
+    // Treated as an answer without members.
+  }
+  return {};
+}
+
+const headerOf = ({ headers }: HttpReply, name: string): string | null => {
+  const value = headers[name];
+  return typeof value === 'string' && value.length <= 2000 ? value : null;
+};
+
+/** Returns seconds from a number or a date. */
+function retryAfterOf(reply: HttpReply, now: number): number | null {
+  const text = headerOf(reply, 'retry-after');
+  if (text === null) return null;
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - now) / 1000));
+}
+
+type Calls = Pick<Machine, 'clock' | 'environment' | 'stop' | 'cancelled'>;
+
+export class Authority {
+  readonly #machine: Calls;
+  readonly #directory: URL;
+  readonly key: KeyObject;
+  #account: string | null = null;
+  #nonce: string | null = null;
+  #urls: Answer = {};
+
+  /** @param directory an https URL, or an http URL of this machine */
+  constructor(directory: string, key: KeyObject, machine: Calls) {
+    this.#directory = new URL(directory);
+    this.key = key;
+    this.#machine = machine;
+  }
+
+  /** Name of the authority for messages. */
+  get host(): string {
+    return this.#directory.host;
+  }
+
+  /**
+   * Signs in, and creates the account if it does not exist.
+   * @throws HostFailure
+   */
+  async signIn(email: string | null): Promise<void> {
+    const reply = await this.#call('read the directory', { method: 'GET', url: this.#directory.href });
+    if (reply.status !== 200)
+      throw new HostFailure(
+        `${this.#directory.href} answers ${reply.status}: write the URL of the directory of an ACME server into \`directory\``,
+      );
+    this.#urls = parsed(reply.body.toString('utf8'));
+    const contact = email === null ? [] : [`mailto:${email}`];
+    const { location, answer } = await this.#signed('open an account', this.#urlIn(this.#urls, 'newAccount'), {
+      termsOfServiceAgreed: true,
+      contact,
+    });
+    if (location === null) throw this.#wrong('opened an account without a URL');
+    this.#account = location;
+    const known = Array.isArray(answer.contact) ? answer.contact : null;
+    if (known !== null && email !== null && !known.includes(contact[0]))
+      await this.#signed('change the address of the account', location, { contact });
+  }
+
+  /** @param doing completes "refuses to …" */
+  post(doing: string, url: string, payload: object | null, accept?: string): Promise<Reply> {
+    return this.#signed(doing, url, payload, accept);
+  }
+
+  newOrder(domains: readonly string[]): Promise<Reply> {
+    const identifiers = domains.map((value) => ({ type: 'dns', value }));
+    return this.#signed('accept the order', this.#urlIn(this.#urls, 'newOrder'), { identifiers });
+  }
+
+  revoke(certificate: Buffer): Promise<Reply> {
+    return this.#signed('revoke the certificate', this.#urlIn(this.#urls, 'revokeCert'), {
+      certificate: certificate.toString('base64url'),
+    });
+  }
+
+  /** Returns a URL of an answer. @throws HostFailure if it is missing, or of another server */
+  urlIn(answer: Answer, name: string): string {
+    return this.#urlIn(answer, name);
+  }
+
+  #urlIn(answer: Answer, name: string): string {
+    const value = Object.hasOwn(answer, name) ? answer[name] : undefined;
+    if (typeof value !== 'string') throw this.#wrong(`answers without ${name}`);
+    return this.checkUrl(value);
+  }
+
+  /** @throws HostFailure if a URL is not of this server */
+  checkUrl(text: string): string {
+    const url = text.length <= 2000 ? URL.parse(text) : null;
+    if (url === null || url.origin !== this.#directory.origin || url.username !== '' || url.password !== '')
+      throw this.#wrong('names a URL of another server, which is not requested');
+    return url.href;
+  }
+
+  #wrong(what: string): HostFailure {
+    return new HostFailure(`the certificate authority ${this.host} ${what}`);
+  }
+
+  async #signed(doing: string, url: string, payload: object | null, accept?: string): Promise<Reply> {
+    for (let attempt = 1; ; attempt++) {
+      const nonce = await this.#freshNonce();
+      const body = signedRequest({ key: this.key, account: this.#account, nonce, url }, payload);
+      const headers = { 'content-type': 'application/jose+json', ...(accept === undefined ? {} : { accept }) };
+      const reply = await this.#call(doing, { method: 'POST', url, headers, body });
+      const text = reply.body.toString('utf8');
+      const answer = parsed(text);
+      const retryAfter = retryAfterOf(reply, this.#machine.clock.now());
+      if (reply.status >= 200 && reply.status < 300) {
+        const location = headerOf(reply, 'location');
+        return { answer, text, retryAfter, location: location === null ? null : this.checkUrl(location) };
+      }
+      const type = problemType(answer.type);
+      if (type === 'badNonce' && attempt < maxNonces) continue;
+      throw this.#refusal(doing, reply.status, type, answer, retryAfter);
+    }
+  }
+
+  #refusal(doing: string, status: number, type: string, answer: Answer, retryAfter: number | null): Refused {
+    const words = problemWords(answer);
+    if (type === 'rateLimited' || status === 429) {
+      const later = retryAfter === null ? 'later' : `after ${Math.ceil(retryAfter / 60)} minutes`;
+      return new Refused(
+        `${this.host} accepts no more requests for now: ${words}. Apply again ${later}.`,
+        status,
+        type,
+      );
+    }
+    if (type === 'externalAccountRequired')
+      return new Refused(
+        `${this.host} accepts only accounts that were opened elsewhere, which is not supported: ${words}`,
+        status,
+        type,
+      );
+    return new Refused(`${this.host} refuses to ${doing} with ${status}: ${words}`, status, type);
+  }
+
+  async #freshNonce(): Promise<string> {
+    const known = this.#nonce;
+    this.#nonce = null;
+    if (known !== null) return known;
+    await this.#call('give a nonce', { method: 'HEAD', url: this.#urlIn(this.#urls, 'newNonce') });
+    const nonce = this.#nonce as string | null;
+    this.#nonce = null;
+    if (nonce === null) throw this.#wrong('gives no nonce');
+    return nonce;
+  }
+
+  async #call(
+    doing: string,
+    call: { method: 'GET' | 'HEAD' | 'POST'; url: string; headers?: Record<string, string>; body?: string },
+  ): Promise<HttpReply> {
+    const { clock, environment, stop, cancelled } = this.#machine;
+    if (cancelled()) throw new HostFailure('the operation was cancelled before the certificate was there');
+    stop.throwIfAborted();
+    const ended = new AbortController();
+    const giveUp = clock.after(requestMs, () => ended.abort());
+    try {
+      const signal = AbortSignal.any([stop, ended.signal]);
+      const reply = await httpCall({ headers: {}, ...call, environment, limit: maxAnswerBytes, signal });
+      const nonce = headerOf(reply, 'replay-nonce');
+      if (nonce !== null && /^[A-Za-z0-9_-]{1,500}$/.test(nonce)) this.#nonce = nonce;
+      return reply;
+    } catch (error) {
+      stop.throwIfAborted();
+      if (!(error instanceof HttpFailure)) throw error;
+      const why = ended.signal.aborted ? `there is no answer after ${requestMs / 1000} s` : error.message;
+      throw new HostFailure(`cannot reach the certificate authority ${this.host} to ${doing}: ${why}`);
+    } finally {
+      giveUp();
+    }
+  }
+}

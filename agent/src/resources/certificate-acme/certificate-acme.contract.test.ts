@@ -1,0 +1,236 @@
+import { spawn } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import type { ResolvedResource } from '@muster/protocol/module';
+import type { OperationMessage } from '@muster/protocol/wire';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../../lib/src/clock.ts';
+import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from '../../converge/test/agent.ts';
+import { type ContractAgent, contractAgent } from '../../converge/test/contract-agent.ts';
+import { acmeCertificate, operation, script } from '../../converge/test/desired.ts';
+import { dayMs } from '../../converge/test/made-certificates.ts';
+import { hasPebble, startPebble } from '../../converge/test/pebble.ts';
+import { providerContract } from '../../converge/test/provider-contract.ts';
+import { snapshotTree } from '../../converge/test/tree.ts';
+
+/** Tests certificates of a real authority, which checks proofs over HTTP and DNS. Needs Debian's package pebble. */
+
+const canTry = hasPebble();
+const folder = temporaryDirectory();
+const records = `${folder}/records`;
+const pebble = canTry ? await startPebble(records) : null;
+const { directory = '', environment = {} } = pebble ?? {};
+afterAll(async () => {
+  await pebble?.stop();
+  removeDirectory(folder);
+});
+
+let home: string;
+let root: string;
+beforeEach(() => {
+  home = temporaryDirectory();
+  root = `${home}/root`;
+  for (const name of ['data', 'root', 'root/www']) mkdirSync(`${home}/${name}`, { mode: 0o700 });
+  chmodSync(`${root}/www`, 0o755);
+  if (pebble !== null) pebble.webroot = `${root}/www`;
+});
+afterEach(() => removeDirectory(home));
+
+const byHttp = () => ({ directory, webroot: `${root}/www` });
+/** Keeps the TXT records in the file that the DNS server of the test answers from. */
+const dnsScript = `
+case $ACME_ACTION in
+  add) echo "$ACME_RECORD_NAME $ACME_RECORD_VALUE" >> ${records} ;;
+  remove) grep -v "$ACME_RECORD_VALUE" ${records} > ${records}.new; mv ${records}.new ${records} ;;
+esac`;
+
+describe.runIf(canTry)('the provider contract', () => {
+  let agent: ContractAgent;
+  beforeEach(async () => {
+    agent = await contractAgent(`${home}/data`, { environment });
+  });
+  afterEach(() => agent.stop());
+
+  const begin = async () => ({
+    agent,
+    desired: acmeCertificate(`${root}/new/tls`, { ...byHttp(), domains: ['a.example.org', 'b.example.org'] }),
+    changed: acmeCertificate(`${root}/new/tls`, { ...byHttp(), domains: ['a.example.org'], key_mode: '0640' }),
+    snapshot: async () => snapshotTree(root),
+    tamper: async () => chmodSync(`${root}/new/tls/privkey.pem`, 0o644),
+  });
+  providerContract({ begin, moved: ['key_mode'], steps: 8, sample: 2 });
+});
+
+describe.runIf(canTry)('a certificate', () => {
+  let agent: TestAgent;
+  const start = async (days = 0) => {
+    const clock = { ...systemClock, now: () => Date.now() + days * dayMs };
+    agent = await startAgent(`${home}/data`, { environment, clock });
+  };
+  beforeEach(() => start());
+  afterEach(() => agent.stop());
+  const path = () => `${root}/tls`;
+  const run = async (kind: 'plan' | 'apply' | 'drift', ...resources: ResolvedResource[]) =>
+    (await agent.run(operation(kind, resources))).results;
+  const http = (body: Partial<Parameters<typeof acmeCertificate>[1]> = {}) =>
+    acmeCertificate(path(), { ...byHttp(), ...body });
+  const leaf = () => new X509Certificate(readFileSync(`${path()}/cert.pem`));
+  const privateFiles = () => readdirSync(`${home}/data/state/private`);
+
+  test('is requested with its key, and leaves nothing in the webroot; no one else can read the account key', async () => {
+    expect(await run('plan', http())).toMatchObject([
+      { message: /^requests a certificate for www.example.org from 127/ },
+    ]);
+    expect(existsSync(path())).toBe(false);
+    expect(await run('apply', http())).toMatchObject([{ status: 'changed' }]);
+    expect(readdirSync(path()).sort()).toEqual(['cert.pem', 'chain.pem', 'fullchain.pem', 'privkey.pem']);
+    expect(statSync(`${path()}/privkey.pem`).mode & 0o777).toBe(0o600);
+    const text = (name: string) => readFileSync(`${path()}/${name}.pem`, 'utf8');
+    expect(text('fullchain')).toBe(text('cert') + text('chain'));
+    expect(leaf().checkHost('www.example.org')).toBe('www.example.org');
+    expect(readdirSync(`${root}/www`)).toEqual([]);
+    expect(privateFiles()).toEqual([expect.stringMatching(/^acme-account-/)]);
+    expect(statSync(`${home}/data/state/private/${privateFiles()[0]}`).mode & 0o777).toBe(0o600);
+  });
+
+  test('is drift from `renew_before` days before it expires, and renewed by the next apply', async () => {
+    const declared = http({ renew_before: 20 });
+    await run('apply', declared);
+    const { serialNumber, validFromDate, validToDate } = leaf();
+    const lifetime = Math.floor((validToDate.getTime() - validFromDate.getTime()) / dayMs);
+    await agent.stop();
+    await start(lifetime - 21);
+    expect(await run('drift')).toEqual([]);
+    await agent.stop();
+    await start(lifetime - 19);
+    const renewed = { action: 'update', changes: [{ field: 'not_after' }], message: /^renews the certificate/ };
+    expect(await run('drift')).toMatchObject([{ ...renewed, corrective: true }]);
+    expect(await run('plan', declared)).toMatchObject([renewed]);
+    expect(leaf().serialNumber).toBe(serialNumber);
+    // Pebble issues for five years. At this time, its new certificate is valid too.
+    await agent.stop();
+    await start(Math.ceil(lifetime / 2) + 1);
+    const soon = http({ renew_before: 3650 });
+    const follower = script('s', { apply: 'true' }, { rerun_on: [soon.key] });
+    expect(await run('apply', soon, follower)).toMatchObject([{ ...renewed, status: 'changed' }, { action: 'run' }]);
+    expect(leaf().serialNumber).not.toBe(serialNumber);
+  });
+
+  test('is requested again if its key type, names, or key no longer match, and repaired without a request otherwise', async () => {
+    await run('apply', http());
+    const { serialNumber } = leaf();
+    for (const name of ['cert', 'chain']) writeFileSync(`${path()}/${name}.pem`, 'by hand\n');
+    expect(await run('apply', http())).toMatchObject([
+      { changes: [{ field: 'certificate' }, { field: 'chain' }], message: null },
+    ]);
+    expect(leaf().serialNumber).toBe(serialNumber);
+    const other = http({ key_type: 'rsa-2048' });
+    expect(await run('apply', other)).toMatchObject([
+      { changes: [{ field: 'key_type', from: 'ecdsa-p256', to: 'rsa-2048' }] },
+    ]);
+    expect(leaf().publicKey.asymmetricKeyType).toBe('rsa');
+    writeFileSync(`${path()}/privkey.pem`, 'by hand\n');
+    expect(await run('drift')).toMatchObject([
+      { changes: [{ field: 'certificate', from: /private key cannot be read/ }] },
+    ]);
+  });
+
+  test('is proved by DNS with a script, also for all names below a name', async () => {
+    const body = { directory, dns_script: dnsScript, domains: ['*.example.org', 'example.org'] };
+    expect(await run('apply', acmeCertificate(path(), body))).toMatchObject([{ status: 'changed' }]);
+    expect(leaf().subjectAltName).toBe('DNS:*.example.org, DNS:example.org');
+    expect(readFileSync(records, 'utf8')).toBe('');
+    const failing = { ...body, dns_script: 'echo "no such zone" >&2; exit 3', domains: ['b.example.org'] };
+    expect(await run('apply', acmeCertificate(path(), failing))).toMatchObject([
+      {
+        status: 'failed',
+        message: '`dns_script` ended with 3 when adding the record _acme-challenge.b.example.org: no such zone',
+      },
+    ]);
+  });
+
+  test('names what the authority found if a proof fails, and leaves the old files', async () => {
+    if (pebble !== null) pebble.webroot = null;
+    expect(await run('apply', http())).toMatchObject([
+      {
+        status: 'failed',
+        message:
+          /^127\.0\.0\.1:\d+ did not find the proof for www\.example\.org: .*404 \(unauthorized\); check that http/,
+      },
+    ]);
+    expect(existsSync(`${path()}/privkey.pem`)).toBe(false);
+    expect(readdirSync(`${root}/www`)).toEqual([]);
+    if (pebble !== null) pebble.webroot = `${root}/www`;
+    expect(await run('apply', http())).toMatchObject([{ status: 'changed' }]);
+  });
+
+  test('names an authority that cannot be reached, and a webroot that does not exist', async () => {
+    expect(await run('apply', http({ directory: 'http://127.0.0.1:9/dir' }))).toMatchObject([
+      {
+        status: 'failed',
+        message: /^cannot reach the certificate authority 127\.0\.0\.1:9 to read the directory: .*ECONNREFUSED/,
+      },
+    ]);
+    expect(await run('apply', http({ webroot: `${root}/none` }))).toMatchObject([
+      { status: 'failed', message: /^there is no directory .*\/none: declare the directory/ },
+    ]);
+  });
+
+  test('is revoked by its removal only if that is declared', async () => {
+    await run('apply', http({ revoke: true }));
+    expect(await run('plan')).toMatchObject([{ action: 'remove', message: 'revokes the certificate' }]);
+    expect(await run('apply')).toMatchObject([{ action: 'remove', status: 'changed' }]);
+    expect(readdirSync(root)).toEqual(['www']);
+  });
+
+  /** Kills an agent in a process of its own as soon as `isReached`, and returns the order that it left. */
+  async function killedOrder(
+    message: OperationMessage,
+    isReached: () => boolean,
+  ): Promise<{ name: string; order: Order }> {
+    await agent.stop();
+    writeFileSync(`${home}/operations.json`, JSON.stringify([message]));
+    const doomed = new URL('../../converge/test/doomed.ts', import.meta.url).pathname;
+    const child = spawn(process.execPath, [doomed, `${home}/data`, `${home}/operations.json`, '0'], {
+      env: { ...process.env, ...environment },
+      stdio: 'ignore',
+    });
+    const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+    while (!isReached()) await new Promise((resolve) => setTimeout(resolve, 2));
+    child.kill('SIGKILL');
+    await ended;
+    const name = privateFiles().find((file) => file.startsWith('acme-order-')) ?? '';
+    return { name, order: JSON.parse(readFileSync(`${home}/data/state/private/${name}`, 'utf8')) };
+  }
+  interface Order {
+    order: string;
+    key: string;
+    published: { token: string }[];
+  }
+
+  test('continues the order of an agent that was killed while the authority looked for the proof', async () => {
+    const message = operation('apply', [http({ domains: ['killed.example.org'] })]);
+    const asked = pebble?.requested.length ?? 0;
+    const { order } = await killedOrder(message, () => (pebble?.requested.length ?? 0) > asked);
+    expect(order.published).toHaveLength(1);
+    await start();
+    expect((await agent.ended(message.operation_id)).results).toMatchObject([{ status: 'changed' }]);
+    expect(readFileSync(`${path()}/privkey.pem`, 'utf8')).toBe(order.key);
+    expect(readdirSync(`${root}/www`)).toEqual([]);
+    expect(privateFiles()).toHaveLength(1);
+  });
+
+  test('drops an order that the authority does not know, and begins a new one', async () => {
+    const message = operation('apply', [http({ domains: ['dropped.example.org'] })]);
+    const isBegun = () => {
+      const private_ = `${home}/data/state/private`;
+      return existsSync(private_) && readdirSync(private_).some((file) => file.startsWith('acme-order-'));
+    };
+    const { name, order } = await killedOrder(message, isBegun);
+    writeFileSync(`${home}/data/state/private/${name}`, JSON.stringify({ ...order, order: `${order.order}0` }));
+    await start();
+    expect((await agent.ended(message.operation_id)).results).toMatchObject([{ status: 'changed' }]);
+    expect(readFileSync(`${path()}/privkey.pem`, 'utf8')).not.toBe(order.key);
+    expect(readdirSync(`${root}/www`)).toEqual([]);
+  });
+});

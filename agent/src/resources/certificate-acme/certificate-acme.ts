@@ -1,0 +1,245 @@
+import type { X509Certificate } from 'node:crypto';
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { HostFailure } from '../../host/failure.ts';
+import { checkPath } from '../../host/files/path-walk.ts';
+import {
+  chainText,
+  checkChain,
+  expiresSoon,
+  firstCertificate,
+  lifetimeOf,
+  namesOf,
+  readChain,
+  readPrivateKey,
+  shownTime,
+} from '../certificate/chain.ts';
+import {
+  diffFiles,
+  diffFilesRemoval,
+  type FilesBefore,
+  filesInBrief,
+  joinedDifference,
+  lookAtFiles,
+  lookAtFilesForRemoval,
+  type PlacedFile,
+  placeFiles,
+  rememberFiles,
+  restoreFiles,
+  type SeenFiles,
+} from '../certificate/placed-files.ts';
+import { fileWeight } from '../file-unix/seen.ts';
+import { textOf } from '../file-unix/written-file.ts';
+import { defineProvider } from '../provider/define-provider.ts';
+import type { Difference } from '../provider/provider.ts';
+import { Refused } from './authority.ts';
+import { typeOfKey } from './csr.ts';
+import { defaultKeyType, defaultRenewDays, forgetOrder, issue, signedIn } from './issue.ts';
+
+type Declared = ResolvedResource<'certificate-acme'>;
+
+/** The certificate on the machine. */
+interface Found {
+  /** The whole chain in PEM; null if there is none that can be used. */
+  chain: string | null;
+  /** Why a new certificate is needed although there is one; null if it is not. */
+  fault: string | null;
+  keyType: string | null;
+  domains: string[];
+  /** Milliseconds since the Unix epoch. */
+  from: number;
+  until: number;
+}
+
+export interface SeenCertificate {
+  files: SeenFiles;
+  /** Null if there are no files of a certificate. */
+  found: Found | null;
+  /** Time of the observation, in milliseconds since the Unix epoch. */
+  now: number;
+}
+
+const isAbsent = ({ body }: Declared): boolean => body.ensure === 'absent';
+
+/**
+ * Returns the files of a certificate, with the names that Certbot gives them. The first one is written last.
+ * @param chain null if the files must not exist
+ * @param key null to keep the content of the key
+ */
+function filesOf({ body }: Declared, chain: readonly X509Certificate[] | null, key: string | null): PlacedFile[] {
+  const { path, key_mode } = body;
+  const text = (from: number, to?: number) => (chain === null ? null : chainText(chain.slice(from, to)));
+  return [
+    { name: 'fullchain', path: `${path}/fullchain.pem`, text: text(0), mode: '0644' },
+    { name: 'certificate', path: `${path}/cert.pem`, text: text(0, 1), mode: '0644' },
+    { name: 'chain', path: `${path}/chain.pem`, text: text(1), mode: '0644' },
+    {
+      ...{ name: 'key', path: `${path}/privkey.pem`, mode: key_mode ?? '0600' },
+      text: chain === null ? null : (key ?? ''),
+      ...(chain !== null && key === null ? { keepsContent: true } : {}),
+    },
+  ];
+}
+
+const withoutContent = (resource: Declared): PlacedFile[] => filesOf(resource, null, null);
+
+function foundIn(files: SeenFiles): Found | null {
+  const [fullchain, , , privateKey] = files.map(textOf);
+  if (files.every(({ found }) => found.type === 'absent')) return null;
+  const none = { chain: null, keyType: null, domains: [], from: 0, until: 0 };
+  try {
+    const chain = readChain(fullchain ?? '');
+    const key = readPrivateKey(privateKey ?? '');
+    checkChain(chain, key, []);
+    const [leaf] = chain as [X509Certificate];
+    const { from, until } = lifetimeOf(chain);
+    const fault = leaf.checkIssued(leaf) ? 'it is signed by its own key' : null;
+    return { chain: chainText(chain), fault, keyType: typeOfKey(key), domains: namesOf(leaf), from, until };
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    return { ...none, fault: error.message };
+  }
+}
+
+/** Returns why a certificate must be requested, as changes; null if the one on the machine can stay. */
+function requestChanges({ body }: Declared, { found, now }: SeenCertificate): FieldChange[] | null {
+  const wanted = [...body.domains].map((name) => name.toLowerCase()).sort();
+  const shown = (names: readonly string[]): string => names.join(', ').slice(0, 1000);
+  if (found === null)
+    return [
+      { field: 'ensure', from: 'absent', to: 'present' },
+      { field: 'domains', from: null, to: shown(wanted) },
+    ];
+  if (found.chain === null || found.fault !== null)
+    return [{ field: 'certificate', from: (found.fault ?? 'unusable').slice(0, 300), to: 'a new certificate' }];
+  const changes: FieldChange[] = [];
+  const names = [...found.domains].sort();
+  if (shown(names) !== shown(wanted)) changes.push({ field: 'domains', from: shown(names), to: shown(wanted) });
+  const keyType = body.key_type ?? defaultKeyType;
+  if (found.keyType !== keyType) changes.push({ field: 'key_type', from: found.keyType, to: keyType });
+  const days = body.renew_before ?? defaultRenewDays;
+  if (now >= found.until || expiresSoon(found, days, now))
+    changes.push({ field: 'not_after', from: shownTime(found.until), to: `more than ${days} days from now` });
+  return changes.length === 0 ? null : changes;
+}
+
+/** A text that differs from that of every file, so that all contents count as changed. */
+const unknownText = 'to be requested\n';
+
+function difference(resource: Declared, seen: SeenCertificate, purpose: 'apply' | 'plan' | 'drift'): Difference {
+  const { body } = resource;
+  const requested = isAbsent(resource) ? null : requestChanges(resource, seen);
+  const files = isAbsent(resource)
+    ? withoutContent(resource)
+    : requested === null
+      ? filesOf(resource, readChain(seen.found?.chain ?? ''), null)
+      : withoutContent(resource).map((file) => ({ ...file, text: unknownText }));
+  const parts = diffFiles(resource, files, seen.files, { purpose });
+  const joined = joinedDifference(files, seen.files, parts);
+  if (requested === null) return joined;
+  const names = body.domains.join(', ').slice(0, 500);
+  const isRenewal = seen.found?.chain != null && requested.every(({ field }) => field === 'not_after');
+  const host = URL.parse(body.directory)?.host ?? '';
+  return {
+    action: seen.found === null ? 'create' : 'update',
+    changes: requested,
+    diff: null,
+    ...(joined.awaits === undefined ? {} : { awaits: joined.awaits }),
+    message: `${isRenewal ? 'renews the certificate' : 'requests a certificate'} for ${names} from ${host}`,
+  };
+}
+
+/** A certificate that an authority issues by ACME (RFC 8555), with its private key. */
+export const certificateAcme = defineProvider<'certificate-acme', SeenCertificate, FilesBefore>({
+  type: 'certificate-acme',
+  fields: {
+    path: 'text',
+    domains: 'list',
+    directory: 'text',
+    agree_terms: 'boolean',
+    email: 'text?',
+    webroot: 'text?',
+    dns_script: 'text?',
+    renew_before: 'integer?',
+    key_type: 'text?',
+    owner: 'text?',
+    group: 'text?',
+    key_mode: 'text?',
+    revoke: 'boolean?',
+    ensure: 'text?',
+  },
+  // The engine creates and removes the directory as a parent of this file.
+  path: ({ body }) => `${body.path}/fullchain.pem`,
+  makes: (resource) => withoutContent(resource).map(({ path }) => path),
+  watched: (resource) => withoutContent(resource).map(({ path }) => path),
+
+  check(resource) {
+    const { path, domains, directory, agree_terms, webroot, dns_script } = resource.body;
+    checkPath(path);
+    if (webroot != null) checkPath(webroot);
+    if (isAbsent(resource)) return;
+    if (agree_terms !== true) throw new HostFailure('`agree_terms` must be true');
+    if (domains.length === 0) throw new HostFailure('`domains` needs at least one name');
+    const url = URL.parse(directory);
+    if (url === null) throw new HostFailure('`directory` is not a URL');
+    if (url.protocol !== 'https:' && !['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname))
+      throw new HostFailure('`directory` must begin with https://');
+    if (webroot == null && dns_script == null) throw new HostFailure('`webroot` or `dns_script` is required');
+    const wildcard = domains.find((name) => name.startsWith('*.'));
+    if (dns_script == null && wildcard !== undefined)
+      throw new HostFailure(`${wildcard} can be proved only by DNS: declare \`dns_script\` instead of \`webroot\``);
+  },
+
+  async observe(resource, _circumstances, machine) {
+    const files = await lookAtFiles(resource, withoutContent(resource), machine);
+    return { files, found: foundIn(files), now: machine.clock.now() };
+  },
+
+  diff: (resource, seen, { purpose }) => difference(resource, seen, purpose),
+  inBrief: ({ files, ...seen }) => JSON.parse(JSON.stringify({ ...seen, files: filesInBrief(files) })),
+  weight: ({ files }) => files.reduce((sum, file) => sum + fileWeight(file), 0),
+
+  async remember(resource, seen, _difference, before, machine) {
+    const requested = isAbsent(resource) ? null : requestChanges(resource, seen);
+    const files =
+      requested === null && !isAbsent(resource)
+        ? filesOf(resource, readChain(seen.found?.chain ?? ''), null)
+        : withoutContent(resource).map((file) => (requested === null ? file : { ...file, text: unknownText }));
+    return rememberFiles(resource, files, seen.files, before, machine);
+  },
+
+  async apply(resource, seen, _difference, machine) {
+    if (isAbsent(resource)) await placeFiles(resource, withoutContent(resource), seen.files, machine);
+    else if (requestChanges(resource, seen) === null)
+      await placeFiles(resource, filesOf(resource, readChain(seen.found?.chain ?? ''), null), seen.files, machine);
+    else {
+      const { chain, key } = await issue(resource, machine);
+      await placeFiles(resource, filesOf(resource, chain, key), seen.files, machine);
+      forgetOrder(resource, machine);
+    }
+    return {};
+  },
+
+  async observeForRemoval(resource, before, machine) {
+    const files = await lookAtFilesForRemoval(resource, withoutContent(resource), before, machine);
+    return { files, found: foundIn(files), now: machine.clock.now() };
+  },
+  diffRemoval(resource, before, { files }, _circumstances, copies) {
+    const removal = diffFilesRemoval(resource, withoutContent(resource), before, files, copies);
+    if (removal.action === 'none' || resource.body.revoke !== true) return removal;
+    return { ...removal, message: ['revokes the certificate', removal.message].filter(Boolean).join('; ') };
+  },
+
+  async remove(resource, before, { files }, _difference, machine) {
+    const certificate = firstCertificate(textOf(files[0] as SeenFiles[number]));
+    if (resource.body.revoke === true && certificate !== null) {
+      const authority = await signedIn(resource, machine);
+      await authority.revoke(certificate.raw).catch((error: unknown) => {
+        if (!(error instanceof Refused) || error.type !== 'alreadyRevoked') throw error;
+      });
+    }
+    await restoreFiles(resource, withoutContent(resource), before, files, machine);
+    forgetOrder(resource, machine);
+    return {};
+  },
+});

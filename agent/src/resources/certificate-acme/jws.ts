@@ -1,0 +1,40 @@
+import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+
+/** Signs requests of ACME (RFC 8555) with an ECDSA key (ES256 of RFC 7518). */
+
+export const base64url = (data: string | Buffer): string => Buffer.from(data as string).toString('base64url');
+
+/** Makes an account key. */
+export const newAccountKey = (): KeyObject => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+
+/** Returns the public key with its members in the order of RFC 7638. */
+function jwkOf(key: KeyObject): { crv: string; kty: string; x: string; y: string } {
+  const { crv = '', kty = '', x = '', y = '' } = key.export({ format: 'jwk' });
+  return { crv, kty, x, y };
+}
+
+/** Returns what proves the control of a name: the token of the challenge and the thumbprint of the key (RFC 7638). */
+export const keyAuthorization = (token: string, key: KeyObject): string =>
+  `${token}.${createHash('sha256')
+    .update(JSON.stringify(jwkOf(key)))
+    .digest('base64url')}`;
+
+/** Returns the value of the TXT record of a dns-01 challenge. */
+export const recordValue = (token: string, key: KeyObject): string =>
+  createHash('sha256').update(keyAuthorization(token, key)).digest('base64url');
+
+/**
+ * Returns the signed body of a request.
+ * @param account URL of the account; null for requests that carry the key itself
+ * @param payload null for a request without a payload, which reads
+ */
+export function signedRequest(
+  { key, account, nonce, url }: { key: KeyObject; account: string | null; nonce: string; url: string },
+  payload: object | null,
+): string {
+  const who = account === null ? { jwk: jwkOf(key) } : { kid: account };
+  const header = base64url(JSON.stringify({ alg: 'ES256', nonce, url, ...who }));
+  const content = payload === null ? '' : base64url(JSON.stringify(payload));
+  const signature = sign('sha256', Buffer.from(`${header}.${content}`), { key, dsaEncoding: 'ieee-p1363' });
+  return JSON.stringify({ protected: header, payload: content, signature: base64url(signature) });
+}
