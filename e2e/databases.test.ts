@@ -71,6 +71,14 @@ describe.skipIf(reason !== null)(`databases${reason === null ? '' : ` (${reason}
         for (const secret of ['horse-battery', 'SCRAM-SHA-256$4096', 'IDENTIFIED BY'])
           expect(text.includes(secret), secret).toBe(false);
 
+      // Debian's psql, which first finds the cluster, starts only once for a plan, also of several databases.
+      const privileges = ['CONNECT', 'TEMPORARY'];
+      grants.push({ 'postgresql-grant': { database: 'postgres', role: 'public', privileges } });
+      await machine.sh('echo > /run/started');
+      const planned = await agent.run(operation('plan', [...users, ...databases, ...grants].map(resolved)));
+      expect(planned.results.map(({ action }) => action)).toEqual(planned.results.map(() => 'none'));
+      expect((await machine.sh('cat /run/started')).match(/^\/usr\/local\/bin\/psql/gm)).toHaveLength(1);
+
       // An owner of a database cannot make the agent, a superuser, call functions of theirs.
       await machine.sh(`${environment}
 /usr/bin/psql -qX -h 127.0.0.1 -U shop shop << 'END'

@@ -31,24 +31,46 @@ const settings = [
   'log_min_duration_statement=-1',
 ];
 
+/** The server that psql found, and a program that connects to it. */
+export interface Server {
+  program: string;
+  host: string;
+  port: string;
+}
+
+/** Prints the socket directory, the port, and the version of psql. psql before version 10 does not know the last one. */
+const printServer = '\\echo :HOST :PORT :VERSION_NUM\n';
+
+/**
+ * Returns how to reach the same server again. The psql of Debian is a script that finds the cluster, which takes longer
+ * than a query, and then becomes this program.
+ */
+export function serverOf(line: string): Server | null {
+  const [, host, port, version] = /^(\/\S+) (\d{1,5}) (\d{5,6})$/.exec(line) ?? [];
+  if (host === undefined || port === undefined) return null;
+  const program = pathOfProgram(`/usr/lib/postgresql/${Math.floor(Number(version) / 10_000)}/bin/psql`);
+  return program === null ? null : { program, host, port };
+}
+
 /** psql(1) ends with this code if it cannot connect. */
 const connectionCode = 2;
 
 /**
  * Executes a query that returns one JSON value, once no change of a killed agent is executing anymore.
- * @returns the value, or why there is no server that could answer
+ * @param known the server that an earlier query found; null to let psql find it
+ * @returns the value and the server, or why there is no server that could answer
  * @throws HostFailure if the server refuses the query
  */
 export async function readJson<T>(
   database: string,
   query: string,
   context: ClientContext,
-): Promise<{ value: T } | { missing: NoServer }> {
+  known: Server | null,
+): Promise<{ value: T; server: Server | null } | { missing: NoServer }> {
   const owner = await findOwner(context);
   if ('missing' in owner) return owner;
-  // Owners of databases can create functions that would otherwise be called instead of those of the server.
-  const text = `SET search_path = pg_catalog;\nSELECT pg_advisory_lock_shared(${lockNumber});\n${query};\n`;
-  const result = await psql(database, text, owner.account, context);
+  const text = `${printServer}${guarded(query)}`;
+  const result = await psql(database, text, owner.account, context, known);
   if (result.exitCode === connectionCode)
     return {
       missing: {
@@ -59,7 +81,35 @@ export async function readJson<T>(
     };
   if (result.exitCode !== 0) throw new HostFailure(`PostgreSQL: ${reasonOf(result, context)}`);
   if (result.truncated) throw new HostFailure('PostgreSQL has more roles and objects than the agent can read');
-  return { value: JSON.parse(result.stdout.trimEnd().split('\n').at(-1) ?? '') as T };
+  const lines = result.stdout.trimEnd().split('\n');
+  return { value: JSON.parse(lines.at(-1) ?? '') as T, server: known ?? serverOf(lines[0] ?? '') };
+}
+
+/** Owners of databases can create functions that would otherwise be called instead of those of the server. */
+const guarded = (query: string): string =>
+  `SET search_path = pg_catalog;\nSELECT pg_advisory_lock_shared(${lockNumber});\n${query};\n`;
+
+/** Names that psql never reads as a connection string, and that need no quoting. */
+const isPlainName = (name: string): boolean => /^[A-Za-z0-9_-]{1,63}$/.test(name);
+
+/**
+ * Executes a query that returns one JSON object in several databases, in one session of psql.
+ * @param queries by database
+ * @returns the objects by database. One is missing if its name needs quoting, or if an earlier query failed.
+ */
+export async function readJsonOfEach<T>(
+  queries: ReadonlyMap<string, string>,
+  context: ClientContext,
+  known: Server | null,
+): Promise<Map<string, T>> {
+  const plain = [...queries].filter(([name]) => isPlainName(name));
+  const [first] = plain;
+  const owner = await findOwner(context);
+  if (first === undefined || 'missing' in owner) return new Map();
+  const text = plain.map(([name, query], i) => `${i === 0 ? '' : `\\connect "${name}"\n`}${guarded(query)}`).join('');
+  const { stdout, truncated } = await psql(first[0], text, owner.account, context, known);
+  const lines = truncated ? [] : stdout.split('\n').filter((line) => line.startsWith('{') && line.endsWith('}'));
+  return new Map(lines.map((line, i) => [plain[i]?.[0] ?? '', JSON.parse(line) as T]));
 }
 
 /**
@@ -89,12 +139,19 @@ async function findOwner(context: ClientContext): Promise<{ account: LoginAccoun
   return account === null ? missing(`there is no user ${clusterOwner} on this machine`) : { account };
 }
 
-const psql = (database: string, text: string, account: LoginAccount, context: ClientContext): Promise<CommandResult> =>
+const psql = (
+  database: string,
+  text: string,
+  account: LoginAccount,
+  context: ClientContext,
+  known: Server | null = null,
+): Promise<CommandResult> =>
   runClient(
     {
-      program: 'psql',
+      program: known?.program ?? 'psql',
       args: ['--no-psqlrc', '--quiet', '--no-align', '--tuples-only', '--set=ON_ERROR_STOP=1', '--no-password'],
       environment: {
+        ...(known === null ? {} : { PGHOST: known.host, PGPORT: known.port }),
         // Unlike the option, the variable is never read as a connection string.
         PGDATABASE: database,
         PGCLIENTENCODING: 'UTF8',

@@ -37,6 +37,8 @@ const head = (folder: string, revision = 'HEAD') => commit(folder, `git rev-pars
 
 test('follows a branch, and stays at a tag or a commit', async () => {
   await run('apply', copy());
+  // The commit that the agent checked out is in another file afterwards.
+  commit(path(), 'git pack-refs --all');
   commit(repository, 'echo 3 > f; git commit -qam three');
   expect(await run('drift')).toEqual([]);
   expect(await run('plan', copy())).toMatchObject([
@@ -204,6 +206,14 @@ test('clones over https from a valid server, also over a proxy, and follows no r
   expect(await run('apply', copy({ url: `${url}/app/.git`, revision: 'v1' }))).toMatchObject([{ status: 'changed' }]);
   expect([content(), ...proxy.requests]).toEqual(['1', ...proxy.requests.map(() => `CONNECT ${new URL(url).host}`)]);
   expect(proxy.requests).not.toEqual([]);
+  proxy.requests.length = 0;
+  const other = workingCopy(`${home}/root/other`, { url: `${url}/app/.git`, revision: 'v1' });
+  expect(await run('plan', copy({ url: `${url}/app/.git`, revision: 'v1' }), other)).toMatchObject([
+    { action: 'none' },
+    { action: 'create' },
+  ]);
+  // The agent requests the revision of both once.
+  expect(proxy.requests).toHaveLength(1);
   await proxy.close();
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));

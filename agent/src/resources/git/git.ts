@@ -1,11 +1,11 @@
 import { HostFailure } from '../../host/failure.ts';
 import { checkPath } from '../../host/files/path-walk.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Difference, nothing } from '../provider/provider.ts';
+import { type Difference, type Machine, nothing, type Outcome } from '../provider/provider.ts';
 import { applyGit, type GitBefore, rememberGit, removeGit } from './apply.ts';
 import { diffGit, expectNothingLost } from './diff.ts';
 import type { Declared } from './run-git.ts';
-import { lookAtGit, type SeenGit } from './seen.ts';
+import { commitsChanged, lookAtGit, type SeenGit } from './seen.ts';
 
 /** A working copy of a git repository, at one commit. */
 export const git = defineProvider<'git', SeenGit, GitBefore>({
@@ -31,11 +31,15 @@ export const git = defineProvider<'git', SeenGit, GitBefore>({
   observe: lookAtGit,
   diff: diffGit,
   remember: async (_resource, seen, _difference, before) => rememberGit(seen, before),
-  apply: (resource, seen, _difference, machine) => applyGit(resource, seen, machine),
+  apply: (resource, seen, _difference, machine) => changed(machine, applyGit(resource, seen, machine)),
   observeForRemoval: (resource, _before, machine) => lookAtGit(absent(resource), { purpose: 'apply' }, machine),
   diffRemoval,
-  remove: (resource, before, seen, _difference, machine) => removeGit(resource, before, seen, machine),
+  remove: (resource, before, seen, _difference, machine) =>
+    changed(machine, removeGit(resource, before, seen, machine)),
 });
+
+const changed = (machine: Machine, change: Promise<Outcome>): Promise<Outcome> =>
+  change.finally(() => commitsChanged(machine));
 
 /** Returns the resource as absent, so that its revision is not looked up. */
 const absent = (resource: Declared): Declared => ({ ...resource, body: { ...resource.body, ensure: 'absent' } });

@@ -8,8 +8,8 @@ import type { ScriptAccount } from '../script/launch.ts';
 
 export type Declared = ResolvedResource<'git'>;
 
-/** Waits until the agent has recorded the process. Runs as root, then executes its arguments. */
-const gate = 'read -r REPLY <&4 || exit 125; unset REPLY; exec 4<&-; exec "$@"';
+/** Waits until the agent has recorded the process. */
+const gate = 'read -r REPLY <&4 || exit 125; unset REPLY; exec 4<&-;';
 const ssh =
   'ssh -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax=4';
 /** ssh closes inherited files, so it opens the key through its parent process, which keeps the key open. */
@@ -61,17 +61,20 @@ export async function runGit(resource: Declared, run: GitRun, machine: Machine):
   const file = openUnnamed(key == null ? '' : key.endsWith('\n') ? key : `${key}\n`);
   try {
     if (account !== null) setOpenOwnership(file.fd, { uid: account.uid, gid: account.gid, mode: 0o600 });
-    const become =
+    // The shell stays the parent of git and keeps the key open. Each program costs more than most questions to git, so
+    // there is a second shell only if the account changes.
+    const text = `cd -- "$1" || exit 1; shift; export ${key == null ? sshWithoutKey : sshWithKey}\n${run.text}`;
+    const args =
       account === null
-        ? []
-        : [account.setpriv, '--reuid', `${account.uid}`, '--regid', `${account.gid}`, '--init-groups', '--'];
-    const enter = `cd -- "$1" || exit 1; shift; export ${key == null ? sshWithoutKey : sshWithKey}; exec "$@"`;
-    // The shell stays the parent of git and keeps the key open. `enter` becomes this shell, with the same PID.
-    const args = ['-c', gate, 'sh', ...become, '/bin/sh', '-c', enter, 'sh', run.directory];
+        ? [`${gate}\n${text}`]
+        : [
+            ...[`${gate} exec "$@"`, 'sh', account.setpriv, '--reuid', `${account.uid}`, '--regid', `${account.gid}`],
+            ...['--init-groups', '--', '/bin/sh', '-c', text],
+          ];
     return await runCommand(
       {
         program: '/bin/sh',
-        args: [...args, '/bin/sh', '-c', run.text, 'sh', ...run.args],
+        args: ['-c', ...args, 'sh', run.directory, ...run.args],
         environment: { ...environmentOf(machine), ...identityOf(account) },
         scriptFd: file.fd,
         timeLimit: run.timeLimit,

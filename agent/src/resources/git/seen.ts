@@ -3,7 +3,7 @@ import { HostFailure } from '../../host/failure.ts';
 import { entryNamesOf, inodeOf, type Stats, statusOf } from '../../host/trees/entries.ts';
 import { besideName } from '../../host/trees/tree-names.ts';
 import { folderOf, trustedPath } from '../archive/place.ts';
-import type { Circumstances, Difference, Machine } from '../provider/provider.ts';
+import type { Circumstances, Database, Difference, Machine } from '../provider/provider.ts';
 import type { ScriptAccount } from '../script/launch.ts';
 import { prerequisitesOf } from '../script/prerequisites.ts';
 import { type Declared, gitFailure, runGit } from './run-git.ts';
@@ -42,12 +42,13 @@ const shownFiles = 5;
 
 /**
  * Prints the URL and the commit that the agent checked out last as lines, then the status with its entries separated by
- * NUL. Each program costs as much as reading a small working copy, so there are only three. Argument: `normal` to
- * include files that are not in the repository, otherwise `no`.
+ * NUL. Each program costs as much as reading a small working copy, so the shell reads the reference if it has its own
+ * file. Argument: `normal` to include files that are not in the repository, otherwise `no`.
  */
 const inspectText = `
 git config --get remote.origin.url || echo
-git rev-parse -q --verify refs/muster/revision || echo
+if read -r last 2>/dev/null <.git/refs/muster/revision && [ "\${#last}" = 40 ]; then printf '%s\\n' "$last"
+else git rev-parse -q --verify refs/muster/revision || echo; fi
 exec git status --porcelain=v2 --branch -z "--untracked-files=$1" --no-renames`;
 
 /** Prints the commit that is checked out if no branch or tag of the repository contains it. */
@@ -103,7 +104,7 @@ async function lookAtCopy(resource: Declared, account: ScriptAccount | null, mac
   const { head, branch, changed, untracked } = parseStatus(rest.join('\n'));
   const hasOwnCommits = head !== null && head !== last && (await read(ownCommitText)) !== '';
   return {
-    ...{ head, branch, url: url || null, last: last || null },
+    ...{ head, branch, url: url || null, last: /^[0-9a-f]{40}$/.test(last) ? last : null },
     ...{ changed: changed.slice(0, shownFiles), changes: changed.length, hasOwnCommits, untracked },
   };
 }
@@ -131,8 +132,27 @@ function parseStatus(text: string): Pick<SeenCopy, 'head' | 'branch' | 'untracke
   };
 }
 
-/** Asks the repository for the commit of the declared revision. A tag comes before a branch of the same name. */
+/** Commits of revisions that repositories returned. Several resources may declare the same revision. */
+const askedCommits: Database<Map<string, Promise<string>>> = {
+  name: 'commits of git repositories',
+  read: () => new Map(),
+};
+
+/** Discards the commits of revisions. A working copy may be the repository of another one. */
+export const commitsChanged = (machine: Machine): void => machine.stale(askedCommits);
+
 async function commitOf(resource: Declared, account: ScriptAccount | null, machine: Machine): Promise<string> {
+  const { url, revision, user, key } = resource.body;
+  const known = await machine.database(askedCommits);
+  const name = JSON.stringify([url, revision, user, key]);
+  const asked = known.get(name) ?? askForCommit(resource, account, machine);
+  known.set(name, asked);
+  asked.catch(() => known.delete(name));
+  return asked;
+}
+
+/** Asks the repository for the commit of the declared revision. A tag comes before a branch of the same name. */
+async function askForCommit(resource: Declared, account: ScriptAccount | null, machine: Machine): Promise<string> {
   const { revision, url } = resource.body;
   if (/^[0-9a-f]{40}$/.test(revision)) return revision;
   const [tag, branch] = [`refs/tags/${revision}`, `refs/heads/${revision}`];

@@ -1,5 +1,5 @@
 import type { NoServer } from '../../host/databases/no-server.ts';
-import { maintenanceDatabase, readJson } from '../../host/databases/postgresql.ts';
+import { maintenanceDatabase, readJson, type Server } from '../../host/databases/postgresql.ts';
 import type { Database, Machine } from '../provider/provider.ts';
 
 /** The roles and databases of the cluster, which one query reads for all resources. */
@@ -7,6 +7,8 @@ import type { Database, Machine } from '../provider/provider.ts';
 export interface Cluster {
   roles: Map<string, RoleRecord>;
   databases: Map<string, DatabaseRecord>;
+  /** How to reach the server again; null to let psql find it. */
+  server: Server | null;
 }
 
 /** Attributes of a role that are true or false, with the keyword of `CREATE ROLE`. */
@@ -65,9 +67,11 @@ const cluster: Database<{ value: Cluster } | { missing: NoServer }> = {
       maintenanceDatabase,
       query,
       machine,
+      null,
     );
     if ('missing' in read) return read;
-    return { value: { roles: new Map(read.value.roles), databases: new Map(read.value.databases) } };
+    const { value, server } = read;
+    return { value: { roles: new Map(value.roles), databases: new Map(value.databases), server } };
   },
 };
 

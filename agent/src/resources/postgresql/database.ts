@@ -92,7 +92,7 @@ async function change(name: string, statements: readonly string[], machine: Mach
     await executeStatements(maintenanceDatabase, statements, machine, statements.length > 1);
   } finally {
     clusterChanged(machine);
-    objectsChanged(name, machine);
+    await objectsChanged(name, machine);
   }
   return {};
 }

@@ -77,7 +77,7 @@ async function change(
   try {
     await executeStatements(database, statements, machine);
   } finally {
-    objectsChanged(database, machine);
+    await objectsChanged(database, machine);
   }
   return {};
 }

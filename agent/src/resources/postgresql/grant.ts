@@ -198,7 +198,7 @@ async function change(body: Body, changes: readonly Change[], machine: Machine):
   try {
     await executeStatements(body.database, statements, machine);
   } finally {
-    objectsChanged(body.database, machine);
+    await objectsChanged(body.database, machine);
   }
   return {};
 }

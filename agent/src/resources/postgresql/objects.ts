@@ -1,6 +1,6 @@
 import type { ResourceBodies } from '@muster/protocol/module';
 import type { NoServer } from '../../host/databases/no-server.ts';
-import { arrayOf, readJson } from '../../host/databases/postgresql.ts';
+import { arrayOf, readJson, readJsonOfEach } from '../../host/databases/postgresql.ts';
 import type { Database, Machine } from '../provider/provider.ts';
 import { readCluster } from './cluster.ts';
 
@@ -72,28 +72,69 @@ SELECT json_build_object(
 
 type Read = { value: Objects } | { missing: NoServer };
 
+interface ObjectsText {
+  extensions: [string, ExtensionRecord][];
+  available: string[];
+  objects: GrantedObject[];
+}
+
+const parsed = ({ extensions, available, objects }: ObjectsText): Objects => ({
+  extensions: new Map(extensions),
+  available: new Set(available),
+  objects,
+});
+
+const queryFor = (database: string, machine: Machine): string =>
+  query(
+    machine
+      .resourcesOf('postgresql-grant')
+      .flatMap(({ body }) => ((body as Grant).database === database ? [body as Grant] : [])),
+  );
+
+/**
+ * The objects of all databases that resources declare, read together, because the start of psql takes longer than the
+ * query.
+ */
+const allObjects: Database<Map<string, Objects>> = {
+  name: 'objects of PostgreSQL databases',
+  async read(machine) {
+    const cluster = await readCluster(machine);
+    if ('missing' in cluster) return new Map();
+    const { databases, server } = cluster.value;
+    const declared = (['postgresql-grant', 'postgresql-extension'] as const).flatMap((type) =>
+      machine.resourcesOf(type).map(({ body }) => (body as { database: string }).database),
+    );
+    const names = [...new Set(declared)].filter((name) => databases.has(name));
+    if (names.length < 2) return new Map();
+    const queries = new Map(names.map((name) => [name, queryFor(name, machine)]));
+    const read = await readJsonOfEach<ObjectsText>(queries, machine, server);
+    return new Map([...read].map(([name, text]) => [name, parsed(text)]));
+  },
+};
+
+/** Databases that changed in this operation. Each is then read alone. */
+const changedDatabases: Database<Set<string>> = { name: 'changed databases of PostgreSQL', read: () => new Set() };
+
 const objectsOf = (database: string): Database<Read> => ({
   name: `objects of the PostgreSQL database ${database}`,
   async read(machine) {
     const cluster = await readCluster(machine);
     if ('missing' in cluster) return cluster;
-    if (!cluster.value.databases.has(database))
+    const { databases, server } = cluster.value;
+    if (!databases.has(database))
       return { missing: { kind: 'databases', message: `PostgreSQL has no database ${database}`, gone: true } };
-    const grants = machine
-      .resourcesOf('postgresql-grant')
-      .flatMap(({ body }) => ((body as Grant).database === database ? [body as Grant] : []));
-    const read = await readJson<{
-      extensions: [string, ExtensionRecord][];
-      available: string[];
-      objects: GrantedObject[];
-    }>(database, query(grants), machine);
-    if ('missing' in read) return read;
-    const { extensions, available, objects } = read.value;
-    return { value: { extensions: new Map(extensions), available: new Set(available), objects } };
+    const isChanged = (await machine.database(changedDatabases)).has(database);
+    const together = isChanged ? undefined : (await machine.database(allObjects)).get(database);
+    if (together !== undefined) return { value: together };
+    const read = await readJson<ObjectsText>(database, queryFor(database, machine), machine, server);
+    return 'missing' in read ? read : { value: parsed(read.value) };
   },
 });
 
 export const readObjects = (database: string, machine: Machine): Promise<Read> => machine.database(objectsOf(database));
 
 /** Discards the objects of one database. */
-export const objectsChanged = (database: string, machine: Machine): void => machine.stale(objectsOf(database));
+export async function objectsChanged(database: string, machine: Machine): Promise<void> {
+  (await machine.database(changedDatabases)).add(database);
+  machine.stale(objectsOf(database));
+}

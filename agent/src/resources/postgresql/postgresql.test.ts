@@ -1,5 +1,6 @@
+import { existsSync, readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { identifier, literal, serverMessage } from '../../host/databases/postgresql.ts';
+import { identifier, literal, serverMessage, serverOf } from '../../host/databases/postgresql.ts';
 import { scramVerifier } from '../../host/databases/scram.ts';
 import type { DatabaseRecord, RoleRecord } from './cluster.ts';
 import { alterStatements, createStatement, diffDatabase, diffDatabaseRemoval } from './database.ts';
@@ -18,6 +19,19 @@ test('quotes names and string literals, and shows no statement in errors', () =>
   const stderr =
     'psql:<stdin>:3: ERROR:  role "a" cannot be dropped\nDETAIL:  owner of table b\nLINE 1: ALTER ROLE a PASSWORD \'SCRAM\'\n        ^\n';
   expect(serverMessage(stderr)).toBe('ERROR:  role "a" cannot be dropped DETAIL:  owner of table b');
+});
+
+test('lets psql find a server that is not on a socket, or whose version of psql is not installed', () => {
+  expect(serverOf('/var/run/postgresql 5432 :VERSION_NUM')).toBeNull();
+  expect(serverOf('localhost 5432 150016')).toBeNull();
+  expect(serverOf('/var/run/postgresql 5432 990001')).toBeNull();
+  const [version] = existsSync('/usr/lib/postgresql') ? readdirSync('/usr/lib/postgresql') : [];
+  if (version !== undefined)
+    expect(serverOf(`/tmp 5433 ${version}0016`)).toEqual({
+      program: `/usr/lib/postgresql/${version}/bin/psql`,
+      host: '/tmp',
+      port: '5433',
+    });
 });
 
 describe('roles', () => {
