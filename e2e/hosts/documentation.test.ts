@@ -29,6 +29,11 @@ const nameOf = (source: string): string => /^name: (.*)$/m.exec(source)?.[1] as 
 
 /** Kinds of resources that a test host without a network and git does not support. */
 const elsewhereKinds = ['package-dnf', 'service-openrc', 'git'];
+/**
+ * Kinds whose example is also applied and removed. That of `kernel-module` is only planned, because all test hosts share
+ * the kernel of the machine that runs the tests.
+ */
+const appliedKinds = ['mount-unix'];
 /** Parts of modules that need such a kind, or a program that the test host lacks. */
 const elsewhere = [...elsewhereKinds.map((kind) => `${kind}:`), 'validate: sshd'];
 
@@ -50,16 +55,18 @@ resources:
 `,
 ];
 
-/** Returns a module with the examples in docs/module-kinds.md for all kinds that a test host supports. */
-function everyKind(): string {
+/** Returns a module with the examples in docs/module-kinds.md for kinds that a test host supports. */
+function kindExamples(name: string, selected?: readonly string[]): string {
   const shown = yamlOf('docs/module-kinds.md').map((source) => ({
     source: source.trimEnd(),
     kind: /^ {4}([a-z-]+):$/m.exec(source)?.[1] as string,
   }));
   const here = shown.filter(({ kind }) => executableKinds.has(kind as never) && !elsewhereKinds.includes(kind));
   expect(here.length).toBe(executableKinds.size - elsewhereKinds.length);
-  const resources = here.map(({ source, kind }) => source.replace('id: example', `id: ${kind}`));
-  return `name: kinds\nsupports: [{ platform: linux }]\nresources:\n${resources.join('\n')}\n`;
+  const resources = here
+    .filter(({ kind }) => selected?.includes(kind) ?? true)
+    .map(({ source, kind }) => source.replace('id: example', `id: ${kind}`));
+  return `name: ${name}\nsupports: [{ platform: linux }]\nresources:\n${resources.join('\n')}\n`;
 }
 
 describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` (${reason})`}`, () => {
@@ -89,12 +96,16 @@ describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` ($
       .filter((file) => file.endsWith('.yml'))
       .map((file) => read(`examples/${file}`));
     const names: string[] = [];
-    for (const content of examples) names.push(await upload(content));
+    for (const content of [...examples, kindExamples('applied-kinds', appliedKinds)]) names.push(await upload(content));
+    const mounted = 'findmnt --noheadings --output FSTYPE,OPTIONS /mnt; cat /etc/fstab';
+    const before = await machine.sh(`${mounted} || true`);
     expect(await apply(...names)).toMatchObject({ status: 'succeeded', error: null });
     expect(await machine.sh('find /tmp/muster-example -type f | wc -l')).toBe('22\n');
+    expect(await machine.sh(mounted)).toMatch(/^tmpfs .*nosuid,nodev.*size=65536k/);
     expect(await apply(...names)).toMatchObject({ status: 'succeeded', summary: { changed: 0 } });
     expect(await apply()).toMatchObject({ status: 'succeeded' });
     expect(await machine.sh('ls -d /tmp/muster-example 2> /dev/null || true')).toBe('');
+    expect(await machine.sh(`${mounted} || true`)).toBe(before);
 
     const modules = yamlOf('docs/modules.md').filter(
       (source) => /^name: /m.test(source) && !elsewhere.some((text) => source.includes(text)),
@@ -105,7 +116,7 @@ describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` ($
       const value = name.endsWith('_hash') ? '$6$documentation$abcdefgh' : 'documentation';
       await orchestrator.call(createSecret, { body: { name, value } });
     }
-    for (const content of [...modules, everyKind()]) {
+    for (const content of [...modules, kindExamples('kinds')]) {
       const name = await upload(content);
       await expectPlan(orchestrator, node_id, name);
     }

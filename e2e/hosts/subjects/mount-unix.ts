@@ -24,6 +24,15 @@ export const mountUnixSubjects: readonly Subject[] = [
     state,
   },
   {
+    name: 'mount-unix, previously mounted with an option that the kernel shows differently',
+    prepare: `echo 'tmpfs /mnt tmpfs size=1m' >> /etc/fstab; mount /mnt`,
+    desired: { 'mount-unix': { ...mnt, options: 'nr_blocks=512' } },
+    changed: { 'mount-unix': { ...mnt, options: 'nr_blocks=1024' } },
+    tamper: 'umount /mnt',
+    moved: ['mounted'],
+    state,
+  },
+  {
     name: 'mount-unix, absent, previously mounted without a line',
     prepare: `${others}; mount -t tmpfs -o size=1m,noatime mine /mnt`,
     desired: { 'mount-unix': { path: '/mnt', ensure: 'absent' } },

@@ -116,13 +116,17 @@ async function planRun(progress: Progress, steps: readonly Step[], stepsState: S
     if (isConditional && hasWork) break;
     const observe = () => progress.observe(step, forecast);
     const ask = () => (isConditional ? conditionOf(step, forecast, progress) : satisfied);
-    const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies, ask);
+    const planned = await planStep(step, observe, forecast, progress.desired, copies, ask);
+    const { observation } = planned;
+    const original = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
+    const decision = leavesNoTrace(provider, step, intent, planned, original)
+      ? (original as Decision)
+      : planned.decision;
     // Skipped resources must be in the journal first, because their conditions may hold when a killed agent continues.
     if (decision.verdict === 'act' && intent === null && hasUnmet) break;
     // An earlier resource in this run may provide the missing prerequisite, so this resource is observed again later.
     if (decision.verdict === 'fail' && run.length > 0 && decision.awaits && forecast.suppliersOf(step, decision.awaits))
       break;
-    const original = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
     // The change was finished before the agent was killed. Later steps are planned with its effect, as on the first
     // attempt.
     if (original?.verdict === 'act' && decision.verdict === 'none') forecast.expects(step, original);
@@ -149,6 +153,20 @@ async function planRun(progress: Progress, steps: readonly Step[], stepsState: S
     await progress.yieldIfDue();
   }
   return run;
+}
+
+/** Reports whether the agent was killed during a change that no observation shows, and that is therefore repeated. */
+function leavesNoTrace(
+  provider: Provider,
+  { kind, resource }: Step,
+  intent: Intent | null,
+  { decision, observation }: { decision: Decision; observation: Observation | null },
+  original: Decision | null,
+): boolean {
+  if (provider.wasApplied === undefined || intent === null || kind !== 'apply') return false;
+  if (decision.verdict !== 'none' || original?.verdict !== 'act') return false;
+  if (observation === null || !('seen' in observation)) return false;
+  return !provider.wasApplied(resource, intent.seen, observation.seen, original.difference);
 }
 
 /** Reports whether the step is skipped, perhaps because of its condition. */

@@ -28,8 +28,19 @@ export function parseEntry(text: string): Entry | null {
   return { device, path: path.length > 1 ? path.replace(/\/+$/, '') : path, type, options, dump, pass };
 }
 
-export const entriesAt = (path: string, lines: readonly { text: string }[]): number[] =>
-  lines.flatMap(({ text }, index) => (parseEntry(text)?.path === path ? [index] : []));
+type Lines = readonly { text: string }[];
+const entriesWhere = (lines: Lines, isOne: (entry: Entry) => boolean): number[] =>
+  lines.flatMap(({ text }, index) => {
+    const entry = parseEntry(text);
+    return entry !== null && isOne(entry) ? [index] : [];
+  });
+
+/** Returns the positions of the lines for a mount point. */
+export const entriesAt = (path: string, lines: Lines): number[] => entriesWhere(lines, (entry) => entry.path === path);
+
+/** Returns the positions of the lines for a swap file. */
+export const swapEntries = (file: string, lines: Lines): number[] =>
+  entriesWhere(lines, ({ device, type }) => type === 'swap' && device === file);
 
 /** Returns the line with other values. Keeps its spaces, and every word that has the value. */
 function editedLine(text: string, entry: Entry): string {
@@ -49,11 +60,11 @@ function editedLine(text: string, entry: Entry): string {
 }
 
 /**
- * Returns the file with exactly one line for the mount point: in the position of the first one, or at the end.
+ * Returns the file with exactly one line in place of several: in the position of the first one, or at the end.
+ * @param own positions of the lines
  * @param entry null if the file must have no such line
  */
-export function declaredEntries(path: string, entry: Entry | null, lines: readonly TextLine[]): TextLine[] {
-  const own = entriesAt(path, lines);
+export function declaredEntries(own: readonly number[], entry: Entry | null, lines: readonly TextLine[]): TextLine[] {
   if (entry === null) return removeLines(lines, new Set(own));
   const [first, ...others] = own;
   if (first === undefined)

@@ -4,6 +4,7 @@ import { parseMounts } from '../../host/mounts.ts';
 import { joinText, splitText } from '../text-edit/lines.ts';
 import { diffMount, diffMountRemoval } from './diff.ts';
 import { declaredEntries, entriesAt, parseEntry } from './fstab.ts';
+import { mountUnix } from './mount-unix.ts';
 import { differingOptions, remountOptions } from './options.ts';
 import type { SeenMount } from './seen.ts';
 
@@ -15,8 +16,10 @@ const declared = (fields: Partial<Body> = {}) =>
     body: { ...body, ...fields },
   }) as unknown as ResolvedResource<'mount-unix'>;
 const entry = { device: '/dev/sdb1', path: '/data', type: 'ext4', options: 'defaults', dump: '0', pass: '2' };
-const edited = (text: string, wanted: typeof entry | null) =>
-  joinText(declaredEntries('/data', wanted, splitText(text)));
+const edited = (text: string, wanted: typeof entry | null) => {
+  const lines = splitText(text);
+  return joinText(declaredEntries(entriesAt('/data', lines), wanted, lines));
+};
 const live = { source: '/dev/sdb1', type: 'ext4', options: 'rw,relatime', ownOptions: 'rw,relatime', isDeclared: true };
 const seen = (fields: Partial<SeenMount> = {}): SeenMount => ({
   ...{ type: 'file', kind: null, ownership: { uid: 0, gid: 0, mode: 0o644 } },
@@ -42,7 +45,7 @@ test('adds the missing last fields of a line, the line of a mount point, and rem
 });
 
 test('encodes and decodes spaces in words', () => {
-  const lines = declaredEntries('/my data', { ...entry, path: '/my data', device: '/srv/a b' }, []);
+  const lines = declaredEntries([], { ...entry, path: '/my data', device: '/srv/a b' }, []);
   expect(joinText(lines)).toBe('/srv/a\\040b /my\\040data ext4 defaults 0 2\n');
   expect(parseEntry(lines[0]?.text ?? '')).toMatchObject({ device: '/srv/a b', path: '/my data' });
   expect(entriesAt('/my data', lines)).toEqual([0]);
@@ -105,4 +108,16 @@ test.each<[string, Partial<Body>]>([
   const resource = { 'mount-unix': { ...body, ...fields } };
   const source = { name: 'm', supports: [{ platform: 'linux' }], resources: [{ id: 'it', resource }] };
   expect(parseModule(JSON.stringify(source)).ok).toBe(false);
+});
+
+test('repeats a remount after a kill, because the options of a mounted file system do not show it', () => {
+  const isDone = (fields: Partial<Body>, ...changed: string[]) =>
+    mountUnix.wasApplied?.(declared(fields), {}, seen({ live }), {
+      ...{ action: 'update', diff: null },
+      changes: changed.map((field) => ({ field, from: null, to: null })),
+    });
+  expect(isDone({}, 'options')).toBe(false);
+  expect(isDone({}, 'options', 'mounted')).toBe(true);
+  expect(isDone({}, 'pass', 'live_options')).toBe(true);
+  expect(isDone({ mounted: false }, 'options')).toBe(true);
 });

@@ -3,7 +3,7 @@ import { fstabChanged, type Mount, mount, mountAgain, readMounts, remount, unmou
 import { defineProvider } from '../provider/define-provider.ts';
 import type { Database, Machine } from '../provider/provider.ts';
 import type { TextLine } from '../text-edit/lines.ts';
-import { editLines, restoredPlaced } from '../text-edit/placed-lines.ts';
+import { editLines, type LinesBefore, restoredPlaced } from '../text-edit/placed-lines.ts';
 import { declaredEntry, isMounted, pathOf } from './declared.ts';
 import { diffMount, diffMountRemoval } from './diff.ts';
 import { declaredEntries, entriesAt, fstab } from './fstab.ts';
@@ -47,11 +47,7 @@ export const mountUnix = defineProvider<'mount-unix', SeenMount, MountBefore>({
       );
     const options = changing.has('options') && seen.live !== null;
     return {
-      lines:
-        before?.lines ??
-        (seen.lines.length === 0
-          ? { was: 'absent', made: seen.type === 'absent' }
-          : { was: 'present', lines: seen.lines }),
+      lines: before?.lines ?? linesBefore(seen),
       live:
         before?.live ??
         (isLive || options ? (seen.live === null ? { was: 'unmounted' } : { was: 'mounted', ...seen.live }) : null),
@@ -61,7 +57,7 @@ export const mountUnix = defineProvider<'mount-unix', SeenMount, MountBefore>({
   async apply(resource, seen, { changes }, machine) {
     const path = pathOf(resource);
     const changing = new Set(changes.map(({ field }) => field));
-    await edit(machine, (lines) => declaredEntries(path, declaredEntry(resource, lines), lines));
+    await edit(machine, (lines) => declaredEntries(entriesAt(path, lines), declaredEntry(resource, lines), lines));
     machine.stale(mounts);
     const { live } = seen;
     if (live !== null && (changing.has('mounted') || changing.has('live_device'))) await unmount(path, machine);
@@ -69,9 +65,21 @@ export const mountUnix = defineProvider<'mount-unix', SeenMount, MountBefore>({
     const isSecret = machine.mayContainSecret(path);
     if (live === null || changing.has('live_device')) await mount(path, isSecret, machine);
     else if (changing.has('options') || changing.has('live_options'))
-      await remount(path, remountOptions(seen.options ?? 'defaults'), isSecret, machine);
+      try {
+        await remount(path, remountOptions(seen.options ?? 'defaults'), isSecret, machine);
+      } catch (error) {
+        // Otherwise the next apply would find the declared line, and would not try again.
+        await edit(machine, (lines) => restoredPlaced(entriesAt(path, lines), linesBefore(seen), lines));
+        throw error;
+      }
     return {};
   },
+
+  /** The options of a mounted file system do not show whether the agent remounted it before it was killed. */
+  wasApplied: (resource, _brief, _seenNow, { changes }) =>
+    !isMounted(resource) ||
+    !changes.some(({ field }) => field === 'options') ||
+    changes.some(({ field }) => field === 'mounted' || field === 'live_device'),
 
   observeForRemoval: async (resource, _before, machine) => look(resource, await machine.database(mounts), machine),
   diffRemoval: diffMountRemoval,
@@ -92,6 +100,9 @@ export const mountUnix = defineProvider<'mount-unix', SeenMount, MountBefore>({
     return {};
   },
 });
+
+const linesBefore = ({ lines, type }: SeenMount): LinesBefore =>
+  lines.length === 0 ? { was: 'absent', made: type === 'absent' } : { was: 'present', lines };
 
 async function edit(
   machine: Machine,

@@ -306,7 +306,8 @@ export interface Provider<
   afterwards?(resource: Resource, before: Before, machine: Machine): Promise<Before>;
   /**
    * Reports whether the change was finished when the agent was killed, for changes that leave no other trace, such as a
-   * restart. Without this method, a change is finished if `diff` finds nothing more to do.
+   * restart. Without this method, a change is finished if `diff` finds nothing more to do. An unfinished change
+   * is repeated.
    * @param brief journaled form of the observation before the change
    */
   wasApplied?(resource: Resource, brief: Json, seenNow: Seen, original: Difference): boolean;
