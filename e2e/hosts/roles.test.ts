@@ -24,7 +24,7 @@ import { TestHosts } from './test-hosts.ts';
 
 const reason = noHosts();
 const folder = join(root, 'examples/roles');
-/** Containers have no swap. */
+/** Test hosts share the swap of the machine that runs the tests. The kind `swap` is tested with stand-ins for its programs. */
 const notApplied = ['swapfile'];
 
 test('a machine can apply every module in examples/roles except the listed ones', () => {

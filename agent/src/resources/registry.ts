@@ -37,6 +37,7 @@ import { serviceOpenrc } from './service-openrc/service-openrc.ts';
 import { serviceSystemd } from './service-systemd/service-systemd.ts';
 import { sshAuthorizedKey } from './ssh-authorized-key/ssh-authorized-key.ts';
 import { jsonUnix, tomlUnix, yamlUnix } from './structured-files/structured-files.ts';
+import { swap } from './swap/swap.ts';
 import { sysctl } from './sysctl/sysctl.ts';
 import { timezone } from './timezone/timezone.ts';
 import { unitSystemd } from './unit-systemd/unit-systemd.ts';
@@ -87,6 +88,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     mountUnix,
     certificateFile,
     certificateAcme,
+    swap,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

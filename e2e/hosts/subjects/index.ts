@@ -12,6 +12,7 @@ import { mountUnixSubjects } from './mount-unix.ts';
 import { scriptSubjects } from './script.ts';
 import { serviceSubjects } from './services.ts';
 import { kindOf, type Subject } from './subject.ts';
+import { swapSubjects } from './swap.ts';
 import { systemSubjects } from './system.ts';
 import { unitSystemdSubjects } from './unit-systemd.ts';
 
@@ -32,6 +33,7 @@ export const subjects: readonly Subject[] = [
   ...firewallRuleSubjects,
   ...kernelModuleSubjects,
   ...mountUnixSubjects,
+  ...swapSubjects,
 ];
 
 /** Returns the subjects of one of several shares of all kinds. */
