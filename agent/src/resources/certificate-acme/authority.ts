@@ -227,7 +227,7 @@ export class Authority {
     call: { method: 'GET' | 'HEAD' | 'POST'; url: string; headers?: Record<string, string>; body?: string },
   ): Promise<HttpReply> {
     const { clock, environment, stop, cancelled } = this.#machine;
-    if (cancelled()) throw new HostFailure('the operation was cancelled before the certificate was there');
+    if (cancelled()) throw new HostFailure('the operation was cancelled before the certificate existed');
     stop.throwIfAborted();
     const ended = new AbortController();
     const giveUp = clock.after(requestMs, () => ended.abort());

@@ -77,7 +77,7 @@ describe.runIf(canTry)('a certificate', () => {
   const leaf = () => new X509Certificate(readFileSync(`${path()}/cert.pem`));
   const privateFiles = () => readdirSync(`${home}/data/state/private`);
 
-  test('is requested with its key, and leaves nothing in the webroot; no one else can read the account key', async () => {
+  test('requests a certificate with its key, leaves nothing in the webroot, and keeps the account key from others', async () => {
     expect(await run('plan', http())).toMatchObject([
       { message: /^requests a certificate for www.example.org from 127/ },
     ]);
@@ -93,7 +93,7 @@ describe.runIf(canTry)('a certificate', () => {
     expect(statSync(`${home}/data/state/private/${privateFiles()[0]}`).mode & 0o777).toBe(0o600);
   });
 
-  test('is drift from `renew_before` days before it expires, and renewed by the next apply', async () => {
+  test('reports a certificate as drift `renew_before` days before it expires, and renews it with the next apply', async () => {
     const declared = http({ renew_before: 20 });
     await run('apply', declared);
     const { serialNumber, validFromDate, validToDate } = leaf();
@@ -116,7 +116,7 @@ describe.runIf(canTry)('a certificate', () => {
     expect(leaf().serialNumber).not.toBe(serialNumber);
   });
 
-  test('is requested again if its key type, names, or key no longer match, and repaired without a request otherwise', async () => {
+  test('requests another certificate if the key type or the key does not match, and repairs other files without a request', async () => {
     await run('apply', http());
     const { serialNumber } = leaf();
     for (const name of ['cert', 'chain']) writeFileSync(`${path()}/${name}.pem`, 'by hand\n');
@@ -135,7 +135,7 @@ describe.runIf(canTry)('a certificate', () => {
     ]);
   });
 
-  test('is proved by DNS with a script, also for all names below a name', async () => {
+  test('proves names with a DNS script, also all names below a name', async () => {
     const body = { directory, dns_script: dnsScript, domains: ['*.example.org', 'example.org'] };
     expect(await run('apply', acmeCertificate(path(), body))).toMatchObject([{ status: 'changed' }]);
     expect(leaf().subjectAltName).toBe('DNS:*.example.org, DNS:example.org');
@@ -176,11 +176,24 @@ describe.runIf(canTry)('a certificate', () => {
     ]);
   });
 
-  test('is revoked by its removal only if that is declared', async () => {
+  test('revokes a certificate on removal if that is declared', async () => {
     await run('apply', http({ revoke: true }));
     expect(await run('plan')).toMatchObject([{ action: 'remove', message: 'revokes the certificate' }]);
     expect(await run('apply')).toMatchObject([{ action: 'remove', status: 'changed' }]);
     expect(readdirSync(root)).toEqual(['www']);
+  });
+
+  test('continues its order after the agent was stopped while the authority looked for the proof', async () => {
+    const message = operation('apply', [http({ domains: ['stopped.example.org'] })]);
+    const asked = pebble?.requested.length ?? 0;
+    await agent.engine.accept(message);
+    while ((pebble?.requested.length ?? 0) === asked) await new Promise((resolve) => setTimeout(resolve, 2));
+    await agent.stop();
+    expect(privateFiles()).toContainEqual(expect.stringMatching(/^acme-order-/));
+    await start();
+    expect((await agent.ended(message.operation_id)).results).toMatchObject([{ status: 'changed' }]);
+    expect(privateFiles()).toHaveLength(1);
+    expect(readdirSync(`${root}/www`)).toEqual([]);
   });
 
   /** Kills an agent in a process of its own as soon as `isReached`, and returns the order that it left. */

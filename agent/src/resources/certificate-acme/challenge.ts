@@ -10,11 +10,11 @@ import type { Machine } from '../provider/provider.ts';
 import { runShell } from '../script/script.ts';
 import { keyAuthorization, recordValue } from './jws.ts';
 
-/** Publishes what proves the control of a name, and removes it again. */
+/** Publishes a proof of the control of a name, and removes it again. */
 
 type Declared = ResolvedResource<'certificate-acme'>;
 
-/** What is published, as recorded before it is published. */
+/** A published proof, as recorded before it is published. */
 export interface Published {
   domain: string;
   token: string;

@@ -123,7 +123,7 @@ async function continueOrder(
 /** An order that the authority does not continue. */
 class OrderFailed extends HostFailure {}
 
-/** Removes what was published. A failure does not fail the request, because an old proof proves nothing. */
+/** Removes published proofs. A failure does not fail the request, because an old proof proves nothing. */
 async function withdraw(resource: Declared, order: Begun, { key }: Authority, machine: Machine): Promise<void> {
   for (const published of order.published)
     try {

@@ -51,12 +51,15 @@ const emailAddress: Check = (text) =>
     ? undefined
     : 'must be one e-mail address, such as ops@example.org, without "mailto:"';
 
+const acceptance = 'Whether you accept the terms of service of the authority; must be true';
 const agreement: Field<boolean> = {
-  ...boolean('Whether you accept the terms of service of the authority; must be true'),
-  declared: boolean('').declared.refine(
-    (value) => value !== false,
-    'must be true: read the terms of service of the authority, and accept them',
-  ),
+  ...boolean(acceptance),
+  declared: boolean(acceptance)
+    .declared.refine(
+      (value) => value !== false,
+      'must be true: read the terms of service of the authority, and accept them',
+    )
+    .meta({ description: acceptance }),
 };
 
 export const certificateKinds = {
