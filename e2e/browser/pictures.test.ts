@@ -97,6 +97,31 @@ describe.skipIf(reason !== null)(`the appearance of the console${reason === null
     expect(cut).toEqual({});
   });
 
+  test('leaves space around the two lines of a row on a phone', async ({ fixed: tab }) => {
+    await tab.page.setViewportSize({ width: 390, height: 800 });
+    const spaces = `[...document.querySelectorAll('[role=grid] [role=row][data-index]')].flatMap((row) => {
+      const outer = row.getBoundingClientRect();
+      const inner = row.querySelector('[role=gridcell] > *').getBoundingClientRect();
+      return [inner.top - outer.top, outer.bottom - inner.bottom].map(Math.round);
+    })`;
+    for (const path of ['/runs', '/out-of-sync?tab=checks']) {
+      await tab.go(path);
+      await tab.settled();
+      const found = (await tab.page.evaluate(spaces)) as number[];
+      expect(found.length).toBeGreaterThan(0);
+      expect(Math.min(...found)).toBeGreaterThanOrEqual(5);
+    }
+  });
+
+  test('shows an example of a new module within the width of a phone', async ({ fixed: tab }) => {
+    await tab.page.setViewportSize({ width: 390, height: 800 });
+    await tab.go('/modules/new');
+    await tab.page.getByRole('button', { name: 'A package and its service' }).click();
+    await tab.page.getByText('nginx-light').waitFor();
+    const excess = "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('#content'))";
+    expect(await tab.page.evaluate(excess)).toBe(0);
+  });
+
   test('shows a column for wider screens on request', async ({ fixed: tab }) => {
     await tab.go('/agents');
     const { page } = tab;
