@@ -1,7 +1,6 @@
 import { createHash, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { idOfKey, type ResourceResult, summarise } from '@muster/protocol';
 import type { Hello, Report } from '@muster/protocol/wire';
-import { monotonicFactory } from 'ulid';
 import { ManualClock } from '../../lib/test/manual-clock.ts';
 import type { Hint } from '../src/bus/bus.ts';
 import { createInProcessBus } from '../src/bus/in-process.ts';
@@ -16,6 +15,7 @@ import { createSignIn } from '../src/domain/operators/sign-in.ts';
 import { createRunConductor } from '../src/domain/runs/run-conductor.ts';
 import { AgentRecords } from '../src/domain/shared/agent-records.ts';
 import type { Actor, Context } from '../src/domain/shared/context.ts';
+import { createIds } from '../src/domain/shared/ids.ts';
 import { createModuleDocuments } from '../src/domain/shared/module-documents.ts';
 import { rawPublicKey } from '../src/identity/ed25519-key.ts';
 import { SecretKeys } from '../src/identity/secret-keys.ts';
@@ -53,7 +53,6 @@ export async function openDomain(
   bus.subscribe((hint) => hints.push(hint));
   const connected = new Set<string>();
   const clockAheadSecs = new Map<string, number>();
-  const ulid = monotonicFactory();
   const silent = () => {};
   let drawn = 0;
   const context: Context = {
@@ -63,7 +62,7 @@ export async function openDomain(
     incarnation,
     now: () => clock.now(),
     steadyNow: () => clock.monotonic(),
-    newId: () => ulid(clock.now()),
+    ...createIds(() => clock.now()),
     // Returns different bytes on each call, but the same sequence in every test run.
     randomBytes: (length) =>
       Buffer.concat([createHash('sha512').update(`${++drawn}`).digest(), Buffer.alloc(64)]).subarray(0, length),

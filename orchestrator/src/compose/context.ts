@@ -1,11 +1,11 @@
 import { randomBytes, randomFillSync } from 'node:crypto';
 import type { Logger } from 'pino';
-import { decodeTime, monotonicFactory } from 'ulid';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Bus } from '../bus/bus.ts';
 import { announcingEvents } from '../domain/audit/announce-events.ts';
 import { AgentRecords } from '../domain/shared/agent-records.ts';
 import type { Context, Presence } from '../domain/shared/context.ts';
+import { createIds } from '../domain/shared/ids.ts';
 import { createModuleDocuments } from '../domain/shared/module-documents.ts';
 import { lastDriftId } from '../store/queries/drift.ts';
 import { lastOperationId } from '../store/queries/operations.ts';
@@ -26,11 +26,11 @@ export async function createContext(
 ): Promise<Context> {
   // On PostgreSQL, the clock shows the time of the server.
   const startedAt = clock.now() - clock.monotonic();
-  const ulid = monotonicFactory(bufferedRandom());
+  const ids = createIds(() => clock.now(), bufferedRandom());
   // Operations run in the order of their ids, so ids must increase across restarts, even if the clock was set back.
   // After a drift check, only its drift record remains, which has the operation's ID.
-  const ids = [(await db.get(lastOperationId, {}))?.operation_id, (await db.get(lastDriftId, {}))?.drift_id];
-  const newestTime = Math.max(0, ...ids.filter((id) => id !== undefined).map((id) => decodeTime(id) + 1));
+  for (const id of [(await db.get(lastOperationId, {}))?.operation_id, (await db.get(lastDriftId, {}))?.drift_id])
+    if (id !== undefined) ids.passId(id);
   const agentRecords = new AgentRecords(announcingEvents(db, bus));
   return {
     db: agentRecords.db,
@@ -40,7 +40,7 @@ export async function createContext(
     log,
     now: () => clock.now(),
     steadyNow: () => (db.kind === 'postgres' ? clock.now() : Math.floor(startedAt + clock.monotonic())),
-    newId: () => ulid(Math.max(clock.now(), newestTime)),
+    ...ids,
     randomBytes: (length) => randomBytes(length),
     secretKeys,
     documents: createModuleDocuments(db),

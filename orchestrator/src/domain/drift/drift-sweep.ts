@@ -7,6 +7,7 @@ import {
   setDriftDue,
 } from '../../store/queries/drift-schedule.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
+import { passOpenOperations } from '../operations/operation-order.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 import type { Fence } from '../shared/leases.ts';
 import { checkStatements } from './drift.ts';
@@ -127,6 +128,10 @@ export async function queueDue(context: Context, rules: SweepRules, fence: Fence
     }
     if (moved.length > 0) await db.write({ name: 'drift/move', statements: [...fence, ...moved] });
     await unparkReturned(context, parked, now);
+    await passOpenOperations(
+      context,
+      checks.map(({ node_id }) => node_id),
+    );
     const ids = await Promise.all(checks.map((check) => queueOne(context, fence, check)));
     queuedIds.push(...ids.filter((id) => id !== null));
     if (moved.length + checks.length < rows.length || rows.length < Math.min(limit, maxAtOnce)) break;

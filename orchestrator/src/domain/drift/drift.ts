@@ -16,6 +16,7 @@ import { agentState } from '../../store/queries/state.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { requireAgent, requireSelector } from '../agents/agents.ts';
 import { audited } from '../audit/audit.ts';
+import { passOpenOperations } from '../operations/operation-order.ts';
 import { untilFound, type Waiting } from '../operations/operation-waiting.ts';
 import { maxWaitMs } from '../operations/operations.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
@@ -70,6 +71,7 @@ export async function submitDriftCheck(
     throw new MusterError('nothing_applied', `no apply has succeeded on ${agent.name ?? agent.node_id} yet`);
   const label = agent.name ?? agent.initial_hostname;
   if (!context.presence.isConnected(agent.node_id)) throw new MusterError('agent_not_connected', `${label} is offline`);
+  await passOpenOperations(context, [agent.node_id]);
   const operationId = context.newId();
   const check = { operation_id: operationId, node_id: agent.node_id, requested_by: actor.id, trigger };
   const statements = checkStatements(context, { ...check, snapshot_operation_id: snapshot });

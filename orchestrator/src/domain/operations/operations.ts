@@ -17,6 +17,7 @@ import { audited } from '../audit/audit.ts';
 import { readDraft } from '../modules/modules.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import type { LiveOutput } from './live-output.ts';
+import { passOpenOperations } from './operation-order.ts';
 import { pageBytes, storedResults } from './operation-results.ts';
 import { untilFound, type Waiting } from './operation-waiting.ts';
 import { keepPayload } from './payloads.ts';
@@ -95,6 +96,7 @@ export async function submitOperation(
   if (agent.status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${agent.status}`);
   if (!request.queue && !context.presence.isConnected(agent.node_id))
     throw new MusterError('agent_not_connected', `${label} is offline`);
+  await passOpenOperations(context, [agent.node_id]);
   const operationId = context.newId();
   const now = seconds(context.now());
   const expires_at = expiryOf(request.kind, now + (request.ttl ?? defaultTtlSecs), until);

@@ -11,6 +11,7 @@ import { dependsOnWindow, desiredModules, type EncodedPayload } from '../modules
 import { recentLookups } from '../modules/lookups.ts';
 import { createSharedResolution } from '../modules/shared-resolution.ts';
 import { coveredUntil, covers, openWindows } from '../modules/windows.ts';
+import { passOpenOperations } from '../operations/operation-order.ts';
 import { expiryOf } from '../operations/operations.ts';
 import { keepPayload } from '../operations/payloads.ts';
 import { plansIn, requireEqualDesiredSet } from '../operations/plan-binding.ts';
@@ -83,6 +84,7 @@ export async function giveTurns(
       ? 'no maintenance window is open for the agent, so this assignment is not applied'
       : null;
   const expiresAt = seconds(context.now()) + terms.ttl;
+  await passOpenOperations(context, wave.queue);
   let length = 0;
   for (const node_id of wave.queue) {
     // Yields to requests regularly, because resolving takes a lot of CPU time.

@@ -20,6 +20,8 @@ export interface Context {
   readonly steadyNow: () => number;
   /** Returns a ULID that is larger than all that this process returned before. */
   readonly newId: () => string;
+  /** Makes this process return only IDs that are larger than this ULID of another process. */
+  readonly passId: (id: string) => void;
   /** Returns cryptographically secure random bytes. */
   readonly randomBytes: (length: number) => Buffer;
   readonly presence: Presence;

@@ -1,4 +1,5 @@
 import type { OperationKind, OperationStatus, Summary } from '@muster/protocol';
+import { sql } from 'kysely';
 import type { JsonText } from '../json-text.ts';
 import { defineQuery, defineVariants } from '../query.ts';
 
@@ -183,6 +184,18 @@ export const openOperations = defineQuery('operations/open', (db, p: { node_id: 
 );
 
 /**
+ * The largest id of the given agents' open operations; null if there is none. The expression keeps PostgreSQL from
+ * searching all operations backward for the first match.
+ */
+export const newestOpen = defineQuery('operations/newest open', (db, p: { node_ids: readonly string[] }, d) =>
+  db
+    .selectFrom('operations')
+    .select(({ fn }) => fn.max<string | null>(sql`operation_id || ''`).as('operation_id'))
+    .where(d.isIn('node_id', p.node_ids))
+    .where('status', 'in', ['queued', 'running']),
+);
+
+/**
  * An agent's two oldest open operations. Operations run in order, so only the first can be running. Skips operations
  * that expired before they were dispatched.
  */
@@ -230,8 +243,8 @@ export const agentsWithWork = defineQuery('operations/agents with work', (db) =>
 );
 
 /**
- * Marks an operation as dispatched if its agent is approved. After that, the agent may have received the operation, so
- * the operation ends only when the agent reports it or is lost.
+ * Marks an operation as dispatched if its agent is approved and has no other operation. After that, the agent may have
+ * received the operation, so the operation ends only when the agent reports it or is lost.
  */
 export const markDispatched = defineQuery(
   'operations/dispatched',
@@ -250,6 +263,20 @@ export const markDispatched = defineQuery(
             .where('node_id', '=', p.node_id)
             .where('status', '=', 'approved')
             .where('link_incarnation', '=', p.incarnation),
+        ),
+      )
+      // An operation with a larger id may have been dispatched first, if two processes queued both at the same time.
+      .where((w) =>
+        w.not(
+          w.exists(
+            w
+              .selectFrom('operations as other')
+              .select('other.operation_id')
+              .where('other.node_id', '=', p.node_id)
+              .where('other.status', 'in', ['queued', 'running'])
+              .where('other.dispatched_at', 'is not', null)
+              .where('other.operation_id', '!=', p.operation_id),
+          ),
         ),
       ),
 );
