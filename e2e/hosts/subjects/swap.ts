@@ -43,7 +43,7 @@ export const swapSubjects: readonly Subject[] = [
   {
     name: 'swap, previously in use with another size',
     prepare: `${earlier}swapon -o pri=7 -- ${path}`,
-    desired: { swap: { path, size: '1M', options: 'nofail' } },
+    desired: { swap: { path, size: '1M', priority: 7, options: 'nofail' } },
     changed: { swap: { path, size: '1M', priority: 3, options: 'discard' } },
     tamper: `swapoff -- ${path}; swapon -o pri=9 -- ${path}; sed -i /swapfile/d /etc/fstab`,
     moved: ['line', 'options', 'live_priority'],

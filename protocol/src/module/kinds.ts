@@ -17,7 +17,6 @@ import { postgresqlKinds } from './kinds/postgresql.ts';
 import { rebootKind } from './kinds/reboot.ts';
 import { serviceKinds } from './kinds/services.ts';
 import { structuredFileKinds } from './kinds/structured-files.ts';
-import { swapKind } from './kinds/swap.ts';
 import { systemKinds } from './kinds/system.ts';
 import { unitSystemdKind } from './kinds/unit-systemd.ts';
 
@@ -37,7 +36,6 @@ const table = {
   ...firewallRuleKind,
   ...kernelModuleKind,
   ...mountUnixKind,
-  ...swapKind,
   ...systemKinds,
   ...downloadKind,
   ...archiveKind,

@@ -129,6 +129,14 @@ test('leaves nothing behind after a failed clone, and refuses a directory that i
   ]);
 });
 
+test.skipIf(process.getuid?.() !== 0)('reads no file in a working copy that another user owns', async () => {
+  await run('apply', copy());
+  commit(path(), 'cd .git/refs/muster; rm revision; mkfifo revision; chown -R 65534 ../../..');
+  expect(await run('plan', copy())).toMatchObject([
+    { status: 'failed', message: expect.stringContaining('dubious ownership') },
+  ]);
+});
+
 /** Serves the repository over https with git's server program. */
 async function serveGit(identity: { key: string; cert: string }): Promise<{ server: Server; url: string }> {
   const backend = `${spawnSync('git', ['--exec-path'], { encoding: 'utf8' }).stdout.trim()}/git-http-backend`;

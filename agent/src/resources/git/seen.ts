@@ -43,11 +43,14 @@ const shownFiles = 5;
 /**
  * Prints the URL and the commit that the agent checked out last as lines, then the status with its entries separated by
  * NUL. Each program costs as much as reading a small working copy, so the shell reads the reference if it has its own
- * file. Argument: `normal` to include files that are not in the repository, otherwise `no`.
+ * file. Like git, it reads no file of another user, who could make it a link to a device. Argument: `normal` to include
+ * files that are not in the repository, otherwise `no`.
  */
 const inspectText = `
+file=.git/refs/muster/revision
 git config --get remote.origin.url || echo
-if read -r last 2>/dev/null <.git/refs/muster/revision && [ "\${#last}" = 40 ]; then printf '%s\\n' "$last"
+if { [ -O . ] && [ -O .git ] && [ -f "$file" ] && read -r last <"$file"; } 2>/dev/null && [ "\${#last}" = 40 ]
+then printf '%s\\n' "$last"
 else git rev-parse -q --verify refs/muster/revision || echo; fi
 exec git status --porcelain=v2 --branch -z "--untracked-files=$1" --no-renames`;
 

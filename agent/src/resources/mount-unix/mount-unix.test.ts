@@ -110,7 +110,7 @@ test.each<[string, Partial<Body>]>([
   expect(parseModule(JSON.stringify(source)).ok).toBe(false);
 });
 
-test('repeats a remount after a kill, because the options of a mounted file system do not show it', () => {
+test('repeats a remount if the agent was killed, because the options of a mounted file system do not show it', () => {
   const isDone = (fields: Partial<Body>, ...changed: string[]) =>
     mountUnix.wasApplied?.(declared(fields), {}, seen({ live }), {
       ...{ action: 'update', diff: null },

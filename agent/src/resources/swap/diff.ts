@@ -114,14 +114,14 @@ export function diffSwapRemoval(resource: Declared, before: SwapBefore, seen: Se
   if (seen.found === 'other')
     throw new HostFailure(`${resource.body.path} is not a swap file anymore: move it, and remove the module again`);
   const { file, lines, live } = before;
-  const earlier = lines === null || lines.was === 'absent' ? [] : lines.lines;
-  const restoredLines = lines === null ? [] : lineChanges(seen.lines, optionsOf(earlier), earlier.length);
-  const priority = live?.was === 'used' && live.priority >= 0 ? live.priority : null;
+  const earlier = lines.was === 'absent' ? [] : lines.lines;
+  const restored = lineChanges(seen.lines, optionsOf(earlier), earlier.length);
   const changes = [
-    ...(file === null ? [] : fileChanges(seen.file, file.was === 'absent' ? null : file)),
-    ...restoredLines,
-    ...(restoredLines.length > 0 ? bitsLost(seen.fstab) : []),
-    ...(live === null ? [] : liveChanges(seen.live, live.was === 'used', priority)),
+    ...fileChanges(seen.file, file),
+    ...restored,
+    ...(restored.length > 0 ? bitsLost(seen.fstab) : []),
+    // The kernel chooses a negative priority, which cannot be declared.
+    ...liveChanges(seen.live, live !== null, live !== null && live >= 0 ? live : null),
   ];
   if (changes.length === 0) return nothing('already in its original state');
   return { action: 'remove', changes, diff: null, message: 'restores the original state' };

@@ -33,11 +33,13 @@ export interface SeenSwap {
   missing: string | null;
 }
 
-/** State before the agent's first change. A field is null if the agent has not changed it. */
+/** State before the agent's first change. */
 export type SwapBefore = {
-  file: { was: 'absent' } | ({ was: 'swap' } & { [field in keyof SwapFile]: SwapFile[field] }) | null;
-  lines: LinesBefore | null;
-  live: { was: 'unused' } | { was: 'used'; priority: number } | null;
+  /** Null if there was none. */
+  file: { [field in keyof SwapFile]: SwapFile[field] } | null;
+  lines: LinesBefore;
+  /** Priority of the swap in use; null if the file was not in use. */
+  live: number | null;
 };
 
 export const swaps: Database<Swaps> = { name: 'swap', read: readSwaps };

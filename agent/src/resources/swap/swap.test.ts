@@ -71,27 +71,29 @@ test('refuses file systems without swap files, files with holes, other files, an
   expect(() => diff({}, { file: { ...file, hasHoles: true }, live: null })).toThrow('/swapfile has holes');
   expect(() => diff({}, { ...absent, found: 'other' })).toThrow('is not a swap file');
   expect(() => diff({}, { ...absent, hasRoom: false })).toThrow('too little free space for 1G');
-  // Somebody made a file there that the kernel uses.
+  // An administrator made a file there that the kernel uses.
   expect(diff({}, { refused: 'btrfs', file: { ...file, hasHoles: true } }).action).toBe('none');
   const drift = { purpose: 'drift' as const };
   expect(diffSwap(declared(), seen({ ...absent, found: 'other' }), drift).changes).toMatchObject([{ field: 'type' }]);
   expect(diffSwap(declared(), seen({ refused: 'btrfs' }), drift).action).toBe('none');
-  const before: SwapBefore = { file: { was: 'absent' }, lines: null, live: null };
+  const before: SwapBefore = { file: null, lines: { was: 'absent', made: false }, live: null };
   expect(() => diffSwapRemoval(declared(), before, seen({ ...absent, found: 'other' }))).toThrow('not a swap file');
 });
 
 test('restores the former file, line, and priority', () => {
+  const { hasHoles: _, ...former } = file;
   const before: SwapBefore = {
-    file: { was: 'swap', ...file, size: 1024 ** 2, mode: 0o644, uuid: 'other' },
+    file: { ...former, size: 1024 ** 2, mode: 0o644, uuid: 'other' },
     lines: { was: 'present', lines: linesOf(`${path} none swap pri=4\n`) },
-    live: { was: 'used', priority: 4 },
+    live: 4,
   };
   expect(fields(diffSwapRemoval(declared(), before, seen()))).toEqual([
     ...['size', 'mode', 'uuid', 'options', 'live_priority'],
   ]);
-  const unused: SwapBefore = { file: null, lines: null, live: { was: 'unused' } };
+  const unused: SwapBefore = { file: former, lines: { was: 'present', lines: linesOf(line) }, live: null };
   expect(diffSwapRemoval(declared(), unused, seen()).changes).toEqual([{ field: 'active', from: 'yes', to: 'no' }]);
   expect(diffSwapRemoval(declared(), unused, seen({ live: null })).action).toBe('none');
+  expect(diffSwapRemoval(declared(), { ...unused, live: -2 }, seen({ live: -3 })).action).toBe('none');
 });
 
 test('refuses sizes without a unit, devices, and a priority among the options', () => {

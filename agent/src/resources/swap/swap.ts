@@ -27,26 +27,12 @@ export const swap = defineProvider<'swap', SeenSwap, SwapBefore>({
   observe: (resource, _circumstances, machine) => look(resource, machine),
   diff: diffSwap,
 
-  async remember(_resource, seen, difference, before) {
-    const changing = fieldsOf(difference);
-    const has = (...fields: string[]) => fields.some((field) => changing.has(field));
-    const { file, lines, live } = seen;
+  async remember(_resource, { file, lines, live, fstab: { type } }, _difference, before) {
+    if (before !== null) return before;
     return {
-      file: before?.file ?? (has(...fileFields, 'owner', 'mode') ? fileBefore(file) : null),
-      lines:
-        before?.lines ??
-        (!has('line', 'options', 'lines')
-          ? null
-          : lines.length === 0
-            ? { was: 'absent', made: seen.fstab.type === 'absent' }
-            : { was: 'present', lines }),
-      live:
-        before?.live ??
-        (has(...fileFields, 'options', 'active', 'live_priority')
-          ? live === null
-            ? { was: 'unused' }
-            : { was: 'used', priority: live }
-          : null),
+      file: file === null ? null : withoutHoles(file),
+      lines: lines.length === 0 ? { was: 'absent', made: type === 'absent' } : { was: 'present', lines },
+      live,
     };
   },
 
@@ -67,15 +53,14 @@ export const swap = defineProvider<'swap', SeenSwap, SwapBefore>({
 
   async remove(resource, { file, lines: record, live }, seen, difference, machine) {
     const { path } = resource.body;
-    const earlier = record?.was === 'present' ? (parseEntry(record.lines[0]?.text ?? '')?.options ?? '') : '';
+    const earlier = record.was === 'present' ? (parseEntry(record.lines[0]?.text ?? '')?.options ?? '') : '';
     const options = earlier.split(',').filter((option) => option !== '' && !option.startsWith('pri='));
-    const priority = live?.was === 'used' && live.priority >= 0 ? [`pri=${live.priority}`] : [];
+    const priority = live !== null && live >= 0 ? [`pri=${live}`] : [];
     await change({
-      ...{ path, seen, machine, changing: fieldsOf(difference) },
-      file: file === null || file.was === 'absent' ? null : file,
-      edit: (lines) => (record === null ? [...lines] : restoredPlaced(swapEntries(path, lines), record, lines)),
-      removesEmpty: record?.was === 'absent' && record.made,
-      use: live?.was === 'used' ? [...options, ...priority].join(',') || 'sw' : null,
+      ...{ path, seen, machine, file, changing: fieldsOf(difference) },
+      edit: (lines) => restoredPlaced(swapEntries(path, lines), record, lines),
+      removesEmpty: record.was === 'absent' && record.made,
+      use: live === null ? null : [...options, ...priority].join(',') || 'sw',
     });
     return {};
   },
@@ -83,11 +68,7 @@ export const swap = defineProvider<'swap', SeenSwap, SwapBefore>({
 
 const fieldsOf = ({ changes }: Difference): Set<string> => new Set(changes.map(({ field }) => field));
 
-function fileBefore(file: SeenSwap['file']): SwapBefore['file'] {
-  if (file === null) return { was: 'absent' };
-  const { hasHoles: _, ...rest } = file;
-  return { was: 'swap', ...rest };
-}
+const withoutHoles = ({ hasHoles: _, ...file }: NonNullable<SeenSwap['file']>): SwapFile => file;
 
 interface Change {
   path: string;
