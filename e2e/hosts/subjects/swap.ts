@@ -45,8 +45,8 @@ export const swapSubjects: readonly Subject[] = [
     prepare: `${earlier}swapon -o pri=7 -- ${path}`,
     desired: { swap: { path, size: '1M', priority: 7, options: 'nofail' } },
     changed: { swap: { path, size: '1M', priority: 3, options: 'discard' } },
-    tamper: `swapoff -- ${path}; swapon -o pri=9 -- ${path}; sed -i /swapfile/d /etc/fstab`,
-    moved: ['line', 'options', 'live_priority'],
+    tamper: `swapoff -- ${path}; swapon -o pri=9 -- ${path}`,
+    moved: ['live_priority'],
     state,
   },
   {
