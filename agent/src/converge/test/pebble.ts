@@ -3,6 +3,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { httpCall } from '../../host/network/http-get.ts';
 import { removeDirectory, temporaryDirectory } from './agent.ts';
 import { madeCertificate } from './made-certificates.ts';
 
@@ -19,6 +20,8 @@ export interface Pebble {
   webroot: string | null;
   /** Paths that were requested from the web server. */
   requested: string[];
+  /** Returns the status of a certificate: `Valid` or `Revoked`. */
+  statusOf(serialNumber: string): Promise<string>;
   /** Stops the authority, which then forgets everything. */
   stop(): Promise<void>;
 }
@@ -40,6 +43,12 @@ export async function startPebble(recordsFile: string | null = null): Promise<Pe
     environment: { SSL_CERT_FILE: `${folder}/ca.pem` },
     webroot: null,
     requested: [],
+    async statusOf(serialNumber) {
+      const url = `https://127.0.0.1:${management}/cert-status-by-serial/${serialNumber}`;
+      const ask = { url, method: 'GET', headers: {}, environment: pebble.environment, limit: 65_536 } as const;
+      const { body } = await httpCall({ ...ask, signal: AbortSignal.timeout(60_000) });
+      return String(JSON.parse(body.toString()).Status);
+    },
     async stop() {
       web.close();
       web.closeAllConnections();
