@@ -42,7 +42,7 @@ export class Refused extends HostFailure {
 }
 
 /** Returns words of the authority for a message. */
-export const shownWords = (words: unknown): string =>
+const shownWords = (words: unknown): string =>
   typeof words === 'string'
     ? words
         .slice(0, 4 * maxWords)

@@ -2,7 +2,7 @@ import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:cryp
 
 /** Signs requests of ACME (RFC 8555) with an ECDSA key (ES256 of RFC 7518). */
 
-export const base64url = (data: string | Buffer): string => Buffer.from(data as string).toString('base64url');
+const base64url = (data: string | Buffer): string => Buffer.from(data as string).toString('base64url');
 
 /** Makes an account key. */
 export const newAccountKey = (): KeyObject => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;

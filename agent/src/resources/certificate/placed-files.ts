@@ -121,7 +121,7 @@ function changesOf(
 }
 
 /** Returns what differs between the first certificates of two texts. */
-export function certificateChanges(from: string | null, to: string | null): FieldChange[] {
+function certificateChanges(from: string | null, to: string | null): FieldChange[] {
   const [was, becomes] = [firstCertificate(from), firstCertificate(to)];
   const values: [string, (certificate: NonNullable<typeof was>) => string][] = [
     ['fingerprint', ({ fingerprint256 }) => fingerprint256.replaceAll(':', '').toLowerCase()],
