@@ -18,9 +18,14 @@ const columns: readonly Column<DriftRecord>[] = [
     header: 'Agent',
     width: 'minmax(6rem,2fr)',
     cell: (record) => (
-      <span className="flex min-w-0 flex-col gap-1">
-        <AgentLink id={record.node_id} />
-        {/* A phone has no room for the column of resources. */}
+      <span className="flex min-w-0 flex-1 flex-col gap-1">
+        <span className="flex min-w-0 justify-between gap-2">
+          <AgentLink id={record.node_id} />
+          <span className="shrink-0 sm:hidden">
+            <DriftStatus record={record} />
+          </span>
+        </span>
+        {/* A phone has no room for further columns. */}
         <span className="flex min-w-0 text-xs sm:hidden">
           <DriftFindings record={record} />
         </span>
@@ -31,6 +36,7 @@ const columns: readonly Column<DriftRecord>[] = [
     id: 'status',
     header: 'Result',
     width: '8rem',
+    from: 'sm',
     cell: (record) => (
       <Link to="/drift/$record" params={{ record: record.drift_id }} className="rounded hover:underline">
         <DriftStatus record={record} />

@@ -50,13 +50,13 @@ function GroupLine({ group: { event, count } }: { readonly group: EventGroup }) 
   return (
     <li className="flex items-center gap-2.5 px-4 py-1.5 text-sm">
       <Dot tone={tones[event.severity]} />
-      <span className="flex min-w-0 flex-1 items-baseline gap-1.5">
+      <span className="line-clamp-2 min-w-0 flex-1 [overflow-wrap:anywhere]">
         <EventText event={event} />
         {count > 1 && (
           <Link
             to="/audit"
             search={{ category: event.event_type } as never}
-            className="shrink-0 rounded text-muted text-xs hover:underline"
+            className="ml-1.5 rounded text-muted text-xs hover:underline"
           >
             +{count - 1}
             <span className="sr-only"> similar events</span>
@@ -80,12 +80,12 @@ function EventText({ event }: { readonly event: AuditEvent }) {
   const text = (
     <>
       {words[event.severity] !== '' && <span className="sr-only">{words[event.severity]}</span>}
-      <bdi className="line-clamp-2 [overflow-wrap:anywhere]">{lineText(withLocalTimes(eventSentence(event)), 200)}</bdi>
+      <bdi>{lineText(withLocalTimes(eventSentence(event)), 200)}</bdi>
     </>
   );
   if (address === null) return text;
   return (
-    <Link to={address as '/'} className="flex min-w-0 rounded hover:underline">
+    <Link to={address as '/'} className="rounded hover:underline">
       {text}
     </Link>
   );

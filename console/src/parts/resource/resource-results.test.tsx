@@ -44,7 +44,9 @@ test('groups results by module, expands changes and failures, and folds unchange
 
 test('offers no filter if all resources have changed', async () => {
   fakeApi();
-  await renderPart(<ResourceResults results={results.slice(0, 1)} resultKind="drift" />);
+  const changed = results.slice(0, 1);
+  const more = result({ identity: '/etc/hostname', status: 'changed', action: 'update', diff: '+a\n' });
+  await renderPart(<ResourceResults results={[...changed, more]} resultKind="drift" />);
   expect(screen.getByRole('button', { name: 'Fold all' })).toBeTruthy();
   expect(screen.queryByRole('group', { name: 'Which resources' })).toBeNull();
 });
@@ -60,7 +62,9 @@ test('filters the results and stores the filter in the URL', async () => {
 
 test('shows that no result failed', async () => {
   fakeApi();
-  const { user } = await renderPart(<ResourceResults results={[result({})]} resultKind="apply" />);
+  const { user } = await renderPart(
+    <ResourceResults results={[result({}), result({ identity: '/etc/y' })]} resultKind="apply" />,
+  );
   await user.click(screen.getByRole('button', { name: /^Failed/ }));
   expect(screen.getByText('Nothing failed')).toBeTruthy();
 });

@@ -132,7 +132,8 @@ export function ResultList({
   if (results.length === 0 && early.length === 0) return <>{empty}</>;
   return (
     <div className="min-w-0">
-      {tools !== undefined && (
+      {/* A single resource needs no filters. */}
+      {tools !== undefined && (results.length !== 1 || show !== 'all') && (
         <div className="mb-3 flex flex-wrap items-center gap-2">
           {tools}
           <Button
