@@ -47,6 +47,9 @@ export function ApplyAgentDialog(props: ApplyAgentProps) {
   );
 }
 
+const lookOf = (plan: Operation | null) =>
+  plan?.status === 'succeeded' && plan.summary.removed > 0 ? 'remove' : 'primary';
+
 function PlanDialog({
   agent,
   title,
@@ -97,12 +100,7 @@ function PlanDialog({
             </Button>
           )}
           {error === null && !(isPlanStale && isExact) && (isUsable || planned === null || !isExact) && (
-            <Button
-              look={isUsable && planned.summary.removed > 0 ? 'remove' : 'primary'}
-              busy={apply.isPending}
-              disabled={!canApply}
-              onClick={() => apply.mutate()}
-            >
+            <Button look={lookOf(planned)} busy={apply.isPending} disabled={!canApply} onClick={() => apply.mutate()}>
               {planned === null ? 'Apply' : isUsable ? applyLabel(planned.summary) : 'Apply without a plan'}
             </Button>
           )}

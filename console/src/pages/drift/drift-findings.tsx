@@ -3,7 +3,7 @@ import { SummaryLine } from '../../parts/summary.tsx';
 import { Line } from '../../parts/text.tsx';
 import { driftText } from '../reconcile/issues.ts';
 
-/** What a check found, in one line: why it failed, the drifted resources, or the counts. */
+/** The result of a check in one line: the error, the drifted resources, or the counts. */
 export function DriftFindings({ record: { error, status, resources, summary } }: { readonly record: DriftRecord }) {
   if (error !== null)
     return (

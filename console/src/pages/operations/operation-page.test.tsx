@@ -22,7 +22,7 @@ const times = { created_at: 1_795_000_000, started_at: 1_795_000_000, finished_a
 test('shows how long an operation took, even if it took less than a second', async () => {
   await open({ status: 'succeeded', ...times });
   expect(fact('Duration')).toMatch(/^<1 s, ended /);
-  // It did not wait, so its start says nothing.
+  // The start equals the time of the request.
   expect(namesOfFacts()).not.toContain('Started');
 });
 
