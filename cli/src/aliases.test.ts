@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { agentVerbs, withNoun, withoutNoun, withVerb } from './aliases.ts';
 import { describeProgram, launched } from './program/program.ts';
+import { nearest } from './text/nearest.ts';
 
 const program = await describeProgram();
 const noun = (name: string) => program.commands.find((command) => command.name() === name) as Command;
@@ -44,7 +45,7 @@ test.each([
   ['status', 'status'],
 ])('completes %s to %s', (line, whole) => {
   const [name = ''] = typed(line);
-  expect(withVerb(typed(line), 0, noun(name))).toEqual(typed(whole));
+  expect(withVerb(typed(line), 0, noun(name), nearest)).toEqual(typed(whole));
 });
 
 test('accepts the singular and the plural of every noun', () => {

@@ -1,5 +1,3 @@
-import { nearest } from './text/nearest.ts';
-
 /** Other words for nouns and their subcommands. Help and completion show only the first. */
 
 /** Nouns by their aliases, except the singular of a plural noun. Includes names from earlier releases. */
@@ -116,8 +114,14 @@ interface Subcommands {
  * Inserts the subcommand for which a noun alone stands: `muster agents` lists agents.
  * @param nounAt index of the noun
  * @param noun the noun with its subcommands
+ * @param nearest returns the most similar known word; null if none is similar
  */
-export function withVerb(words: readonly string[], nounAt: number, noun: Subcommands): string[] {
+export function withVerb(
+  words: readonly string[],
+  nounAt: number,
+  noun: Subcommands,
+  nearest: (typed: string, known: readonly string[]) => string | null,
+): string[] {
   const rest = words.slice(nounAt + 1);
   const verb = defaultVerbs[noun.name()] ?? 'list';
   const isVerb = (word: string) => noun.commands.some((each) => each.name() === word || each.aliases().includes(word));

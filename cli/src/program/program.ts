@@ -432,7 +432,8 @@ async function completed(program: Command, typed: readonly string[], act: Act): 
     const below = command.commands.find((each) => each.name() === words[at]);
     if (below === undefined) break;
     if (command === program) await loadEntry(below, act);
-    words = withVerb(words, at, below);
+    const { nearest } = await import('../text/nearest.ts');
+    words = withVerb(words, at, below, nearest);
     command = below;
   }
   return words;
