@@ -25,6 +25,8 @@ export interface BackupHeader {
   readonly created_at: string;
   readonly muster_version: string;
   readonly schema_version: number;
+  /** The oldest schema version whose releases can use the database. Backups of earlier releases lack it. */
+  readonly compatible_from?: number;
   readonly database: 'sqlite' | 'postgres';
   readonly public_key: string;
   /** Parts that the operator has excluded. */

@@ -177,11 +177,18 @@ function readHeader(text: string): BackupHeader {
   if (!Number.isInteger(header.schema_version) || typeof header.id !== 'string' || !/^[0-9a-f]{32}$/.test(header.id))
     throw new TransferRefused('this is not a Muster backup');
   const whole = header as BackupHeader;
-  if (whole.schema_version > migrations.length)
-    throw new TransferRefused(
-      `the backup of Muster ${whole.muster_version} has schema version ${whole.schema_version}, but this release supports versions up to ${migrations.length}: restore it with that release or a newer one`,
-    );
+  refuseNewer(whole, whole.compatible_from ?? whole.schema_version);
   return whole;
+}
+
+/** Refuses to restore a backup whose schema is newer than this release, even if this release could use the database. */
+export const refuseUnrestorable = (header: BackupHeader): void => refuseNewer(header, header.schema_version);
+
+function refuseNewer({ muster_version, schema_version }: BackupHeader, oldest: number): void {
+  if (oldest > migrations.length)
+    throw new TransferRefused(
+      `the backup of Muster ${muster_version} has schema version ${schema_version}, but this release supports versions up to ${migrations.length}: use a release that supports version ${schema_version}`,
+    );
 }
 
 export interface Verdict extends BackupHeader {

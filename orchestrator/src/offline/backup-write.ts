@@ -9,6 +9,7 @@ import type { Config } from '../config/schema.ts';
 import { restoredKey } from '../domain/fleet/restored.ts';
 import { rawPublicKey } from '../identity/ed25519-key.ts';
 import { keyIdsOf } from '../identity/secret-keys.ts';
+import { compatibleFromOf, newerSchemaNote, versionOf } from '../store/migrate.ts';
 import { openTranscripts } from '../store/transcripts/transcripts.ts';
 import { exportDatabase } from '../store/transfer/transfer.ts';
 import { postgresSnapshot } from '../store/transfer/transfer-postgres.ts';
@@ -117,12 +118,14 @@ async function writeEntries(options: BackupOptions, put: (bytes: Uint8Array) => 
     // Lists transcripts with their sizes at the time of the snapshot. Output after the snapshot is omitted.
     const transcripts = without.includes('transcripts') ? [] : await transcriptsOf(dataDir);
     const ownKeys = secretsKeys === null ? [] : keyIdsOf(secretsKeys);
+    const applied = await snapshot.applied();
     const header: BackupHeader = {
       muster_backup: backupVersion,
       id: randomBytes(16).toString('hex'),
       created_at: new Date(created).toISOString(),
       muster_version: musterVersion,
-      schema_version: await snapshot.version(),
+      schema_version: versionOf(applied),
+      compatible_from: compatibleFromOf(applied),
       database: config.database_url === null ? 'sqlite' : 'postgres',
       public_key: (rawPublicKey(createPrivateKey(identity)) as Buffer).toString('hex'),
       without,
@@ -163,6 +166,8 @@ async function writeEntries(options: BackupOptions, put: (bytes: Uint8Array) => 
     tell(
       `${counted(rows, 'row')}, ${counted(samples, 'sample')}, ${counted(recorded, 'transcript')}, as of ${header.created_at}`,
     );
+    const note = newerSchemaNote(header.schema_version);
+    if (note !== null) tell(note);
     if (elsewhere.length > 0)
       tell(
         `not included: the secrets keys ${elsewhere.join(', ')}, which are stored outside the data directory. Keep a copy of these keys: without them, their secrets are lost`,
@@ -251,7 +256,7 @@ class BackupSource implements TransferSource {
     this.#about = about;
   }
 
-  version = () => this.#of.version();
+  applied = () => this.#of.applied();
   tables = () => this.#of.tables();
   counted = (table: TransferTable) => this.#of.counted(table);
   close = () => this.#of.close();

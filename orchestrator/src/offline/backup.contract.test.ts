@@ -4,6 +4,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
 import { happen, placeAll } from '../../test/audit.ts';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases/databases.ts';
+import { oneMore } from '../../test/databases/migrations.ts';
 import { newAdmin, newAgent, openDomain } from '../../test/domain.ts';
 import { getOperation } from '../../test/reading.ts';
 import { tokenOf } from '../../test/real-api.ts';
@@ -17,6 +18,7 @@ import { uploadModule } from '../domain/modules/modules.ts';
 import { submitOperation } from '../domain/operations/operations.ts';
 import { createSecret } from '../domain/secrets/secrets.ts';
 import { loadIdentity } from '../identity/identity.ts';
+import { migrations } from '../store/migrations/index.ts';
 import { openPostgresSamples } from '../store/samples/samples-postgres.ts';
 import { openSqliteSamples } from '../store/samples/samples-sqlite.ts';
 import { openSqliteFile } from '../store/sqlite/sqlite-connection.ts';
@@ -34,6 +36,8 @@ const folder = () => {
   return path;
 };
 
+/** A migration of a release whose databases this release cannot use. */
+const incompatible = { version: oneMore.version + 1, name: 'incompatible', statements: () => [] };
 const nobody = { passphrase: null, identities: [] };
 const cast = `{"version":2}\n${'[0.1,"o","é"]\n'.repeat(100)}`;
 const terminal = '01KAGZ8R3E5F6G7H8J9K0M1N2P';
@@ -103,7 +107,10 @@ describeDatabases('backup and restore', (fixture) => {
   }
   type Filled = Awaited<ReturnType<typeof filled>>;
 
-  async function backupOf({ config, dataDir }: Pick<Filled, 'config' | 'dataDir'>): Promise<Buffer> {
+  async function backupOf(
+    { config, dataDir }: Pick<Filled, 'config' | 'dataDir'>,
+    tell: (line: string) => unknown = () => {},
+  ): Promise<Buffer> {
     const pieces: Buffer[] = [];
     const options = {
       config,
@@ -112,7 +119,7 @@ describeDatabases('backup and restore', (fixture) => {
       without: [],
       lock: null,
       now: () => 1_800_000_000_000,
-      tell: () => {},
+      tell,
     };
     await writeBackup(options, async (bytes) => void pieces.push(Buffer.from(bytes)));
     return Buffer.concat(pieces);
@@ -234,6 +241,23 @@ describeDatabases('backup and restore', (fixture) => {
     await domain.db.close();
     if (fixture.kind === 'postgres')
       expect((await restoreTo(to, bytes, true)).aside[0]).toMatch('schema muster_before_restore_');
+  });
+
+  test('backs up and exports a newer schema that it can use, and restores it only with a release that knows it', async () => {
+    const from = await filled();
+    await from.domain.db.close();
+    const compatible = [...migrations, { ...oneMore, compatibleFrom: migrations.length }];
+    await (await fixture.open({ at: from.where, migrations: compatible })).close();
+    const told: string[] = [];
+    const bytes = await backupOf(from, (line) => told.push(line));
+    expect(told.join()).toContain(`schema version ${oneMore.version}: only releases that support this version`);
+    const known = { schema_version: oneMore.version, compatible_from: migrations.length };
+    expect(await verifyBackup(bytesOf(bytes), nobody)).toMatchObject({ ...known, audit_events: expect.any(Number) });
+    const to = await createOrchestrator();
+    await expect(restoreTo(to, bytes)).rejects.toThrow(`use a release that supports version ${oneMore.version}`);
+
+    await (await fixture.open({ at: from.where, migrations: [...compatible, incompatible] })).close();
+    await expect(backupOf(from)).rejects.toThrow(`use a release that supports version ${incompatible.version}`);
   });
 
   test('detects a modified audit log in a backup', async () => {

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import type { Config } from '../config/schema.ts';
+import { newerSchemaNote } from '../store/migrate.ts';
 import { migrations } from '../store/migrations/index.ts';
 import { migratePostgres } from '../store/postgres/migrate-postgres.ts';
 import { connect, connectionSettings } from '../store/postgres/postgres-settings.ts';
@@ -112,6 +113,8 @@ Examples:
           : intoFile(file, (write) => exportDatabase(source, write, about)));
         terminal.tell(`exported ${report.rows} rows of ${report.tables.length} tables`);
         terminal.tell('not included: the keys in the data directory, transcripts, and metrics');
+        const note = newerSchemaNote(report.schema_version);
+        if (note !== null) terminal.tell(note);
         return { database: database.name, ...report };
       } finally {
         await source.close();

@@ -16,7 +16,7 @@ import { inspectPostgres, postgresTarget } from '../store/transfer/transfer-post
 import { sqliteTarget } from '../store/transfer/transfer-sqlite.ts';
 import { TransferRefused, type TransferTarget } from '../store/transfer/transfer-table.ts';
 import type { BackupHeader } from './backup-format.ts';
-import { linesOf, readBackup } from './backup-read.ts';
+import { linesOf, readBackup, refuseUnrestorable } from './backup-read.ts';
 import type { Openers } from './encryption.ts';
 import { type LockedDatabase, lockDatabase } from './locked-database.ts';
 import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, markDatabase } from './restore-place.ts';
@@ -105,6 +105,7 @@ async function restoreLocked(
     let schema: string | null = null;
     const { header, manifest } = await readBackup(options.bytes, options.openers, {
       header: async (found) => {
+        refuseUnrestorable(found);
         about = found;
         tell(`restoring the backup of ${found.created_at}, made by Muster ${found.muster_version}`);
       },

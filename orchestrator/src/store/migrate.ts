@@ -1,4 +1,5 @@
 import { builders, type DatabaseKind, dialects } from './dialect.ts';
+import { migrations } from './migrations/index.ts';
 import type { Migration } from './migrations/migration.ts';
 
 /**
@@ -48,6 +49,18 @@ export const appliedMigrationsSql = 'select * from schema_version order by versi
 /** Returns the schema version of a database; 0 if it is empty. */
 export const versionOf = (applied: readonly AppliedMigration[]): number => applied.at(-1)?.version ?? 0;
 
+/** Returns the oldest schema version whose releases can use a database; 0 if it is empty. */
+export const compatibleFromOf = (applied: readonly AppliedMigration[]): number =>
+  applied.reduce((oldest, { version, compatible_from }) => Math.max(oldest, compatible_from ?? version), 0);
+
+/**
+ * Returns a note for operators about an export or a backup whose schema is newer than this release; null if it is not.
+ */
+export const newerSchemaNote = (version: number): string | null =>
+  version > migrations.length
+    ? `a newer release upgraded the database to schema version ${version}: only releases that support this version can import or restore it`
+    : null;
+
 /** Returns the row of `schema_version` for a migration. */
 export const appliedRow = ({ version, name, compatibleFrom }: Migration, now: number) => ({
   version,
@@ -73,9 +86,7 @@ export function pendingMigrations(
         `Migration ${migration.name} has version ${migration.version}, but is number ${index + 1} in the list`,
       );
   });
-  const compatible = ({ version, compatible_from }: AppliedMigration) =>
-    version <= migrations.length || (compatible_from ?? version) <= migrations.length;
-  if (!applied.every(compatible))
+  if (compatibleFromOf(applied) > migrations.length)
     throw new SchemaRefused(
       `${where} has schema version ${versionOf(applied)}, but this release of Muster supports versions up to ${migrations.length}. ` +
         'A newer release wrote it: start that release, or restore the backup from before the upgrade.',

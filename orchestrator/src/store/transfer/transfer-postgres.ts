@@ -1,5 +1,6 @@
 import { measureNames } from '@muster/protocol';
 import type { Client } from 'pg';
+import { type AppliedMigration, appliedMigrationsSql } from '../migrate.ts';
 import { migrations } from '../migrations/index.ts';
 import { applyMigration, migratePostgres } from '../postgres/migrate-postgres.ts';
 import { rowTypes } from '../postgres/postgres-row-types.ts';
@@ -60,11 +61,9 @@ class PostgresDatabase implements TransferTarget {
     return (await this.#client.query<Row>({ text, values, types: rowTypes })).rows;
   }
 
-  async version(): Promise<number> {
+  async applied(): Promise<readonly AppliedMigration[]> {
     const [table] = await this.#all<{ there: boolean }>(`select to_regclass('schema_version') is not null as there`);
-    if (!table?.there) return 0;
-    const [newest] = await this.#all<{ version: number | null }>('select max(version) as version from schema_version');
-    return newest?.version ?? 0;
+    return table?.there ? await this.#all<AppliedMigration>(appliedMigrationsSql) : [];
   }
 
   /** Omits samples, the only partitioned table. They expire, and SQLite stores them in a separate file. */
@@ -135,7 +134,7 @@ class PostgresDatabase implements TransferTarget {
     await this.#client.query('begin isolation level repeatable read');
     if (this.#aside !== null) await moveSchemaAside(this.#client, this.#aside);
     const [table] = await this.tables();
-    if (table || (await this.version()) > 0)
+    if (table || (await this.applied()).length > 0)
       throw new TransferRefused(`${this.location} has tables already: import into a database that is new and empty`);
     for (const migration of migrations.slice(0, version))
       await applyMigration(this.#client, migration, migration.version === 1, { now: this.#now });

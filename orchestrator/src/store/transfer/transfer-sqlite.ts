@@ -2,6 +2,7 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSyn
 import { dirname } from 'node:path';
 import { measureNames } from '@muster/protocol';
 import type { Database, Statement } from 'better-sqlite3';
+import { type AppliedMigration, appliedMigrationsSql } from '../migrate.ts';
 import { migrations } from '../migrations/index.ts';
 import { chunksOf, tableOf } from '../samples/sample-chunks.ts';
 import { migrateSqlite } from '../sqlite/migrate-sqlite.ts';
@@ -46,10 +47,9 @@ class SqliteSource implements TransferSource {
     this.db.defaultSafeIntegers(false);
   }
 
-  async version(): Promise<number> {
+  async applied(): Promise<readonly AppliedMigration[]> {
     const [there] = this.db.prepare(`select 1 from sqlite_schema where name = 'schema_version'`).all();
-    if (!there) return 0;
-    return this.db.prepare<[], { v: number | null }>('select max(version) as v from schema_version').get()?.v ?? 0;
+    return there ? this.db.prepare<[], AppliedMigration>(appliedMigrationsSql).all() : [];
   }
 
   async tables(): Promise<readonly TransferTable[]> {

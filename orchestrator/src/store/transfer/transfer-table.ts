@@ -1,3 +1,5 @@
+import type { AppliedMigration } from '../migrate.ts';
+
 /** Interfaces for moving the rows of all tables from one database to another. */
 
 export type TransferType = 'text' | 'integer' | 'number' | 'bytes';
@@ -27,8 +29,8 @@ export type TransferRow = readonly (string | number | null)[];
 export interface TransferSource {
   /** Location of the database, without the password, for use in messages. */
   readonly location: string;
-  /** Returns the schema version; 0 if the database is empty. */
-  version(): Promise<number>;
+  /** Returns the applied migrations, oldest first; none if the database is empty. */
+  applied(): Promise<readonly AppliedMigration[]>;
   /** Returns every table except the record of migrations, parents before their children. */
   tables(): Promise<readonly TransferTable[]>;
   /** Iterates over batches of all rows, in key order. */

@@ -214,7 +214,7 @@ describe('a transfer between databases', () => {
       [
         'is of a newer schema',
         () => text.replace(`"schema_version":${migrations.length}`, '"schema_version":999'),
-        /use the release that wrote it/,
+        /use a release that supports version 999/,
       ],
       [
         'is not UTF-8',
@@ -262,7 +262,7 @@ describe('a transfer between databases', () => {
       for (const table of tables) await target.insert(table, rowsFor(table, 5, tables));
       const source: TransferSource = {
         location: 'old',
-        version: async () => 1,
+        applied: async () => [{ version: 1 }],
         tables: () => target.tables(),
         rows: (table) => target.rows(table),
         counted: (table) => target.counted(table),
@@ -273,7 +273,7 @@ describe('a transfer between databases', () => {
       const importReport = await imported(older, await databases[to].target(address));
       expect(importReport).toEqual(report);
       const after = await databases[to].source(address);
-      expect(await after.version()).toBe(migrations.length);
+      expect((await after.applied()).at(-1)?.version).toBe(migrations.length);
       await after.close();
     });
   });

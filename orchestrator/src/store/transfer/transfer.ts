@@ -1,3 +1,4 @@
+import { compatibleFromOf, versionOf } from '../migrate.ts';
 import { migrations } from '../migrations/index.ts';
 import { ExportWriter, formatVersion, type Header, RowDigest, readExport, type TableEnd } from './transfer-format.ts';
 import {
@@ -29,18 +30,20 @@ const insertRows = 500;
 const insertCharacters = 4_000_000;
 
 /**
- * Exports the whole database, one batch of rows at a time.
+ * Exports the whole database, one batch of rows at a time. A newer schema is exported as it is, if this release can use
+ * it; only a release that knows the schema can import it.
  * @param write writes text, and resolves when it can accept more
- * @throws TransferRefused if the database is empty or from a newer release
+ * @throws TransferRefused if the database is empty, or newer than this release and not compatible with it
  */
 export async function exportDatabase(
   source: TransferSource,
   write: (text: string) => Promise<void>,
   about: { musterVersion: string; now: Date } & TransferProgress,
 ): Promise<TransferReport> {
-  const version = await source.version();
+  const applied = await source.applied();
+  const version = versionOf(applied);
   if (version === 0) throw new TransferRefused(`${source.location} is empty: there is nothing to export`);
-  refuseNewer(version, source.location);
+  refuseNewer(version, compatibleFromOf(applied), source.location);
   const writer = new ExportWriter();
   await write(
     writer.text([
@@ -113,7 +116,7 @@ export async function fillDatabase(
       for (const value of row) characters += typeof value === 'string' ? value.length : 8;
       if (batch.length >= insertRows || characters > insertCharacters) await flush();
     } else if ('muster_export' in line) {
-      version = versionOf(line);
+      version = importableVersion(line);
       await target.begin(version);
       tables = await target.tables();
     } else if ('table' in line) {
@@ -167,16 +170,17 @@ const isValue = (value: unknown): boolean =>
 
 const sum = (tables: readonly TableReport[]): number => tables.reduce((total, { rows }) => total + rows, 0);
 
-function versionOf({ schema_version: version }: Header): number {
+function importableVersion({ schema_version: version }: Header): number {
   if (!Number.isInteger(version) || version < 1) throw new TransferRefused('the export has no schema version');
-  refuseNewer(version, 'the export');
+  refuseNewer(version, version, 'the export');
   return version;
 }
 
-function refuseNewer(version: number, what: string): void {
-  if (version > migrations.length)
+/** @param oldest the oldest schema version whose releases can use this one */
+function refuseNewer(version: number, oldest: number, what: string): void {
+  if (oldest > migrations.length)
     throw new TransferRefused(
-      `${what} has schema version ${version}, but this release of Muster supports versions up to ${migrations.length}: use the release that wrote it`,
+      `${what} has schema version ${version}, but this release of Muster supports versions up to ${migrations.length}: use a release that supports version ${version}, such as the one that upgraded the database`,
     );
 }
 
