@@ -7,13 +7,13 @@
 const verbs =
   `accept acknowledge add adjust admit align allow anchor announce answer apply ask attack avoid back begin bind block bound break build
 bump bundle cache call cancel cap capitalize change check clarify clean close collect compare complete compress configure convert copy correct
-count cover create cut date deduplicate define delete deny deprecate describe detect disable discard divide do document download draw drop
+count cover create cut date declare deduplicate define delete deny deprecate describe detect disable discard divide do document download draw drop
 enable encode encrypt end enforce ensure escape exit expect explain export expose extend extract fail fetch fill filter find fix
-flush follow format free generate give group guard handle hide hold honor ignore implement import improve include index inline
+flush follow format free generate give group guard handle hide highlight hold honor ignore implement import improve include index inline
 insert install introduce isolate join journal judge keep leave let lift limit link lint list load lock log look lower make map mark match
 measure merge migrate mount move mute name narrow normalize note notify observe open order parse pass pin plan play poll post
-prefer prepare prevent print probe protect prove publish purge put quarantine quote raise read rebuild receive recognize reconnect record redact redirect
-reduce refer refuse regenerate register reject release reload rely remove rename render renew reorder repair repeat replace report request require
+prefer prepare press prevent print probe protect prove publish purge put quarantine quote raise read rebuild receive recognize reconnect record redact redirect
+reduce refer refuse regenerate register reject release reload rely remount remove rename render renew reorder repair repeat replace report request require
 reset resolve respect restart restore restrict retry return reuse revert reword rewrite rework roll rotate rule run sample save say scope send
 separate serve set share shorten show sign simplify size skip sort speed spell split stage start state stop store stream strip
 suggest support switch sync take tell test throttle tie tighten time track transfer treat trim try turn type unify unpack update upgrade use

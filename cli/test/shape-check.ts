@@ -4,6 +4,7 @@ import { describeProgram } from '../src/program/program.ts';
 import { errorShape } from '../src/shapes/error.ts';
 import { loadShapes } from '../src/shapes/index.ts';
 import type { Shape } from '../src/shapes/shape.ts';
+import { nearest } from '../src/text/nearest.ts';
 
 let known: Promise<Command> | undefined;
 
@@ -27,7 +28,7 @@ async function verbOf(typed: readonly string[]): Promise<string | null> {
     const below = command.commands.find((each) => each.name() === word || each.aliases().includes(word));
     if (!below) return null;
     words.push(below.name());
-    args = withVerb(args, at, below);
+    args = withVerb(args, at, below, nearest);
     command = below;
   }
   return command.commands.length > 0 || words.length === 0 ? null : words.join(' ');

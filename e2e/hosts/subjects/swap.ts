@@ -5,7 +5,7 @@ import type { Subject } from './subject.ts';
  * the kernel of the machine that runs the tests, and thus its swap. Like the kernel, the stand-in refuses a file that is not
  * a swap file, or that has holes. The programs that write files are the real ones.
  */
-export const ownSwap = `touch /run/swaps
+const ownSwap = `touch /run/swaps
 cat > /usr/local/sbin/swapon <<'END'
 #!/bin/sh -eu
 case $1 in --show=NAME,PRIO) cat /run/swaps; exit ;; esac
