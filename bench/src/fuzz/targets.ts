@@ -313,6 +313,8 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
     examples: [
       { body: certificate.repeat(2) },
       ...json({ type: 'urn:ietf:params:acme:error:malformed', detail: 'no', subproblems: [{ detail: 'x' }] }),
+      ...json({ type: { toString: 0 } }),
+      { body: `{"type":${'['.repeat(50_000)}${']'.repeat(50_000)}}` },
     ],
     ...{ maxBytes: 256 * 1024, cpuMs: defaultCpuMs },
     run: readAuthority,

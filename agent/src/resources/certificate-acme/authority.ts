@@ -41,6 +41,9 @@ export class Refused extends HostFailure {
   }
 }
 
+/** Returns a text of an answer. `String` would throw for some values, such as an object with its own `toString`. */
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
 /** Returns words of the authority for a message. */
 const shownWords = (words: unknown): string =>
   typeof words === 'string'
@@ -63,7 +66,7 @@ export function problemWords(problem: unknown): string {
 }
 
 const problemType = (type: unknown): string =>
-  /^urn:ietf:params:acme:error:([A-Za-z]{1,60})$/.exec(String(type))?.[1] ?? '';
+  /^urn:ietf:params:acme:error:([A-Za-z]{1,60})$/.exec(textOf(type))?.[1] ?? '';
 
 function parsed(text: string): Answer {
   try {

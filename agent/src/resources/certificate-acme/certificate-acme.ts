@@ -1,19 +1,8 @@
 import type { X509Certificate } from 'node:crypto';
-import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { checkPath } from '../../host/files/path-walk.ts';
-import {
-  chainText,
-  checkChain,
-  expiresSoon,
-  firstCertificate,
-  lifetimeOf,
-  namesOf,
-  readChain,
-  readPrivateKey,
-  shownTime,
-} from '../certificate/chain.ts';
+import { chainText, firstCertificate, readChain } from '../certificate/chain.ts';
 import {
   diffFiles,
   diffFilesRemoval,
@@ -33,23 +22,10 @@ import { textOf } from '../file-unix/written-file.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import type { Difference } from '../provider/provider.ts';
 import { Refused } from './authority.ts';
-import { typeOfKey } from './csr.ts';
-import { defaultKeyType, defaultRenewDays, forgetOrder, issue, signedIn } from './issue.ts';
+import { type Found, readFound, requestChanges } from './found.ts';
+import { forgetOrder, issue, signedIn } from './issue.ts';
 
 type Declared = ResolvedResource<'certificate-acme'>;
-
-/** The certificate on the machine. */
-interface Found {
-  /** The whole chain in PEM; null if there is none that can be used. */
-  chain: string | null;
-  /** Why a new certificate is needed although there is one; null if it is not. */
-  fault: string | null;
-  keyType: string | null;
-  domains: string[];
-  /** Milliseconds since the Unix epoch. */
-  from: number;
-  until: number;
-}
 
 export interface SeenCertificate {
   files: SeenFiles;
@@ -84,43 +60,9 @@ function filesOf({ body }: Declared, chain: readonly X509Certificate[] | null, k
 const withoutContent = (resource: Declared): PlacedFile[] => filesOf(resource, null, null);
 
 function foundIn(files: SeenFiles): Found | null {
-  const [fullchain, , , privateKey] = files.map(textOf);
   if (files.every(({ found }) => found.type === 'absent')) return null;
-  const none = { chain: null, keyType: null, domains: [], from: 0, until: 0 };
-  try {
-    const chain = readChain(fullchain ?? '');
-    const key = readPrivateKey(privateKey ?? '');
-    checkChain(chain, key, []);
-    const [leaf] = chain as [X509Certificate];
-    const { from, until } = lifetimeOf(chain);
-    const fault = leaf.checkIssued(leaf) ? 'it is signed by its own key' : null;
-    return { chain: chainText(chain), fault, keyType: typeOfKey(key), domains: namesOf(leaf), from, until };
-  } catch (error) {
-    if (!(error instanceof HostFailure)) throw error;
-    return { ...none, fault: error.message };
-  }
-}
-
-/** Returns why a certificate must be requested, as changes; null if the one on the machine can stay. */
-function requestChanges({ body }: Declared, { found, now }: SeenCertificate): FieldChange[] | null {
-  const wanted = [...body.domains].map((name) => name.toLowerCase()).sort();
-  const shown = (names: readonly string[]): string => names.join(', ').slice(0, 1000);
-  if (found === null)
-    return [
-      { field: 'ensure', from: 'absent', to: 'present' },
-      { field: 'domains', from: null, to: shown(wanted) },
-    ];
-  if (found.chain === null || found.fault !== null)
-    return [{ field: 'certificate', from: (found.fault ?? 'unusable').slice(0, 300), to: 'a new certificate' }];
-  const changes: FieldChange[] = [];
-  const names = [...found.domains].sort();
-  if (shown(names) !== shown(wanted)) changes.push({ field: 'domains', from: shown(names), to: shown(wanted) });
-  const keyType = body.key_type ?? defaultKeyType;
-  if (found.keyType !== keyType) changes.push({ field: 'key_type', from: found.keyType, to: keyType });
-  const days = body.renew_before ?? defaultRenewDays;
-  if (now >= found.until || expiresSoon(found, days, now))
-    changes.push({ field: 'not_after', from: shownTime(found.until), to: `more than ${days} days from now` });
-  return changes.length === 0 ? null : changes;
+  const [fullchain, , , privateKey] = files.map(textOf);
+  return readFound(fullchain ?? '', privateKey ?? '');
 }
 
 /** A text that differs from that of every file, so that all contents count as changed. */
@@ -128,7 +70,7 @@ const unknownText = 'to be requested\n';
 
 function difference(resource: Declared, seen: SeenCertificate, purpose: 'apply' | 'plan' | 'drift'): Difference {
   const { body } = resource;
-  const requested = isAbsent(resource) ? null : requestChanges(resource, seen);
+  const requested = isAbsent(resource) ? null : requestChanges(resource.body, seen.found, seen.now);
   const files = isAbsent(resource)
     ? withoutContent(resource)
     : requested === null
@@ -200,7 +142,7 @@ export const certificateAcme = defineProvider<'certificate-acme', SeenCertificat
   weight: ({ files }) => files.reduce((sum, file) => sum + fileWeight(file), 0),
 
   async remember(resource, seen, _difference, before, machine) {
-    const requested = isAbsent(resource) ? null : requestChanges(resource, seen);
+    const requested = isAbsent(resource) ? null : requestChanges(resource.body, seen.found, seen.now);
     const files =
       requested === null && !isAbsent(resource)
         ? filesOf(resource, readChain(seen.found?.chain ?? ''), null)
@@ -210,7 +152,7 @@ export const certificateAcme = defineProvider<'certificate-acme', SeenCertificat
 
   async apply(resource, seen, _difference, machine) {
     if (isAbsent(resource)) await placeFiles(resource, withoutContent(resource), seen.files, machine);
-    else if (requestChanges(resource, seen) === null)
+    else if (requestChanges(resource.body, seen.found, seen.now) === null)
       await placeFiles(resource, filesOf(resource, readChain(seen.found?.chain ?? ''), null), seen.files, machine);
     else {
       const { chain, key } = await issue(resource, machine);

@@ -1,11 +1,12 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, type X509Certificate } from 'node:crypto';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { checkChain, expiresSoon, invalidNow, lifetimeOf, readChain } from '../certificate/chain.ts';
+import { readChain } from '../certificate/chain.ts';
 import type { Machine } from '../provider/provider.ts';
-import { Authority, problemWords, Refused, type Reply } from './authority.ts';
+import { Authority, problemWords, Refused, type Reply, textOf } from './authority.ts';
 import { challengeType, type Published, publish, toPublish, unpublish } from './challenge.ts';
 import { type KeyType, newPrivateKey, signingRequest } from './csr.ts';
+import { defaultKeyType, readFound, unusable } from './found.ts';
 import { newAccountKey } from './jws.ts';
 
 /** Requests a certificate. An order that a killed agent began is continued, or dropped. */
@@ -28,6 +29,8 @@ interface Begun {
   /** The private key of the certificate in PEM. */
   key: string;
   published: Published[];
+  /** When the order was begun, in milliseconds since the Unix epoch. */
+  at: number;
 }
 
 /** Milliseconds that a request for a certificate may take, without scripts. */
@@ -37,8 +40,8 @@ const maxPolls = 100;
 /** Bounds of the seconds between two questions. */
 const [firstPause, longestPause] = [0.5, 15];
 
-export const defaultKeyType: KeyType = 'ecdsa-p256';
-export const defaultRenewDays = 30;
+/** Milliseconds after which an order whose certificate cannot be used is repeated. Let’s Encrypt allows five a week. */
+const repeatMs = 48 * 60 * 60_000;
 
 const nameOf = (kind: 'account' | 'order', text: string): string =>
   `acme-${kind}-${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
@@ -71,57 +74,71 @@ export async function issue(resource: Declared, machine: Machine): Promise<Issue
   const authority = await signedIn(resource, machine);
   const begun = begunBefore(resource, machine);
   if (begun !== null) {
-    const continued = await continueOrder(resource, begun, authority, machine);
-    if (continued !== null) return continued;
+    await withdraw(resource, begun, authority, machine);
+    if (await canContinue(resource, begun, authority)) {
+      try {
+        return await finishOrForget(resource, begun, authority, machine);
+      } catch (error) {
+        if (!(error instanceof NotUsed && !isFresh(begun, machine))) throw error;
+      }
+    }
     forgetOrder(resource, machine);
   }
   const { domains, key_type, directory } = resource.body;
   const { location } = await authority.newOrder(domains);
   if (location === null) throw new HostFailure(`${authority.host} accepts the order without a URL of it`);
   const keyType = (key_type ?? defaultKeyType) as KeyType;
-  const order: Begun = {
-    directory,
-    domains,
-    keyType,
-    order: location,
-    key: pem(newPrivateKey(keyType)),
-    published: [],
-  };
+  const key = pem(newPrivateKey(keyType));
+  const at = machine.clock.now();
+  const order: Begun = { directory, domains, keyType, order: location, key, published: [], at };
   keep(resource, order, machine);
-  return finish(resource, order, authority, machine);
+  return finishOrForget(resource, order, authority, machine);
 }
 
 const keep = (resource: Declared, order: Begun, machine: Machine): void =>
   machine.privateFiles.write(orderName(resource), JSON.stringify(order));
 
-/** @returns null if the order cannot be used any more */
-async function continueOrder(
-  resource: Declared,
-  order: Begun,
-  authority: Authority,
-  machine: Machine,
-): Promise<Issued | null> {
-  await withdraw(resource, order, authority, machine);
-  const { directory, domains, key_type } = resource.body;
+/** Reports whether an order is for this declaration, and the authority still has it. */
+async function canContinue({ body }: Declared, order: Begun, authority: Authority): Promise<boolean> {
   const isSame =
-    order.directory === directory &&
-    order.domains.join(' ') === domains.join(' ') &&
-    order.keyType === (key_type ?? defaultKeyType);
-  if (!isSame) return null;
+    order.directory === body.directory &&
+    order.domains.join(' ') === body.domains.join(' ') &&
+    order.keyType === (body.key_type ?? defaultKeyType);
+  if (!isSame) return false;
   try {
-    const issued = await finish(resource, order, authority, machine);
-    const days = resource.body.renew_before ?? defaultRenewDays;
-    return expiresSoon(lifetimeOf(issued.chain), days, machine.clock.now()) ? null : issued;
+    const { answer } = await authority.post('show the order', order.order, null);
+    return answer.status !== 'invalid';
   } catch (error) {
-    // An authority forgets orders, and does not continue those that failed.
-    if (error instanceof Refused && error.type !== 'rateLimited' && error.status < 500) return null;
-    if (error instanceof OrderFailed) return null;
+    // An authority forgets orders. Another account is told that it is not authorized.
+    if (error instanceof Refused && (isUnknown(error) || error.type === 'unauthorized')) return false;
     throw error;
   }
 }
 
+const isUnknown = ({ status, type }: Refused): boolean => status === 404 || type === 'malformed';
+
 /** An order that the authority does not continue. */
 class OrderFailed extends HostFailure {}
+
+/** The authority made a certificate that cannot be used. The order is kept, and its certificate read again later. */
+class NotUsed extends HostFailure {}
+
+const isFresh = ({ at }: Begun, { clock }: Machine): boolean => Math.abs(clock.now() - at) < repeatMs;
+
+/** Forgets an order that failed. The next apply makes a new one, so that one apply makes at most one order. */
+async function finishOrForget(
+  resource: Declared,
+  order: Begun,
+  authority: Authority,
+  machine: Machine,
+): Promise<Issued> {
+  try {
+    return await finish(resource, order, authority, machine);
+  } catch (error) {
+    if (error instanceof OrderFailed || (error instanceof Refused && isUnknown(error))) forgetOrder(resource, machine);
+    throw error;
+  }
+}
 
 /** Removes published proofs. A failure does not fail the request, because an old proof proves nothing. */
 async function withdraw(resource: Declared, order: Begun, { key }: Authority, machine: Machine): Promise<void> {
@@ -155,29 +172,17 @@ async function finish(resource: Declared, order: Begun, authority: Authority, ma
     throw new OrderFailed(`${authority.host} does not make the certificate: ${problemWords(answer.error)}`);
   const url = authority.urlIn(answer, 'certificate');
   const { text } = await authority.post('hand over the certificate', url, null, 'application/pem-certificate-chain');
-  const chain = checked(text, order, authority.host, machine.clock.now());
-  return { chain, key: order.key };
-}
-
-/** Checks the certificate that the authority made, because it may be wrong. */
-function checked(text: string, { key, domains }: Begun, host: string, now: number): X509Certificate[] {
-  try {
-    const chain = readChain(text);
-    checkChain(chain, createPrivateKey(key), domains);
-    const invalid = invalidNow(lifetimeOf(chain), now);
-    if (invalid !== null) throw new HostFailure(invalid);
-    return chain;
-  } catch (error) {
-    if (!(error instanceof HostFailure)) throw error;
-    throw new OrderFailed(`the certificate that ${host} made is not used: ${error.message}`);
-  }
+  const found = readFound(text, order.key);
+  const reason = unusable(resource.body, found, machine.clock.now(), isFresh(order, machine));
+  if (reason !== null) throw new NotUsed(`the certificate that ${authority.host} made is not used: ${reason}`);
+  return { chain: readChain(text), key: order.key };
 }
 
 function authorizationsOf(value: unknown, authority: Authority, domains: readonly string[]): string[] {
   const urls = Array.isArray(value) ? value : [];
   if (urls.length === 0 || urls.length > domains.length)
     throw new OrderFailed(`${authority.host} asks for ${urls.length} proofs of ${domains.length} names`);
-  return urls.map((url) => authority.checkUrl(String(url)));
+  return urls.map((url) => authority.checkUrl(textOf(url)));
 }
 
 interface Wait {
@@ -231,7 +236,7 @@ async function prove(
 async function proofOf(resource: Declared, authorization: string, authority: Authority): Promise<Proof | null> {
   const { answer } = await authority.post('show the proof', authorization, null);
   if (answer.status === 'valid') return null;
-  const domain = String((answer.identifier as { value?: unknown } | null | undefined)?.value ?? '').toLowerCase();
+  const domain = textOf((answer.identifier as { value?: unknown } | null | undefined)?.value).toLowerCase();
   if (!resource.body.domains.some((declared) => declared.toLowerCase().replace(/^\*\./, '') === domain))
     throw new OrderFailed(`${authority.host} asks for the proof of a name that was not ordered`);
   const type = challengeType(resource);
@@ -266,7 +271,7 @@ async function poll(
   let pause = firstPause;
   for (let polls = 0; polls < maxPolls && machine.clock.monotonic() < deadline; polls++) {
     const reply = await read();
-    if (!unfinished.includes(String(reply.answer.status))) return reply;
+    if (!unfinished.includes(textOf(reply.answer.status))) return reply;
     await sleep(1000 * Math.min(Math.max(reply.retryAfter ?? pause, firstPause), longestPause), machine);
     pause = Math.min(pause * 1.5, longestPause);
   }

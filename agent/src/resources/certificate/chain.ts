@@ -94,12 +94,12 @@ export function checkChain(certificates: readonly X509Certificate[], key: KeyObj
   const missing = domains.filter((domain) => !covers(names, domain));
   if (missing.length > 0)
     throw new HostFailure(
-      `${titled(certificates, 0)} is not valid for ${missing.join(', ')}, only for ${names.join(', ') || 'no name'}: declare a certificate for all \`domains\``,
+      `${titled(certificates, 0)} is not valid for ${missing.join(', ')}, only for ${names.join(', ').slice(0, 1000) || 'no name'}: declare a certificate for all \`domains\``,
     );
 }
 
-/** Maximum number of names that are read and shown. */
-const maxNames = 200;
+/** Maximum number of names that are read, more than an authority accepts. */
+const maxNames = 5000;
 
 /** Returns the names and addresses that a certificate is valid for, in lower case. */
 export function namesOf(certificate: X509Certificate): string[] {
