@@ -10,6 +10,8 @@ import { signedRequest } from './jws.ts';
 const maxAnswerBytes = 256 * 1024;
 /** Milliseconds that one request may take. */
 const requestMs = 60_000;
+/** Milliseconds in which the last request must begin, without scripts. */
+const issueMs = 10 * 60_000;
 /** Attempts of a request whose nonce the authority does not accept. */
 const maxNonces = 4;
 /** Maximum length of words of the authority in a message. */
@@ -101,12 +103,30 @@ export class Authority {
   #account: string | null = null;
   #nonce: string | null = null;
   #urls: Answer = {};
+  /** In milliseconds of the monotonic clock. */
+  #deadline: number;
 
   /** @param directory an https URL, or an http URL of this machine */
   constructor(directory: string, key: KeyObject, machine: Calls) {
     this.#directory = new URL(directory);
     this.key = key;
     this.#machine = machine;
+    this.#deadline = machine.clock.monotonic() + issueMs;
+  }
+
+  /** Whether the time for all requests has passed. */
+  get isLate(): boolean {
+    return this.#machine.clock.monotonic() >= this.#deadline;
+  }
+
+  /** Runs an action whose time does not count, such as a script that waits for name servers. */
+  async uncounted<T>(action: () => Promise<T>): Promise<T> {
+    const began = this.#machine.clock.monotonic();
+    try {
+      return await action();
+    } finally {
+      this.#deadline += this.#machine.clock.monotonic() - began;
+    }
   }
 
   /** Name of the authority for messages. */
@@ -232,6 +252,7 @@ export class Authority {
     const { clock, environment, stop, cancelled } = this.#machine;
     if (cancelled()) throw new HostFailure('the operation was cancelled before the certificate existed');
     stop.throwIfAborted();
+    if (this.isLate) throw this.#wrong(`takes more than ${issueMs / 60_000} minutes; apply again to continue`);
     const ended = new AbortController();
     const giveUp = clock.after(requestMs, () => ended.abort());
     try {

@@ -23,7 +23,8 @@ import { defineProvider } from '../provider/define-provider.ts';
 import type { Difference } from '../provider/provider.ts';
 import { Refused } from './authority.ts';
 import { type Found, readFound, requestChanges } from './found.ts';
-import { forgetOrder, issue, signedIn } from './issue.ts';
+import { issue, signedIn } from './issue.ts';
+import { begunBefore, forgetOrder } from './order.ts';
 
 type Declared = ResolvedResource<'certificate-acme'>;
 
@@ -31,6 +32,8 @@ export interface SeenCertificate {
   files: SeenFiles;
   /** Null if there are no files of a certificate. */
   found: Found | null;
+  /** Whether an order was begun and not forgotten. */
+  hasOrder: boolean;
   /** Time of the observation, in milliseconds since the Unix epoch. */
   now: number;
 }
@@ -78,7 +81,12 @@ function difference(resource: Declared, seen: SeenCertificate, purpose: 'apply' 
       : withoutContent(resource).map((file) => ({ ...file, text: unknownText }));
   const parts = diffFiles(resource, files, seen.files, { purpose });
   const joined = joinedDifference(files, seen.files, parts);
-  if (requested === null) return joined;
+  if (requested === null) {
+    // An agent that was killed, or a declaration that changed, left an order with its key.
+    if (joined.action !== 'none' || !seen.hasOrder || purpose === 'drift') return joined;
+    const changes = [{ field: 'order', from: 'begun', to: null }];
+    return { ...joined, action: 'update', changes, message: 'forgets an order that is no longer needed' };
+  }
   const names = body.domains.join(', ').slice(0, 500);
   const isRenewal = seen.found?.chain != null && requested.every(({ field }) => field === 'not_after');
   const host = URL.parse(body.directory)?.host ?? '';
@@ -134,7 +142,12 @@ export const certificateAcme = defineProvider<'certificate-acme', SeenCertificat
 
   async observe(resource, _circumstances, machine) {
     const files = await lookAtFiles(resource, withoutContent(resource), machine);
-    return { files, found: foundIn(files), now: machine.clock.now() };
+    return {
+      files,
+      found: foundIn(files),
+      hasOrder: begunBefore(resource, machine) !== null,
+      now: machine.clock.now(),
+    };
   },
 
   diff: (resource, seen, { purpose }) => difference(resource, seen, purpose),
@@ -157,14 +170,19 @@ export const certificateAcme = defineProvider<'certificate-acme', SeenCertificat
     else {
       const { chain, key } = await issue(resource, machine);
       await placeFiles(resource, filesOf(resource, chain, key), seen.files, machine);
-      forgetOrder(resource, machine);
     }
+    await forgetOrder(resource, machine);
     return {};
   },
 
   async observeForRemoval(resource, before, machine) {
     const files = await lookAtFilesForRemoval(resource, withoutContent(resource), before, machine);
-    return { files, found: foundIn(files), now: machine.clock.now() };
+    return {
+      files,
+      found: foundIn(files),
+      hasOrder: begunBefore(resource, machine) !== null,
+      now: machine.clock.now(),
+    };
   },
   diffRemoval(resource, before, { files }, _circumstances, copies) {
     const removal = diffFilesRemoval(resource, withoutContent(resource), before, files, copies);
@@ -181,7 +199,7 @@ export const certificateAcme = defineProvider<'certificate-acme', SeenCertificat
       });
     }
     await restoreFiles(resource, withoutContent(resource), before, files, machine);
-    forgetOrder(resource, machine);
+    await forgetOrder(resource, machine);
     return {};
   },
 });

@@ -18,6 +18,10 @@ type Declared = ResolvedResource<'certificate-acme'>;
 export interface Published {
   domain: string;
   token: string;
+  /** The directory of the web server; null if the proof is a TXT record. */
+  webroot: string | null;
+  /** The value of the TXT record; null if the proof is a file. */
+  record: string | null;
   /** Directories below the webroot that did not exist before. */
   made: string[];
 }
@@ -41,27 +45,26 @@ async function withWalk<T>(action: (walk: PathWalk) => T | Promise<T>): Promise<
 }
 
 /** @throws HostFailure if the webroot does not exist */
-export async function toPublish({ body }: Declared, domain: string, token: string): Promise<Published> {
+export async function toPublish({ body }: Declared, domain: string, token: string, key: KeyObject): Promise<Published> {
   const { webroot } = body;
-  if (webroot == null) return { domain, token, made: [] };
+  if (webroot == null) return { domain, token, webroot: null, record: recordValue(token, key), made: [] };
   return withWalk((walk) => {
     if (inspect(walk, webroot, false).type === 'absent')
       throw new HostFailure(
         `there is no directory ${webroot}: declare the directory that the web server serves for ${domain} as \`webroot\``,
       );
     const made = directoriesIn(webroot).filter((path) => inspect(walk, path, false).type === 'absent');
-    return { domain, token, made };
+    return { domain, token, webroot, record: null, made };
   });
 }
 
 export async function publish(
   resource: Declared,
-  { domain, token }: Published,
+  { domain, token, webroot, record }: Published,
   key: KeyObject,
   machine: Machine,
 ): Promise<void> {
-  const { webroot } = resource.body;
-  if (webroot == null) return runDnsScript('add', resource, domain, recordValue(token, key), machine);
+  if (webroot === null) return runDnsScript('add', resource, domain, record ?? '', machine);
   const content = { bytes: Buffer.from(keyAuthorization(token, key)) };
   await withWalk((walk) =>
     walk.within(`${directoriesIn(webroot)[1]}/${token}`, 'make', (parent, name) =>
@@ -77,12 +80,14 @@ export async function publish(
 
 export async function unpublish(
   resource: Declared,
-  { domain, token, made }: Published,
-  key: KeyObject,
+  { domain, token, webroot, record, made }: Published,
   machine: Machine,
 ): Promise<void> {
-  const { webroot } = resource.body;
-  if (webroot == null) return runDnsScript('remove', resource, domain, recordValue(token, key), machine);
+  if (webroot === null) {
+    if (resource.body.dns_script == null)
+      throw new HostFailure(`\`dns_script\` is no longer declared; delete the TXT record _acme-challenge.${domain}`);
+    return runDnsScript('remove', resource, domain, record ?? '', machine);
+  }
   const directories = directoriesIn(webroot);
   await withWalk((walk) => {
     walk.within(`${directories[1]}/${token}`, 'null', (parent, name) => removeFile(parent, name));
@@ -104,6 +109,8 @@ async function runDnsScript(
     ACME_RECORD_NAME: `_acme-challenge.${domain}`,
     ACME_RECORD_VALUE: value,
   });
+  // The operation continues at the next start of the agent, which removes the record.
+  machine.stop.throwIfAborted();
   if (result.exitCode === 0) return;
   const how = result.timedOut ? 'took too long and was stopped' : `ended with ${result.exitCode ?? result.signal}`;
   const words = sensitive.length > 0 ? '' : lastLine(result.stderr) || lastLine(result.stdout);

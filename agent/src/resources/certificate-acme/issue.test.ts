@@ -1,17 +1,20 @@
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ResolvedResource } from '@muster/protocol/module';
 import * as x509 from '@peculiar/x509';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Clock } from '../../../../lib/src/clock.ts';
+import { removeDirectory, temporaryDirectory } from '../../converge/test/agent.ts';
 import { acmeCertificate } from '../../converge/test/desired.ts';
 import { dayMs, type MadeCertificate, madeCertificate } from '../../converge/test/made-certificates.ts';
 import { HostFailure } from '../../host/failure.ts';
 import type { Machine } from '../provider/provider.ts';
 import { readFound, requestChanges } from './found.ts';
-import { forgetOrder, issue } from './issue.ts';
+import { issue } from './issue.ts';
+import { forgetOrder } from './order.ts';
 
 /** Tests when an order is kept, dropped, and repeated, against an authority whose answers each test chooses. */
 
@@ -123,7 +126,15 @@ const clock: Clock = {
 };
 const machine = () =>
   ({
-    ...{ clock, environment: {}, stop: stop.signal, cancelled: () => false },
+    ...{
+      clock,
+      environment: {},
+      limits: { scriptMs: 60_000 },
+      startedProcess() {},
+      printed() {},
+      stop: stop.signal,
+      cancelled: () => false,
+    },
     warn: (message: string) => void warnings.push(message),
     privateFiles: {
       read: (name: string) => files.get(name) ?? null,
@@ -141,7 +152,7 @@ async function apply(resource = declared()): Promise<string> {
   } catch (error) {
     return (error as Error).message.replaceAll(/127\.0\.0\.1:\d+/g, 'CA');
   }
-  forgetOrder(resource, machine());
+  await forgetOrder(resource, machine());
   return 'issued';
 }
 const keptOrder = (): object | null => {
@@ -149,8 +160,8 @@ const keptOrder = (): object | null => {
   return text === undefined ? null : JSON.parse(text);
 };
 
-describe('an order whose certificate cannot be used', () => {
-  test('is kept while the certificate is not valid yet, and its certificate is used later', async () => {
+describe('with a certificate that cannot be used', () => {
+  test('keeps the order while its certificate is not valid yet, and uses the certificate later', async () => {
     made.from = 1;
     expect(await apply()).toContain('the certificate that CA made is not used: it is valid only from ');
     expect(await apply()).toContain('it is valid only from ');
@@ -163,7 +174,7 @@ describe('an order whose certificate cannot be used', () => {
     { fault: { names: ['other.example.org'] }, message: 'domains is other.example.org, not www.example.org' },
     { fault: { ownKey: true }, message: 'it is signed by its own key' },
     { fault: { from: -9, until: -1 }, message: 'not_after is ' },
-  ])('is repeated only after two days: $message', async ({ fault, message }) => {
+  ])('repeats the order only after two days: $message', async ({ fault, message }) => {
     Object.assign(made, fault);
     for (let i = 0; i < 3; i++) expect(await apply()).toContain(`the certificate that CA made is not used: ${message}`);
     expect(orders).toHaveLength(1);
@@ -174,7 +185,7 @@ describe('an order whose certificate cannot be used', () => {
   });
 });
 
-describe('an order that was begun', () => {
+describe('with an order that was begun', () => {
   const refusal = (status: number, type = '') => ({
     status,
     body: type === '' ? 'no' : { type: `urn:ietf:params:acme:error:${type}` },
@@ -192,7 +203,7 @@ describe('an order that was begun', () => {
     refusal(408),
     refusal(400, 'badNonce'),
     refusal(400, 'serverInternal'),
-  ])('is continued after the refusal $status $body', async (refused) => {
+  ])('continues the order after the refusal $status $body', async (refused) => {
     await begin();
     answers = (url) => (url.startsWith('/orders/') ? refused : undefined);
     expect(await apply()).not.toBe('issued');
@@ -202,7 +213,7 @@ describe('an order that was begun', () => {
   });
 
   test.each([refusal(404), refusal(400, 'malformed'), refusal(403, 'unauthorized')])(
-    'is dropped if the authority does not know it: $status $body',
+    'drops an order that the authority does not know: $status $body',
     async (refused) => {
       await begin();
       answers = (url) => (url === '/orders/1' ? refused : undefined);
@@ -211,7 +222,7 @@ describe('an order that was begun', () => {
     },
   );
 
-  test('is not repeated in the apply in which it fails', async () => {
+  test('repeats a failed order only in the next apply', async () => {
     await begin();
     let reads = 0;
     answers = (url) =>
@@ -248,26 +259,90 @@ test.each([
   }
 });
 
-describe('a certificate on the machine', () => {
+test('stops after ten minutes if each answer takes one minute, and continues with the next apply', async () => {
+  const domains = Array.from({ length: 100 }, (_, i) => `n${i}.example.org`);
+  answers = (url) => {
+    passed += 59_000;
+    if (url === '/orders/1')
+      return { body: { status: 'pending', authorizations: domains.map((name) => `${origin}/authz/${name}`) } };
+    return url.startsWith('/authz/') ? { body: { status: 'valid' } } : undefined;
+  };
+  expect(await apply(declared({ domains }))).toBe(
+    'the certificate authority CA takes more than 10 minutes; apply again to continue',
+  );
+  expect(requests.length).toBeLessThanOrEqual(11);
+  expect(keptOrder()).toMatchObject({ order: `${origin}/orders/1` });
+});
+
+describe('with proofs', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = temporaryDirectory();
+    for (const name of ['old', 'new']) mkdirSync(`${folder}/${name}`);
+    const challenges = ['http-01', 'dns-01'].map((type) => ({
+      type,
+      url: `${origin}/challenge`,
+      token: 'a'.repeat(32),
+    }));
+    answers = (url) => {
+      if (url.startsWith('/orders/')) return { body: { status: 'pending', authorizations: [`${origin}/authz`] } };
+      if (url === '/challenge') return { status: 503 };
+      const identifier = { value: 'www.example.org' };
+      return url === '/authz' ? { body: { status: 'pending', identifier, challenges } } : undefined;
+    };
+  });
+  afterEach(() => removeDirectory(folder));
+
+  test('removes a proof from where it was published, and keeps it known until it is removed', async () => {
+    const first = declared({ webroot: `${folder}/old` });
+    // A file of someone else keeps the directory, and a directory at the path of the proof keeps the proof.
+    answers = ((before) => (url) => {
+      if (url === '/challenge') {
+        const proof = `${folder}/old/.well-known/acme-challenge/${'a'.repeat(32)}`;
+        rmSync(proof);
+        mkdirSync(proof);
+      }
+      return before(url);
+    })(answers);
+    expect(await apply(first)).toContain('503');
+    expect(warnings).toHaveLength(1);
+    expect(keptOrder()).toMatchObject({ published: [{ domain: 'www.example.org', webroot: `${folder}/old` }] });
+    rmdirSync(`${folder}/old/.well-known/acme-challenge/${'a'.repeat(32)}`);
+    await forgetOrder(declared({ webroot: `${folder}/new` }), machine());
+    expect(readdirSync(`${folder}/old`)).toEqual([]);
+    expect(keptOrder()).toBeNull();
+  });
+
+  test('keeps an order with its proof if the agent stops during `dns_script`', async () => {
+    const started = `${folder}/started`;
+    const resource = declared({ webroot: null, dns_script: `echo > ${started}; exec sleep 1` } as never);
+    const watched = setInterval(() => existsSync(started) && stop.abort(new Error('stopped')), 5);
+    expect(await apply(resource)).toBe('stopped');
+    clearInterval(watched);
+    expect(keptOrder()).toMatchObject({ published: [{ domain: 'www.example.org', webroot: null }] });
+  });
+});
+
+describe('with a certificate on the machine', () => {
   const changes = async (names: string[], body: Partial<Declared['body']>) => {
     const { pem, key } = await madeCertificate('leaf', issuer, names, 300);
     return requestChanges(declared(body).body, readFound(pem, key), now);
   };
   const long = Array.from({ length: 300 }, (_, i) => `name-${i}.of-a-long-domain-name.example.org`);
 
-  test('is requested again if any name is missing, however many there are', async () => {
+  test('requests another one if any name is missing, however many there are', async () => {
     expect(await changes(long, { domains: long })).toBeNull();
     const [change] = (await changes(long, { domains: [...long, 'z.example.org'] })) ?? [];
     expect(change).toMatchObject({ field: 'domains', to: expect.stringMatching(/^z\.example\.org, name-0/) });
   });
 
-  test('stays if it has further names, and if a name with an asterisk covers those declared', async () => {
+  test('keeps one that has further names, or a name with an asterisk that covers those declared', async () => {
     expect(await changes(['a.example.org', 'www.a.example.org'], { domains: ['a.example.org'] })).toBeNull();
     expect(await changes(['*.example.org'], { domains: ['a.example.org'] })).toBeNull();
     expect(await changes(['a.example.org'], { domains: ['*.example.org'] })).toHaveLength(1);
   });
 
-  test('stays although the certificate of its issuer expires soon', async () => {
+  test('keeps one although the certificate of its issuer expires soon', async () => {
     const brief = await madeCertificate('brief', issuer, null, 5);
     const { pem, key } = await madeCertificate('leaf', brief, ['www.example.org'], 300);
     expect(requestChanges(declared().body, readFound(pem + brief.pem, key), now)).toBeNull();

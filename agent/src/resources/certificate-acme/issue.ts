@@ -1,13 +1,14 @@
-import { createHash, createPrivateKey, createPublicKey, type KeyObject, type X509Certificate } from 'node:crypto';
+import { createPrivateKey, createPublicKey, type KeyObject, type X509Certificate } from 'node:crypto';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { readChain } from '../certificate/chain.ts';
 import type { Machine } from '../provider/provider.ts';
 import { Authority, problemWords, Refused, type Reply, textOf } from './authority.ts';
-import { challengeType, type Published, publish, toPublish, unpublish } from './challenge.ts';
+import { challengeType, type Published, publish, toPublish } from './challenge.ts';
 import { type KeyType, newPrivateKey, signingRequest } from './csr.ts';
 import { defaultKeyType, readFound, unusable } from './found.ts';
 import { newAccountKey } from './jws.ts';
+import { type Begun, begunBefore, drop, keep, nameOf, withdraw } from './order.ts';
 
 /** Requests a certificate. An order that a killed agent began is continued, or dropped. */
 
@@ -19,22 +20,6 @@ export interface Issued {
   key: string;
 }
 
-/** An order that was begun, as kept in the data directory. */
-interface Begun {
-  directory: string;
-  domains: string[];
-  keyType: KeyType;
-  /** URL of the order. */
-  order: string;
-  /** The private key of the certificate in PEM. */
-  key: string;
-  published: Published[];
-  /** When the order was begun, in milliseconds since the Unix epoch. */
-  at: number;
-}
-
-/** Milliseconds that a request for a certificate may take, without scripts. */
-const issueMs = 10 * 60_000;
 /** Maximum number of questions about one state. */
 const maxPolls = 100;
 /** Bounds of the seconds between two questions. */
@@ -42,10 +27,6 @@ const [firstPause, longestPause] = [0.5, 15];
 
 /** Milliseconds after which an order whose certificate cannot be used is repeated. Let’s Encrypt allows five a week. */
 const repeatMs = 48 * 60 * 60_000;
-
-const nameOf = (kind: 'account' | 'order', text: string): string =>
-  `acme-${kind}-${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
-const orderName = ({ body }: Declared): string => nameOf('order', body.path);
 
 const pem = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }).toString();
 
@@ -60,21 +41,12 @@ export async function signedIn({ body }: Declared, machine: Machine): Promise<Au
   return authority;
 }
 
-function begunBefore(resource: Declared, machine: Machine): Begun | null {
-  const kept = machine.privateFiles.read(orderName(resource));
-  return kept === null ? null : (JSON.parse(kept) as Begun);
-}
-
-/** Forgets an order. Call this after its certificate was placed. */
-export const forgetOrder = (resource: Declared, machine: Machine): void =>
-  machine.privateFiles.remove(orderName(resource));
-
 /** @throws HostFailure that names the reason */
 export async function issue(resource: Declared, machine: Machine): Promise<Issued> {
   const authority = await signedIn(resource, machine);
   const begun = begunBefore(resource, machine);
   if (begun !== null) {
-    await withdraw(resource, begun, authority, machine);
+    await withdraw(resource, begun, machine);
     if (await canContinue(resource, begun, authority)) {
       try {
         return await finishOrForget(resource, begun, authority, machine);
@@ -82,7 +54,7 @@ export async function issue(resource: Declared, machine: Machine): Promise<Issue
         if (!(error instanceof NotUsed && !isFresh(begun, machine))) throw error;
       }
     }
-    forgetOrder(resource, machine);
+    drop(resource, begun, machine);
   }
   const { domains, key_type, directory } = resource.body;
   const { location } = await authority.newOrder(domains);
@@ -90,17 +62,15 @@ export async function issue(resource: Declared, machine: Machine): Promise<Issue
   const keyType = (key_type ?? defaultKeyType) as KeyType;
   const key = pem(newPrivateKey(keyType));
   const at = machine.clock.now();
-  const order: Begun = { directory, domains, keyType, order: location, key, published: [], at };
+  const order: Begun = { directory, domains, keyType, order: location, key, published: begun?.published ?? [], at };
   keep(resource, order, machine);
   return finishOrForget(resource, order, authority, machine);
 }
 
-const keep = (resource: Declared, order: Begun, machine: Machine): void =>
-  machine.privateFiles.write(orderName(resource), JSON.stringify(order));
-
 /** Reports whether an order is for this declaration, and the authority still has it. */
 async function canContinue({ body }: Declared, order: Begun, authority: Authority): Promise<boolean> {
   const isSame =
+    order.order !== '' &&
     order.directory === body.directory &&
     order.domains.join(' ') === body.domains.join(' ') &&
     order.keyType === (body.key_type ?? defaultKeyType);
@@ -109,7 +79,7 @@ async function canContinue({ body }: Declared, order: Begun, authority: Authorit
     const { answer } = await authority.post('show the order', order.order, null);
     return answer.status !== 'invalid';
   } catch (error) {
-    // An authority forgets orders. Another account is told that it is not authorized.
+    // An authority forgets orders. To another account, it answers `unauthorized`.
     if (error instanceof Refused && (isUnknown(error) || error.type === 'unauthorized')) return false;
     throw error;
   }
@@ -135,31 +105,17 @@ async function finishOrForget(
   try {
     return await finish(resource, order, authority, machine);
   } catch (error) {
-    if (error instanceof OrderFailed || (error instanceof Refused && isUnknown(error))) forgetOrder(resource, machine);
+    if (error instanceof OrderFailed || (error instanceof Refused && isUnknown(error))) drop(resource, order, machine);
     throw error;
   }
 }
 
-/** Removes published proofs. A failure does not fail the request, because an old proof proves nothing. */
-async function withdraw(resource: Declared, order: Begun, { key }: Authority, machine: Machine): Promise<void> {
-  for (const published of order.published)
-    try {
-      await unpublish(resource, published, key, machine);
-    } catch (error) {
-      if (!(error instanceof HostFailure)) throw error;
-      machine.warn(`failed to remove the proof for ${published.domain}: ${error.message}`);
-    }
-  if (order.published.length > 0) keep(resource, { ...order, published: [] }, machine);
-}
-
 async function finish(resource: Declared, order: Begun, authority: Authority, machine: Machine): Promise<Issued> {
-  const deadline = machine.clock.monotonic() + issueMs;
-  const wait = { deadline, machine };
   const read = () => authority.post('show the order', order.order, null);
   let { answer } = await read();
   if (answer.status === 'pending') {
-    await prove(resource, order, authorizationsOf(answer.authorizations, authority, order.domains), authority, wait);
-    ({ answer } = await poll(read, ['pending'], 'the order', wait));
+    await prove(resource, order, authorizationsOf(answer.authorizations, authority, order.domains), authority, machine);
+    ({ answer } = await poll(read, ['pending'], 'the order', authority, machine));
   }
   if (answer.status === 'ready') {
     const key = createPrivateKey(order.key);
@@ -167,7 +123,7 @@ async function finish(resource: Declared, order: Begun, authority: Authority, ma
     await authority.post('make the certificate', authority.urlIn(answer, 'finalize'), { csr });
   }
   if (answer.status === 'ready' || answer.status === 'processing')
-    ({ answer } = await poll(read, ['ready', 'processing'], 'the certificate', wait));
+    ({ answer } = await poll(read, ['ready', 'processing'], 'the certificate', authority, machine));
   if (answer.status !== 'valid')
     throw new OrderFailed(`${authority.host} does not make the certificate: ${problemWords(answer.error)}`);
   const url = authority.urlIn(answer, 'certificate');
@@ -185,12 +141,6 @@ function authorizationsOf(value: unknown, authority: Authority, domains: readonl
   return urls.map((url) => authority.checkUrl(textOf(url)));
 }
 
-interface Wait {
-  /** In milliseconds of the monotonic clock. */
-  deadline: number;
-  machine: Machine;
-}
-
 /** A proof that the authority asks for. */
 interface Proof {
   authorization: string;
@@ -205,9 +155,8 @@ async function prove(
   order: Begun,
   authorizations: readonly string[],
   authority: Authority,
-  wait: Wait,
+  machine: Machine,
 ): Promise<void> {
-  const { machine } = wait;
   const proofs: Proof[] = [];
   for (const authorization of authorizations) {
     const proof = await proofOf(resource, authorization, authority);
@@ -218,17 +167,22 @@ async function prove(
       // Recorded first, so that an agent that is killed here removes it later.
       order.published.push(published);
       keep(resource, order, machine);
-      await publish(resource, published, authority.key, machine);
+      await authority.uncounted(() => publish(resource, published, authority.key, machine));
     }
     for (const { url } of proofs) await authority.post('look for the proof', url, {});
     for (const { authorization, published } of proofs) {
       const read = () => authority.post('show the proof', authorization, null);
-      const { answer } = await poll(read, ['pending', 'processing'], `the proof for ${published.domain}`, wait);
+      const { answer } = await poll(
+        read,
+        ['pending', 'processing'],
+        `the proof for ${published.domain}`,
+        authority,
+        machine,
+      );
       if (answer.status !== 'valid') throw notProved(resource, published, authority.host, answer.challenges);
     }
   } finally {
-    await withdraw(resource, order, authority, machine);
-    order.published = [];
+    await withdraw(resource, order, machine);
   }
 }
 
@@ -249,7 +203,11 @@ async function proofOf(resource: Declared, authorization: string, authority: Aut
   const { token } = challenge as { token?: unknown };
   if (typeof token !== 'string' || !/^[A-Za-z0-9_-]{16,200}$/.test(token))
     throw new OrderFailed(`${authority.host} gives a token that is not valid`);
-  return { authorization, url: authority.urlIn(challenge, 'url'), published: await toPublish(resource, domain, token) };
+  return {
+    authorization,
+    url: authority.urlIn(challenge, 'url'),
+    published: await toPublish(resource, domain, token, authority.key),
+  };
 }
 
 function notProved(resource: Declared, { domain }: Published, host: string, challenges: unknown): OrderFailed {
@@ -266,10 +224,11 @@ async function poll(
   read: () => Promise<Reply>,
   unfinished: readonly string[],
   what: string,
-  { deadline, machine }: Wait,
+  authority: Authority,
+  machine: Machine,
 ): Promise<Reply> {
   let pause = firstPause;
-  for (let polls = 0; polls < maxPolls && machine.clock.monotonic() < deadline; polls++) {
+  for (let polls = 0; polls < maxPolls && !authority.isLate; polls++) {
     const reply = await read();
     if (!unfinished.includes(textOf(reply.answer.status))) return reply;
     await sleep(1000 * Math.min(Math.max(reply.retryAfter ?? pause, firstPause), longestPause), machine);

@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from '../../converge/test/agent.ts';
+import { acmeCertificate, operation } from '../../converge/test/desired.ts';
+import { madeCertificate } from '../../converge/test/made-certificates.ts';
+
+/** Tests that an agent forgets an order that it no longer needs. The tests need no authority. */
+
+let home: string;
+let agent: TestAgent;
+beforeEach(async () => {
+  home = temporaryDirectory();
+  for (const name of ['data', 'tls', 'www']) mkdirSync(`${home}/${name}`, { mode: 0o700 });
+  agent = await startAgent(`${home}/data`, { environment: {} });
+});
+afterEach(async () => {
+  await agent.stop();
+  removeDirectory(home);
+});
+
+const path = () => `${home}/tls`;
+const order = () =>
+  `${home}/data/state/private/acme-order-${createHash('sha256').update(path()).digest('hex').slice(0, 32)}`;
+const proof = () => `${home}/www/.well-known/acme-challenge/token`;
+
+/** Writes an order and its proof, as a killed agent leaves them. */
+function leaveOrder(): void {
+  for (const folder of [`${home}/data/state/private`, `${home}/www/.well-known/acme-challenge`])
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeFileSync(proof(), 'proof');
+  const made = [`${home}/www/.well-known`, `${home}/www/.well-known/acme-challenge`];
+  const published = [{ domain: 'www.example.org', token: 'token', webroot: `${home}/www`, record: null, made }];
+  const begun = { directory: 'http://127.0.0.1:9/', domains: [], keyType: 'ecdsa-p256', order: 'http://127.0.0.1:9/1' };
+  writeFileSync(order(), JSON.stringify({ ...begun, key: 'key', published, at: 0 }), { mode: 0o600 });
+}
+const declared = (body: object = {}) =>
+  acmeCertificate(path(), { directory: 'http://127.0.0.1:9/', webroot: `${home}/www`, ...body });
+const run = async (kind: 'plan' | 'apply' | 'drift', ...resources: ReturnType<typeof declared>[]) =>
+  (await agent.run(operation(kind, resources))).results;
+
+test('forgets the order of a certificate that is in place, absent, or removed, with its proof', async () => {
+  const issuer = await madeCertificate('Test CA', null, null);
+  const { pem, key } = await madeCertificate('leaf', issuer, ['www.example.org'], 300);
+  for (const [name, text] of Object.entries({
+    fullchain: pem + issuer.pem,
+    cert: pem,
+    chain: issuer.pem,
+    privkey: key,
+  }))
+    writeFileSync(`${path()}/${name}.pem`, text, { mode: name === 'privkey' ? 0o600 : 0o644 });
+  leaveOrder();
+  expect(await run('plan', declared())).toMatchObject([{ action: 'update', changes: [{ field: 'order' }] }]);
+  expect(await run('apply', declared())).toMatchObject([{ status: 'changed' }]);
+  expect([existsSync(order()), readdirSync(`${home}/www`)]).toEqual([false, []]);
+  expect(await run('apply', declared())).toMatchObject([{ action: 'none' }]);
+
+  leaveOrder();
+  expect(await run('drift')).toEqual([]);
+  expect(await run('apply', declared({ ensure: 'absent' }))).toMatchObject([{ status: 'changed' }]);
+  expect([existsSync(order()), readdirSync(`${home}/www`)]).toEqual([false, []]);
+
+  leaveOrder();
+  expect(await run('apply', declared({ ensure: 'absent' }))).toMatchObject([{ changes: [{ field: 'order' }] }]);
+  expect([existsSync(order()), readdirSync(`${home}/www`)]).toEqual([false, []]);
+
+  leaveOrder();
+  expect(await run('apply')).toMatchObject([{ action: 'remove', status: 'changed' }]);
+  expect([existsSync(order()), readdirSync(`${home}/www`)]).toEqual([false, []]);
+});
