@@ -144,11 +144,11 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
     expect(await run('apply', acmeCertificate(path(), body))).toMatchObject([{ status: 'changed' }]);
     expect(leaf().subjectAltName).toBe('DNS:*.example.org, DNS:example.org');
     expect(readFileSync(records, 'utf8')).toBe('');
-    const failing = { ...body, dns_script: 'echo "no such zone" >&2; exit 3', domains: ['b.example.org'] };
+    const failing = { ...body, dns_script: 'echo "no such zone" >&2; exit 3', domains: ['b.example.net'] };
     expect(await run('apply', acmeCertificate(path(), failing))).toMatchObject([
       {
         status: 'failed',
-        message: '`dns_script` ended with 3 when adding the record _acme-challenge.b.example.org: no such zone',
+        message: '`dns_script` ended with 3 when adding the record _acme-challenge.b.example.net: no such zone',
       },
     ]);
   });

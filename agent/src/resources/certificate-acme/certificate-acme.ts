@@ -20,11 +20,11 @@ import {
 import { fileWeight } from '../file-unix/seen.ts';
 import { textOf } from '../file-unix/written-file.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import type { Difference } from '../provider/provider.ts';
+import type { Difference, Machine } from '../provider/provider.ts';
 import { Refused } from './authority.ts';
 import { type Found, readFound, requestChanges } from './found.ts';
 import { issue, signedIn } from './issue.ts';
-import { begunBefore, forgetOrder } from './order.ts';
+import { begunBefore, forgetOrder, nameOf } from './order.ts';
 
 type Declared = ResolvedResource<'certificate-acme'>;
 
@@ -34,6 +34,8 @@ export interface SeenCertificate {
   found: Found | null;
   /** Whether an order was begun and not forgotten. */
   hasOrder: boolean;
+  /** Whether a removal revokes the certificate. */
+  revokes: boolean;
   /** Time of the observation, in milliseconds since the Unix epoch. */
   now: number;
 }
@@ -66,6 +68,21 @@ function foundIn(files: SeenFiles): Found | null {
   if (files.every(({ found }) => found.type === 'absent')) return null;
   const [fullchain, , , privateKey] = files.map(textOf);
   return readFound(fullchain ?? '', privateKey ?? '');
+}
+
+/** Name of the private file with the fingerprint of the certificate that a removal revokes. */
+const issuedName = ({ body }: Declared): string => nameOf('issued', body.path);
+
+function seenIn(resource: Declared, files: SeenFiles, machine: Machine): SeenCertificate {
+  const now = machine.clock.now();
+  const leaf = firstCertificate(textOf(files[0] as SeenFiles[number]));
+  // Anyone may copy the public certificate of another server to the path, and an authority does not revoke an expired one.
+  const revokes =
+    resource.body.revoke === true &&
+    leaf !== null &&
+    leaf.fingerprint256 === machine.privateFiles.read(issuedName(resource)) &&
+    leaf.validToDate.getTime() > now;
+  return { files, found: foundIn(files), hasOrder: begunBefore(resource, machine) !== null, revokes, now };
 }
 
 /** A text that differs from that of every file, so that all contents count as changed. */
@@ -141,13 +158,7 @@ export const certificateAcme = defineProvider<'certificate-acme', SeenCertificat
   },
 
   async observe(resource, _circumstances, machine) {
-    const files = await lookAtFiles(resource, withoutContent(resource), machine);
-    return {
-      files,
-      found: foundIn(files),
-      hasOrder: begunBefore(resource, machine) !== null,
-      now: machine.clock.now(),
-    };
+    return seenIn(resource, await lookAtFiles(resource, withoutContent(resource), machine), machine);
   },
 
   diff: (resource, seen, { purpose }) => difference(resource, seen, purpose),
@@ -169,6 +180,8 @@ export const certificateAcme = defineProvider<'certificate-acme', SeenCertificat
       await placeFiles(resource, filesOf(resource, readChain(seen.found?.chain ?? ''), null), seen.files, machine);
     else {
       const { chain, key } = await issue(resource, machine);
+      const fingerprint = chain[0]?.fingerprint256 ?? '';
+      if (resource.body.revoke === true) machine.privateFiles.write(issuedName(resource), fingerprint);
       await placeFiles(resource, filesOf(resource, chain, key), seen.files, machine);
     }
     await forgetOrder(resource, machine);
@@ -176,29 +189,24 @@ export const certificateAcme = defineProvider<'certificate-acme', SeenCertificat
   },
 
   async observeForRemoval(resource, before, machine) {
-    const files = await lookAtFilesForRemoval(resource, withoutContent(resource), before, machine);
-    return {
-      files,
-      found: foundIn(files),
-      hasOrder: begunBefore(resource, machine) !== null,
-      now: machine.clock.now(),
-    };
+    return seenIn(resource, await lookAtFilesForRemoval(resource, withoutContent(resource), before, machine), machine);
   },
-  diffRemoval(resource, before, { files }, _circumstances, copies) {
+  diffRemoval(resource, before, { files, revokes }, _circumstances, copies) {
     const removal = diffFilesRemoval(resource, withoutContent(resource), before, files, copies);
-    if (removal.action === 'none' || resource.body.revoke !== true) return removal;
+    if (removal.action === 'none' || !revokes) return removal;
     return { ...removal, message: ['revokes the certificate', removal.message].filter(Boolean).join('; ') };
   },
 
-  async remove(resource, before, { files }, _difference, machine) {
+  async remove(resource, before, { files, revokes }, _difference, machine) {
     const certificate = firstCertificate(textOf(files[0] as SeenFiles[number]));
-    if (resource.body.revoke === true && certificate !== null) {
+    if (revokes && certificate !== null) {
       const authority = await signedIn(resource, machine);
       await authority.revoke(certificate.raw).catch((error: unknown) => {
         if (!(error instanceof Refused) || error.type !== 'alreadyRevoked') throw error;
       });
     }
     await restoreFiles(resource, withoutContent(resource), before, files, machine);
+    machine.privateFiles.remove(issuedName(resource));
     await forgetOrder(resource, machine);
     return {};
   },

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from '../../converge/test/agent.ts';
@@ -39,9 +39,10 @@ const declared = (body: object = {}) =>
 const run = async (kind: 'plan' | 'apply' | 'drift', ...resources: ReturnType<typeof declared>[]) =>
   (await agent.run(operation(kind, resources))).results;
 
-test('forgets the order of a certificate that is in place, absent, or removed, with its proof', async () => {
-  const issuer = await madeCertificate('Test CA', null, null);
-  const { pem, key } = await madeCertificate('leaf', issuer, ['www.example.org'], 300);
+/** Places a certificate, and returns its fingerprint. */
+async function place(days = 300): Promise<string> {
+  const issuer = await madeCertificate('Test CA', null, null, 400);
+  const { pem, key } = await madeCertificate('leaf', issuer, ['www.example.org'], days);
   for (const [name, text] of Object.entries({
     fullchain: pem + issuer.pem,
     cert: pem,
@@ -49,6 +50,30 @@ test('forgets the order of a certificate that is in place, absent, or removed, w
     privkey: key,
   }))
     writeFileSync(`${path()}/${name}.pem`, text, { mode: name === 'privkey' ? 0o600 : 0o644 });
+  return new X509Certificate(pem).fingerprint256;
+}
+
+test('revokes only the certificate that was requested for it, and only while it is valid', async () => {
+  await place();
+  const recorded = order().replace('order', 'issued');
+  expect(await run('apply', declared({ revoke: true, key_mode: '0640' }))).toMatchObject([{ status: 'changed' }]);
+  mkdirSync(`${home}/data/state/private`, { recursive: true, mode: 0o700 });
+  const removal = async (fingerprint: string) => {
+    writeFileSync(recorded, fingerprint, { mode: 0o600 });
+    return (await run('plan'))[0]?.message ?? '';
+  };
+  expect(await removal(await place())).toContain('revokes the certificate');
+  expect(await run('apply')).toMatchObject([{ message: /^cannot reach the certificate authority/ }]);
+  expect(await removal(await place(-1))).not.toContain('revokes');
+  const ours = await place();
+  await place();
+  expect(await removal(ours)).not.toContain('revokes');
+  expect(await run('apply')).toMatchObject([{ action: /remove|update/, status: 'changed' }]);
+  expect(existsSync(recorded)).toBe(false);
+});
+
+test('forgets the order of a certificate that is in place, absent, or removed, with its proof', async () => {
+  await place();
   leaveOrder();
   expect(await run('plan', declared())).toMatchObject([{ action: 'update', changes: [{ field: 'order' }] }]);
   expect(await run('apply', declared())).toMatchObject([{ status: 'changed' }]);
