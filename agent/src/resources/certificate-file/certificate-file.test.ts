@@ -103,6 +103,17 @@ test('refuses to place a certificate that is not valid now, and leaves one that 
   expect(same).toMatchObject({ action: 'none', message: expect.stringMatching(/expired at/) });
 });
 
+test('repairs the permissions of a key whose certificate has expired', () => {
+  const late = { certificate: expired.pem + middle.pem, key: expired.key };
+  const exposed = { files: [file(late.certificate, 0o644), file(late.key, 0o644)] };
+  expect(diff(late, exposed)).toMatchObject({
+    ...{ action: 'update', message: expect.stringMatching(/expired at/) },
+    changes: [{ field: 'key_mode', from: '0644', to: '0600' }],
+  });
+  const other = { files: [file(late.certificate, 0o644), file(leaf.key, 0o644)] };
+  expect(() => diff(late, other)).toThrow(/expired at .*; nothing was changed$/);
+});
+
 test('reports a certificate that is about to expire as drift, with values that stay the same', () => {
   const soon = { certificate: old.pem + middle.pem, key: old.key };
   const seen = placed(soon.certificate, soon.key);

@@ -44,6 +44,9 @@ export interface SeenCertificateFile {
 
 const defaultWarnDays = 30;
 
+/** Fields of changes that leave the contents as they are. */
+const attributes = ['owner', 'group', 'mode', 'key_owner', 'key_group', 'key_mode'];
+
 const isAbsent = ({ body }: Declared): boolean => body.ensure === 'absent';
 
 function filesOf(resource: Declared): PlacedFile[] {
@@ -126,13 +129,16 @@ export const certificateFile = defineProvider<'certificate-file', SeenCertificat
     const invalid = invalidNow(lifetime, now);
     const late = isLate ? `${lifetime.title} expires at ${shownTime(lifetime.until)}: declare a newer one` : null;
     if (difference.action === 'none') return nothing(invalid ?? late ?? undefined);
-    if (invalid !== null) throw new HostFailure(`${invalid}; nothing was changed`);
+    // A file with another owner or other permissions is repaired, because the key may be exposed.
+    const places = difference.changes.some(({ field }) => !attributes.includes(field));
+    if (invalid !== null && places) throw new HostFailure(`${invalid}; nothing was changed`);
     const directory = posix.dirname(key_path);
     if (!hasKeyDirectory && directory !== posix.dirname(path) && !circumstances.willBeThere(directory))
       throw new HostFailure(
         `there is no directory ${directory} for the key: declare it with directory-unix, and let this resource depend on it`,
       );
-    return late === null ? difference : { ...difference, message: late };
+    const warning = invalid ?? late;
+    return warning === null ? difference : { ...difference, message: warning };
   },
 
   inBrief: ({ files, ...seen }) => ({ ...seen, files: filesInBrief(files) }),
