@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createSocket, type Socket } from 'node:dgram';
+import { EventEmitter } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
+import { request } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
-import { httpCall } from '../../host/network/http-get.ts';
+import { text } from 'node:stream/consumers';
 import { removeDirectory, temporaryDirectory } from './agent.ts';
 import { madeCertificate } from './made-certificates.ts';
 
@@ -18,9 +20,11 @@ export interface Pebble {
   environment: Record<string, string>;
   /** The folder that the web server of all names serves; null for one that answers 404. */
   webroot: string | null;
-  /** Paths that were requested from the web server. */
-  requested: string[];
-  /** Returns the status of a certificate: `Valid` or `Revoked`. */
+  /** Runs when a file is requested from the web server, before the server answers. */
+  beforeAnswer: (() => Promise<void>) | null;
+  /** Resolves once the authority has accepted one more proof. */
+  nextProof(): Promise<void>;
+  /** Returns the state that the authority has for a certificate, such as `Valid` or `Revoked`. */
   statusOf(serialNumber: string): Promise<string>;
   /** Stops the authority, which then forgets everything. */
   stop(): Promise<void>;
@@ -37,45 +41,77 @@ export async function startPebble(recordsFile: string | null = null): Promise<Pe
   writeFileSync(`${folder}/tls.pem`, own.pem);
   writeFileSync(`${folder}/tls.key`, own.key);
   const dns = await startDns(recordsFile);
-  const [port, management, tlsPort] = [await freePort(), await freePort(), await freePort()];
   const pebble: Pebble = {
-    directory: `https://127.0.0.1:${port}/dir`,
+    directory: '',
     environment: { SSL_CERT_FILE: `${folder}/ca.pem` },
     webroot: null,
-    requested: [],
-    async statusOf(serialNumber) {
-      const url = `https://127.0.0.1:${management}/cert-status-by-serial/${serialNumber}`;
-      const ask = { url, method: 'GET', headers: {}, environment: pebble.environment, limit: 65_536 } as const;
-      const { body } = await httpCall({ ...ask, signal: AbortSignal.timeout(60_000) });
-      return String(JSON.parse(body.toString()).Status);
-    },
+    beforeAnswer: null,
+    nextProof: () => new Promise((resolve) => proofs.once('valid', resolve)),
+    statusOf: async (serialNumber) =>
+      JSON.parse(await get(`${listening.management}/cert-status-by-serial/${serialNumber}`, authority.pem)).Status,
     async stop() {
       web.close();
       web.closeAllConnections();
       dns.close();
-      await ended(child);
+      await ended(listening.child);
       removeDirectory(folder);
     },
   };
+  const proofs = new EventEmitter();
   const web = await serve(() => pebble);
-  const config = {
-    ...{ listenAddress: `127.0.0.1:${port}`, managementListenAddress: `127.0.0.1:${management}` },
-    ...{ certificate: `${folder}/tls.pem`, privateKey: `${folder}/tls.key` },
-    ...{ httpPort: (web.address() as AddressInfo).port, tlsPort, ocspResponderURL: '' },
-  };
-  writeFileSync(`${folder}/config.json`, JSON.stringify({ pebble: config }));
-  const child = spawn('pebble', ['-config', `${folder}/config.json`, '-dnsserver', `127.0.0.1:${dns.address().port}`], {
-    env: { PATH: process.env.PATH ?? '', PEBBLE_VA_NOSLEEP: '1' },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  await new Promise<void>((resolve, reject) => {
-    child.once('exit', () => reject(new Error('pebble ended before it listened')));
-    child.stdout?.on('data', (piece: Buffer) => {
-      if (piece.toString().includes('ACME directory available at')) resolve();
-    });
+  const listening = await listen(folder, (web.address() as AddressInfo).port, dns.address().port);
+  pebble.directory = `${listening.url}/dir`;
+  let line = '';
+  listening.child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
+    const lines = (line + piece).split('\n');
+    line = lines.pop() ?? '';
+    for (const each of lines) if (/authz \S+ set VALID/.test(each)) proofs.emit('valid');
   });
   return pebble;
 }
+
+interface Listening {
+  child: ChildProcess;
+  url: string;
+  /** URL of the interface that shows and changes the state of the authority. */
+  management: string;
+}
+
+/** Starts the authority. Another program can take a free port before it listens, so that it needs other ports. */
+async function listen(folder: string, httpPort: number, dnsPort: number): Promise<Listening> {
+  for (let attempt = 1; ; attempt++) {
+    const [port, management, tlsPort] = [await freePort(), await freePort(), await freePort()];
+    const config = {
+      ...{ listenAddress: `127.0.0.1:${port}`, managementListenAddress: `127.0.0.1:${management}` },
+      ...{ certificate: `${folder}/tls.pem`, privateKey: `${folder}/tls.key` },
+      ...{ httpPort, tlsPort, ocspResponderURL: '' },
+    };
+    writeFileSync(`${folder}/config.json`, JSON.stringify({ pebble: config }));
+    const child = spawn('pebble', ['-config', `${folder}/config.json`, '-dnsserver', `127.0.0.1:${dnsPort}`], {
+      env: { PATH: process.env.PATH ?? '', PEBBLE_VA_NOSLEEP: '1' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const isListening = await new Promise<boolean>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('exit', () => resolve(false));
+      child.stdout?.on('data', (piece: Buffer) => {
+        if (piece.toString().includes('ACME directory available at')) resolve(true);
+      });
+    });
+    if (isListening) return { child, url: `https://127.0.0.1:${port}`, management: `https://127.0.0.1:${management}` };
+    if (attempt === maxStarts) throw new Error(`pebble ended ${attempt} times before it listened`);
+  }
+}
+
+const maxStarts = 5;
+
+/** Returns what a server answers whose certificate an authority signed. */
+const get = (url: string, ca: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    request(url, { ca, agent: false }, (response) => text(response).then(resolve, reject))
+      .once('error', reject)
+      .end();
+  });
 
 const ended = (child: ChildProcess): Promise<void> =>
   new Promise((resolve) => {
@@ -96,12 +132,13 @@ function freePort(): Promise<number> {
 
 /** Serves the webroot over HTTP. */
 function serve(pebble: () => Pebble): Promise<Server> {
-  const server = createServer(({ url = '/' }, response) => {
-    const { webroot, requested } = pebble();
-    requested.push(url);
+  const server = createServer(async ({ url = '/' }, response) => {
+    const { webroot, beforeAnswer } = pebble();
     const path = `${webroot}${url}`;
     const isFound = webroot !== null && /^[A-Za-z0-9/._-]+$/.test(url) && !url.includes('..') && existsSync(path);
-    response.writeHead(isFound ? 200 : 404).end(isFound ? readFileSync(path) : 'no such file');
+    const content = isFound ? readFileSync(path) : 'no such file';
+    await beforeAnswer?.();
+    response.writeHead(isFound ? 200 : 404).end(content);
   });
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
 }

@@ -32,11 +32,13 @@ beforeEach(() => {
   root = `${home}/root`;
   for (const name of ['data', 'root', 'root/www']) mkdirSync(`${home}/${name}`, { mode: 0o700 });
   chmodSync(`${root}/www`, 0o755);
-  if (pebble !== null) pebble.webroot = `${root}/www`;
+  if (pebble !== null) Object.assign(pebble, { webroot: `${root}/www`, beforeAnswer: null });
 });
 afterEach(() => removeDirectory(home));
 
 const byHttp = () => ({ directory, webroot: `${root}/www` });
+/** Pebble looks for each proof from three places at once. */
+const requestsOfProof = 3;
 /** Keeps the TXT records in the file that the DNS server of the test answers from. */
 const dnsScript = `
 case $ACME_ACTION in
@@ -204,20 +206,31 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
   }
   const orderFile = () => `${home}/data/state/private/${orders()[0]}`;
   const keptOrder = (): Order => JSON.parse(readFileSync(orderFile(), 'utf8'));
-  /** Returns whether the authority has looked for a proof since the call. */
-  function looked(): () => boolean {
-    const before = pebble?.requested.length ?? 0;
-    return () => (pebble?.requested.length ?? 0) > before;
+  /**
+   * Acts once the authority has sent all its requests for the proof, before it gets an answer. Resolves when it has
+   * accepted the proof.
+   */
+  async function whileLooking(act: () => Promise<unknown>): Promise<void> {
+    let acting: Promise<unknown> | undefined;
+    let requests = 0;
+    const proved = pebble?.nextProof();
+    const asked = new Promise<void>((resolve) => {
+      if (pebble !== null)
+        pebble.beforeAnswer = async () => {
+          if (++requests === requestsOfProof) resolve();
+          await asked;
+          acting ??= act();
+        };
+    });
+    await asked;
+    await proved;
+    await acting;
   }
-  const until = async (isReached: () => boolean) => {
-    while (!isReached()) await new Promise((resolve) => setTimeout(resolve, 2));
-  };
   /** Stops the agent while the authority looks for the proof. */
   async function stopHalfway(message: OperationMessage): Promise<Order> {
-    const hasLooked = looked();
+    const stopped = whileLooking(() => agent.stop());
     await agent.engine.accept(message);
-    await until(hasLooked);
-    await agent.stop();
+    await stopped;
     return keptOrder();
   }
   async function expectContinued(message: OperationMessage): Promise<string> {
@@ -230,9 +243,8 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
 
   test('finishes its request after the agent was stopped while the authority looked for the proof', async () => {
     const message = operation('apply', [http({ domains: ['stopped.example.org'] })]);
-    await stopHalfway(message);
-    // Pebble looks several times, so the proof may be removed too early. Then the agent begins a new order.
-    await expectContinued(message);
+    const { key } = await stopHalfway(message);
+    expect(await expectContinued(message)).toBe(key);
   });
 
   test('drops an order that the authority does not know, and begins a new one', async () => {
@@ -247,15 +259,16 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
     await agent.stop();
     writeFileSync(`${home}/operations.json`, JSON.stringify([message]));
     const doomed = new URL('../../converge/test/doomed.ts', import.meta.url).pathname;
-    const hasLooked = looked();
     const child = spawn(process.execPath, [doomed, `${home}/data`, `${home}/operations.json`, '0'], {
       env: { ...process.env, ...environment },
       stdio: 'ignore',
     });
     const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
-    await until(hasLooked);
-    child.kill('SIGKILL');
+    const killed = whileLooking(async () => child.kill('SIGKILL'));
+    await Promise.race([killed, ended]);
     await ended;
+    expect(child.signalCode).toBe('SIGKILL');
+    await killed;
     const { key, published } = keptOrder();
     expect(published).toHaveLength(1);
     expect(await expectContinued(message)).toBe(key);
