@@ -37,6 +37,10 @@ const appliedKinds = ['mount-unix'];
 /** Parts of modules that need such a kind, or a program that the test host lacks. */
 const elsewhere = [...elsewhereKinds.map((kind) => `${kind}:`), 'validate: sshd'];
 
+/** Creates the certificate and the key of the examples for `certificate-file`. */
+const newCertificate =
+  'openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 90 -keyout /root/shop.key -out /root/shop.pem -subj /CN=shop -addext subjectAltName=DNS:shop.example.org,DNS:www.shop.example.org 2> /dev/null';
+
 /** The modules that an example in docs/modules.md requires. */
 const required = [
   `name: nginx
@@ -112,10 +116,16 @@ describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` ($
     );
     expect(modules.length).toBeGreaterThan(5);
     for (const content of required) await upload(content);
-    for (const name of ['db_password', 'shop_password', 'ann_password', 'deploy_hash']) {
-      const value = name.endsWith('_hash') ? '$6$documentation$abcdefgh' : 'documentation';
+    const secrets = {
+      db_password: 'documentation',
+      shop_password: 'documentation',
+      ann_password: 'documentation',
+      deploy_hash: '$6$documentation$abcdefgh',
+      shop_key: await machine.sh(`${newCertificate}; cat /root/shop.key`),
+      shop_certificate: await machine.sh('cat /root/shop.pem'),
+    };
+    for (const [name, value] of Object.entries(secrets))
       await orchestrator.call(createSecret, { body: { name, value } });
-    }
     for (const content of [...modules, kindExamples('kinds')]) {
       const name = await upload(content);
       await expectPlan(orchestrator, node_id, name);

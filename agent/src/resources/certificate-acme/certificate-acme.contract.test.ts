@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import type { ResolvedResource } from '@muster/protocol/module';
@@ -78,6 +78,18 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
     acmeCertificate(path(), { ...byHttp(), ...body });
   const leaf = () => new X509Certificate(readFileSync(`${path()}/cert.pem`));
   const privateFiles = () => readdirSync(`${home}/data/state/private`);
+
+  test('gives the files to a group although no file exists yet', async () => {
+    const group = execFileSync('id', ['-gn'], { encoding: 'utf8' }).trim();
+    const shared = http({ group, key_mode: '0640' });
+    expect(await run('plan', shared)).toMatchObject([{ status: 'would_change' }]);
+    expect(await run('apply', shared)).toMatchObject([{ status: 'changed' }]);
+    expect(statSync(`${path()}/privkey.pem`)).toMatchObject({ gid: process.getgid?.() });
+    expect(await run('apply', shared)).toMatchObject([{ status: 'unchanged' }]);
+    expect(await run('plan', http({ group: 'no-such-group' }))).toMatchObject([
+      { status: 'failed', message: 'there is no group no-such-group' },
+    ]);
+  });
 
   test('requests a certificate with its key, leaves nothing in the webroot, and keeps the account key from others', async () => {
     expect(await run('plan', http())).toMatchObject([

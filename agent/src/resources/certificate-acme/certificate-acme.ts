@@ -64,6 +64,10 @@ function filesOf({ body }: Declared, chain: readonly X509Certificate[] | null, k
 
 const withoutContent = (resource: Declared): PlacedFile[] => filesOf(resource, null, null);
 
+/** Returns the files to observe: with any content, but with the declared owner and group. */
+const withAnyContent = (resource: Declared): PlacedFile[] =>
+  withoutContent(resource).map((file) => (isAbsent(resource) ? file : { ...file, text: '', keepsContent: true }));
+
 function foundIn(files: SeenFiles): Found | null {
   if (files.every(({ found }) => found.type === 'absent')) return null;
   const [fullchain, , , privateKey] = files.map(textOf);
@@ -158,7 +162,7 @@ export const certificateAcme = defineProvider<'certificate-acme', SeenCertificat
   },
 
   async observe(resource, _circumstances, machine) {
-    return seenIn(resource, await lookAtFiles(resource, withoutContent(resource), machine), machine);
+    return seenIn(resource, await lookAtFiles(resource, withAnyContent(resource), machine), machine);
   },
 
   diff: (resource, seen, { purpose }) => difference(resource, seen, purpose),

@@ -88,7 +88,8 @@ export function joinedDifference(
     const file = files[i] as PlacedFile;
     changes.push(...changesOf(file, i === 0, textOf(seen[i] as SeenFile), file.text, part, whole !== undefined));
   });
-  const awaits = parts.flatMap((part) => part.awaits ?? []);
+  // The files have the same owner and group.
+  const awaits = parts.find((part) => part.awaits !== undefined)?.awaits ?? [];
   return {
     action: whole === undefined ? 'update' : 'create',
     changes: changes.filter(({ field }, i) => changes.findIndex((other) => other.field === field) === i),
