@@ -49,6 +49,9 @@ test.each([
 test('requires the fields of a present resource after `ensure` is evaluated', () => {
   const grant = (field: string) => `toml-unix: { path: /a, pointer: /b, ensure: "\${{ param.ensure }}"${field} }`;
   expect(outcome(grant(''), { ensure: 'absent' })).toEqual({ path: '/a', pointer: '/b', ensure: 'absent' });
+  const archive = 'archive: { path: /a, ensure: "${{ param.ensure }}" }';
+  expect(outcome(archive, { ensure: 'absent' })).toEqual({ path: '/a', ensure: 'absent' });
+  expect(outcome(archive, { ensure: 'present' })).toEqual([expect.stringContaining('one of url, source is required')]);
   expect(outcome(grant(', value: 1'), { ensure: 'present' })).toEqual({ path: '/a', pointer: '/b', value: 1 });
   expect(outcome(grant(''), { ensure: 'present' })).toEqual([
     expect.stringContaining('requires value, unless it has ensure: absent'),

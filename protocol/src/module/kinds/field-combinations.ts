@@ -10,6 +10,8 @@ type Given = Readonly<Record<string, unknown>>;
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null && value !== false;
 
+const isExpression = (value: unknown): boolean => typeof value === 'string' && value.includes('${{');
+
 /** An expression that may yield `omit`, so that only its value decides whether the field is given. */
 const mayBeOmitted = (value: unknown): boolean => typeof value === 'string' && /\$\{\{.*\bomit\b/s.test(value);
 
@@ -67,7 +69,7 @@ function missingFaults({ needs, presentNeeds, oneOf }: Kind, presence: Presence)
     for (const name of presentNeeds.filter(isNull))
       faults.push({ path: [], message: `requires ${name}, unless it has ensure: absent` });
   for (const group of oneOf)
-    if (ensure !== 'absent' && group.every(isMissing))
+    if (ensure !== 'absent' && !isExpression(ensure) && group.every(isMissing))
       faults.push({ path: [], message: `one of ${group.join(', ')} is required: add it` });
   return faults;
 }
