@@ -151,7 +151,6 @@ test.each([
   [['agents', 'lst'], "unknown command 'lst'", 'Did you mean `muster agents list`?'],
   [['agnets'], "unknown command 'agnets'", 'Did you mean `muster agents`?'],
   [['audit', 'retention', 'st'], "unknown command 'st'", 'Did you mean `muster audit retention set`?'],
-  [['metrics', 'web-1'], "unknown command 'web-1'", 'Did you mean `muster metrics show web-1`?'],
   [['agents', 'zzzzzzzz'], "unknown command 'zzzzzzzz'", 'Did you mean `muster agents show zzzzzzzz`?'],
   [['upload', 'x.yml'], "unknown command 'upload'", 'Did you mean `muster modules upload`?'],
   [['plan', '--exitcode'], "unknown option '--exitcode'", 'Did you mean --exit-code?'],

@@ -1534,7 +1534,7 @@ describe('with a terminal', () => {
     await writeFile(path, moved);
     const changed = await run(['status', '--url', other.url], own, '', person().terminal);
     expect(changed.exit).toBe(5);
-    expect(changed.stderr).toContain('is not the trusted one');
+    expect(changed.stderr).toContain('has changed: it is not the');
     expect(other.seen).toEqual([]);
     await other.close();
   });

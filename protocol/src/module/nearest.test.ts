@@ -4,7 +4,7 @@ import { suggestion } from './nearest.ts';
 
 test.each([
   ['user', ': did you mean "user-unix" or "user-windows" or "mysql-user"?'],
-  ['file', ': did you mean "file-unix" or "file-windows"?'],
+  ['file', ': did you mean "file-unix" or "file-windows" or "certificate-file"?'],
   ['apt', ': did you mean "package-apt" or "apt-repository"?'],
   ['file-unx', ': did you mean "file-unix"?'],
   ['scrpt', ': did you mean "script"?'],
