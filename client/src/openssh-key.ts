@@ -1,6 +1,6 @@
 /**
- * Reads the fields of the OpenSSH key format, each of which follows its length (RFC 4253, section 5). @throws
- * RangeError if a field is truncated
+ * Reads the fields of the OpenSSH key format, which begin with their length (`string` in RFC 4251, section 5).
+ * @throws RangeError if a field is truncated
  */
 export class SshFields {
   readonly #bytes: Uint8Array;

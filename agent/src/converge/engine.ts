@@ -120,7 +120,7 @@ export interface EngineOptions {
   environment?: Readonly<Record<string, string | undefined>>;
   /** Key for plan digests. Must not change while a plan with such a digest may be applied. */
   planKey?: Uint8Array;
-  /** Maximum bytes of stored reports. Beyond it, the oldest script output is dropped. */
+  /** Maximum size of stored reports, in bytes. Above it, the oldest script output is dropped. */
   spoolBytes?: number;
 }
 

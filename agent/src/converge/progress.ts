@@ -58,7 +58,7 @@ export interface ExecutionContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Logs a problem that does not affect a result. */
   warn(fields: object, message: string): void;
-  /** The agent's way to its orchestrator; null if it has none. */
+  /** The agent's connection to its orchestrator; null if it has none. */
   readonly link: Link | null;
   /** Called after a complete drift check with a fingerprint of each resource's state, by key. */
   measured(fingerprints: ReadonlyMap<string, string>): void;

@@ -36,7 +36,7 @@ async function listModules(runner: Runner): Promise<string> {
   throw new HostFailure(`cannot list the kernel modules: ${failureText(result, 'lsmod', timeLimit, lastLine)}`);
 }
 
-// The list of a large machine has about 20 KB.
+// On a large machine, the list is about 20 KB.
 const limits = { timeLimit, outputCap: 1024 * 1024 };
 
 const run = (program: string, args: readonly string[], runner: Runner): Promise<CommandResult> =>

@@ -75,7 +75,7 @@ export class Journal {
   }
 
   /**
-   * Records events in a single line, so that a crash keeps all of them or none.
+   * Records events in a single line, so that after a crash, all of them or none are recorded.
    * @param name name of the step, for crash points
    */
   record(name: string, events: JournalEvent[]): void {

@@ -262,7 +262,7 @@ function match(input: Uint8Array): void {
   }
 }
 
-/** Edits the first value of a file, in every syntax. */
+/** Edits the first value of a file, in each supported syntax. */
 function editStructured(input: Uint8Array): void {
   for (const syntax of [jsonSyntax, yamlSyntax, tomlSyntax] as unknown as Syntax[]) {
     const file = { syntax, path: '/f' };

@@ -45,7 +45,7 @@ export interface Place {
   load: number;
 }
 
-/** The figures of a bench run, and where and when it took place. */
+/** The results of a bench run, with its time and machine. */
 export type Run = Place & Omit<Result, 'bench'>;
 
 /** Recorded runs by bench, oldest first. All belong to the same commit and the same machine. */
@@ -82,7 +82,7 @@ function barRows(results: Results, benches: readonly string[]): BarRow[] {
 }
 
 /**
- * Returns the verdict over all runs. A miss outranks a run that is not judged, which outranks a run that met the bar.
+ * Returns the overall verdict. A missed bar outranks a run that is not judged, which outranks a bar that is met.
  */
 function overall(verdicts: readonly Verdict[]): string {
   const missed = verdicts.filter(({ met }) => met === false).length;

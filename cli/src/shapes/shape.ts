@@ -8,7 +8,7 @@ export interface Shape {
   readonly form: 'document' | 'lines';
 }
 
-/** Shapes by the words of their command; null if the command prints no JSON. */
+/** Output shapes by command; null if the command prints no JSON. */
 export type Shapes = Readonly<Record<string, Shape | null>>;
 
 /** Returns the shape of output that is a single JSON document. */

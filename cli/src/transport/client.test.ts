@@ -165,7 +165,7 @@ test.each<[string, () => TransportOptions['policy']]>([
   ['that was trusted before', () => ({ kind: 'pinned', fingerprint: first.fingerprint, source: 'stored' })],
   ['that the operator trusts now', () => ({ kind: 'authorities' })],
 ])('identifies a server whose certificate is %s only by its key', async (_, policy) => {
-  // At first use, an attacker on the path has the right origin but a different key.
+  // On first use, an on-path attacker has the right origin but a different key.
   expect(await serversAfterCall(policy(), server.url)).toEqual([`tls:${keyDigest(first)}`]);
 });
 

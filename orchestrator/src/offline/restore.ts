@@ -43,7 +43,7 @@ export interface RestoreReport {
   readonly rows: number;
   readonly samples: number;
   readonly transcripts: number;
-  /** Where the former data was moved. */
+  /** Paths to which the previous data was moved. */
   readonly aside: readonly string[];
   /** Path of the configuration from the backup; null without one. */
   readonly configuration: string | null;

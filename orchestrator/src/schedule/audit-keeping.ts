@@ -6,7 +6,7 @@ import { createLease, type Fence } from '../domain/shared/leases.ts';
 
 /** Maintains the audit log: chains events soon after they are written, and removes expired events. */
 
-/** Milliseconds for collecting events into one transaction. */
+/** How long events are collected for one transaction, in milliseconds. */
 const gatherMs = 25;
 /** Milliseconds between searches for events that no hint announced. Each search also checks the lease. */
 const sweepMs = 2_000;

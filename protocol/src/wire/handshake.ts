@@ -21,7 +21,7 @@ export interface HandshakeBinding {
 
 /**
  * Returns the bytes to sign: tag, exporter, nonce, both keys, and the offered versions. All parts except the last have
- * a fixed length, so that different bindings have different bytes.
+ * a fixed length, so that different bindings never yield the same bytes.
  * @throws RangeError if a part has the wrong length
  */
 export function handshakeBytes(binding: HandshakeBinding): Uint8Array {

@@ -24,7 +24,7 @@ export interface Reply {
   answer: Answer;
   /** URL of the created object. */
   location: string | null;
-  /** The answer as text. */
+  /** The body of the response as text. */
   text: string;
   /** Seconds after which to ask again; null if the authority does not say. */
   retryAfter: number | null;

@@ -238,7 +238,7 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
     await proved;
     await acting;
   }
-  /** Stops the agent while the authority looks for the proof. */
+  /** Stops the agent while the authority validates the proof. */
   async function stopHalfway(message: OperationMessage): Promise<Order> {
     const stopped = whileLooking(() => agent.stop());
     await agent.engine.accept(message);

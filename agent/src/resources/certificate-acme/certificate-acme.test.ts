@@ -178,7 +178,7 @@ test('does not use a certificate of another key', async () => {
     return url === '/certificate' ? { body: '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n' } : {};
   });
   expect(message).toBe(
-    'the certificate that CA made is not used: certificate 1 of 1 cannot be read: copy its PEM text again',
+    'the certificate that CA issued is not used: certificate 1 of 1 cannot be read: copy its PEM text again',
   );
 });
 

@@ -163,7 +163,7 @@ const keptOrder = (): object | null => {
 describe('with a certificate that cannot be used', () => {
   test('keeps the order while its certificate is not valid yet, and uses the certificate later', async () => {
     made.from = 1;
-    expect(await apply()).toContain('the certificate that CA made is not used: it is valid only from ');
+    expect(await apply()).toContain('the certificate that CA issued is not used: it is valid only from ');
     expect(await apply()).toContain('it is valid only from ');
     now += 1.5 * dayMs;
     expect(await apply()).toBe('issued');
@@ -176,7 +176,7 @@ describe('with a certificate that cannot be used', () => {
     { fault: { from: -9, until: -1 }, message: 'not_after is ' },
   ])('repeats the order only after two days: $message', async ({ fault, message }) => {
     Object.assign(made, fault);
-    for (let i = 0; i < 3; i++) expect(await apply()).toContain(`the certificate that CA made is not used: ${message}`);
+    for (let i = 0; i < 3; i++) expect(await apply()).toContain(`the certificate that CA issued is not used: ${message}`);
     expect(orders).toHaveLength(1);
     now += 2 * dayMs;
     Object.assign(made, { from: -1, until: 89, names: ['www.example.org'], ownKey: false });
@@ -229,7 +229,7 @@ describe('with an order that was begun', () => {
       url === '/orders/1'
         ? { body: { status: reads++ === 0 ? 'ready' : 'invalid', finalize: `${origin}/f` } }
         : undefined;
-    expect(await apply()).toContain('CA does not make the certificate');
+    expect(await apply()).toContain('CA did not issue the certificate');
     expect(orders).toHaveLength(1);
     answers = () => undefined;
     expect(await apply()).toBe('issued');

@@ -125,12 +125,12 @@ async function finish(resource: Declared, order: Begun, authority: Authority, ma
   if (answer.status === 'ready' || answer.status === 'processing')
     ({ answer } = await poll(read, ['ready', 'processing'], 'the certificate', authority, machine));
   if (answer.status !== 'valid')
-    throw new OrderFailed(`${authority.host} does not make the certificate: ${problemWords(answer.error)}`);
+    throw new OrderFailed(`${authority.host} did not issue the certificate: ${problemWords(answer.error)}`);
   const url = authority.urlIn(answer, 'certificate');
   const { text } = await authority.post('hand over the certificate', url, null, 'application/pem-certificate-chain');
   const found = readFound(text, order.key);
   const reason = unusable(resource.body, found, machine.clock.now(), isFresh(order, machine));
-  if (reason !== null) throw new NotUsed(`the certificate that ${authority.host} made is not used: ${reason}`);
+  if (reason !== null) throw new NotUsed(`the certificate that ${authority.host} issued is not used: ${reason}`);
   return { chain: readChain(text), key: order.key };
 }
 
@@ -149,7 +149,7 @@ interface Proof {
   published: Published;
 }
 
-/** Proves the control of all names. Publishes all proofs before the authority looks for the first one. */
+/** Proves control of all names. Publishes all proofs before the authority validates the first one. */
 async function prove(
   resource: Declared,
   order: Begun,

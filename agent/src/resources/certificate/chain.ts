@@ -66,7 +66,7 @@ const isSignedBy = (certificate: X509Certificate, issuer: X509Certificate): bool
   certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
 
 /**
- * Checks a chain, except for the time.
+ * Checks a certificate chain, but not the validity periods.
  * @throws HostFailure that names the certificate and what to do
  */
 export function checkChain(certificates: readonly X509Certificate[], key: KeyObject, domains: readonly string[]): void {

@@ -121,7 +121,7 @@ function changesOf(
   ];
 }
 
-/** Returns what differs between the first certificates of two texts. */
+/** Returns the differences between the first certificates in two PEM texts. */
 function certificateChanges(from: string | null, to: string | null): FieldChange[] {
   const [was, becomes] = [firstCertificate(from), firstCertificate(to)];
   const values: [string, (certificate: NonNullable<typeof was>) => string][] = [

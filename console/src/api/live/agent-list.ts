@@ -44,7 +44,7 @@ export const firstAgentsSort = (order: string | null): AgentSort | null => sorts
 
 const sortOfPage = () => firstAgentsSort(new URLSearchParams(window.location.search).get('sort'));
 
-/** The first agents, requested for a sign-in that waits for confirmation. */
+/** The first page of agents, requested while a sign-in waits for confirmation. */
 interface EarlyAgents {
   readonly sort: AgentSort;
   /** Time of the request, from `performance.now()`. */

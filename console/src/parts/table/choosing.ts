@@ -7,7 +7,7 @@ export function toggled(chosen: ReadonlySet<string>, key: string): ReadonlySet<s
 }
 
 /**
- * Gives all rows between the anchor and this row the anchor's state: selected or not. Other rows keep their state.
+ * Applies the state of the anchor (selected or not) to all rows up to this one. Other rows keep their state.
  * @param keys in display order
  * @param anchor the last toggled row; if it is no longer shown, only this row is toggled
  */

@@ -88,5 +88,5 @@ function targetOf(key: string, index: number, count: number): number | undefined
   return targets[key];
 }
 
-/** Reports whether text is selected. Selecting text by mouse must not open the row. */
+/** Reports whether text is selected. Selecting text with the mouse must not open the row. */
 const hasSelection = (): boolean => (window.getSelection()?.toString() ?? '') !== '';

@@ -36,8 +36,8 @@ export interface AgentLinks {
    */
   contentsOf(nodeId: string, operationId: string): Promise<ReadonlyMap<string, number> | null>;
   /**
-   * Returns bytes of a content starting at an offset, at most up to the end of its stored piece; null if the content is
-   * not stored.
+   * Returns the bytes of a file from an offset, at most up to the end of the stored chunk that contains it; null if the
+   * file is not stored.
    */
   readContent(sha256: string, from: number): Promise<Uint8Array | null>;
   /** Returns the ids of the agent's open operations whose cancellation was requested. */

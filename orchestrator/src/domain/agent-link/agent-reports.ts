@@ -65,7 +65,7 @@ export interface ReportMemory {
   readonly space: () => ReportSpace;
 }
 
-/** The reason if the disk has no space even for the final reports of operations. Agents then keep their reports. */
+/** Refuses reports if the disk lacks space even for the final reports of operations. Agents then keep their reports. */
 const diskFull: Refusal = {
   code: 'unavailable',
   message: 'the orchestrator’s disk is full',

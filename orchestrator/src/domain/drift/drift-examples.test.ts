@@ -38,7 +38,7 @@ test('names resources and fields of a record that is too large to read', () => {
   ]);
 });
 
-test('limits the resources on a page in bytes, with an equal share for each agent', () => {
+test('limits the total size of the resources on a page, with an equal share for each agent', () => {
   const long = '\u4e00'.repeat(4_000);
   const changes = Array(3).fill({ field: 'f'.repeat(128), from: long, to: long });
   const hostile = examplesOf(Array(3).fill(resultOf({ type: long, identity: long, changes })), null);

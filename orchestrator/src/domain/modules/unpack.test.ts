@@ -43,7 +43,7 @@ describe('unpack', () => {
     ['files//x', 'must not contain "//"'],
     ['files/./x', 'must not contain "."'],
     ['files\\x', 'control characters or "\\"'],
-    ['files/e\u0301', 'normal form C'],
+    ['files/e\u0301', 'Normalization Form C'],
     [`${'a/'.repeat(40)}x`, 'at most 32 levels'],
     ['x'.repeat(256), 'more than 255 bytes'],
   ])('refuses the name %j', async (name, reason) => {

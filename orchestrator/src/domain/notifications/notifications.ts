@@ -244,7 +244,7 @@ export async function readAllNotifications(context: Context, actor: Actor): Prom
 const maxStored = 10_000;
 const pruneAtOnce = 500;
 
-/** Deletes old notifications that have no outstanding delivery. The audit log has its own retention. */
+/** Deletes old notifications that have no outstanding delivery. The audit log has its own retention period. */
 export async function pruneNotifications(context: Context, fence: Fence, retentionDays: number): Promise<void> {
   const { db } = context;
   const happened_before = context.now() - retentionDays * 86_400_000;

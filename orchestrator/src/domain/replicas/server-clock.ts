@@ -17,7 +17,7 @@ export interface ServerClock extends Clock {
 const slewRate = 0.1;
 /** A larger difference, in milliseconds, is corrected at once, because one of the clocks was wrong. */
 const maxSlewMs = 60_000;
-/** Maximum milliseconds that an answer may take. A slower one says little about the time. */
+/** Maximum response time, in milliseconds. A slower response says little about the server's clock. */
 const maxRoundTripMs = 1_000;
 
 /** Creates a clock that shows the local time until the server's time was measured for the first time. */

@@ -143,7 +143,7 @@ export class AgentRecords {
   }
 
   /**
-   * Returns a page of all agents by ID, and keeps its records and IDs.
+   * Returns a page of the list of all agents, and caches its records.
    * @param key unique key of the page
    * @param query reads the page
    */

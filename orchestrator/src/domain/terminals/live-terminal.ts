@@ -112,7 +112,7 @@ export class LiveTerminal implements ShellEvents {
   /** Shell events that arrived before {@link begin}. */
   #early: (() => void)[] = [];
   #controller: TerminalConnection | null = null;
-  /** When the last controlling connection was closed, monotonic milliseconds. */
+  /** When the last controlling connection was closed, in milliseconds of the monotonic clock. */
   #leftAt: number;
   #typedAt: number;
   /** Whether the shell accepts input. */

@@ -40,7 +40,7 @@ const cache = new Map<string, Compiled | { readonly message: string }>();
 const maximumCached = 5000;
 
 /**
- * Compiles CEL, and remembers the result. Revisions of modules have few expressions, and all agents share them.
+ * Compiles CEL, and caches the result. A module revision has few expressions, which all agents share.
  * @returns the expression, or a message for its author
  */
 export function compile(source: string): Compiled | { readonly message: string } {

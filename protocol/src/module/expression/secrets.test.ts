@@ -163,7 +163,7 @@ describe('no function or operator reads a secret', () => {
     'sort([S, S])[0] == "x"',
     'default(S, "x") == "x"',
     'type(S) == string',
-  ])('lets no secret decide the condition %s', (condition) => {
+  ])('refuses the condition %s, which depends on a secret', (condition) => {
     for (const secret of secrets) {
       const found = evaluateText(`\${{ ${condition.replaceAll('S', secret)} ? "a" : "b" }}`, scopeOf({ secret: 's' }));
       expect(found).toMatchObject({ kind: 'fault', message: expect.stringContaining('a secret cannot be') });

@@ -37,7 +37,7 @@ export function filePathFault(path: string): string | undefined {
   if (path === '') return 'must not be empty';
   if (path.startsWith('/')) return 'must be relative to the folder of the module, without "/" at its start';
   if (/[\x00-\x1f\x7f\\]/.test(path)) return 'must not contain control characters or "\\"';
-  if (!path.isWellFormed() || path.normalize('NFC') !== path) return 'must be Unicode in normal form C';
+  if (!path.isWellFormed() || path.normalize('NFC') !== path) return 'must be in Unicode Normalization Form C (NFC)';
   if (bytesOf(path) > folderLimits.pathBytes) return `must have at most ${folderLimits.pathBytes} bytes`;
   const names = path.split('/');
   if (names.length > folderLimits.depth) return `must have at most ${folderLimits.depth} levels`;

@@ -28,7 +28,7 @@ export const accountKinds = {
         'Supplementary groups that the account joins; it stays in all others',
         unixAccount('A group'),
       ),
-      comment: formatted('Full name or other text of the account', format.accountComment),
+      comment: formatted('Full name or other comment on the account', format.accountComment),
       home: formatted('Home directory', format.unixDirectory, { pattern: '^/' }),
       shell: formatted('Login shell', format.unixFile, { pattern: '^/' }),
       password_hash: text(

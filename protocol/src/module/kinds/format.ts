@@ -237,7 +237,7 @@ export const httpsUrl: Check = (text) =>
 export const sha256: Check = byPattern(/^[0-9A-Fa-f]{64}$/, 'must be a SHA-256: 64 hexadecimal digits');
 
 /**
- * A URL for git, of a protocol that authenticates the server. It must not contain a password, because other users could
+ * A URL for git whose protocol authenticates the server. It must not contain a password, because other users could
  * see it.
  */
 export const gitUrl: Check = (text) => {

@@ -6,7 +6,7 @@ const name = (description: string) => formatted(description, format.postgresqlNa
 const role = (description: string) => formatted(description, format.postgresqlRole);
 const flag = (what: string) => boolean(`Whether the role ${what}`);
 
-/** Joins the parts of an identity that are given. Different parts have different identities. */
+/** Joins the declared parts into an identity. Different parts yield different identities. */
 const partsJoined = (...parts: unknown[]): string =>
   parts.flatMap((part) => (part == null ? [] : [encodeSeparators(String(part))])).join('/');
 const encodeSeparators = (part: string): string => part.replaceAll('%', '%25').replaceAll('/', '%2F');
