@@ -176,7 +176,8 @@ describe('with a certificate that cannot be used', () => {
     { fault: { from: -9, until: -1 }, message: 'not_after is ' },
   ])('repeats the order only after two days: $message', async ({ fault, message }) => {
     Object.assign(made, fault);
-    for (let i = 0; i < 3; i++) expect(await apply()).toContain(`the certificate that CA issued is not used: ${message}`);
+    for (let i = 0; i < 3; i++)
+      expect(await apply()).toContain(`the certificate that CA issued is not used: ${message}`);
     expect(orders).toHaveLength(1);
     now += 2 * dayMs;
     Object.assign(made, { from: -1, until: 89, names: ['www.example.org'], ownKey: false });
