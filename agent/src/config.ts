@@ -37,7 +37,7 @@ export function parseConfig(text: string): AgentConfig {
 
 /**
  * Returns all errors in a configuration, with line numbers where known.
- * @param file name of the file, for the messages
+ * @param file name of the file, used in the messages
  */
 export function faultsOfFile(text: string, file: string): string[] {
   const lines = new LineCounter();

@@ -9,10 +9,10 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /**
- * Creates a log.
+ * Creates a logger.
  * @param options `write` receives one line with its newline; `now` returns milliseconds since the epoch; `level` is the
- *   minimum level. With the format `json`, each line is one JSON object. Its first key is `event` if the fields contain
- *   that key.
+ * minimum level. With the format `json`, each line is one JSON object. Its first key is `event` if the fields contain
+ * that key.
  */
 export function createLog(options: {
   format: LogFormat;

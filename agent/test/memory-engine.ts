@@ -33,7 +33,7 @@ export class MemoryEngine implements Engine {
   /** Output that the next calls to `output.take` return, in order. */
   printed: OutputProgress[] = [];
   readonly output = { take: () => this.printed.shift() ?? null };
-  /** Parts of contents that the next calls to `contents.next` return, in order. */
+  /** Parts of content that the next calls to `contents.next` return, in order. */
   parts: ContentPart[] = [];
   readonly contents: ContentRequests = {
     next: () => this.parts.shift() ?? null,

@@ -2,8 +2,8 @@ import type { AgentConfig } from '../config.ts';
 import type { Listener } from '../connection/listener.ts';
 
 /**
- * Decides when to listen for announcements. If discovery is enabled, an agent listens whenever it has no link. If
- * discovery is disabled, an agent never listens. If the setting is missing, an agent that started without a known
+ * Decides when to listen for announcements. If discovery is enabled, the agent listens whenever it has no link. If
+ * discovery is disabled, the agent never listens. If the setting is missing, an agent that started without a known
  * orchestrator listens until its first link.
  */
 export class Discovery {

@@ -4,8 +4,9 @@ import type { Clock } from '../../../lib/src/clock.ts';
 const idleMs = 10_000;
 
 /**
- * Collects garbage once when the agent becomes idle. V8 does not collect while nothing is allocated, so the garbage of
- * the last apply would stay resident until the next apply, perhaps for a month. The launcher enables `--expose-gc`.
+ * Collects garbage once when the agent becomes idle. V8 does not collect while nothing is allocated, so the garbage
+ * from the last apply would stay resident until the next apply, perhaps for a month. The launcher enables
+ * `--expose-gc`.
  */
 export class Idle {
   private readonly clock: Clock;

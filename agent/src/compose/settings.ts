@@ -29,8 +29,8 @@ const noTerminals: TerminalSettings = {
 };
 
 /**
- * Settings without a configuration file. Most agents have none and therefore never load the YAML parser, which uses
- * much memory.
+ * Settings without a configuration file. Most agents have no such file and therefore never load the YAML parser, which
+ * uses a lot of memory.
  */
 const unconfigured: Settings = {
   discovery: () => ({ enabled: null, port: discoveryPort }),

@@ -36,7 +36,7 @@ export interface Agent {
   stop(reason: string): Promise<void>;
 }
 
-/** No orchestrator is known, so the command line must name one. */
+/** No orchestrator is known, so the command line must specify one. */
 export class NoOrchestratorError extends Error {}
 
 /**

@@ -53,7 +53,7 @@ describe('an announcement', () => {
     expect(judge(new TestAnnouncer().datagram({ sentAt: now(), orchestratorKey: orchestrator.publicKey }))).toBe(
       'signature',
     );
-    // With a key of small order, plain Ed25519 accepts this signature for any message.
+    // With a key of small order, standard Ed25519 verification accepts this signature for any message.
     const identity = Buffer.alloc(32);
     identity[0] = 1;
     const forged = datagram({ orchestratorKey: identity });

@@ -19,15 +19,15 @@ export interface AnnouncementsOptions {
   pinnedKey: () => string | null;
 }
 
-/** Rate limit for signature checks. Anyone can send datagrams, and each valid one makes this agent dial. */
+/** Rate limit for signature checks. Anyone can send datagrams, and each valid one causes this agent to connect. */
 const verifiedPerSecond = 5;
 const verifiedBurst = 20;
-/** Maximum number of followed announcements to remember, so that each is followed only once. */
+/** Maximum number of followed announcements to store, so that each is followed only once. */
 const maxRemembered = 1_024;
 /** A clock before this time was never set. A machine with such a clock must not treat announcements as stale. */
 const clockIsSetFrom = Date.UTC(2026, 0, 1);
 
-/** Decides which announcements to follow. Makes the cheap checks first, and verifies the signature last. */
+/** Decides which announcements to follow. Performs the cheap checks first, and verifies the signature last. */
 export class Announcements {
   private readonly options: AnnouncementsOptions;
   private readonly followed = new Map<string, number>();

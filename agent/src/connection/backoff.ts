@@ -23,16 +23,16 @@ export interface Waits {
 
 export const noWaits: Waits = { attempts: 0, shortLinks: 0, linkedAt: null };
 
-/** Refusals that are not caused by this agent, but by a slow orchestrator, machine, or network. */
+/** Refusals caused by a slow orchestrator, machine, or network rather than by this agent. */
 const busyRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'hello_timeout', 'unavailable']);
 
 /**
- * Computes the wait before the next attempt: a random value between half of an exponential ceiling and all of it, so
- * that agents that lost their links at the same time do not reconnect at the same time. Shortly after a link, the
- * ceiling is a few seconds, because a restarting orchestrator is back soon and limits the admission of agents itself.
- * If the orchestrator is busy, waits are short at first and longer after five minutes. Other refusals, and repeated
- * links that break before they are stable, get the long ceiling. A delay that the orchestrator requested takes
- * precedence, with a little jitter.
+ * Computes the wait before the next attempt: a random value between half of an exponential ceiling and the full
+ * ceiling, so that agents that lost their links at the same time do not reconnect at the same time. Shortly after a
+ * link, the ceiling is a few seconds, because a restarting orchestrator is back soon and limits the admission rate of
+ * agents itself. If the orchestrator is busy, waits are short at first and longer after five minutes. Other refusals,
+ * and repeated links that break before they are stable, get the long ceiling. A delay that the orchestrator requested
+ * takes precedence, with a little jitter.
  * @param random a number in [0, 1)
  * @param now monotonic time in milliseconds
  * @returns the wait in milliseconds, and the state for the next call

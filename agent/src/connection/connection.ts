@@ -23,7 +23,7 @@ export interface ConnectionOptions {
   engine: ConnectedEngine;
   /** Null for a simulated agent. */
   terminals: Terminals | null;
-  /** Samples to send if the orchestrator wants them; null for a simulated agent. */
+  /** Samples to send if the orchestrator requests them; null for a simulated agent. */
   samples: SampleBuffer | null;
   clock: Clock;
   log: Log;
@@ -36,7 +36,7 @@ export interface ConnectionOptions {
   linked?: (isUp: boolean) => void;
 }
 
-/** Refusals that only an operator can resolve, so early retries are useless. */
+/** Refusals that only an operator can resolve, so early retries are pointless. */
 const permanentRefusals: ReadonlySet<string> = new Set(['cloned', 'token_invalid', 'version_unsupported']);
 const permanentRetrySecs = 60;
 /** Number of consecutive refusals after which the first pending report is assumed to be their cause. */
@@ -56,7 +56,8 @@ export class Connection {
   private running: Promise<void> | null = null;
   private wake: () => void = () => {};
   /**
-   * The first pending report at the last protocol violation, and the number of consecutive violations with this report.
+   * The report that was first in the queue at the last protocol violation, and the number of consecutive violations
+   * with this report.
    */
   private suspect = { seq: 0, refusals: 0 };
   /** Whether the last link was closed to present a new key. */
@@ -75,7 +76,7 @@ export class Connection {
     return this.home?.orchestrator_key ?? null;
   }
 
-  /** Returns the way to the known orchestrator; null if none is known. */
+  /** Returns the link to the known orchestrator; null if none is known. */
   orchestratorLink(): Link | null {
     if (this.home === null) return null;
     const { host, port } = this.home;
@@ -152,8 +153,8 @@ export class Connection {
       return;
     }
     this.isRenewing = true;
-    // Asks the orchestrator to reserve the agent's slot. Otherwise, someone who stole the previous key could present a
-    // different key while the agent reconnects.
+    // Requests that the orchestrator reserve the agent's slot. Otherwise, someone who stole the previous key could
+    // present a different key while the agent reconnects.
     void this.session.leave('to present a new key', true);
   }
 
@@ -300,7 +301,7 @@ export class Connection {
     }
   }
 
-  /** Handles a refusal of the key. @returns whether later hellos will be refused too until an operator intervenes */
+  /** Handles a refusal of the key. @returns whether later hellos will also be refused until an operator intervenes */
   private keyRefused(shown: ShownKey, orchestratorKey: string, versions: readonly number[]): boolean {
     const { log } = this.options;
     if (this.dropNext(shown)) return false;

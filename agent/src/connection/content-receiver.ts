@@ -1,7 +1,7 @@
 import { type AgentMessage, decodeContentFrame, type OrchestratorMessage } from '@muster/protocol/wire';
 import type { ContentRequests } from '../converge/wanted-contents.ts';
 
-/** Requests contents over a link, as many at a time as the window allows. */
+/** Requests content over a link, with as many concurrent requests as the window allows. */
 export class ContentReceiver {
   private readonly requests: ContentRequests;
   private readonly write: (message: AgentMessage) => void;
@@ -16,7 +16,7 @@ export class ContentReceiver {
       this.write({ type: 'content_request', ...part });
   }
 
-  /** @returns false if the frame is not an answer to the oldest request */
+  /** @returns false if the frame is not a response to the oldest request */
   receive(frame: Uint8Array): boolean {
     const content = decodeContentFrame(frame);
     if (content === null || !this.requests.received(content.request, content.bytes)) return false;

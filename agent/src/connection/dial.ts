@@ -42,7 +42,7 @@ export interface Dialled {
 }
 
 /**
- * Opens a WebSocket to the orchestrator over TLS 1.3, and checks its key before it sends any data.
+ * Opens a WebSocket to the orchestrator over TLS 1.3, and checks the orchestrator's key before sending any data.
  * @param target `pin`: hex of the expected key, or null to accept any; `turn`: index of the first address to try,
  * modulo their number
  * @param signal aborts the attempt
@@ -128,8 +128,8 @@ export function rotated<T>(items: readonly T[], turn: number): T[] {
 const wrongPort = 'is this the API port? Agents use another port, by default 4747';
 
 /**
- * Explains a TLS failure. The port may be wrong: agents do not offer the signature type of the API's certificate, and a
- * web server may not use TLS at all.
+ * Explains a TLS failure. The port may be wrong: agents do not offer the signature algorithm of the API's certificate,
+ * and a web server may not use TLS at all.
  */
 function tlsFault(error: Error): Error {
   const { code = '', message } = error as NodeJS.ErrnoException;

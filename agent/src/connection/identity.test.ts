@@ -74,8 +74,7 @@ describe('the keys of a data directory', () => {
     const before = join(root, 'before');
     cpSync(dir, before, { recursive: true });
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
-    // Checks the ID and the key, and that the file of the new key is removed, after the process was killed at each
-    // write.
+    // Checks the ID and the key, and that the new key's file is removed, after the process is killed at each write.
     const steps = [[], ['agent-keys.json'], ['agent-keys.json', 'agent.key']];
     for (const written of steps) {
       const killed = join(root, `killed-${written.length}`);

@@ -36,7 +36,7 @@ export interface AgentIdentity {
   hasNext(): boolean;
   /**
    * Records that the orchestrator has welcomed this agent under a key.
-   * @param nodeId the agent's id at the orchestrator; undefined if the orchestrator did not send it
+   * @param nodeId the agent's ID at the orchestrator; undefined if the orchestrator did not send it
    * @returns true if the key is new, and is now the current key
    * @throws Error if the key cannot be written to disk; the next hello then presents it again
    */
@@ -66,8 +66,8 @@ interface History {
 }
 
 /**
- * The keys of a data directory. `agent.key` is the current key. `agent.key.next` is a new key that waits for the next
- * hello, with the previous key's statement about it. `agent-keys.json` contains the agent's id if it does not follow
+ * The keys in a data directory. `agent.key` is the current key. `agent.key.next` is a new key to present in the next
+ * hello, with the previous key's statement about it. `agent-keys.json` contains the agent's ID if it cannot be derived
  * from the key. A single rename that replaces `agent.key` activates a new key; until then, both keys exist.
  */
 export class AgentKeys implements AgentIdentity {
@@ -123,7 +123,7 @@ export class AgentKeys implements AgentIdentity {
     return { key: this.#current, statement: null, earlier: [] };
   }
 
-  /** Returns the statements of the key changes up to the current key, newest first. */
+  /** Returns the statements for the key changes up to the current key, newest first. */
   #statements(): Statement[] {
     if (this.#history === null) return [];
     const { keys, statement, earlier = [] } = this.#history;
@@ -138,7 +138,7 @@ export class AgentKeys implements AgentIdentity {
     const isNew = !isSame(key, this.#current);
     const id = nodeId ?? this.#nodeId;
     if (isNew) {
-      // Writes the id first. It is valid under both keys, so the process may be killed between the two writes.
+      // Writes the ID first. It is valid under both keys, so the process may be killed between the two writes.
       const earlier = this.#statements().slice(0, keyStatementLimits.mostEarlier);
       this.#remember({ node_id: id, keys: [hexOf(this.#current), hexOf(key)], statement, earlier });
       // Writes the key from memory, because the orchestrator now expects the key and the file may be missing.

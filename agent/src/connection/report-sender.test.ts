@@ -23,7 +23,7 @@ const anyText = (maxLength: number) =>
     })
     .chain((units) => fc.nat(maxLength).map((length) => units.join('').padEnd(length, units.join('') || 'x')));
 
-/** Simulates the orchestrator: checks the window, and replies when the test says so. */
+/** Simulates the orchestrator: checks the window, and replies when the test requests it. */
 class Receiver {
   readonly received: { seq: number; reports: Report[] }[] = [];
   open: { seq: number; part: number | null; bytes: number }[] = [];

@@ -55,8 +55,8 @@ export class ReportSender {
         return true;
       }
     }
-    // Splits the report only once its first chunk fits into the window, so that a waiting report is not also kept as
-    // text.
+    // Splits the report only once its first chunk fits into the window, so that a waiting report is not also held in
+    // memory as text.
     if (!this.fits(limits.unacknowledgedBytes / 2)) return false;
     this.sentSeq = seq;
     const text = JSON.stringify(reports);

@@ -6,7 +6,7 @@ const waitMs = 30_000;
 const exitCodes = { in_force: 0, refused: 1, waiting: 5 } as const;
 
 /**
- * Creates a new key for the agent of a data directory and prints the result.
+ * Creates a new key for the agent with this data directory, and prints the result.
  * @returns the exit code
  */
 export async function printRotation(dataDir: string, options: { graceSecs: number; json: boolean }): Promise<number> {

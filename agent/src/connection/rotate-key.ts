@@ -21,7 +21,7 @@ export interface Rotation {
   former_until: number;
   /** Whether an earlier call created the key. */
   was_waiting: boolean;
-  /** Whether an agent is running on the directory and was notified. */
+  /** Whether an agent is using the directory and was notified. */
   agent_runs: boolean;
 }
 
@@ -37,8 +37,8 @@ export interface RotationTools {
 const pollMs = 100;
 
 /**
- * Creates a new key for the agent of this directory, and waits until it is the current key. A key that is already
- * pending is not replaced, because the orchestrator may have accepted it.
+ * Creates a new key for the agent with this data directory, and waits until it is the current key. A key that is
+ * already pending is not replaced, because the orchestrator may have accepted it.
  * @param graceSecs how long the previous key stays valid after the change
  * @param waitMs maximum time to wait for a running agent
  * @throws Error if the directory has no agent or belongs to another user
@@ -74,7 +74,7 @@ export async function rotateKey(
 }
 
 /**
- * Notifies the agent that is running on the directory.
+ * Notifies the agent that is using the directory.
  * @returns false if there is none
  */
 function notifyHolder(dataDir: string, notify: (pid: number) => void): boolean {

@@ -4,8 +4,8 @@ import { type ConnectOrder, chooseTarget, OrchestratorFile } from './pin.ts';
 
 /**
  * Saves this machine's orchestrator for the agent's next start.
- * @returns the agent's node id
- * @throws DirectoryInUse if an agent runs on the directory, because the agent would overwrite the file
+ * @returns the agent's node ID
+ * @throws DirectoryInUse if an agent is using the directory, because the agent would overwrite the file
  */
 export async function saveTarget(dataDir: string, order: ConnectOrder): Promise<string> {
   const identity = await loadAgentIdentity(dataDir);

@@ -52,7 +52,7 @@ export interface SessionOptions {
 const handshakeTimeoutMs = 60_000;
 /** Milliseconds of silence after which the link counts as broken. The orchestrator sends pings. */
 const silenceMs = limits.pingIntervalMs * (limits.missedPings + 1);
-/** Remedies for the operator of the machine. */
+/** Remedies for the machine's operator. */
 const advice: Partial<Record<RefusalCode, string>> = {
   token_invalid:
     '; create a new token with `muster agents enroll` on the orchestrator, and start this agent with the command that `enroll` prints',
@@ -75,9 +75,9 @@ export class Session {
   private outputSender: OutputSender | null = null;
   /** Null until the link is up, or if the orchestrator does not support terminals. */
   private terminals: TerminalLink | null = null;
-  /** Null until the link is up, or if the orchestrator sends no contents of files. */
+  /** Null until the link is up, or if the orchestrator does not send file content. */
   private contents: ContentReceiver | null = null;
-  /** Null until the link is up, or if the orchestrator does not want samples. */
+  /** Null until the link is up, or if the orchestrator does not request samples. */
   private metricsSender: MetricsSender | null = null;
   private phase: 'challenge' | 'welcome' | 'open' | 'over' = 'challenge';
   private receivedAt: number;
@@ -331,7 +331,7 @@ export class Session {
     this.metricsSender?.setEnabled(message.status === 'approved');
     this.options.welcomed(message);
     this.sender.pump();
-    // Sends output from before the link, and requests the rest of incomplete contents.
+    // Sends output from before the link, and requests the rest of incomplete content.
     this.outputSender?.printed();
     this.contents?.pump();
     return;

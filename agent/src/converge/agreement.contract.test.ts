@@ -8,7 +8,7 @@ import { directory, file, operation, script } from './test/desired.ts';
 import { snapshotTree } from './test/tree.ts';
 
 /**
- * Applies random modules to a real file tree. An apply must do exactly what its plan says, and a removal must leave no
+ * Applies random modules to a real file tree. An apply must do exactly what its plan shows, and a removal must leave no
  * trace.
  */
 

@@ -34,7 +34,7 @@ describe('an apply that is bound to a plan', () => {
     expect(results).toEqual([]);
     expect(readFileSync(`${h.root}/d`, 'utf8')).toBe('in the way\n');
     expect(existsSync(`${h.root}/ran`)).toBe(false);
-    // An apply of no resources finds nothing to remove, and no triggers are due.
+    // An apply without resources finds nothing to remove, and no triggers are due.
     rmSync(`${h.root}/d`);
     const removal = await h.agent.run(operation('apply', []));
     expect(removal.results).toEqual([]);

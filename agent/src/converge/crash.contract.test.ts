@@ -172,7 +172,7 @@ describe('an agent that is killed at a durable step', () => {
     const slow = () => [
       script('slow', {
         check: `test -e ${root}/count`,
-        // Kills only this agent, and not the script, to detect whether the next agent runs the script again.
+        // Kills this agent but not the script to detect whether the next agent runs the script again.
         apply: `test -e ${root}/once || { touch ${root}/once; kill -9 $PPID; }; sleep 0.7; echo x >> ${root}/count`,
       }),
       file(`${root}/after`, {}, { depends_on: ['script:slow'] }),

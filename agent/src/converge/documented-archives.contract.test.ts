@@ -7,12 +7,12 @@ import { ContentServer } from './test/content-server.ts';
 import { operation } from './test/desired.ts';
 import { madeArchive } from './test/made-archive.ts';
 
-/** Applies the modules of docs/modules.md that download, with contents of a server of the test. */
+/** Applies the modules in docs/modules.md that download content, which a test server provides. */
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/modules.md'), 'utf8');
 const facts = { name: 'web-1', node_id: 'a'.repeat(32), attributes: { platform: 'linux' }, tags: {} };
 
-/** Returns the only resource of a documented module. */
+/** Returns the only resource in a documented module. */
 function documented(name: string): ResolvedResource {
   const source = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].find(([, text]) => text?.startsWith(`name: ${name}\n`));
   const parsed = parseModule(source?.[1] ?? '');

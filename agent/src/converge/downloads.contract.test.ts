@@ -6,7 +6,7 @@ import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from 
 import { ContentServer, sha256Of } from './test/content-server.ts';
 import { download, operation } from './test/desired.ts';
 
-/** Downloads of a real agent from real servers. */
+/** Tests downloads by a real agent from real servers. */
 
 let home: string;
 let agent: TestAgent;
@@ -156,7 +156,7 @@ test('reads the hash from a file of sums, over https only', async () => {
   secure.serve('/v1/SUMS', `${sha256Of('next')}  app\n`);
   const drift = await agent.run(operation('drift'));
   expect(drift.results).toMatchObject([{ changes: [{ field: 'content', to: `sha256:${sha256Of('next')}` }] }]);
-  // Over a proxy, and then to a server without https.
+  // Connects through a proxy, and then to a server without HTTPS.
   await agent.stop();
   await start({ ...trusting, https_proxy: server.url('') });
   expect(await run('apply', body)).toMatchObject({ status: 'changed' });

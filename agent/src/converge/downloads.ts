@@ -6,26 +6,26 @@ import type { DownloadSource, StoredContent } from '../resources/provider/provid
 
 /** Maximum size of a download, in bytes. */
 const maxDownloadBytes = 4 * 1024 ** 3;
-/** Milliseconds that one download may take, with its repetitions. */
+/** Milliseconds that one download may take, including its retries. */
 const maxDownloadMs = 60 * 60_000;
-/** Attempts in a row in which nothing arrives. */
+/** Maximum number of consecutive attempts that receive no data. */
 const maxAttempts = 4;
-/** Number of incomplete downloads that stay for a later operation. */
+/** Maximum number of incomplete downloads to retain for a later operation. */
 const maxIncomplete = 100;
-/** Bytes for which the cache makes room if the server does not tell the size. */
+/** Number of bytes to free in the cache if the server does not report the size. */
 const unknownSizeBytes = 64 * 1024 * 1024;
 
 /**
- * Downloads contents into the agent's cache. A download whose connection is cut continues where it ended, also in the
- * next operation. Nothing of it is used before its hash is right.
+ * Downloads content into the agent's cache. An interrupted download resumes where it stopped, even in a later
+ * operation. No part of a download is used before its hash is verified.
  */
 export class Downloads {
   readonly #cache: () => ContentCache;
   readonly #clock: Clock;
-  /** Has the variables that name proxies. */
+  /** Environment with the proxy variables. */
   readonly #environment: Readonly<Record<string, string | undefined>>;
   readonly #abort = new AbortController();
-  /** Hashes of downloads that may continue later, oldest first. */
+  /** Hashes of downloads that may resume later, oldest first. */
   readonly #incomplete = new Set<string>();
 
   constructor(cache: () => ContentCache, clock: Clock, environment: Readonly<Record<string, string | undefined>>) {
@@ -35,9 +35,9 @@ export class Downloads {
   }
 
   /**
-   * Runs an action with a content, which is downloaded first if the agent lacks it.
-   * @param cancelled reports whether the operation was cancelled
-   * @throws HostFailure if it cannot be downloaded; the error of `stop` if the agent stops
+   * Runs an action with content, which is downloaded first if it is not in the cache.
+   * @param cancelled reports whether the operation was canceled
+   * @throws HostFailure if the content cannot be downloaded; the error passed to `stop` if the agent stops
    */
   async use<T>(
     source: DownloadSource,
@@ -55,8 +55,9 @@ export class Downloads {
   }
 
   /**
-   * Reads a small content into memory.
-   * @throws HostFailure if it cannot be read, or has more than `limit` bytes; the error of `stop` if the agent stops
+   * Reads a small amount of content into memory.
+   * @throws HostFailure if the content cannot be read or exceeds `limit` bytes; the error passed to `stop` if the agent
+   * stops
    */
   async read(url: string, limit: number): Promise<Buffer> {
     const tooLong = () => new HostFailure(`the content is larger than ${limit} bytes`);
@@ -80,12 +81,12 @@ export class Downloads {
     return Buffer.concat(pieces);
   }
 
-  /** Returns the hashes of downloads that may continue in a later operation. */
+  /** Returns the hashes of downloads that may resume in a later operation. */
   get incomplete(): ReadonlySet<string> {
     return this.#incomplete;
   }
 
-  /** Ends all downloads with this error, because the agent stops. Received bytes stay. */
+  /** Aborts all downloads with this error, because the agent is stopping. Received bytes are retained. */
   stop(error: Error): void {
     this.#abort.abort(error);
   }
@@ -102,7 +103,7 @@ export class Downloads {
         const isRight = await cache.complete({ sha256: source.sha256, size });
         this.#incomplete.delete(source.sha256);
         if (isRight) return size;
-        // The bytes of an earlier download may belong to an earlier content at the same URL.
+        // The bytes of an earlier download may belong to an earlier version of the content at the same URL.
         if (from === 0 || isRepeated)
           throw new HttpFailure('the content does not have the declared SHA-256, so nothing was changed', false);
         isRepeated = true;
@@ -125,7 +126,10 @@ export class Downloads {
     if (this.#incomplete.size > maxIncomplete && oldest !== undefined) this.#incomplete.delete(oldest);
   }
 
-  /** Receives a content from where it ended. @returns its size, and the position of the first byte that was received */
+  /**
+   * Receives content, starting where the last attempt stopped. @returns its size, and the position of the first byte
+   * that was received
+   */
   async #receive(
     { url, sha256 }: DownloadSource,
     arrived: number,

@@ -30,7 +30,7 @@ export interface Engine {
   start(): Promise<void>;
   /**
    * Accepts an operation. Resolves once the journal on disk contains it.
-   * @returns `known` if an operation with this id was accepted before: it does not run again, and its reports are in
+   * @returns `known` if an operation with this ID was accepted before: it does not run again, and its reports are in
    * the spool; `full` if too many operations are open: nothing was accepted, and the caller may retry later
    */
   accept(operation: OperationMessage): Promise<AcceptOutcome>;
@@ -40,7 +40,7 @@ export interface Engine {
   openOperations(): OpenOperation[];
   readonly spool: ReportSpool;
   readonly output: OutputTail;
-  /** Contents that operations are waiting for. */
+  /** Content that operations are waiting for. */
   readonly contents: ContentRequests;
   /**
    * Closes operations whose outcome the orchestrator has stored. An operation that has not begun is dropped; a running
@@ -102,7 +102,7 @@ export interface EngineOptions {
   /** Called after new entries were added to the spool, never from inside `accept`. */
   onReports(): void;
   onOutput?(): void;
-  /** Called when an operation is waiting for a content that the link must request. */
+  /** Called when an operation is waiting for content that the link must request. */
   onContentsWanted?(): void;
   /** Called when an operation has finished. `succeeded` is true only for an apply that succeeded. */
   onEnded?: (succeeded: boolean, kind: OperationMessage['kind']) => void;
@@ -111,12 +111,12 @@ export interface EngineOptions {
    * as applied.
    */
   onMeasured?: (fingerprints: ReadonlyMap<string, string>) => void;
-  /** Returns the agent's way to its orchestrator; null if it has none. */
+  /** Returns the agent's link to its orchestrator; null if it has none. */
   link?: () => Link | null;
   /** Called with the name of each durable step, for tests that kill the agent. */
   crashPoint?: (name: string) => void;
   limits?: ProviderLimits;
-  /** Variables that name proxies for downloads; default: those of this process. */
+  /** Environment variables that specify proxies for downloads. Defaults to those of this process. */
   environment?: Readonly<Record<string, string | undefined>>;
   /** Key for plan digests. Must not change while a plan with such a digest may be applied. */
   planKey?: Uint8Array;
@@ -155,11 +155,11 @@ class ConvergeEngine implements Engine {
   #stopping = false;
   readonly #stop = new AbortController();
   #current: Promise<void> | null = null;
-  /** Ids of the operations being executed: the current one, and cancelled ones that are closed before their turn. */
+  /** IDs of the operations being executed: the current one, and canceled ones that are closed before their turn. */
   readonly #executing = new Set<string>();
-  /** Number of internal bugs, by operation id. */
+  /** Number of internal bugs, by operation ID. */
   readonly #faults = new Map<string, number>();
-  /** State of started operations that is not yet in the journal, by operation id. */
+  /** State of started operations that is not yet in the journal, by operation ID. */
   readonly #attempts = new Map<string, Attempt>();
   #process: ProcessIdentity | null = null;
   /** The last `check` or `validate` process, which may have exited, and its operation. */
@@ -363,7 +363,7 @@ class ConvergeEngine implements Engine {
     if (this.#executing.size > 1) return;
     const journal = this.#opened();
     if (journal.needsCompaction) return journal.compact();
-    // Keeps contents that a plan fetched for the apply that may follow.
+    // Retains content that a plan fetched, for the apply that may follow.
     if (kind !== 'apply') return;
     try {
       journal.dropUnusedCopies();
@@ -443,7 +443,7 @@ class ConvergeEngine implements Engine {
       },
       observing: (id, process) => {
         this.#observing = { id, process };
-        // The operation may have been cancelled before the process was registered.
+        // The operation may have been canceled before the process was registered.
         if (this.#overdue || this.#journal?.state.operations.get(id)?.cancelled) killIfRunning(process);
       },
       printed: (source, stream, piece) => this.output.add(source, stream, piece),

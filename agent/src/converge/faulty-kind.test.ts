@@ -46,7 +46,7 @@ const members = [
   'diffRemoval',
   'remove',
 ] as const satisfies readonly (keyof Provider)[];
-/** Methods whose bugs do not fail the resource. */
+/** Methods in which a bug does not fail the resource. */
 const harmless = new Set(['weight', 'revealsCompletion']);
 
 describe('a bug in the code of one kind', () => {

@@ -4,7 +4,7 @@ import { systemClock } from '../../../lib/src/clock.ts';
 import { file, operation, script } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
-/** Verifies that hanging programs do not block a stop, and hanging observations do not block a cancellation. */
+/** Verifies that hanging programs do not block a stop, and that hanging observations do not block a cancellation. */
 
 const h = useAgent();
 const hanging = () =>

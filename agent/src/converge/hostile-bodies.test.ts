@@ -16,7 +16,7 @@ import { directory, file, operation } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
 /**
- * Sends bodies that a hostile orchestrator, or a different version of it, may send. Executes only kinds that are safe
+ * Sends bodies that a hostile orchestrator, or one of a different version, may send. Executes only kinds that are safe
  * on the test machine; only validates the bodies of other kinds.
  */
 

@@ -157,7 +157,7 @@ const essence = (results: readonly ResourceResult[]) =>
     triggered_by,
   }));
 
-/** Describes the failures of an operation, for the message of a failed comparison. */
+/** Describes an operation's failures, for the message of a failed comparison. */
 const failuresOf = (results: readonly ResourceResult[]): string =>
   results
     .filter(({ status }) => status !== 'unchanged' && status !== 'changed' && status !== 'would_change')
@@ -238,7 +238,7 @@ class Machine {
     }
   }
 
-  /** Returns the tree that an apply of this set must leave. */
+  /** Returns the tree that applying this set must result in. */
   expected(set: Record<string, number>): Tree {
     const tree = { ...this.base };
     for (const name of names) if (name in set) (parts[name] as Part).overlay(tree, set[name] as number);

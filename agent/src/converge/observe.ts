@@ -8,8 +8,8 @@ import { type ExecutionContext, Progress, Stopped } from './progress.ts';
 /** Observes individual resources as a drift check does, but without an operation or a report. */
 
 /**
- * Returns a fingerprint of how a resource differs from its applied state: equal for equal differences, and empty if
- * there are none. The fingerprint never leaves the machine.
+ * Returns a fingerprint of the differences between a resource and its applied state: equal for equal differences, and
+ * empty if there are none. The fingerprint never leaves the machine.
  */
 export function differenceFingerprint(decision: Decision): string {
   if (decision.verdict === 'none' || decision.verdict === 'skip') return '';
@@ -27,7 +27,7 @@ export async function driftOf(step: Step, progress: Progress, stepsState: StepsS
   return decide(step, await progress.observe(step, stepsState), stepsState, progress.context.journal.copies);
 }
 
-/** Returns the resources of the last successful apply, against which drift is measured. */
+/** Returns the resources from the last successful apply, against which drift is measured. */
 export const appliedResources = ({ snapshot }: JournalState): readonly ResolvedResource[] => snapshot?.resources ?? [];
 
 const noOperation: OperationRecord = {

@@ -33,7 +33,7 @@ export async function planOperationOnMachine(progress: Progress): Promise<void> 
 /**
  * Returns the digest of a plan for the given steps on the current machine. Observes and decides as a plan does, but
  * reports nothing.
- * @returns null if the operation was cancelled
+ * @returns null if the operation was canceled
  */
 export async function planDigestNow(progress: Progress, steps: readonly Step[]): Promise<string | null> {
   const { state, copies } = progress.context.journal;

@@ -46,7 +46,7 @@ export interface ExecutionContext {
   /** Registers the process to kill if it outlasts the grace period of a stop; null if no process runs. */
   running(process: ProcessIdentity | null): void;
   /**
-   * Registers an observing process, which is killed when the operation is cancelled or the grace period of a stop
+   * Registers an observing process, which is killed when the operation is canceled or the grace period of a stop
    * expires.
    */
   observing(operationId: string, process: ProcessIdentity): void;
@@ -54,7 +54,7 @@ export interface ExecutionContext {
   printed(source: { operation_id: string; resource: string }, stream: 'stdout' | 'stderr', piece: Buffer): void;
   readonly contents: Pick<WantedContents, 'use'>;
   readonly downloads: Pick<Downloads, 'use' | 'read'>;
-  /** Has the variables that name proxies. */
+  /** Environment with the proxy variables. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Logs a problem that does not affect a result. */
   warn(fields: object, message: string): void;
@@ -160,7 +160,7 @@ export class Progress {
     return kind === 'remove' ? [] : (this.#immediate.get(resource.key) ?? []);
   }
 
-  /** Reports whether the resource must be restored if a service that follows it immediately does not work with it. */
+  /** Reports whether the resource must be restored if a service that follows it immediately fails with it. */
   isOnTrial(step: Step): boolean {
     return this.triggeredImmediately(step).some(isConfirmed);
   }
@@ -175,7 +175,7 @@ export class Progress {
   }
 
   /**
-   * Reports whether the operation is cancelled.
+   * Reports whether the operation is canceled.
    * @throws Stopped if the agent must stop
    */
   interrupted(): boolean {
@@ -294,8 +294,7 @@ export class Progress {
   }
 
   /**
-   * Discards the cached data of the given databases, which may be outdated. Without arguments, discards all cached
-   * data.
+   * Discards the cached data of the given databases, which may be stale. Without arguments, discards all cached data.
    */
   stale(...databases: readonly Database<unknown>[]): void {
     for (const { name } of databases) this.#databases.delete(name);
@@ -349,7 +348,7 @@ export class Progress {
     return resultOf(step, reported, 'changed', ms);
   }
 
-  /** Journals the process of a step, so that the next agent can wait for it. */
+  /** Journals a step's process, so that the next agent can wait for it. */
   recordProcess(position: number, process: ProcessIdentity, before: Json | null): void {
     try {
       this.context.journal.record('process', [{ t: 'step', id: this.id, position, process, before }]);

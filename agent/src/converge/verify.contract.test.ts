@@ -174,7 +174,7 @@ describe('verify', () => {
 
   test('stops waiting for a server that never responds', async () => {
     const port = await serve(() => {});
-    // An endless wait would exceed the timeout of this test.
+    // An endless wait would exceed this test's timeout.
     expect((await applyBriefly(http(`http://127.0.0.1:${port}/`))).error).toMatch(
       /was not answered: there was no response/,
     );

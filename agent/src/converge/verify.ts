@@ -67,8 +67,8 @@ async function retryUntilOk(verification: Verification, progress: Progress): Pro
 }
 
 /**
- * Makes one attempt. A cancellation, a stop of the agent, or the timeout aborts it. For a command, the time limit of a
- * `check` applies instead of the timeout.
+ * Makes one attempt. The attempt is aborted if the operation is canceled, the agent stops, or the timeout expires. For
+ * a command, the time limit of a `check` applies instead of the timeout.
  */
 async function attempt(
   verification: Verification,

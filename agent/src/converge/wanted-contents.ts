@@ -4,7 +4,7 @@ import { HostFailure } from '../host/failure.ts';
 import type { ContentCache } from '../journal/content-cache.ts';
 import type { CopyReference, StoredContent } from '../resources/provider/provider.ts';
 
-/** A request for part of a content. */
+/** A request for part of the content. */
 export interface ContentPart {
   readonly request: number;
   readonly operation_id: string;
@@ -13,7 +13,7 @@ export interface ContentPart {
   readonly bytes: number;
 }
 
-/** The contents that operations are waiting for, from the link's point of view. Nothing is lost if the link closes. */
+/** The content that operations are waiting for, from the link's point of view. Nothing is lost if the link closes. */
 export interface ContentRequests {
   /** Returns the next part to request; null if no part is needed or the window is used up. */
   next(): ContentPart | null;
@@ -31,9 +31,9 @@ export interface ContentRequests {
   unlinked(): void;
 }
 
-/** Milliseconds after which an operation stops waiting for a content if nothing of it arrives. */
+/** Milliseconds without received data after which an operation stops waiting for content. */
 const stallMs = 10 * 60_000;
-/** Number of times that a content is received with the wrong hash before it fails. */
+/** Number of times that content may arrive with the wrong hash before the request fails. */
 const maxAttempts = 2;
 
 interface Waiter {
@@ -55,16 +55,16 @@ interface Wanted {
   cancelStall: () => void;
 }
 
-/** Fetches contents for operations over the current link. */
+/** Fetches content for operations over the current link. */
 export class WantedContents implements ContentRequests {
   readonly #cache: () => ContentCache;
   readonly #clock: Clock;
   readonly #onWanted: () => void;
   readonly #wanted = new Map<string, Wanted>();
-  /** Requests that are not completely answered, oldest first. */
+  /** Requests without a complete response, oldest first. */
   #unanswered: (ContentPart & { arrived: number; readonly wanted: Wanted })[] = [];
   #lastRequest = 0;
-  /** Why nothing is fetched anymore; null until the agent stops. */
+  /** Why fetching has stopped; null until the agent stops. */
   #stopped: Error | null = null;
 
   constructor(cache: () => ContentCache, clock: Clock, onWanted: () => void) {
@@ -74,8 +74,8 @@ export class WantedContents implements ContentRequests {
   }
 
   /**
-   * Runs an action with a content. Fetches the content first if the agent lacks it.
-   * @throws HostFailure if the content cannot be fetched; the error of `stop` if the agent stops
+   * Runs an action with content. Fetches the content first if it is not in the cache.
+   * @throws HostFailure if the content cannot be fetched; the error passed to `stop` if the agent stops
    */
   async use<T>(
     operationId: string,
@@ -149,7 +149,7 @@ export class WantedContents implements ContentRequests {
     const position = first.from + first.arrived;
     first.arrived += bytes.length;
     if (first.arrived === first.bytes) this.#unanswered.shift();
-    // The operation may have been cancelled, or the content may have been restarted.
+    // The operation may have been canceled, or the transfer may have been restarted.
     if (this.#wanted.get(wanted.reference.sha256) !== wanted || position !== wanted.arrived) return true;
     try {
       this.#cache().add(wanted.reference, position, bytes);

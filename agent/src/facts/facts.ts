@@ -6,7 +6,7 @@ import { customFacts } from './custom-facts.ts';
 import { addressesOf, defaultAddress, fullyQualifiedName } from './network-facts.ts';
 import { familyOf, selinuxMode, systemdVersion } from './system-facts.ts';
 
-/** Collects the attributes of the machine. All values are strings. */
+/** Collects the machine's attributes. All values are strings. */
 
 export interface FactOptions {
   /** Directory of YAML files and programs that add attributes; absent if there is none. */
@@ -14,7 +14,7 @@ export interface FactOptions {
   /** Overrides the machine's hostname. */
   hostname?: string | null;
   clock: Clock;
-  /** Called with a faulty file and its problem. All other files are still used. */
+  /** Called with each invalid file and its problem. All other files are still used. */
   warn(file: string, problem: string): void;
   /** Directory that contains /etc, /proc, /run, and /sys, for tests. */
   root?: string;

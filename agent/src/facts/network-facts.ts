@@ -1,7 +1,7 @@
 import type { NetworkInterfaceInfo } from 'node:os';
 import { readText } from '../host/read-system.ts';
 
-/** Facts about the machine's names and addresses. Resolves nothing over the network. */
+/** Facts about the machine's names and addresses. Performs no lookups over the network. */
 
 type Interfaces = Readonly<Record<string, NetworkInterfaceInfo[] | undefined>>;
 
@@ -12,7 +12,7 @@ const maxAddresses = 20;
 const isReachable = ({ internal, address }: NetworkInterfaceInfo): boolean =>
   !internal && !/^(169\.254\.|fe[89ab][0-9a-f]:)/i.test(address);
 
-/** Returns the addresses of the machine, separated by commas: IPv4 before IPv6, in the order of the interfaces. */
+/** Returns the machine's addresses, separated by commas: IPv4 before IPv6, in interface order. */
 export function addressesOf(interfaces: Interfaces): string {
   const reachable = Object.values(interfaces).flatMap((infos) => (infos ?? []).filter(isReachable));
   const family = (name: string) => reachable.filter((info) => info.family === name).map(({ address }) => address);

@@ -1,10 +1,11 @@
 import { namesIn, readText } from '../host/read-system.ts';
 
 /**
- * Facts about the operating system that are derived from other facts, or from files of the kernel and the init system.
+ * Facts about the operating system that are derived from other facts, or from files provided by the kernel and the init
+ * system.
  */
 
-/** Families by the names in ID and ID_LIKE of os-release(5). */
+/** Families by the names in the ID and ID_LIKE fields of os-release(5). */
 const families: Readonly<Record<string, string>> = {
   ...{ debian: 'debian', ubuntu: 'debian' },
   ...{ rhel: 'redhat', fedora: 'redhat', centos: 'redhat' },

@@ -30,7 +30,10 @@ const timeLimit = 30_000;
 /** Maximum output size, in bytes. The description of a large group such as `java` takes about 50 KB. */
 const outputCap = 1024 * 1024;
 
-/** Returns the paths of the link and of dpkg's record of the mode. Every change to the group changes one of them. */
+/**
+ * Returns the paths of the link and of the file in which dpkg records the mode. Every change to the group changes one
+ * of them.
+ */
 export const groupFiles = (name: string): string[] => [`${directory}/${name}`, `/var/lib/dpkg/alternatives/${name}`];
 
 /**

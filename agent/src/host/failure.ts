@@ -1,4 +1,4 @@
-/** A failure on this machine that an operator can act on. The result of the resource shows its message. */
+/** A failure on this machine that an operator can act on. The resource's result shows the message. */
 export class HostFailure extends Error {
   constructor(message: string) {
     super(message);

@@ -4,19 +4,22 @@ import { missingProgram } from './processes/find-program.ts';
 import { type CommandResult, type Runner, runInEnglish } from './processes/run-command.ts';
 import { readText } from './read-system.ts';
 
-/** Reads which modules the kernel has, and loads and unloads them with modprobe(8). */
+/** Reads the list of kernel modules, and loads and unloads modules with modprobe(8). */
 
-/** Modules by their names in the kernel. */
+/** Kernel modules, under the names that the kernel uses. */
 export interface KernelModules {
-  /** What uses each loaded module: names of other modules, or a number of other users. Empty if nothing does. */
+  /**
+   * Users of each loaded module: names of other modules, or the number of other users. Empty if the module is not in
+   * use.
+   */
   loaded: ReadonlyMap<string, string>;
-  /** Modules that are part of the kernel. */
+  /** Modules that are built into the kernel. */
   builtIn: ReadonlySet<string>;
 }
 
 const timeLimit = 60_000;
 
-/** Returns the name in the kernel's spelling, which has no "-". */
+/** Returns the name in the kernel's spelling, which contains no "-". */
 export const moduleNameOf = (name: string): string => name.replaceAll('-', '_');
 
 /** @throws HostFailure if lsmod fails */
@@ -29,7 +32,7 @@ export async function readModules(runner: Runner): Promise<KernelModules> {
 }
 
 async function listModules(runner: Runner): Promise<string> {
-  // A kernel without support for modules has no such file.
+  // A kernel without module support has no such file.
   if (missingProgram('lsmod') !== null) return readText('/proc/modules') ?? '';
   const result = await run('lsmod', [], runner);
   if (result.exitCode === 0 && !result.truncated) return result.stdout;
@@ -43,7 +46,8 @@ const run = (program: string, args: readonly string[], runner: Runner): Promise<
   runInEnglish(program, args, limits, runner);
 
 /**
- * @param text output of lsmod, or text of /proc/modules: the name, size, number of users, and users of a module a line
+ * @param text output of lsmod, or content of /proc/modules: each line has a module's name, size, number of users, and
+ * users
  */
 export function parseModules(text: string): Map<string, string> {
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('Module '));
@@ -56,11 +60,11 @@ export function parseModules(text: string): Map<string, string> {
   );
 }
 
-/** @param text paths of module files, one a line */
+/** @param text paths of module files, one per line */
 export const parseBuiltIn = (text: string): Set<string> =>
   new Set([...text.matchAll(/([^/\n]+)\.ko\b[^\n]*$/gm)].map(([, name = '']) => moduleNameOf(name)));
 
-/** Returns what to do if modprobe is missing; otherwise null. */
+/** Returns how to install modprobe if it is missing; otherwise null. */
 export const missingModprobe = (): string | null =>
   missingProgram('modprobe') === null ? null : 'there is no program modprobe; install the package `kmod`';
 

@@ -7,7 +7,7 @@ import { systemctl } from './systemd/systemd.ts';
 /** Reads the mounted file systems, and mounts and unmounts them with the programs of util-linux. */
 
 export interface Mount {
-  /** The device as the kernel names it; for a part of a file system, with the part in brackets. */
+  /** The kernel's name for the device, followed by the path in brackets if only part of a file system is mounted. */
   source: string;
   type: string;
   /** Options of the mount and of its file system. */
@@ -16,14 +16,15 @@ export interface Mount {
   ownOptions: string;
 }
 
-/** A network file system may take long to answer. */
+/** A network file system may take a long time to respond. */
 const timeLimit = 120_000;
 
 const run = (program: string, args: readonly string[], runner: Runner): Promise<CommandResult> =>
   runInEnglish(program, args, { timeLimit, outputCap: 8 * 1024 * 1024 }, runner);
 
 /**
- * Returns the mounted file systems by mount point. Of several at one mount point, only the last is visible.
+ * Returns the mounted file systems by mount point. If several are mounted at the same point, only the last one is
+ * visible.
  * @throws HostFailure if findmnt fails
  */
 export async function readMounts(runner: Runner): Promise<ReadonlyMap<string, Mount>> {
@@ -49,19 +50,19 @@ export function parseMounts(text: string): Map<string, Mount> {
   );
 }
 
-/** Mounts the file system that /etc/fstab has for a path. @param isSecret whether its options contain a secret */
+/** Mounts the file system that /etc/fstab lists for a path. @param isSecret whether its options contain a secret */
 export async function mount(path: string, isSecret: boolean, runner: Runner): Promise<void> {
   const result = await run('mount', ['--', path], runner);
   if (result.exitCode !== 0) throw failure(`mount ${path}`, result, isSecret);
 }
 
-/** Mounts a file system that /etc/fstab does not have. */
+/** Mounts a file system that is not in /etc/fstab. */
 export async function mountAgain(path: string, { source, type, options }: Mount, runner: Runner): Promise<void> {
   const result = await run('mount', ['-t', type, '-o', options, '--', source, path], runner);
   if (result.exitCode !== 0) throw failure(`mount ${path}`, result, false);
 }
 
-/** Changes the options of a mounted file system. mount(8) adds those that /etc/fstab has for the path. */
+/** Changes the options of a mounted file system. mount(8) adds the options that /etc/fstab lists for the path. */
 export async function remount(path: string, options: string, isSecret: boolean, runner: Runner): Promise<void> {
   const result = await run('mount', ['-o', `remount,${options}`, '--', path], runner);
   if (result.exitCode !== 0) throw failure(`change the options of ${path}`, result, isSecret);
@@ -78,7 +79,9 @@ export async function unmount(path: string, runner: Runner): Promise<void> {
   throw failure(`unmount ${path}`, result, false);
 }
 
-/** Makes systemd read /etc/fstab again. Otherwise it may unmount a file system that it knows from an earlier line. */
+/**
+ * Makes systemd reload /etc/fstab. Otherwise, systemd may unmount a file system that it knows from an earlier entry.
+ */
 export async function fstabChanged(runner: Runner): Promise<void> {
   if (exists('/run/systemd/system')) await systemctl(['daemon-reload'], [], timeLimit, runner);
 }
@@ -95,7 +98,7 @@ export function devicePath(device: string): string | null {
   }
 }
 
-/** Reports whether two paths are the same directory, as those of a bind mount are. */
+/** Reports whether two paths refer to the same directory, as with a bind mount. */
 export function isSameDirectory(one: string, other: string): boolean {
   try {
     const [a, b] = [statSync(one), statSync(other)];

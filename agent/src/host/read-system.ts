@@ -42,7 +42,7 @@ export function stampOf(path: string): string {
   }
 }
 
-/** Returns the names in a directory, sorted; none if it cannot be read. */
+/** Returns the names in a directory, sorted; empty if the directory cannot be read. */
 export function namesIn(path: string): string[] {
   try {
     return readdirSync(path).sort();

@@ -4,11 +4,13 @@ import { HostFailure } from './failure.ts';
 import { runCommand } from './processes/run-command.ts';
 import { exists, readText } from './read-system.ts';
 
-/** Files by which Debian's and SUSE's packages say that the running system needs a reboot. Each boot removes them. */
+/**
+ * Files with which packages on Debian and SUSE indicate that the running system needs a reboot. Each boot removes them.
+ */
 export const rebootMarkers = ['/run/reboot-required', '/run/reboot-needed'] as const;
 
 /**
- * Returns an identifier of this boot. Contains the start time of the first process, because the kernel's boot id stays
+ * Returns an identifier of this boot. Contains the start time of the first process, because the kernel's boot ID stays
  * the same when a container reboots.
  * @throws HostFailure if /proc cannot be read
  */

@@ -5,12 +5,12 @@ import { failureText, lastLine } from './processes/failure-text.ts';
 import { missingProgram } from './processes/find-program.ts';
 import { type Runner, runInEnglish } from './processes/run-command.ts';
 
-/** Makes, observes, and uses swap files with the programs of util-linux. */
+/** Creates, observes, and enables swap files with the programs of util-linux. */
 
-/** Priorities of the swap in use, by path. */
+/** Priorities of the swap areas in use, by path. */
 export type Swaps = ReadonlyMap<string, number>;
 
-/** The parts of a swap file that matter. Its content is worthless. */
+/** The relevant properties of a swap file. Its content is irrelevant. */
 export interface SwapFile {
   /** Bytes. */
   size: number;
@@ -32,7 +32,7 @@ async function run(program: string, args: readonly string[], timeLimit: number, 
   throw new HostFailure(`cannot ${doing}: ${failureText(result, program, timeLimit, lastLine)}`);
 }
 
-/** Returns what to do if a program is missing; otherwise null. */
+/** Returns how to install a missing program; null if none is missing. */
 export function missingSwapProgram(): string | null {
   const missing = ['mkswap', 'swapon', 'swapoff'].find((program) => missingProgram(program) !== null);
   return missing === undefined ? null : `there is no program ${missing}; install the package \`util-linux\``;
@@ -50,7 +50,7 @@ export async function readSwaps(runner: Runner): Promise<Swaps> {
 export const parseSwaps = (text: string): Map<string, number> =>
   new Map([...text.matchAll(/^(\S+) (-?\d+)$/gm)].map(([, name = '', priority]) => [name, Number(priority)]));
 
-/** @param options in the form of fstab(5) */
+/** @param options in the format of fstab(5) */
 export async function swapOn(path: string, options: string, runner: Runner): Promise<void> {
   await run('swapon', ['-o', options, '--', path], minute, runner, `use ${path} for swap`);
 }
@@ -64,7 +64,7 @@ export async function swapOff(path: string, runner: Runner): Promise<void> {
   }
 }
 
-/** Types of file systems on which the kernel refuses swap files, by their numbers in statfs(2). */
+/** Types of file systems on which the kernel refuses swap files, by their magic numbers in statfs(2). */
 const refused: ReadonlyMap<number, string> = new Map([
   [0x01021994, 'tmpfs'],
   [0x858458f6, 'ramfs'],
@@ -72,7 +72,7 @@ const refused: ReadonlyMap<number, string> = new Map([
   [0x2fc12fc1, 'zfs'],
 ]);
 
-/** Returns the type of the file system of a directory if it cannot have a swap file; otherwise null. */
+/** Returns the type of a directory's file system if that type does not support swap files; otherwise null. */
 export function refusedFileSystem(directory: string): string | null {
   try {
     return refused.get(statfsSync(directory).type) ?? null;
@@ -81,7 +81,7 @@ export function refusedFileSystem(directory: string): string | null {
   }
 }
 
-/** Sizes of pages that Linux has. The page size determines where a swap file has its signature. */
+/** Page sizes that Linux supports. The page size determines the position of a swap file's signature. */
 const pageSizes = [4096, 8192, 16_384, 65_536];
 const signature = 'SWAPSPACE2';
 const headerSize = 65_536;
@@ -103,7 +103,7 @@ export function readSwapFile(path: string): (SwapFile & { hasHoles: boolean }) |
       const { uid, gid, mode, size, blocks } = stats;
       return {
         ...{ uid, gid, mode: mode & 0o7777, hasHoles: blocks * 512 < size },
-        // The file may have become longer or shorter since.
+        // The file may have changed its size since.
         size: Math.min(size, (header.readUInt32LE(1028) + 1) * page),
         uuid: header.toString('hex', 1036, 1052).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'),
         label: header.toString('utf8', 1052, 1068).replace(/\0.*$/s, ''),
@@ -118,7 +118,7 @@ export function readSwapFile(path: string): (SwapFile & { hasHoles: boolean }) |
 
 /**
  * Creates a swap file at a path where none exists, in a directory that only root can change.
- * @param file without `uuid`, mkswap chooses one
+ * @param file if `uuid` is absent, mkswap chooses one
  */
 export async function makeSwapFile(
   path: string,
@@ -127,7 +127,7 @@ export async function makeSwapFile(
 ): Promise<void> {
   const doing = `create the swap file ${path}`;
   try {
-    // No other user can read the file at any time.
+    // Ensures that no other user can ever read the file.
     closeSync(openSync(path, 'wx', 0o600));
     await allocate(path, file.size, runner);
     const identity = [...(uuid === undefined ? [] : ['-U', uuid]), ...(label ? ['-L', label] : [])];
@@ -145,7 +145,7 @@ async function allocate(path: string, size: number, runner: Runner): Promise<voi
   try {
     await run('fallocate', ['-l', String(size), '--', path], minute, runner, doing);
   } catch (error) {
-    // Some file systems can only write the blocks.
+    // Some file systems do not support allocation, so the blocks are written instead.
     if (!(error instanceof HostFailure) || !/not supported|not installed/i.test(error.message)) throw error;
     const args = [
       `of=${path}`,

@@ -18,22 +18,22 @@ import { synced } from '../host/files/atomic-write.ts';
 import { pieces } from '../host/files/inspect.ts';
 import type { CopyReference, StoredContent } from '../resources/provider/provider.ts';
 
-/** Maximum size of the cache in bytes, except for contents that are in use. */
+/** Maximum size of the cache in bytes, not counting files in use. */
 export const maxCacheBytes = 512 * 1024 * 1024;
 
 const doing = 'store the content of a file in the data directory';
 const partSuffix = '.part';
 
 /**
- * Contents of files next to modules, as received from the orchestrator. Each one is a file with mode 0600, named by its
- * hash. An incomplete content has a suffix, and continues after a lost link or a restart.
+ * Content of files next to modules, as received from the orchestrator. Each one is stored in a file with mode 0600,
+ * named by its hash. An incomplete file has a suffix, and its transfer resumes after a lost link or a restart.
  */
 export class ContentCache {
   readonly #directory: string;
   readonly #clock: Pick<Clock, 'now'>;
-  /** Open files of incomplete contents, by hash. */
+  /** Open incomplete files, by hash. */
   readonly #arriving = new Map<string, number>();
-  /** Number of users of each content, by hash. */
+  /** Number of users of each cached file, by hash. */
   readonly #users = new Map<string, number>();
 
   /** @param directory an existing directory that only the agent can access */
@@ -47,24 +47,24 @@ export class ContentCache {
   }
 
   /**
-   * Reports whether a content is stored completely. The size is sufficient: a content gets this name only after its
-   * hash was checked and its bytes were synced, and only the agent can write to the directory.
+   * Reports whether content is stored completely. Checking the size is sufficient: a file gets this name only after its
+   * hash is verified and its bytes are synced, and only the agent can write to the directory.
    */
   has(reference: CopyReference): boolean {
     return sizeOf(this.#pathOf(reference)) === reference.size;
   }
 
-  /** Returns the size of a content that is stored completely, or null. */
+  /** Returns the size of content that is stored completely; otherwise null. */
   sizeOf(sha256: string): number | null {
     return sizeOf(this.#pathOf({ sha256 }));
   }
 
-  /** Returns the number of bytes that have arrived of a content that is not stored completely. */
+  /** Returns the number of bytes received so far for content that is not stored completely. */
   arrivedOf(sha256: string): number {
     return sizeOf(`${this.#pathOf({ sha256 })}${partSuffix}`) ?? 0;
   }
 
-  /** Keeps a content, or its part, until the returned function is called. */
+  /** Retains content, or the part received so far, until the returned function is called. */
   hold({ sha256 }: CopyReference): () => void {
     this.#users.set(sha256, (this.#users.get(sha256) ?? 0) + 1);
     let isHeld = true;
@@ -77,7 +77,7 @@ export class ContentCache {
     };
   }
 
-  /** Returns a stored content, and marks it as used. */
+  /** Returns stored content, and marks it as used. */
   stored(reference: CopyReference): StoredContent {
     const path = this.#pathOf(reference);
     try {
@@ -90,7 +90,7 @@ export class ContentCache {
   }
 
   /**
-   * Begins or continues to receive a content, and makes room for it.
+   * Begins or resumes receiving content, and frees space for it.
    * @returns the number of bytes received so far
    * @throws HostFailure
    */
@@ -124,7 +124,7 @@ export class ContentCache {
   }
 
   /**
-   * Checks a received content, and makes it available if its hash is correct. Otherwise, deletes it.
+   * Checks received content, and makes it available if its hash is correct. Otherwise, deletes it.
    * @returns whether the hash is correct
    * @throws HostFailure
    */
@@ -147,7 +147,7 @@ export class ContentCache {
     }
   }
 
-  /** Stops receiving a content. The bytes that have arrived stay. */
+  /** Stops receiving content. The received bytes are retained. */
   leave({ sha256 }: Pick<CopyReference, 'sha256'>): void {
     const fd = this.#arriving.get(sha256);
     if (fd === undefined) return;
@@ -155,13 +155,13 @@ export class ContentCache {
     closeSync(fd);
   }
 
-  /** Deletes the received part of a content. */
+  /** Deletes partially received content. */
   discard(reference: Pick<CopyReference, 'sha256'>): void {
     this.leave(reference);
     rmSync(`${this.#pathOf(reference)}${partSuffix}`, { force: true });
   }
 
-  /** Deletes contents, those first that were not used for the longest time, until this many bytes fit. */
+  /** Deletes the least recently used files until this many bytes fit. */
   makeRoom(bytes: number): void {
     const entries = this.#entries();
     let total = entries.reduce((sum, { size }) => sum + size, bytes);
@@ -173,7 +173,7 @@ export class ContentCache {
     }
   }
 
-  /** Deletes all contents except those in use and those with one of these hashes. */
+  /** Deletes all files except those in use and those with one of these hashes. */
   retain(hashes: ReadonlySet<string>): void {
     for (const { name, sha256 } of this.#entries())
       if (!hashes.has(sha256) && !this.#users.has(sha256)) rmSync(`${this.#directory}/${name}`, { force: true });

@@ -142,8 +142,8 @@ export class Journal {
   }
 
   /**
-   * Removes contents that neither a managed resource nor an open operation has as its source.
-   * @param downloads hashes of other contents to keep
+   * Removes content that is not the source of a managed resource or an open operation.
+   * @param downloads hashes of other content to retain
    */
   dropUnusedContents(downloads: ReadonlySet<string>): void {
     const { managed, operations } = this.state;

@@ -161,8 +161,8 @@ export class JournalLog {
       if (fd !== null) closeSync(fd);
       try {
         rmSync(temporary, { force: true });
-        // Removes the new file. Otherwise, it would replace the old file at the next start, together with the lines
-        // appended to the old file since.
+        // Removes the new file. Otherwise, it would replace the old file at the next start, and discard the lines
+        // appended to the old file since then.
         rmSync(next, { force: true });
       } catch {
         this.#broken = failure;

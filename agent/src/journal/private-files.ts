@@ -8,7 +8,7 @@ import { hostFailure } from '../host/failure.ts';
 import type { PrivateFiles } from '../resources/provider/provider.ts';
 
 /**
- * Opens the files with secrets that providers keep in the data directory. The directory is created with the first file.
+ * Opens the files in which providers store secrets in the data directory. Creates the directory with the first file.
  */
 export function openPrivateFiles(directory: string): PrivateFiles {
   const guarded = <T>(doing: string, name: string, action: (path: string) => T): T => {

@@ -39,8 +39,7 @@ export interface Intent {
   /** Whether another resource triggered the step immediately, before its turn. */
   isEarly?: boolean;
   /**
-   * The provider's record of the state before this operation, if the resource is restored when a service does not work
-   * with it.
+   * The provider's record of the state before this operation, if the resource is restored when a service fails with it.
    */
   former?: Json;
 }
@@ -71,7 +70,7 @@ export interface JournalState {
   managed: Map<string, ManagedRecord>;
   /** Parent directories that the agent created for declared resources. */
   ourDirectories: Set<string>;
-  /** Triggers that remain due after their operation, by key of the triggered resource: ids of the changed resources. */
+  /** Triggers that remain due after their operation, by key of the triggered resource: IDs of the changed resources. */
   pendingTriggers: Map<string, string[]>;
   /** The desired state of the last successful apply. */
   snapshot: { operationId: string; resources: ResolvedResource[] } | null;

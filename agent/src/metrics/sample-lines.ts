@@ -2,7 +2,7 @@ import { measureNames, type Sample, sampleSchema } from '@muster/protocol';
 
 /**
  * Encodes samples as lines of a file: a header with the agent's ID and the names of the measures, then one row per
- * sample. Based on the names, a different agent version can find the measures that it knows.
+ * sample. With these names, a different agent version can find the measures that it supports.
  */
 
 export function linesOf(nodeId: string, samples: Iterable<Sample>): unknown[] {

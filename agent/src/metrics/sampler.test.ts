@@ -181,7 +181,7 @@ describe('samples', () => {
     settings = { enabled: false, collection_interval: 2 };
     sampler.update();
     await pass(60_000);
-    // Samples are not kept while metrics are disabled.
+    // Samples are not retained while metrics are disabled.
     expect(samples()).toEqual([]);
     expect(clock.next).toBeNull();
     files['/proc/stat'] = 'cpu  500 0 0 500 0 0 0 0 0 0\n';

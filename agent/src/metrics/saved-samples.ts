@@ -29,7 +29,7 @@ export interface SavedSamplesOptions {
 export class SavedSamples {
   readonly #options: SavedSamplesOptions;
   readonly #file: LineFile;
-  /** Indexes of the samples in the file, and the agent id in its header; null if the file does not exist. */
+  /** Indexes of the samples in the file, and the agent ID in its header; null if the file does not exist. */
   #saved: { from: number; to: number; nodeId: string } | null = null;
   #saving: Promise<void> | null = null;
   #cancelTimer: (() => void) | null = null;

@@ -36,7 +36,7 @@ const canTry = (() => {
   }
 })();
 
-/** Runs each script that it reads from a FIFO, and writes its output to another one. */
+/** Runs each script that it reads from one FIFO, and writes the script's output to another. */
 const pythonLoop = `
 import contextlib, io, json, os, struct, sys
 requests, answers = sys.argv[1:]
@@ -58,7 +58,7 @@ afterAll(() => {
 });
 
 /**
- * Runs Python, because Node.js has no calls for extended attributes. All scripts share a process, because starting one
+ * Runs Python, because Node.js has no API for extended attributes. All scripts share a process, because starting one
  * takes longer than a test.
  */
 function python(code: string, ...args: string[]): string {

@@ -1,6 +1,6 @@
 import { limits } from '@muster/protocol/wire';
 
-/** Limits on the amount and the rate of a terminal's output. */
+/** Limits on the amount and rate of a terminal's output. */
 export interface OutputLimits {
   readonly windowBytes: number;
   readonly frameBytes: number;

@@ -5,7 +5,7 @@ export interface TerminalSettings {
   readonly shell: string;
   readonly allow_operator_shell_override: boolean;
   readonly max_sessions: number;
-  /** Name of the user; empty for the user as which the agent runs. */
+  /** Name of the user; empty for the user that the agent runs as. */
   readonly user: string;
 }
 

@@ -112,7 +112,7 @@ export class Terminals {
       },
       type: (channel, bytes) => channels.get(channel)?.terminal.type(bytes) ?? channel <= last,
       resume: () => {
-        // Starts with a different terminal each time, so that no terminal always takes all the room.
+        // Starts with a different terminal each time, so that no terminal always takes all the space.
         const entries = [...channels.values()];
         turn = (turn + 1) % Math.max(1, entries.length);
         for (const { terminal } of [...entries.slice(turn), ...entries.slice(0, turn)]) terminal.wake();

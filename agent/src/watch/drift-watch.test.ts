@@ -138,7 +138,7 @@ describe('the drift watch', () => {
     watch.linked();
     expect(hints.splice(0).length).toBe(2);
     await drift();
-    // The orchestrator receives the event of a check before this test sees that the check has finished.
+    // The orchestrator receives the event for a check before this test sees that the check has finished.
     await expect
       .poll(() => {
         hints = [];

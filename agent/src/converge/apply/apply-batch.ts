@@ -35,7 +35,7 @@ interface Planned {
   original: Act | null;
   /** Whether `original` was finished before the agent was killed. */
   wasFinished: boolean;
-  /** The change applied before this step's turn, if nothing else is left to do. */
+  /** The change applied before this step's turn, if nothing else remains to be done. */
   early: Act | null;
 }
 
@@ -179,7 +179,7 @@ async function recordIntents(progress: Progress, batch: readonly Planned[]): Pro
       entries.push({ position: step.position, seen: provider.inBrief(seen.it), before: planned.before });
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
-      // Makes no change that could not be restored.
+      // Makes no change that cannot be reverted.
       planned.decision = { verdict: 'fail', message: error.message };
     }
   }

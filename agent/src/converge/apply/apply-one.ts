@@ -116,14 +116,14 @@ async function settleInterrupted(
     triggeredBy: circumstances.rerunBy.slice(),
     corrective: false,
   };
-  // Does not use `check` in two cases. A trigger forces the run regardless of `check`, so `check` cannot tell whether
-  // the script ran. A cancelled operation kills observing programs and does not repeat steps.
+  // Does not use `check` in two cases. A trigger forces the run regardless of `check`, so `check` cannot reveal whether
+  // the script ran. A canceled operation kills observing programs and does not repeat steps.
   if (provider.revealsCompletion(resource) && circumstances.rerunBy.length === 0 && !progress.interrupted()) {
     try {
       const seen = await provider.observe(resource, circumstances, progress.machine());
       const inPlace = provider.diff(resource, seen, circumstances).action === 'none';
       const isDone = inPlace === (step.kind === 'apply');
-      // The operation may have been cancelled in the meantime.
+      // The operation may have been canceled in the meantime.
       if (!progress.interrupted()) {
         if (!isDone) return null;
         if (step.kind === 'apply') progress.recordBefore(resource.key, before);

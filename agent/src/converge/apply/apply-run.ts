@@ -15,7 +15,7 @@ import { endStep } from './trigger-immediately.ts';
  * them. If the agent is killed, observing again shows which changes were finished.
  */
 
-/** Maximum bytes of file contents that a run holds in memory. */
+/** Maximum total size of the file contents that a run holds in memory, in bytes. */
 const runBytes = 16 * 1024 * 1024;
 const maxRun = 1024;
 /** Maximum number of files to write to disk at the same time. */
@@ -30,7 +30,7 @@ interface PlannedStep {
   /** The decision before the agent was killed; null on the first attempt, or if no change was needed. */
   original: Decision | null;
   before: Json | null;
-  /** State before this operation, if the resource is restored when a service does not work with it. */
+  /** State before this operation, if the resource is restored when a service fails with it. */
   former: Json | null;
   /** Whether the journal already contains the intent of this step. */
   known: boolean;
@@ -106,7 +106,7 @@ async function planRun(progress: Progress, steps: readonly Step[], stepsState: S
     const provider = providerFor(step);
     if (provider?.recheckable !== true || provider.together !== undefined || bytes > runBytes) break;
     // A resource whose path is below a future link, refers to the same file, or is created by another resource can only
-    // be observed after that other resource was applied.
+    // be observed after that other resource has been applied.
     const path = provider.path(step.resource);
     if (path !== null && changed.size > 0 && [path, ...ancestors(path)].some((part) => changed.has(part))) break;
     if (path !== null && step.resource.type !== 'directory-unix') changed.add(path);
@@ -130,7 +130,7 @@ async function planRun(progress: Progress, steps: readonly Step[], stepsState: S
     // The change was finished before the agent was killed. Later steps are planned with its effect, as on the first
     // attempt.
     if (original?.verdict === 'act' && decision.verdict === 'none') forecast.expects(step, original);
-    // Drops the observations of resources that need no change, so that a thousand unchanged files are not kept in
+    // Drops the observations of resources that need no change, so that a thousand unchanged files are not held in
     // memory.
     if (decision.verdict === 'act' && observation !== null && 'seen' in observation) {
       bytes += provider.weight(observation.seen);
@@ -204,7 +204,7 @@ async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<vo
         });
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
-      // Makes no change that could not be restored.
+      // Makes no change that cannot be reverted.
       planned.decision = { verdict: 'fail', message: error.message };
     }
   }

@@ -76,7 +76,7 @@ function wasKilledDuringStep({ operation, results, context }: Progress, steps: r
  */
 async function verified(progress: Progress, notRun: number): Promise<{ error?: string; notRun: number }> {
   const { verify = [] } = progress.operation.message;
-  // If no resource failed, a skipped resource has a condition that is false.
+  // If no resource failed, each skipped resource has a condition that is false.
   const isInPlace = notRun === 0 && !progress.results.some(({ status }) => status === 'failed' || status === 'unknown');
   if (!isInPlace || verify.length === 0) return { notRun: 0 };
   await progress.flush('results');

@@ -13,7 +13,7 @@ import { isConfirmed, type Progress, Stopped } from '../progress.ts';
 
 /**
  * Adds the result of a step, after the services that it triggers immediately.
- * @param former state before this operation, which is restored if a confirmed service does not work with the change
+ * @param former state before this operation, which is restored if a confirmed service fails with the change
  */
 export async function endStep(
   progress: Progress,

@@ -12,7 +12,7 @@ export const satisfied: Condition = { note: null };
 /** Access to the machine while a condition is evaluated. */
 interface Evaluator {
   machine(): Machine;
-  /** Reports whether the operation was cancelled. */
+  /** Reports whether the operation was canceled. */
   interrupted(): boolean;
 }
 
@@ -30,9 +30,9 @@ interface Answer {
   steps: readonly string[];
 }
 
-/** Maximum number of bytes to keep of a command's output, which is not reported. */
+/** Maximum number of bytes of a command's output to keep. The output is not reported. */
 const outputBytes = 4096;
-/** Maximum number of characters of a command in a message. */
+/** Maximum length of a command in a message, in characters. */
 const shownCharacters = 80;
 
 /**

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import type { Decision, Step } from './plan.ts';
 
 /**
- * Digest of a plan. Digests are equal if the steps and their differences are equal. An HMAC with a key of this machine,
- * because the digest leaves the machine and covers secret values.
+ * Digest of a plan. Digests are equal if the steps and their differences are equal. Uses an HMAC with a
+ * machine-specific key, because the digest leaves the machine and covers secret values.
  */
 export class PlanDigest {
   readonly #hmac: ReturnType<typeof createHmac>;

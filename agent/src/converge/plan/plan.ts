@@ -39,7 +39,7 @@ export type Decision =
       corrective: boolean;
     };
 
-/** The decision of a step that needs a change, or needed none. */
+/** The decision for a step that needs a change, or needed none. */
 type Acted = Extract<Decision, { verdict: 'none' | 'act' }>;
 
 /**
@@ -322,8 +322,8 @@ export class StepsState {
   }
 
   /**
-   * Returns the reason why nothing can exist at this path: a parent path is declared absent or as a file. Returns null
-   * if nothing prevents it.
+   * Returns why nothing can exist at this path: a parent path is declared absent or as a file. Returns null if nothing
+   * prevents it.
    */
   blockerOf(path: string): string | null {
     for (const ancestor of ancestors(path)) {
@@ -412,7 +412,7 @@ export function declaredPaths(desired: Iterable<ResolvedResource>): Set<string> 
   return declared;
 }
 
-/** Returns the paths of all files of resources, and every directory above them. */
+/** Returns the paths of all files that belong to resources, and every directory above them. */
 export function managedPaths(resources: Iterable<ResolvedResource>): Set<string> {
   const paths = new Set<string>();
   for (const resource of resources) {
@@ -425,14 +425,14 @@ export function managedPaths(resources: Iterable<ResolvedResource>): Set<string>
   return paths;
 }
 
-/** Returns the ids of all resources that trigger a step. */
+/** Returns the IDs of all resources that trigger a step. */
 const triggersOf = ({ rerunBy, reloadBy, restartBy }: Circumstances): string[] => [
   ...new Set([...rerunBy, ...reloadBy, ...restartBy]),
 ];
 
 /**
  * Decides what one step must do.
- * @param observation what the provider observed, or why it could not observe
+ * @param observation what the provider observed, or why it could not observe the resource
  * @param copies copies of file contents, to show what a removal restores
  */
 export function decide(

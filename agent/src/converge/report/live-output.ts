@@ -5,7 +5,7 @@ import { limits, type OutputProgress } from '@muster/protocol/wire';
  * the operation contains everything that may be shown.
  */
 
-/** The newest output of the running program, kept only in memory. Losing it does no harm. */
+/** The newest output of the running program, stored only in memory. Losing it is harmless. */
 export interface OutputTail {
   /**
    * Removes and returns the output since the last call.

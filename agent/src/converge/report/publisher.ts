@@ -24,7 +24,7 @@ export class Publisher {
   }
 
   /**
-   * Records events and reports as one journal line, and publishes the reports once the line is on disk.
+   * Records events and reports in one journal line, and publishes the reports once the line is on disk.
    * @param name name of the step, for crash points
    * @param events events to record before or after the reports
    */

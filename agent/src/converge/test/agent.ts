@@ -75,7 +75,7 @@ export async function startAgent(dataDir: string, options: Partial<EngineOptions
   };
 }
 
-/** Answers requests for contents in frames, as an orchestrator does. */
+/** Responds to content requests in frames, as an orchestrator does. */
 function answerContents({ contents }: Engine): void {
   for (let part = contents.next(); part !== null; part = contents.next()) {
     const { request, sha256, from, bytes } = part;

@@ -4,23 +4,23 @@ import https from 'node:https';
 import { type AddressInfo, connect, type Server } from 'node:net';
 import type { Duplex } from 'node:stream';
 
-/** Answers one request; null to serve the content at its path. */
+/** Responds to one request. */
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
 export const sha256Of = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
 
-/** A server of contents that supports ranges, on loopback. */
+/** A server that listens on loopback, serves content, and supports range requests. */
 export class ContentServer {
-  /** Contents by path. */
+  /** Content by path. */
   readonly contents = new Map<string, Buffer>();
-  /** Answers by path, in place of a content. */
+  /** Response handlers by path, used instead of content. */
   readonly answers = new Map<string, Answer>();
-  /** Requests so far: the path with the requested range. */
+  /** Requests so far, each as its path and requested range. */
   readonly requests: string[] = [];
   /** Closes the connection after this many bytes of the body, once for each number. */
   cuts: number[] = [];
   readonly #server: Server;
-  /** Connections that became tunnels, which the server no longer knows. */
+  /** Connections that became tunnels, which the server no longer tracks. */
   readonly #tunnels: { destroy(): void }[] = [];
   readonly #scheme: string;
 
@@ -31,7 +31,7 @@ export class ContentServer {
     if (identity === null) this.#server.on('connect', (request, socket) => this.#tunnel(request, socket));
   }
 
-  /** @param identity a key and a certificate in PEM for https */
+  /** @param identity a key and a certificate in PEM for HTTPS */
   static async open(identity: { key: string; cert: string } | null = null): Promise<ContentServer> {
     const server = new ContentServer(identity);
     await new Promise<void>((resolve) => server.#server.listen(0, '127.0.0.1', resolve));
@@ -46,7 +46,7 @@ export class ContentServer {
     return `${this.#scheme}://${host}:${this.port}${path}`;
   }
 
-  /** Serves a content. @returns its URL and hash */
+  /** Serves content. @returns its URL and hash */
   serve(path: string, content: Buffer | string): { url: string; sha256: string } {
     const bytes = Buffer.from(content as string);
     this.contents.set(path, bytes);
@@ -86,7 +86,7 @@ export class ContentServer {
     }
   }
 
-  /** Acts as a proxy for https. */
+  /** Acts as a proxy for HTTPS. */
   #tunnel(request: IncomingMessage, socket: Duplex): void {
     this.requests.push(`CONNECT ${request.url}`);
     const [host = '', port] = (request.url ?? '').split(':');

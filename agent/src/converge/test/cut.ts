@@ -4,7 +4,7 @@ import { systemClock } from '../../../../lib/src/clock.ts';
 import type { EngineOptions } from '../engine.ts';
 import { type Reported, startAgent } from './agent.ts';
 
-/** Simulates, in this process, an agent that dies at a step of the journal. killed.ts kills a real process instead. */
+/** Simulates, in this process, an agent that dies at a journal step. killed.ts kills a real process instead. */
 
 /** A slow clock, so that even on a busy machine no results wait long enough to be flushed in an additional step. */
 export const unhurried: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() / 100 };

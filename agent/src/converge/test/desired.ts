@@ -33,7 +33,7 @@ function resource<T extends ResourceType>(
 export const file = (path: string, body: Partial<ResourceBodies['file-unix']> = {}, links?: Links): ResolvedResource =>
   resource('file-unix', `path:${path}`, path, { path, ...body }, links);
 
-/** Contents of sources by hash. Test agents receive them as if an orchestrator had sent them. */
+/** Source content by hash. Test agents receive it as if an orchestrator had sent it. */
 export const sourceContents = new Map<string, Buffer>();
 
 /** Builds a file whose content comes from a file next to the module. */
@@ -156,6 +156,6 @@ export function operation(
   };
 }
 
-/** Builds a working copy of a git repository. */
+/** Builds a working copy of a Git repository. */
 export const workingCopy = (path: string, body: Omit<ResourceBodies['git'], 'path'>, links?: Links): ResolvedResource =>
   resource('git', `path:${path}`, path, { path, ...body }, links);

@@ -4,8 +4,8 @@ import { contractAgent } from './contract-agent.ts';
 import type { JournalStep } from './cut.ts';
 
 /**
- * Runs the agent of the provider contract on another machine. Argument: its data directory. Each line on stdin is a
- * command that is answered with one line on stdout, in order.
+ * Runs the agent for the provider contract tests on another machine. Argument: its data directory. Reads one command
+ * per line from stdin, and writes one response line per command to stdout, in order.
  */
 
 export type Order =

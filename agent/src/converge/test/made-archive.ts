@@ -3,9 +3,9 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { removeDirectory, temporaryDirectory } from './agent.ts';
 
 /**
- * Makes an archive with the programs of the system.
- * @param fill shell text that creates the members, in an empty directory
- * @param pack shell text that writes the archive to "$1"
+ * Creates an archive with the system's programs.
+ * @param fill shell code that creates the members, in an empty directory
+ * @param pack shell code that writes the archive to "$1"
  */
 export function madeArchive(fill: string, pack = 'tar -czf "$1" *'): Buffer {
   const root = temporaryDirectory();

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 
-/** Runs shell text as a user who commits. @returns its output */
+/** Runs shell commands with a Git identity, so that they can commit. @returns its output */
 export function commit(folder: string, text: string): string {
   const who = { NAME: 'Ann', EMAIL: 'ann@example.org', DATE: '2026-01-01T00:00:00Z' };
   const identity = Object.entries(who).flatMap(([name, value]) => [
@@ -17,7 +17,7 @@ export function commit(folder: string, text: string): string {
 }
 
 /**
- * Makes a repository with a tag `v1`, and a commit after it on the branch `main`.
+ * Creates a repository with a tag `v1`, and a later commit on the branch `main`.
  * @returns its path
  */
 export function madeRepository(folder: string): string {

@@ -10,29 +10,29 @@ import { removeDirectory, temporaryDirectory } from './agent.ts';
 import { madeCertificate } from './made-certificates.ts';
 
 /**
- * A real certificate authority for tests: Pebble, the ACME server that Let's Encrypt makes for tests (Debian package
- * `pebble`). It checks proofs over HTTP and DNS. A DNS server of this file sends it to this machine for every name.
+ * A real certificate authority for tests: Pebble, the ACME test server from Let's Encrypt (Debian package `pebble`). It
+ * validates challenges over HTTP and DNS. The DNS server in this file resolves every name to this machine.
  */
 export interface Pebble {
   /** URL of the ACME directory. */
   directory: string;
-  /** Variables with which an agent trusts the TLS certificate of the authority. */
+  /** Environment variables that make an agent trust the authority's TLS certificate. */
   environment: Record<string, string>;
-  /** The folder that the web server of all names serves; null for one that answers 404. */
+  /** The directory that the web server for all names serves; null to respond with 404. */
   webroot: string | null;
-  /** Runs when a file is requested from the web server, before the server answers. */
+  /** Called when a file is requested from the web server, before the server responds. */
   beforeAnswer: (() => Promise<void>) | null;
-  /** Resolves once the authority has accepted one more proof. */
+  /** Resolves once the authority has validated another challenge. */
   nextProof(): Promise<void>;
-  /** Returns the state that the authority has for a certificate, such as `Valid` or `Revoked`. */
+  /** Returns the authority's status for a certificate, such as `Valid` or `Revoked`. */
   statusOf(serialNumber: string): Promise<string>;
-  /** Stops the authority, which then forgets everything. */
+  /** Stops the authority, which then loses all of its state. */
   stop(): Promise<void>;
 }
 
 export const hasPebble = (): boolean => spawnSync('sh', ['-c', 'command -v pebble']).status === 0;
 
-/** @param recordsFile lines with the name and the value of TXT records, separated by a space */
+/** @param recordsFile file with one TXT record per line: the name and the value, separated by a space */
 export async function startPebble(recordsFile: string | null = null): Promise<Pebble> {
   const folder = temporaryDirectory();
   const authority = await madeCertificate('Test authority of TLS', null, null);
@@ -73,11 +73,14 @@ export async function startPebble(recordsFile: string | null = null): Promise<Pe
 interface Listening {
   child: ChildProcess;
   url: string;
-  /** URL of the interface that shows and changes the state of the authority. */
+  /** URL of the authority's management interface. */
   management: string;
 }
 
-/** Starts the authority. Another program can take a free port before it listens, so that it needs other ports. */
+/**
+ * Starts the authority. Retries with other ports, because another program may take a free port before the authority
+ * listens on it.
+ */
 async function listen(folder: string, httpPort: number, dnsPort: number): Promise<Listening> {
   for (let attempt = 1; ; attempt++) {
     const [port, management, tlsPort] = [await freePort(), await freePort(), await freePort()];
@@ -105,7 +108,7 @@ async function listen(folder: string, httpPort: number, dnsPort: number): Promis
 
 const maxStarts = 5;
 
-/** Returns what a server answers whose certificate an authority signed. */
+/** Returns the response body of a server whose certificate this authority signed. */
 const get = (url: string, ca: string): Promise<string> =>
   new Promise((resolve, reject) => {
     request(url, { ca, agent: false }, (response) => text(response).then(resolve, reject))
@@ -120,7 +123,7 @@ const ended = (child: ChildProcess): Promise<void> =>
     child.kill('SIGKILL');
   });
 
-/** Returns a port that is free now. */
+/** Returns a port that is currently free. */
 function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createTcpServer().listen(0, '127.0.0.1', () => {
@@ -145,7 +148,10 @@ function serve(pebble: () => Pebble): Promise<Server> {
 
 const [typeA, typeTxt] = [1, 16];
 
-/** Answers A with this machine, TXT from the file, and everything else with nothing (RFC 1035). */
+/**
+ * Responds to A queries with this machine's address, to TXT queries from the file, and to all others with no records
+ * (RFC 1035).
+ */
 function startDns(recordsFile: string | null): Promise<Socket> {
   const socket = createSocket('udp4');
   socket.on('message', (query, from) => {

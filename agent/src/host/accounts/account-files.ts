@@ -15,7 +15,7 @@ export interface UserEntry {
 export interface GroupEntry {
   name: string;
   gid: number;
-  /** Member names in the order of the file. */
+  /** Member names in file order. */
   members: string[];
 }
 
@@ -28,7 +28,7 @@ export interface AccountFiles {
   /** Returns the names of the users whose primary group has this GID. */
   usersWithGroup(gid: number): string[];
   /**
-   * Returns the password of an account and its ages. Reads /etc/shadow on the first call.
+   * Returns an account's password and aging data. Reads /etc/shadow on the first call.
    * @throws HostFailure if /etc/shadow cannot be read
    */
   shadowOf(user: string): ShadowEntry;
@@ -38,7 +38,7 @@ export interface AccountFiles {
 
 /**
  * Reads all accounts.
- * @param etc the directory of the files, for tests
+ * @param etc the directory with the files, for tests
  * @throws HostFailure if a file cannot be read, because an empty result would mean that there are no accounts
  */
 export function readAccountFiles(etc = '/etc'): AccountFiles {

@@ -31,7 +31,7 @@ const lockRetryMs = 250;
 
 /**
  * Runs an account tool. Retries while another program holds the lock on the files.
- * @throws HostFailure with the output of the tool
+ * @throws HostFailure with the tool's output
  */
 export async function runAccountTool(
   tool: AccountTool,
@@ -110,7 +110,7 @@ export function processesOf(uid: number): string[] {
     try {
       if (statSync(`/proc/${pid}`).uid !== uid) continue;
       const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-      // Skips zombies, because they do not use the account anymore.
+      // Skips zombies, because they no longer use the account.
       if (/^ [ZX]/.test(stat.slice(stat.lastIndexOf(')') + 1))) continue;
       found.push(`${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (${pid})`);
     } catch {

@@ -13,7 +13,7 @@ export interface Accounts {
 
 /**
  * Reads each file on first use and caches it. Create a new reader after the files may have changed.
- * @param etc the directory of the files, for tests
+ * @param etc the directory with the files, for tests
  */
 export function readAccounts(etc = '/etc'): Accounts {
   let users: Table | null = null;

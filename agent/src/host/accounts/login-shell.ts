@@ -84,7 +84,7 @@ exec "$1"`;
 /** Interactive shells ignore SIGTERM. Without SIGHUP, stopping a scope, for example at shutdown, would take 90 s. */
 const scopeProperties = ['SendSIGHUP=yes'];
 
-/** Maximum bytes of launcher output to keep before the shell begins. */
+/** Maximum number of bytes of launcher output to keep before the shell begins. */
 const maxLauncherOutput = 4096;
 /** Startup timeout, in milliseconds. Creating the scope and changing the user may wait for other services. */
 const startTimeoutMs = 8_000;

@@ -4,7 +4,7 @@ import type { LoginAccount } from '../accounts/login-account.ts';
 import { type CommandResult, runCommand } from '../processes/run-command.ts';
 import { openUnnamed } from '../processes/unnamed-file.ts';
 
-/** Runs the client program of a database server with SQL on its standard input. */
+/** Runs a database client program with SQL on its standard input. */
 
 export interface ClientContext {
   clock: Clock;
@@ -18,19 +18,22 @@ export interface ClientRun {
   environment: Readonly<Record<string, string>>;
   /** The account that the program runs as; null for the agent's own. */
   account: LoginAccount | null;
-  /** SQL, which is in neither the arguments nor the environment of a process. */
+  /** SQL, which never appears in the arguments or the environment of a process. */
   text: string;
 }
 
-/** Number of an advisory lock that no other program uses. A change takes it, and an observation waits for it. */
+/**
+ * Key of an advisory lock that no other program uses. A change acquires the lock, and an observation waits for its
+ * release.
+ */
 export const lockNumber = 7_201_955_431;
 
-/** Seconds that a client waits for the lock, and for locks of objects. */
+/** Seconds for which a client waits for the advisory lock, and for locks on objects. */
 export const lockSeconds = 30;
 
 const outputCap = 32 * 1024 * 1024;
 
-/** Waits until the agent has recorded the process, then becomes its arguments. */
+/** Waits until the agent has recorded the process, then executes its arguments. */
 const gate = 'read -r REPLY <&4 || exit 125; exec "$@" </proc/self/fd/3 3<&- 4<&-';
 
 export async function runClient(run: ClientRun, context: ClientContext): Promise<CommandResult> {

@@ -6,13 +6,13 @@ import { pathOfProgram } from '../processes/transient-scope.ts';
 import { type ClientContext, lockNumber, lockSeconds, runClient } from './client.ts';
 import type { NoServer } from './no-server.ts';
 
-/** Returns text as an SQL identifier. Backslashes have no meaning in it. */
+/** Quotes text as an SQL identifier, in which backslashes have no special meaning. */
 export const identifier = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
 
-/** Returns text as an SQL literal. */
+/** Quotes text as an SQL string literal. */
 export const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 
-/** Statements that begin each session. Two of them keep its statements out of the server's logs. */
+/** Statements that begin each session. Two of them keep the session's statements out of the server's logs. */
 const beginning = [
   "SET SESSION sql_mode = ''",
   'SET SESSION sql_log_off = 1',
@@ -24,8 +24,9 @@ const beginning = [
 const unreachable = /^ERROR (2\d{3}|1040|1045|1698) /m;
 
 /**
- * Executes queries whose rows have one JSON value each, once no change of a killed agent is executing anymore.
- * @returns the values, or why there is no server that could answer
+ * Executes queries that return one JSON value per row. Waits first until no statement of a killed agent is still
+ * executing.
+ * @returns the values, or the reason why no server is available
  * @throws HostFailure if the server refuses a query
  */
 export async function readRows(
@@ -79,5 +80,5 @@ function serverMessage(stderr: string): string {
 
 const sha1 = (data: string | Buffer): Buffer => createHash('sha1').update(data).digest();
 
-/** Returns the hash of mysql_native_password, which the server stores. */
+/** Returns a password's hash as the server stores it for mysql_native_password. */
 export const nativeHash = (password: string): string => `*${sha1(sha1(password)).toString('hex').toUpperCase()}`;

@@ -4,13 +4,13 @@ import { HostFailure } from '../failure.ts';
 export type NoServer = {
   kind: 'programs' | 'databases';
   message: string;
-  /** Whether the program or database does not exist, so that nothing can be in it. */
+  /** Whether the program or database does not exist, so that it cannot contain anything. */
   gone: boolean;
 };
 
 /**
- * Refuses to decide about a server that does not answer. A plan and an apply may still wait for it, if they need
- * something to be there.
+ * Throws if a server exists but does not respond, because its state is unknown. Plans and applies may instead wait for
+ * the server if they need something to exist on it.
  * @throws HostFailure with the reason
  */
 export function expectAnswer(missing: NoServer | null, mayWait: boolean): void {

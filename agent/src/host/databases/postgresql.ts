@@ -6,21 +6,24 @@ import { pathOfProgram } from '../processes/transient-scope.ts';
 import { type ClientContext, lockNumber, lockSeconds, runClient } from './client.ts';
 import type { NoServer } from './no-server.ts';
 
-/** The account that owns the cluster. The server trusts it on the socket. */
+/** The account that owns the cluster. The server trusts this account over the socket. */
 export const clusterOwner = 'postgres';
 
 /** The database for statements about roles and databases. */
 export const maintenanceDatabase = 'postgres';
 
-/** Returns text as an SQL identifier. */
+/** Quotes text as an SQL identifier. */
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** Returns text as an SQL literal. A server with `standard_conforming_strings` treats a backslash as any character. */
+/**
+ * Quotes text as an SQL string literal. With `standard_conforming_strings`, the server treats a backslash as an
+ * ordinary character.
+ */
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 export const arrayOf = (names: readonly string[]): string => `ARRAY[${names.map(literal).join(', ')}]::text[]`;
 
-/** Settings of each session. The last ones keep statements, and thus verifiers of passwords, out of the server's log. */
+/** Settings for each session. The last ones keep statements, and thus password verifiers, out of the server's log. */
 const settings = [
   'standard_conforming_strings=on',
   `lock_timeout=${lockSeconds}s`,
@@ -38,12 +41,15 @@ export interface Server {
   port: string;
 }
 
-/** Prints the socket directory, the port, and the version of psql. psql before version 10 does not know the last one. */
+/**
+ * Prints the socket directory, the port, and the version of psql. Before version 10, psql does not support the last
+ * variable.
+ */
 const printServer = '\\echo :HOST :PORT :VERSION_NUM\n';
 
 /**
- * Returns how to reach the same server again. The psql of Debian is a script that finds the cluster, which takes longer
- * than a query, and then becomes this program.
+ * Returns how to connect to the same server again. On Debian, `psql` is a script that finds the cluster, which takes
+ * longer than a query, and then executes this program.
  */
 export function serverOf(line: string): Server | null {
   const [, host, port, version] = /^(\/\S+) (\d{1,5}) (\d{5,6})$/.exec(line) ?? [];
@@ -52,13 +58,13 @@ export function serverOf(line: string): Server | null {
   return program === null ? null : { program, host, port };
 }
 
-/** psql(1) ends with this code if it cannot connect. */
+/** psql(1) exits with this code if it cannot connect. */
 const connectionCode = 2;
 
 /**
- * Executes a query that returns one JSON value, once no change of a killed agent is executing anymore.
+ * Executes a query that returns one JSON value. Waits first until no statement of a killed agent is still executing.
  * @param known the server that an earlier query found; null to let psql find it
- * @returns the value and the server, or why there is no server that could answer
+ * @returns the value and the server, or the reason why no server is available
  * @throws HostFailure if the server refuses the query
  */
 export async function readJson<T>(
@@ -85,17 +91,18 @@ export async function readJson<T>(
   return { value: JSON.parse(lines.at(-1) ?? '') as T, server: known ?? serverOf(lines[0] ?? '') };
 }
 
-/** Owners of databases can create functions that would otherwise be called instead of those of the server. */
+/** Database owners can create functions that would otherwise be called instead of the server's built-in ones. */
 const guarded = (query: string): string =>
   `SET search_path = pg_catalog;\nSELECT pg_advisory_lock_shared(${lockNumber});\n${query};\n`;
 
-/** Names that psql never reads as a connection string, and that need no quoting. */
+/** Matches names that psql never parses as a connection string and that need no quoting. */
 const isPlainName = (name: string): boolean => /^[A-Za-z0-9_-]{1,63}$/.test(name);
 
 /**
- * Executes a query that returns one JSON object in several databases, in one session of psql.
+ * Executes a query that returns one JSON object in each of several databases, in one psql session.
  * @param queries by database
- * @returns the objects by database. One is missing if its name needs quoting, or if an earlier query failed.
+ * @returns the objects by database. An object is missing if its database's name needs quoting, or if an earlier query
+ * failed.
  */
 export async function readJsonOfEach<T>(
   queries: ReadonlyMap<string, string>,
@@ -113,7 +120,7 @@ export async function readJsonOfEach<T>(
 }
 
 /**
- * Executes statements, in one transaction unless `CREATE DATABASE` and the like forbid one.
+ * Executes statements, in one transaction unless it is not allowed, as with `CREATE DATABASE`.
  * @throws HostFailure if the server cannot be reached or refuses a statement
  */
 export async function executeStatements(
@@ -152,7 +159,7 @@ const psql = (
       args: ['--no-psqlrc', '--quiet', '--no-align', '--tuples-only', '--set=ON_ERROR_STOP=1', '--no-password'],
       environment: {
         ...(known === null ? {} : { PGHOST: known.host, PGPORT: known.port }),
-        // Unlike the option, the variable is never read as a connection string.
+        // Unlike the option, the variable is never parsed as a connection string.
         PGDATABASE: database,
         PGCLIENTENCODING: 'UTF8',
         PGAPPNAME: 'muster',
@@ -168,7 +175,7 @@ const psql = (
 const reasonOf = (result: CommandResult, { limits }: ClientContext): string =>
   failureText(result, 'psql', limits.scriptMs, serverMessage);
 
-/** Returns the server's message without the text of the statement, which may contain a verifier. */
+/** Returns the server's message without the statement's text, which may contain a verifier. */
 export function serverMessage(stderr: string): string {
   const lines = stderr
     .split('\n')

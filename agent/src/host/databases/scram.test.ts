@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { isVerifierOf, scramVerifier } from './scram.ts';
 
-// The example of RFC 7677, whose password is "pencil".
+// The example in RFC 7677, whose password is "pencil".
 const stored =
   'SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=';
 

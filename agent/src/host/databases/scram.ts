@@ -1,13 +1,13 @@
 import { createHash, createHmac, pbkdf2Sync, timingSafeEqual } from 'node:crypto';
 
-/** Verifiers of passwords as PostgreSQL stores them, by RFC 5802 and RFC 7677. */
+/** Password verifiers as PostgreSQL stores them, according to RFC 5802 and RFC 7677. */
 
 const form = /^SCRAM-SHA-256\$(\d{1,7}):([A-Za-z0-9+/=]{1,200})\$([A-Za-z0-9+/=]{44}):([A-Za-z0-9+/=]{44})$/;
 /** Default of `scram_iterations`. */
 const defaultIterations = 4096;
-/** A stored verifier with more iterations counts as a different one, because comparing it would take seconds. */
+/** A stored verifier with more iterations is treated as different, because checking it would take seconds. */
 const maximumIterations = 100_000;
-/** Length of a new salt in bytes, as PostgreSQL makes it. */
+/** Length of a new salt in bytes, as in PostgreSQL. */
 export const saltLength = 16;
 
 function keysOf(password: string, salt: Buffer, iterations: number): { stored: Buffer; server: Buffer } {
@@ -22,7 +22,10 @@ export function scramVerifier(password: string, salt: Buffer): string {
   return `SCRAM-SHA-256$${defaultIterations}:${saltText}$${storedText}:${serverText}`;
 }
 
-/** Reports whether a stored verifier is one of this password. An MD5 hash never is, so that it gets replaced. */
+/**
+ * Reports whether a stored verifier belongs to this password. Returns false for an MD5 hash, so that the hash is
+ * replaced.
+ */
 export function isVerifierOf(password: string, verifier: string | null): boolean {
   const [, count, salt = '', stored = ''] = form.exec(verifier ?? '') ?? [];
   const iterations = Number(count);

@@ -8,7 +8,7 @@ import { makeDirectory } from './make-directory.ts';
 
 /** Detects and removes access control lists, which Node.js can neither read nor set. */
 
-/** Name of a temporary file whose permissions show what new files get. */
+/** Name of a temporary file whose permissions show the default permissions of new files. */
 export const aclProbe = '.muster-probe.tmp';
 
 /**

@@ -13,7 +13,7 @@ let context: Context | null = null;
 const script = new Script('run()');
 
 /**
- * Tests each text against a regular expression.
+ * Tests each string against a regular expression.
  * @param pattern compiled with the `u` flag
  * @param field   the field that declares the pattern, for the message
  * @throws HostFailure if the pattern is invalid or takes too long; the message contains neither pattern nor text
@@ -26,7 +26,7 @@ export const matching = (
 ): boolean[] => matchBounded(pattern, texts, (expression, text) => expression.test(text), milliseconds, field);
 
 /**
- * Matches a text and captures groups.
+ * Matches text and captures groups.
  * @returns the whole match, then each group (undefined if it did not participate); null if the text does not match
  * @throws HostFailure as `matching` does
  */
@@ -48,9 +48,9 @@ export interface Captures {
 }
 
 /**
- * Matches a regular expression against strings, and aborts one that backtracks endlessly, so that it cannot block the
- * agent. The limit is CPU time, so that the result does not depend on the machine's load, because a plan and its apply
- * must agree.
+ * Matches a regular expression against strings. Aborts an expression that backtracks excessively, so that it cannot
+ * block the agent. The limit is CPU time, so that the result does not depend on the machine's load, because a plan and
+ * its apply must agree.
  */
 function matchBounded<T>(
   pattern: string,

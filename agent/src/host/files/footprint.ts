@@ -8,7 +8,7 @@ import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /**
  * Stamps by path: `d` for a directory, `m` for a mount point, size and time for a file, the target for a link, `s` for
- * all other types. Contains a root only if the root is not a plain directory.
+ * all other types. Contains a root only if the root is not an ordinary directory.
  */
 export type Footprint = Map<string, string>;
 

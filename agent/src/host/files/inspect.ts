@@ -47,8 +47,8 @@ export interface FileContent {
 }
 
 /**
- * Maximum size of content that is kept in memory, in bytes. Larger contents are compared by size and then by hash, and
- * do not appear in diffs.
+ * Maximum size of content that is held in memory, in bytes. Larger content is compared by size and then by hash, and
+ * does not appear in diffs.
  */
 export const maxContentInMemory = 4 * 1024 * 1024;
 

@@ -19,14 +19,14 @@ import { O_PATH, type OpenDirectory } from './path-walk.ts';
 
 /**
  * Sets owners, groups, and permissions. `npm run check:arrows` forbids this in all other files. Each function works on
- * an open file and compares it with the inspected one, because the path may lead to a different file since.
+ * an open file and compares it with the inspected one, because the path may have come to refer to a different file.
  */
 
 const replaced = (path: string): HostFailure => new HostFailure(`${path} was replaced during the apply; apply again`);
 
 /**
  * Sets the owner and permissions of an open file, such as a temporary file or a terminal.
- * @throws the error of the system call
+ * @throws the error from the system call
  */
 export function setOpenOwnership(fd: number, target: Ownership): void {
   const { uid, gid } = fstatSync(fd);
@@ -142,10 +142,10 @@ export async function setDirectoryOwnership(
 }
 
 /**
- * Sets the owner and permissions of an entry whose parents only root can change, so that the path cannot lead to another
- * object.
+ * Sets the owner and permissions of an entry whose parents only root can change, so that the path cannot lead to
+ * another object.
  * @param mode null for a symbolic link, which has none
- * @throws the error of the system call
+ * @throws the error from the system call
  */
 export function setProtectedOwnership(
   path: string,
@@ -157,7 +157,7 @@ export function setProtectedOwnership(
 
 /**
  * Sets the mode of a directory to 0700.
- * @throws the error of the system call
+ * @throws the error from the system call
  */
 export function makeDirectoryPrivate(path: string): void {
   const fd = openSync(path, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);

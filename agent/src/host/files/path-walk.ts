@@ -65,9 +65,9 @@ export function checkPath(path: string): void {
 
 /**
  * Opens directories from the root down, one component at a time, so that an unprivileged user cannot redirect a write.
- * Follows a symbolic link only if no other user than root and the agent's own can have created it: it follows /bin and
- * /var/run, but refuses a link in a directory that another user owns. Caches open directories until `close`. Use a new
- * walk, or `forget`, after any change that may have moved directories.
+ * Follows a symbolic link only if no user other than root and the agent's own user can have created it: it follows /bin
+ * and /var/run, but refuses a link in a directory that another user owns. Caches open directories until `close`. Use a
+ * new walk, or `forget`, after any change that may have moved directories.
  */
 export class PathWalk {
   readonly #own = process.geteuid?.() ?? 0;

@@ -15,7 +15,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { PathWatch } from './path-watch.ts';
 
-/** Uses real directories, because the events of the kernel matter. */
+/** Uses real directories, because the tests depend on kernel events. */
 describe('a path watch', () => {
   let root: string;
   let clock: ManualClock;

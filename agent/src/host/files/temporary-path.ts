@@ -49,7 +49,7 @@ export async function withTemporaryPath<T>(
 
 /**
  * Creates one directory as `makeDirectory` does, but without a default ACL that it must not inherit.
- * @throws HostFailure as `withTemporaryPath` does, or the error of mkdir
+ * @throws HostFailure as `withTemporaryPath` does, or the error from mkdir
  */
 export async function makeDirectoryIn(parent: OpenDirectory, name: string, target: Ownership): Promise<void> {
   if (mayInheritAcl(parent, target)) return makeDirectory(parent.child(name), target.mode);

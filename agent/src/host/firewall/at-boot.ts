@@ -5,7 +5,7 @@ import { exists, readText } from '../read-system.ts';
 import { reasonOf, run } from './nftables.ts';
 import { writeRootFile } from './root-file.ts';
 
-/** Loads the table at boot, with a file of rules and a unit that loads the file. */
+/** Loads the table at boot, with a rule file and a unit that loads the file. */
 
 export const bootFile = '/etc/muster-firewall.nft';
 const unit = 'muster-firewall.service';
@@ -50,8 +50,8 @@ export async function saveForBoot(text: string | null, runner: Runner): Promise<
 }
 
 /**
- * Removes the files of a change that was interrupted before the unit was enabled, or after it was disabled. Without them,
- * nothing is loaded at boot, and the change starts again.
+ * Removes files left by a change that was interrupted before the unit was enabled, or after it was disabled. Without
+ * these files, nothing is loaded at boot, and the change starts again.
  */
 export async function removeDisabled(runner: Runner): Promise<void> {
   if (hasSystemd() && !exists(link) && [unitFile, bootFile].some(exists)) await deleteFiles(runner);

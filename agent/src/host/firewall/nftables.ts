@@ -5,7 +5,7 @@ import { type CommandResult, type Runner, runInEnglish } from '../processes/run-
 import { exists, readText } from '../read-system.ts';
 import { writeRootFile } from './root-file.ts';
 
-/** Reads and replaces a table of nftables with nft(8). */
+/** Reads and replaces an nftables table with nft(8). */
 
 /** Directory for the rule files that nft loads. Only root can change it, and it is empty after a boot. */
 export const workDirectory = '/run/muster-firewall';
@@ -31,8 +31,8 @@ export async function listTable(table: string, runner: Runner): Promise<string |
 }
 
 /**
- * Loads a text in one transaction.
- * @throws HostFailure if nft refuses it; nothing has changed then
+ * Loads rules in one transaction.
+ * @throws HostFailure if nft refuses the rules; nothing has changed in that case
  */
 export async function loadText(text: string, runner: Runner): Promise<void> {
   const path = `${workDirectory}/next.nft`;
@@ -46,7 +46,7 @@ export async function loadText(text: string, runner: Runner): Promise<void> {
 export const reasonOf = (result: CommandResult): string =>
   failureText(result, 'it', timeLimit, (stderr) => stderr.trim().slice(0, 500));
 
-/** Returns the program that owns the firewall of this machine, if it is not nftables itself; otherwise null. */
+/** Returns the program that manages this machine's firewall, if it is not nftables itself; otherwise null. */
 export function otherOwner(): string | null {
   if (exists('/run/firewalld') || exists('/run/firewalld.pid')) return 'firewalld';
   return /^\s*ENABLED=yes\s*$/m.test(readText('/etc/ufw/ufw.conf') ?? '') ? 'ufw' : null;

@@ -2,7 +2,7 @@ import { syncDirectory, writeFileAtomically } from '../files/atomic-write.ts';
 import { PathWalk } from '../files/path-walk.ts';
 
 /**
- * Replaces a file of root atomically, and makes the change durable. Creates missing directories.
+ * Replaces a file owned by root atomically, and makes the change durable. Creates missing directories.
  * @throws HostFailure if the write fails
  */
 export async function writeRootFile(path: string, text: string, mode: number): Promise<void> {

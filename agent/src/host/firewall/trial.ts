@@ -7,8 +7,8 @@ import { loadText, reasonOf, run, workDirectory } from './nftables.ts';
 import { writeRootFile } from './root-file.ts';
 
 /**
- * Loads firewall rules on trial: they are undone unless the agent can still open a connection to its orchestrator. A
- * timer outside the agent undoes them if the agent is killed in the meantime.
+ * Loads firewall rules on trial: they are rolled back unless the agent can still connect to its orchestrator. A timer
+ * outside the agent rolls them back if the agent is killed in the meantime.
  */
 
 /** The agent's link to its orchestrator. */
@@ -19,20 +19,20 @@ export interface Link {
   canConnect(): Promise<boolean>;
 }
 
-/** Milliseconds in which a connection must succeed. */
+/** Milliseconds within which a connection must succeed. */
 const trialMs = 10_000;
 const retryMs = 500;
-/** Seconds after which the timer undoes the rules. Longer than a trial, and less than 30. */
+/** Seconds after which the timer rolls the rules back. Longer than a trial, and less than 30. */
 const timerSeconds = 20;
 const unit = 'muster-firewall-rollback';
 const armed = `${workDirectory}/rollback.nft`;
 const claimed = `${workDirectory}/rollback.claimed.nft`;
 
 /**
- * Loads a text on trial.
- * @param previous text that undoes it
- * @param link null if the agent has no orchestrator, so that nothing can be cut
- * @throws HostFailure if the rules are undone, or cannot be loaded
+ * Loads rules on trial.
+ * @param previous rules that roll the change back
+ * @param link null if the agent has no orchestrator, so that no link can be cut
+ * @throws HostFailure if the rules are rolled back or cannot be loaded
  */
 export async function loadOnTrial(next: string, previous: string, link: Link | null, runner: Runner): Promise<void> {
   if (link === null) return loadText(next, runner);
@@ -68,10 +68,10 @@ async function connects(link: Link, { clock }: Runner): Promise<boolean> {
   }
 }
 
-/** Undoes the rules of a trial that the agent did not finish. Does nothing without one. */
+/** Rolls back the rules of an unfinished trial. Does nothing if there is none. */
 export async function undoTrial(runner: Runner): Promise<void> {
   if (!exists(armed)) return;
-  // Leaves the timer armed until the rules are undone: if this process dies, the timer still undoes them.
+  // Leaves the timer armed until the rules are rolled back: if this process dies, the timer still rolls them back.
   const result = await run('nft', ['--file', armed], runner);
   if (!claim()) return;
   await stopTimer(runner);
@@ -79,7 +79,7 @@ export async function undoTrial(runner: Runner): Promise<void> {
   if (result.exitCode !== 0) throw new HostFailure(`cannot restore the former firewall rules: ${reasonOf(result)}`);
 }
 
-/** Ends a trial, so that the rules stay. @returns false if the timer has already undone them */
+/** Ends a trial, so that the rules stay in effect. @returns false if the timer has already rolled them back */
 async function disarm(runner: Runner): Promise<boolean> {
   if (!claim()) return false;
   await stopTimer(runner);
@@ -87,7 +87,9 @@ async function disarm(runner: Runner): Promise<boolean> {
   return true;
 }
 
-/** Renames the text, so that the timer cannot load it. Either this rename or that of the timer succeeds, never both. */
+/**
+ * Renames the rollback file, so that the timer cannot load it. Either this rename or the timer's succeeds, never both.
+ */
 function claim(): boolean {
   try {
     renameSync(armed, claimed);
@@ -101,7 +103,7 @@ function claim(): boolean {
 async function arm(previous: string, runner: Runner): Promise<void> {
   await undoTrial(runner);
   await stopTimer(runner);
-  // Without systemd, the timer of an earlier trial cannot be stopped. It recognizes only its own text.
+  // Without systemd, the timer of an earlier trial cannot be stopped. The mark ensures that it loads only its own file.
   const mark = `trial-${randomBytes(8).toString('hex')}`;
   await writeRootFile(armed, `# ${mark}\n${previous}`, 0o600);
   const timed = `${workDirectory}/rollback.timed.nft`;

@@ -4,19 +4,19 @@ import type { Clock } from '../../../../lib/src/clock.ts';
 
 /** Milliseconds for one connection, including its greeting. */
 const attemptMs = 3_000;
-/** Maximum bytes of a greeting to keep. */
+/** Maximum size of a greeting to keep, in bytes. */
 const maxGreeting = 1_024;
 
 const maxAddresses = 8;
 
-/** A server's answer to a new connection. */
+/** A server's response to a new connection. */
 export type Greeting =
   | { readonly is: 'refused'; readonly why: string }
   /** `text`: the first bytes that the server sent, read as UTF-8. */
   | { readonly is: 'connected'; readonly text: string };
 
 /**
- * Connects to a port of this machine, on each of its addresses until one of them accepts.
+ * Connects to a port on this machine, on each of its addresses until one of them accepts the connection.
  * @param banner start of the text to wait for; null to end as soon as the connection is open
  * @param limitMs milliseconds for all addresses together
  */
@@ -38,7 +38,7 @@ export async function greetingOf(
   return last;
 }
 
-/** Returns the addresses of this machine, the loopback ones first. */
+/** Returns this machine's addresses, loopback addresses first. */
 function addresses(): string[] {
   const all = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
   const usable = all.filter(({ address }) => !address.startsWith('fe80:'));

@@ -3,19 +3,19 @@ import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { HostFailure } from '../failure.ts';
 
-/** Redirects that one request follows. */
+/** Maximum number of redirects that one request follows. */
 const maxRedirects = 10;
 /** Maximum time without received data before the request fails, in milliseconds. */
 const stallMs = 60_000;
 
 export interface HttpRequest {
-  /** An http or https URL, which may contain a user and a password. */
+  /** An HTTP or HTTPS URL, which may contain a user name and a password. */
   readonly url: string;
-  /** Number of bytes to skip. The server may ignore it. */
+  /** Number of bytes to skip. The server may ignore this offset. */
   readonly from: number;
   /**
-   * Has the variables that name proxies, such as `https_proxy` and `no_proxy`, and SSL_CERT_FILE, a file with certificate
-   * authorities in place of those of this machine.
+   * Environment with the proxy variables, such as `https_proxy` and `no_proxy`, and SSL_CERT_FILE, a file with
+   * certificate authorities that replaces the machine's own.
    */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
@@ -24,10 +24,10 @@ export interface HttpRequest {
 export interface HttpAnswer {
   /** Position of the first byte. */
   readonly from: number;
-  /** Size of the whole content, or null if the server does not tell it. */
+  /** Size of the whole content, or null if the server does not report it. */
   readonly total: number | null;
   readonly body: AsyncIterable<Buffer>;
-  /** Ends the connection. */
+  /** Closes the connection. */
   close(): void;
 }
 
@@ -43,8 +43,8 @@ export class HttpFailure extends HostFailure {
 }
 
 /**
- * Requests a content, and follows redirects. Never follows a redirect from https to http, and sends the user and
- * password of the URL only to its own origin.
+ * Requests content, and follows redirects. Never follows a redirect from HTTPS to HTTP, and sends the user name and
+ * password in the URL only to the URL's own origin.
  * @throws HttpFailure
  */
 export async function httpGet(request: HttpRequest): Promise<HttpAnswer> {
@@ -61,7 +61,7 @@ export async function httpGet(request: HttpRequest): Promise<HttpAnswer> {
     }
     if (status === 200 || (status === 206 && request.from > 0)) return contentOf(response, status, request.from);
     response.destroy();
-    // The server has fewer bytes than were received before.
+    // The server has fewer bytes than were already received.
     if (status === 416 && request.from > 0) return httpGet({ ...request, from: 0 });
     const mayPass = status >= 500 || status === 408 || status === 429;
     throw new HttpFailure(`the server answers ${status} ${response.statusMessage ?? ''}`.trim(), mayPass);
@@ -77,7 +77,7 @@ function urlOf(text: string, base?: URL): URL {
   return url;
 }
 
-/** @throws HttpFailure if the target is not to be followed */
+/** @throws HttpFailure if the redirect must not be followed */
 function redirected(from: URL, location: string): URL {
   const to = urlOf(location, from);
   if (from.protocol === 'https:' && to.protocol !== 'https:')
@@ -88,7 +88,7 @@ function redirected(from: URL, location: string): URL {
   return to;
 }
 
-/** @param credentials URL with the user and password to send */
+/** @param credentials URL with the user name and password to send */
 function answerOf(url: URL, credentials: URL | null, request: HttpRequest): Promise<IncomingMessage> {
   const user = credentials === null ? '' : `${decoded(credentials.username)}:${decoded(credentials.password)}`;
   return send(url, {
@@ -103,7 +103,7 @@ interface Sent extends Pick<HttpRequest, 'environment' | 'signal'> {
   readonly method: 'GET' | 'HEAD' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** User and password, joined by a colon. */
+  /** User name and password, joined by a colon. */
   readonly auth?: string;
 }
 
@@ -129,10 +129,10 @@ function send(url: URL, { method, headers, body, auth, environment, signal }: Se
   });
 }
 
-/** A request whose whole answer fits into memory. */
+/** A request whose whole response fits in memory. */
 export interface HttpCall extends Omit<Sent, 'auth'> {
   readonly url: string;
-  /** Maximum bytes of the answer. */
+  /** Maximum size of the response, in bytes. */
   readonly limit: number;
 }
 
@@ -143,8 +143,8 @@ export interface HttpReply {
 }
 
 /**
- * Sends a request, and returns the answer with any status. Follows no redirect.
- * @throws HttpFailure if there is no answer, or it has more than `limit` bytes
+ * Sends a request, and returns the response regardless of its status. Does not follow redirects.
+ * @throws HttpFailure if there is no response, or if it exceeds `limit` bytes
  */
 export async function httpCall(call: HttpCall): Promise<HttpReply> {
   const response = await send(urlOf(call.url), call);
@@ -170,7 +170,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Returns the failure of a connection. Errors of Node name the address at most. */
+/** Returns a connection failure. Node's errors contain at most the address. */
 function failed(error: Error & { code?: string }): HttpFailure {
   const isUntrusted = /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME/.test(error.code ?? '');
   return new HttpFailure(
@@ -202,10 +202,13 @@ async function* bytesOf(response: IncomingMessage): AsyncGenerator<Buffer> {
   }
 }
 
-/** Files with the certificate authorities of a machine: Debian and its relatives, then Fedora and its relatives. */
+/**
+ * Files with the machine's certificate authorities: for Debian and its derivatives, then for Fedora and its
+ * derivatives.
+ */
 const authorityFiles = ['/etc/ssl/certs/ca-certificates.crt', '/etc/pki/tls/certs/ca-bundle.crt'];
 
-/** Returns the certificate authorities of this machine in PEM, or undefined to use those of Node. */
+/** Returns this machine's certificate authorities in PEM, or undefined to use Node's. */
 function authoritiesOf({ SSL_CERT_FILE }: HttpRequest['environment']): string | undefined {
   const path = SSL_CERT_FILE || authorityFiles.find((file) => existsSync(file));
   return path === undefined ? undefined : readFileSync(path, 'utf8');

@@ -25,7 +25,10 @@ const keepConffiles = ['--force-confdef', '--force-confold'];
 /** Overrides apt settings that would purge every removed package, or remove unused ones after each transaction. */
 const noExtraRemovals = ['-o', 'APT::Get::Purge=false', '-o', 'APT::Get::AutomaticRemove=false'];
 
-/** Maximum milliseconds for which apt itself waits for the lock. This costs less than starting apt for each attempt. */
+/**
+ * Maximum number of milliseconds for which apt itself waits for the lock. This costs less than starting apt for each
+ * attempt.
+ */
 const lockWaitMs = 5_000;
 
 const seconds = (ms: number): number => Math.max(0, Math.round(ms / 1000));

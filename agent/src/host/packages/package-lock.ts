@@ -17,7 +17,7 @@ const lockRetryMs = 1000;
  * Retries while another process holds the lock of the package database, for up to `packageLockMs`.
  * @param isLocked whether a result reports a held lock
  * @returns the last result, which may still report a held lock
- * @throws HostFailure, without having changed anything, if the agent stops or the operation is cancelled during the
+ * @throws HostFailure, without having changed anything, if the agent stops or the operation is canceled during the
  *   wait
  */
 export async function untilUnlocked<T>(

@@ -3,7 +3,9 @@
 /** Returns the lower bound of a range such as `>=1.2`, or null if the text is not such a range. */
 export const lowerBound = (range: string): string | null => /^>= ?(.+)$/.exec(range)?.[1] ?? null;
 
-/** Reports whether a text matches a pattern in which `*` matches any characters. Linear in both lengths. */
+/**
+ * Reports whether a string matches a pattern in which `*` matches any characters. Takes linear time in both lengths.
+ */
 export function matchesPattern(pattern: string, text: string): boolean {
   const [first = '', ...rest] = pattern.split('*');
   const last = rest.pop();

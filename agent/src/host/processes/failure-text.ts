@@ -1,10 +1,10 @@
 import type { CommandResult } from './run-command.ts';
 
 /**
- * Returns why a program failed: that it took too long, its message, or its exit code.
+ * Returns why a program failed: a timeout, its error message, or its exit code.
  * @param program subject of the sentence: the name of the program, or `it`
  * @param timeLimit in milliseconds
- * @param messageOf returns the message in the standard error; may return an empty text
+ * @param messageOf returns the message in the standard error; may return an empty string
  */
 export function failureText(
   { stderr, timedOut, exitCode }: Pick<CommandResult, 'stderr' | 'timedOut' | 'exitCode'>,

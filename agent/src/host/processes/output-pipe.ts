@@ -11,7 +11,7 @@ import { withoutInherited } from './inherited-files.ts';
  * /dev/stderr. A regular file does not work either, because `echo x > /dev/stderr` would truncate it.
  */
 export interface OutputPipe {
-  /** The program's end. */
+  /** The end of the pipe for the program. */
   readonly writeFd: number;
   readonly output: Socket;
   /** Closes `writeFd`. Call this when the program has started or has failed to start. */
@@ -23,15 +23,15 @@ export interface OutputPipe {
   dispose(): void;
 }
 
-/** The open ends of a FIFO without a name. */
+/** The open ends of an unnamed FIFO. */
 interface Ends {
   readFd: number;
   writeFd: number;
 }
 
 /**
- * Number of FIFOs that one call of `mkfifo` makes. A process for each command would double the CPU time of short
- * commands.
+ * Number of FIFOs that one call to `mkfifo` creates. One `mkfifo` process per command would double the CPU time of
+ * short commands.
  */
 const batch = 8;
 /** Open FIFOs that no program has used. */
@@ -55,7 +55,7 @@ export async function openPipes(count: number): Promise<OutputPipe[]> {
   return spare.splice(0, count).map(openPipe);
 }
 
-/** Makes FIFOs in the first temporary directory that works, memory before disk. */
+/** Creates FIFOs in the first temporary directory that works, memory before disk. */
 async function makeFifos(): Promise<Ends[]> {
   let failure: unknown;
   for (const parent of ['/dev/shm', '/run', tmpdir()]) {

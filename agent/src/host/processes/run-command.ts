@@ -13,7 +13,7 @@ export interface Command {
   args: readonly string[];
   /** Milliseconds after which the whole process group is killed. */
   timeLimit: number;
-  /** Maximum bytes of stdout and of stderr to keep: the first half and the last half. The rest is dropped. */
+  /** Maximum number of bytes of stdout and of stderr to keep: the first half and the last half. The rest is dropped. */
   outputCap: number;
   /**
    * An open file for the program's file descriptor 3. Descriptor 4 is then a socket that receives a line once `started`
@@ -41,7 +41,7 @@ export interface CommandResult {
   timedOut: boolean;
 }
 
-/** What runs programs: a clock for their time limits, and a record of their processes. */
+/** Context for running programs: a clock for time limits, and a record of processes. */
 export interface Runner {
   clock: Clock;
   startedProcess(process: ProcessIdentity): void;

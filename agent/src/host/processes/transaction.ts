@@ -23,7 +23,7 @@ export interface Transaction {
   environment: Readonly<Record<string, string>>;
   /** Milliseconds until SIGTERM; SIGKILL follows after `killDelayMs`. */
   timeLimit: number;
-  /** Maximum bytes of output to keep, counted from the end. */
+  /** Maximum number of bytes of output to keep, counted from the end. */
   outputCap: number;
   /** Part of the transaction's scope name. */
   purpose: string;

@@ -5,8 +5,8 @@ import { openUnnamed } from './unnamed-file.ts';
 
 /**
  * Runs programs in transient scopes on systemd machines. Scripts, transactions, and logins run outside the agent's
- * unit, so that neither a stop of the agent nor its memory limit kills them midway. `systemd-run --scope` creates the
- * scope and then executes the program in place, with the same PID and open files.
+ * unit, so that neither stopping the agent nor the agent's memory limit kills them midway. `systemd-run --scope`
+ * creates the scope and then executes the program in place, with the same PID and open files.
  */
 
 export interface ScopeRequest {

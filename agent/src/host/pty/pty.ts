@@ -45,7 +45,8 @@ export interface PtyEvents {
 }
 
 /**
- * Maximum bytes to read after `finish`. The kernel buffers less, so anything beyond this was written after `finish`.
+ * Maximum number of bytes to read after `finish`. The kernel buffers less, so anything beyond this was written after
+ * `finish`.
  */
 const restBytes = 64 * 1024;
 

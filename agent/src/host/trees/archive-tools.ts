@@ -5,7 +5,7 @@ import { HostFailure } from '../failure.ts';
 import { type CommandResult, runCommand } from '../processes/run-command.ts';
 import { pathOfProgram } from '../processes/transient-scope.ts';
 
-/** Lists and unpacks archives with the programs of the system. */
+/** Lists and unpacks archives with the system's programs. */
 
 export type ArchiveFormat = 'tar' | 'tar.gz' | 'tar.xz' | 'tar.zst' | 'zip';
 
@@ -34,8 +34,8 @@ export interface Tools {
 const timeLimit = 30 * 60_000;
 
 /**
- * Returns the format of an archive by its first bytes.
- * @throws HostFailure if it has none of the formats, or the machine lacks a program for it
+ * Determines the format of an archive from its first bytes.
+ * @throws HostFailure if the format is unknown, or the machine lacks a program for it
  */
 export function formatOf(path: string): ArchiveFormat {
   const fd = openSync(path, 'r');
@@ -65,7 +65,7 @@ function formatOfBytes(start: Buffer): ArchiveFormat | null {
 
 /**
  * Lists the members of an archive.
- * @param limit maximum bytes of the list
+ * @param limit maximum size of the list, in bytes
  * @returns the output of the program, cut off after `limit`, and whether it was cut off
  */
 export async function listArchive(
@@ -81,12 +81,12 @@ export async function listArchive(
           ...['tar', '--list', '--verbose', '--numeric-owner', '--full-time', '--quoting-style=c'],
           ...[...decompression[format], `--file=${path}`, '--force-local'],
         ];
-  // If an archive has endless members, `head` exits, which ends the program.
+  // If an archive has endless members, `head` exits, which terminates the program.
   const shell = `{ "$@"; echo "ended $?" >&2; } | head -c ${limit}`;
   const result = await run('sh', ['-c', shell, 'sh', ...command], limit * 2, tools);
   const isCut = result.stdout.length >= limit || result.truncated;
   const ended = /ended (\d+)\n?$/.exec(result.stderr)?.[1];
-  // unzip warns with 1.
+  // unzip exits with 1 after a warning.
   const isRight = ended === '0' || (format === 'zip' && ended === '1');
   if (!isCut && !isRight) throw unreadable(result);
   return { list: result.stdout, isCut };
@@ -94,7 +94,7 @@ export async function listArchive(
 
 /**
  * Unpacks an archive into an empty directory. Owners and set-ID bits are not restored.
- * @param maxFile maximum bytes of a file
+ * @param maxFile maximum size of a file, in bytes
  */
 export async function unpackArchive(
   path: string,
@@ -130,7 +130,7 @@ function unreadable({ stderr, timedOut }: CommandResult): HostFailure {
   return new HostFailure(`the archive cannot be read${words === '' ? '' : `: ${words}`}`);
 }
 
-/** Removes a tree, also one that belongs to another user, who cannot lead rm elsewhere. */
+/** Removes a tree, even one that belongs to another user. That user cannot redirect rm to another directory. */
 export async function removeTree(path: string, tools: Tools): Promise<void> {
   const result = await run('rm', ['-rf', '--one-file-system', '--', path], 4096, tools);
   if (result.exitCode !== 0) throw new HostFailure(`cannot remove ${path}: ${result.stderr.trim().slice(0, 300)}`);

@@ -31,7 +31,7 @@ export function statusOf(path: string): Stats | null {
   }
 }
 
-/** Returns text that identifies an object until it is deleted. */
+/** Returns a string that identifies an object until it is deleted. */
 export const inodeOf = (stats: Stats | null): string | null => (stats === null ? null : `${stats.dev}:${stats.ino}`);
 
 /**
@@ -45,7 +45,7 @@ export const linkTargetOf = (path: string): string => attempt(`read ${path}`, ()
 /** Returns the size of a file in bytes. Follows links. */
 export const sizeOf = (path: string): number => attempt(`read ${path}`, () => statSync(path).size);
 
-/** Returns the bytes that are available on the file system of a path. */
+/** Returns the number of available bytes on a path's file system. */
 export function freeBytesAt(path: string): number {
   const { bavail, bsize } = attempt(`read the free space at ${path}`, () => statfsSync(path));
   return bavail * bsize;

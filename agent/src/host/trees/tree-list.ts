@@ -1,13 +1,13 @@
 import { lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs';
 import { HostFailure } from '../failure.ts';
 
-/** An entry of a tree: type, permissions, size and time of a file or target of a link, and path. */
+/** An entry in a tree: type, permissions, size and time of a file or target of a link, and path. */
 export type TreeEntry =
   | readonly ['d', number, string]
   | readonly ['f', number, number, number, string]
   | readonly ['l', string, string];
 
-/** Maximum number of entries that are read of a tree. */
+/** Maximum number of entries to read from a tree. */
 const maxEntries = 100_000;
 
 const pathOf = (entry: TreeEntry): string => entry.at(-1) as string;
@@ -41,14 +41,14 @@ export function entryOf(root: string, path: string, stats: Stats): TreeEntry | n
   return stats.isSymbolicLink() ? ['l', readlinkSync(`${root}/${path}`), path] : null;
 }
 
-/** How a tree differs from a list. Each list of paths has only the first ones. */
+/** Differences between a tree and a list. Each list of paths contains only the first ones. */
 export interface TreeDifference {
   changed: string[];
   changes: number;
   /** Entries that are not in the list. */
   added: string[];
   additions: number;
-  /** Owner of the first entry with another user; absent if there is none. */
+  /** Owner of the first entry that belongs to a different user; absent if there is none. */
   otherUid?: number;
   otherGid?: number;
 }
@@ -56,7 +56,7 @@ export interface TreeDifference {
 const shownPaths = 5;
 
 /**
- * Compares a tree with a list, by types, permissions, sizes, times, and targets. Contents are not read.
+ * Compares a tree with a list, by types, permissions, sizes, times, and targets. Does not read file contents.
  * @param owner the owner that all entries of the list must have
  * @param isKnown reports whether an entry that is not in the list belongs to another resource
  */

@@ -85,7 +85,7 @@ test('reads the mode, target, and candidates of a link group', () => {
 test.skipIf(!exists('/usr/bin/update-alternatives'))('reads a link group on this machine', async () => {
   const context = { clock: systemClock, startedProcess: () => {} };
   expect(await readGroup('muster-has-no-such-group', context)).toBeNull();
-  // Every Debian has this group.
+  // Every Debian system has this group.
   const awk = await readGroup('awk', context);
   expect(awk?.candidates).toContain(awk?.best);
   await expect(readGroup('/', context)).rejects.toThrow('cannot read the link group /');

@@ -14,7 +14,10 @@ const isGroupName = (name: string): boolean => /^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,2
 // A group without a valid name has no files; `check` refuses it.
 const filesOf = ({ body }: Declared): string[] => (isGroupName(body.name) ? groupFiles(body.name) : []);
 
-/** The choice in a link group of update-alternatives. Records the previous choice, to restore it on removal. */
+/**
+ * The selected candidate of an update-alternatives link group. Records the previous choice so that removal can restore
+ * it.
+ */
 export const alternatives = defineProvider<'alternatives', SeenAlternatives, Choice>({
   type: 'alternatives',
   fields: { name: 'text', path: 'text', ensure: 'text?' },

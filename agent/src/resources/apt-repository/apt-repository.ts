@@ -3,7 +3,7 @@ import { type RepositoryBefore, type SeenRepository, sourceProvider } from '../p
 import { defineProvider } from '../provider/define-provider.ts';
 import { keyPath, renderSource, sourceChanges, sourceFault, sourcePath } from './source.ts';
 
-/** A package source of apt. */
+/** A package source for apt. */
 export const aptRepository = defineProvider<'apt-repository', SeenRepository, RepositoryBefore>({
   ...sourceProvider({
     type: 'apt-repository',

@@ -22,7 +22,7 @@ import { unpack } from './unpack.ts';
 export type ArchiveBefore =
   /** `inode` identifies the object that is kept next to `path`; null if there was none. */
   | { was: 'path'; inode: string | null }
-  /** `link` is the target of `current`. `made` has the directories that the agent created. */
+  /** `link` is the target of `current`. `made` records which directories the agent created. */
   | { was: 'releases'; link: string | null; made: { root: boolean; releases: boolean } };
 
 export function rememberArchive(seen: SeenArchive, before: ArchiveBefore | null): ArchiveBefore {
@@ -92,7 +92,7 @@ function releasesOf(resource: Declared, machine: Machine, wanted: Unpacking): Pl
   return { folder: releases, name: releaseOf(wanted) };
 }
 
-/** Unpacks a tree next to its place, and moves it there once it is complete. */
+/** Unpacks a tree next to its destination, and moves it there once it is complete. */
 async function putTree(
   place: Place,
   archive: string,
@@ -119,7 +119,7 @@ async function putTree(
   }
 }
 
-/** Removes a tree of the agent from its place, and keeps any other object next to it. */
+/** Moves the existing object aside: the agent's own tree for deletion, any other object to be kept. */
 async function moveAway({ folder, name }: Place, machine: Machine): Promise<void> {
   const path = `${folder}/${name}`;
   if (statusOf(path) === null) return;
@@ -129,7 +129,7 @@ async function moveAway({ folder, name }: Place, machine: Machine): Promise<void
   machine.changedDirectory(folder);
 }
 
-/** Restores the tree that `moveAway` moved, unless a new one is in its place. */
+/** Restores the tree that `moveAway` moved, unless a new one has replaced it. */
 async function giveBack({ folder, name }: Place): Promise<void> {
   const path = `${folder}/${name}`;
   const old = `${folder}/${besideName(name, 'old')}`;

@@ -114,7 +114,7 @@ function emptyFile(): Buffer {
 test('refuses decompression bombs and archives with too many members before it unpacks anything', async () => {
   const many = Buffer.alloc(512 * 100_000, emptyFile());
   await refused(gzipSync(many, { level: 1 }), /more than 65536 members/);
-  // A sparse file is large, but has few bytes in the archive.
+  // A sparse file is large, but takes up few bytes in the archive.
   const sparse = madeArchive('truncate -s 9G f', 'tar -Sczf "$1" f');
   await refused(sparse, /unpacks to 9663676416 bytes; the maximum is 8 GiB/);
   await refused(madeArchive('truncate -s 2G f', 'tar -Sczf "$1" f'), /more than 200 times its size/);

@@ -8,7 +8,7 @@ import { diffArchive, ourReleases, targetOf } from './diff.ts';
 import type { Declared } from './place.ts';
 import { lookAtArchive, type SeenArchive } from './seen.ts';
 
-/** A directory with the files of an archive, or with one directory for each of several releases. */
+/** A directory with the files from an archive, or with one subdirectory for each of several releases. */
 export const archive = defineProvider<'archive', SeenArchive, ArchiveBefore>({
   type: 'archive',
   fields: {
@@ -49,7 +49,7 @@ export const archive = defineProvider<'archive', SeenArchive, ArchiveBefore>({
     removeArchive(withoutContent(resource, before), before, seen, machine),
 });
 
-/** Returns the resource in its recorded layout, and without a declared archive. */
+/** Returns the resource with its recorded layout and without a declared archive. */
 function withoutContent(resource: Declared, before: ArchiveBefore): Declared {
   const { path, keep } = resource.body;
   const layout = before.was === 'releases' ? { keep: keep ?? 1 } : {};

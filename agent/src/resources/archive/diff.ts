@@ -44,7 +44,7 @@ export function diffArchive(
   };
 }
 
-/** @throws HostFailure if the tree has entries that others created, because a new tree would lack them */
+/** @throws HostFailure if the tree contains entries that others created, because a new tree would lack them */
 function expectNothingLost({ path }: Body, { tree, releases }: SeenArchive, purpose: Circumstances['purpose']): void {
   if (purpose === 'drift' || releases !== null || tree === null || tree.additions === 0) return;
   throw new HostFailure(

@@ -1,6 +1,6 @@
 import { HostFailure } from '../../host/failure.ts';
 
-/** Reads the lists of members that tar and unzip print, and refuses archives that are not safe to unpack. */
+/** Parses the member lists that tar and unzip print, and refuses archives that are not safe to unpack. */
 
 export interface Member {
   type: 'file' | 'directory' | 'symlink' | 'hard link' | 'other';
@@ -13,12 +13,12 @@ export interface Member {
 
 /** Maximum number of members. */
 const maxMembers = 65_536;
-/** Maximum bytes of all members together. */
+/** Maximum total size of all members, in bytes. */
 export const maxUnpacked = 8 * 1024 ** 3;
-/** An archive that unpacks to more than `freeBytes` must not be compressed more than this many times. */
+/** Maximum compression ratio of an archive that unpacks to more than `freeBytes`. */
 const maxRatio = 200;
 const freeBytes = 1024 ** 3;
-/** Maximum bytes of a list of members. */
+/** Maximum size of a member list, in bytes. */
 export const maxListBytes = 64 * 1024 * 1024;
 
 const types: Readonly<Record<string, Member['type']>> = {
@@ -28,9 +28,9 @@ const types: Readonly<Record<string, Member['type']>> = {
   h: 'hard link',
 };
 
-/** A line of `tar --list --verbose --full-time --quoting-style=c`. */
+/** A line of output from `tar --list --verbose --full-time --quoting-style=c`. */
 const tarLine = /^(.)\S{9}\S? +\S+ +(\d+|\d+,\d+) \S+ \S+ "((?:[^"\\]|\\.)*)"(?: (?:->|link to) "((?:[^"\\]|\\.)*)")?$/;
-/** A line of `unzip -Z -s -T`. */
+/** A line of output from `unzip -Z -s -T`. */
 const zipLine = /^(.)\S{6,10} +\d+\.\d+ \S+ +(\d+) \S+ \S+ \d{8}\.\d{6} (.+)$/;
 const zipEnd = /^(\d+) files?, /;
 
@@ -81,7 +81,7 @@ const escapes: Readonly<Record<string, string>> = {
   v: '\v',
 };
 
-/** Decodes a name that tar quoted in C style, in which bytes that are not printable are octal. */
+/** Decodes a name that tar quoted in C style, with octal escapes for nonprintable bytes. */
 function unquoted(text: string): string {
   const bytes = text.replace(/\\([0-7]{3}|.)/g, (_, code: string) =>
     code.length === 3 ? String.fromCharCode(Number.parseInt(code, 8)) : (escapes[code] ?? code),
@@ -96,7 +96,7 @@ export interface Layout {
 }
 
 /**
- * Refuses an archive that could write outside of its directory, fill the disk, or create other objects than files,
+ * Refuses an archive that could write outside its directory, fill the disk, or create objects other than files,
  * directories, and links.
  * @param compressed size of the archive in bytes
  * @returns the total and the largest size of the members, in bytes

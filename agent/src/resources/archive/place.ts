@@ -7,7 +7,7 @@ import type { OpenDirectory, PathWalk } from '../../host/files/path-walk.ts';
 export type Declared = ResolvedResource<'archive'>;
 export type Body = ResourceBodies['archive'];
 
-/** Determines which tree results from an archive. */
+/** Determines the tree that results from an archive. */
 export interface Unpacking {
   sha256: string;
   strip: number;
@@ -25,7 +25,7 @@ export function unpackingOf({ body, source }: Declared): Unpacking {
   return { sha256, strip: body.strip ?? 0, exclude: body.exclude ?? [] };
 }
 
-/** Returns the name of a release's directory. Archives that are unpacked differently have different names. */
+/** Returns the name of a release's directory. The name also depends on how the archive is unpacked. */
 export function releaseOf({ sha256, strip, exclude }: Unpacking): string {
   const plain = strip === 0 && exclude.length === 0;
   const rest = plain ? '' : `-${hash('sha256', JSON.stringify([strip, exclude]), 'hex').slice(0, 6)}`;

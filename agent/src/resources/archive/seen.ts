@@ -31,10 +31,10 @@ export interface SeenArchive {
   kept: string | null;
   /** How the tree was unpacked; null if the agent did not unpack it. */
   list: Unpacking | null;
-  /** How the tree differs from the unpacked one. */
+  /** Differences between the tree and the unpacked one. */
   tree: TreeDifference | null;
   ownership: SeenOwnership;
-  /** Only with `keep`. */
+  /** Set only if `keep` is declared. */
   releases: SeenReleases | null;
 }
 
@@ -93,7 +93,7 @@ export function lookAtArchive(resource: Declared, machine: Machine): SeenArchive
   };
 }
 
-/** Returns the names of the releases that the agent unpacked, the most recently used first. */
+/** Returns the names of the releases that the agent unpacked, most recently used first. */
 export function releasesIn(folder: string): string[] {
   const entries = statusOf(folder)?.isDirectory() ? entryNamesOf(folder) : [];
   return entries
@@ -136,7 +136,7 @@ function lookAtTree(
 
 const withoutEntries = ({ sha256, strip, exclude }: TreeList): Unpacking => ({ sha256, strip, exclude });
 
-/** Reads a list that the agent wrote. A damaged one counts as missing. */
+/** Reads a list that the agent wrote. A damaged list counts as missing. */
 function readList(path: string): TreeList | null {
   if (statusOf(path) === null) return null;
   try {

@@ -21,7 +21,7 @@ import {
 } from './members.ts';
 import type { Unpacking } from './place.ts';
 
-/** Bytes to leave free on the file system. */
+/** Number of bytes to leave free on the file system. */
 const reserve = 16 * 1024 * 1024;
 
 /**
@@ -60,7 +60,7 @@ export async function unpack(
   }
 }
 
-/** Returns the directory that is left after `strip`. Unlike tar, unzip cannot leave out directories. */
+/** Returns the directory that remains after `strip`. Unlike tar, unzip cannot omit leading directories. */
 function stripped(root: string, strip: number): string {
   let tree = root;
   for (let level = 0; level < strip; level++) {
@@ -88,7 +88,7 @@ function finish(tree: string, { uid, gid }: Owner): TreeEntry[] {
   let total = 0;
   visitTree(tree, (path, stats) => {
     const full = `${tree}/${path}`;
-    // Ignores set-ID bits, and write permissions of the group and others, in the archive.
+    // Ignores set-ID bits, and write permissions for the group and others, in the archive.
     setProtectedOwnership(full, { uid, gid, mode: stats.isSymbolicLink() ? null : stats.mode & 0o755 });
     if (stats.isSymbolicLink()) checkSymlink(path, String((entryOf(tree, path, stats) as TreeEntry)[1]));
     const status = statusOf(full);

@@ -30,7 +30,7 @@ export interface SeenJob {
   job: { schedule: string; user: string; command: string } | null;
   /** Whether the user is missing, so that cron would ignore the file. */
   userIsMissing: boolean;
-  /** Whether no known cron is installed. */
+  /** Whether no known cron implementation is installed. */
   cronIsMissing: boolean;
 }
 

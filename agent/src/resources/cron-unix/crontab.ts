@@ -8,7 +8,7 @@ export interface Job {
 
 const header = '# Written by Muster. Changes by hand are undone by the next apply.';
 
-/** The environment of a job under any cron, with the same search path as the agent's scripts. */
+/** The environment of a job under any cron implementation, with the same search path as the agent's scripts. */
 const settings = ['SHELL=/bin/sh', 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'];
 
 /** Maximum command length in bytes. cron ignores a file that contains a longer one. */

@@ -3,7 +3,7 @@ import { expectAnswer, goneMessage, type NoServer } from '../../host/databases/n
 import { HostFailure } from '../../host/failure.ts';
 import { type Difference, nothing, presenceDrift } from '../provider/provider.ts';
 
-/** Decides whether a database is dropped, for every kind of server. */
+/** Decides whether to drop a database, for all kinds of servers. */
 
 export const refusal = (name: string): string =>
   `the database ${name} is not dropped, because its data could not be restored: declare \`force: true\` to drop it with its data`;

@@ -163,7 +163,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
   claim(resource, machine) {
     if (machine.ourDirectories.has(pathOf(resource))) return { was: 'absent' };
     if (resource.body.purge !== true) return null;
-    // Without a record, the first purge would keep no copies.
+    // Without a record, the first purge would not keep copies.
     const { found, ownership } = look(resource, machine);
     return found.type === 'directory' ? recordOf(found, ownership) : null;
   },
@@ -191,7 +191,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
       if (!(error instanceof NotADirectory) || before.was !== 'absent') throw error;
       return { found: { type: 'absent' }, ownership: { ownerName: null, groupName: null }, holds: null };
     }
-    // A directory that the agent created as a parent is not the directory of the record.
+    // A directory that the agent created as a parent is not the recorded directory.
     if (before.was === 'directory' && (machine.ourDirectories.has(path) || machine.freshDirectories.has(path)))
       return { ...seen, found: { type: 'absent' } };
     if (before.was === 'absent' && seen.found.type === 'directory')

@@ -31,9 +31,9 @@ export type PurgedEntry = { path: string; uid: number; gid: number; mode: number
   | { was: 'directory' }
 );
 
-/** Maximum number of entries that no resource declares. */
+/** Maximum number of undeclared entries. */
 const maxEntries = 10_000;
-/** Maximum bytes of files to keep copies of. */
+/** Maximum total size of the files to copy, in bytes. */
 const maxBytes = 1024 * 1024 * 1024;
 /** Maximum number of paths in a diff. */
 const maxShown = 200;
@@ -47,11 +47,11 @@ export function checkPurge(path: string): void {
   if (vital.test(path)) throw new HostFailure(`${path} is a system directory: declare purge for a directory below it`);
 }
 
-/** Maximum depth below the directory, because the path to each entry is opened name by name. */
+/** Maximum depth below the directory, because the path to each entry is opened one component at a time. */
 const maxDepth = 64;
 
 /**
- * Returns the entries below a directory that no resource has.
+ * Returns the entries below a directory that no resource declares.
  * @throws HostFailure if there are too many, they are too deep, or a link leads to the directory
  */
 export function foreignEntries(root: string, machine: Machine): ForeignEntry[] {
@@ -76,7 +76,8 @@ export function foreignEntries(root: string, machine: Machine): ForeignEntry[] {
       const found = inspect(machine.walk, path, false);
       if (found.type === 'absent') continue;
       if (trees.has(path)) continue;
-      // In an overlay, files of a lower layer have its device, and only directories have that of the overlay.
+      // In an overlay, files from a lower layer have that layer's device number, and only directories have the
+      // overlay's.
       const own = found.type === 'directory' ? deviceOf(found) : device;
       if (!machine.manages(path)) entries.push({ path, found, device: own });
       if (found.type === 'directory') visit(path, depth + 1, own);
@@ -98,7 +99,7 @@ export function purgeChange(entries: readonly ForeignEntry[]): { changes: FieldC
   return { changes: [{ field: 'purge', from, to: null }], diff: `${lines.join('')}${more}` };
 }
 
-/** @throws HostFailure for an entry that could not be put back, or that is on another file system */
+/** @throws HostFailure for an entry that could not be restored, or that is on another file system */
 export function checkEntries(root: Inspected, entries: readonly ForeignEntry[]): void {
   for (const { path, found, device } of entries) {
     if (found.type === 'other')
@@ -111,9 +112,9 @@ export function checkEntries(root: Inspected, entries: readonly ForeignEntry[]):
 const deviceOf = (found: Inspected): string => (found.type === 'absent' ? '' : (found.stamp.split(':')[0] ?? ''));
 
 /**
- * Keeps copies of entries before they are removed.
- * @param before entries that were removed earlier; their first state is kept
- * @throws HostFailure if a file cannot be kept
+ * Copies entries before they are removed.
+ * @param before entries that were removed earlier; their first recorded state is retained
+ * @throws HostFailure if a file cannot be copied
  */
 export async function rememberEntries(
   entries: readonly ForeignEntry[],

@@ -3,7 +3,7 @@ import { type RepositoryBefore, type SeenRepository, sourceProvider } from '../p
 import { defineProvider } from '../provider/define-provider.ts';
 import { keyPath, renderSource, sourceChanges, sourceFault, sourcePath } from './source.ts';
 
-/** A package source of dnf. */
+/** A package source for dnf. */
 export const dnfRepository = defineProvider<'dnf-repository', SeenRepository, RepositoryBefore>({
   ...sourceProvider({
     type: 'dnf-repository',

@@ -7,7 +7,7 @@ import { keyFault } from '../package-source/source-and-key.ts';
 type Body = ResourceBodies['dnf-repository'];
 
 export const sourcePath = (name: string): string => `/etc/yum.repos.d/${name}.repo`;
-/** The key is in the directory of the source, because dnf ignores files that do not end in .repo. */
+/** The key is in the same directory as the source, because dnf ignores files that do not end in .repo. */
 export const keyPath = (name: string): string => `/etc/yum.repos.d/${name}.asc`;
 
 /**
@@ -22,7 +22,7 @@ const textOf = (value: string | boolean | number | readonly string[]): string =>
   typeof value === 'boolean' ? (value ? '1' : '0') : typeof value === 'object' ? value.join(' ') : String(value);
 
 export function renderSource(body: Body): string {
-  // dnf uses the key only if the check is on, which is off by default.
+  // dnf uses the key only if signature checking is enabled, which is not the default.
   const { gpgcheck = body.gpgkey == null ? undefined : true } = body;
   const values: Body = { ...body, ...(gpgcheck === undefined ? {} : { gpgcheck }) };
   return [

@@ -19,7 +19,7 @@ export interface SeenDownload extends SeenFile {
   sha256: string | null;
 }
 
-/** Maximum size in bytes of the file that `sha256_url` names. */
+/** Maximum size of the file at `sha256_url`, in bytes. */
 const maxSums = 1024 * 1024;
 
 /**

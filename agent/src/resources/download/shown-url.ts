@@ -1,14 +1,14 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 
-/** Returns a URL for messages. Omits the user, the password, and the query, which may be credentials. */
+/** Returns a URL for messages. Omits the user name, the password, and the query, which may contain credentials. */
 function shownUrl(text: string): string {
   const url = URL.parse(text);
   return url === null ? 'the URL' : `${url.protocol}//${url.host}${url.pathname}`;
 }
 
 /**
- * Adds the URL to the failure of a download, unless the field may contain a secret.
+ * Adds the URL to a download failure, unless the field may contain a secret.
  * @returns `error` itself if it is not a HostFailure
  */
 export function notDownloaded(

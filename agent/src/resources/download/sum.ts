@@ -1,15 +1,15 @@
 import { posix } from 'node:path';
 import { HostFailure } from '../../host/failure.ts';
 
-/** Lines of `sha256sum` and of `sha256sum --tag`. A `*` in front of the name marks binary mode. */
+/** Output lines of `sha256sum` and of `sha256sum --tag`. A `*` in front of the name marks binary mode. */
 const coreutils = /^\\?([0-9a-f]{64})(?:[ \t]+\*?(.+?))?[ \t\r]*$/i;
 const tagged = /^SHA256 ?\((.+)\) = ([0-9a-f]{64})[ \t\r]*$/i;
 
 /**
- * Finds the SHA-256 of a download in a file of sums.
+ * Finds the SHA-256 of a download in a checksum file.
  * @param text lines with a hash and a file name, or a single line with a hash
  * @param url URL of the download, whose last part is the file name
- * @throws HostFailure if it is missing, or not the only one
+ * @throws HostFailure if the hash is missing or ambiguous
  */
 export function sumIn(text: string, url: string): string {
   const name = fileNameOf(url);

@@ -68,9 +68,7 @@ export async function rememberFile(
   return touched;
 }
 
-/**
- * Maximum size in bytes. The record has no hash of a larger file, so a previous owner is not restored.
- */
+/** Maximum size in bytes. The record has no hash for a larger file, so a previous owner is not restored. */
 const maxRecorded = 256 * 1024 * 1024;
 
 /** Returns the state to record, or null if the content is not recorded or is too large. */
@@ -97,7 +95,7 @@ export async function applyFile(
   const isFetched =
     declared?.bytes === null && declared.size > 0 && isWritten(bodyOf(resource), seen, difference.changes);
   if (!isFetched) return placeFile(resource, seen, difference, { bytes: declared?.bytes ?? Buffer.alloc(0) }, machine);
-  // Fetched before the directories are opened, because it may take long.
+  // Fetched before the directories are opened, because it may take a long time.
   return machine.useContent(declared.source, ({ path }) =>
     placeFile(resource, seen, difference, { copyOf: path }, machine),
   );
@@ -105,8 +103,8 @@ export async function applyFile(
 
 /**
  * Writes a file whose content is known.
- * @param together writes other files that belong to this one, just before this file is replaced. Called only if its
- * content is written
+ * @param together writes other files that belong to this one, just before this file is replaced; called only if the
+ * content of this file is written
  */
 export async function placeFile(
   resource: ResolvedResource,

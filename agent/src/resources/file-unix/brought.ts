@@ -1,14 +1,14 @@
 import type { Brought } from '../provider/provider.ts';
 
 const unitDirectory = /^\/(etc|run|usr\/lib|usr\/local\/lib|lib)\/systemd\/system\/|^\/etc\/init\.d\//;
-/** Matches paths of sources, settings, and trusted keys of apt and dnf. */
+/** Matches the paths of sources, settings, and trusted keys for apt and dnf. */
 const sourceDirectory =
   /^\/(etc\/(apt|dnf|yum\.repos\.d|yum\/repos\.d|distro\.repos\.d|yum|pki\/rpm-gpg)|usr\/share\/keyrings)\/|^\/etc\/yum\.conf$/;
 const programDirectory = /^\/(usr\/(local\/)?)?s?bin\/|^\/opt\//;
 
 /**
- * Returns the effects that a file at this path has and that other resources may wait for. The file may be a systemd
- * unit, a package source, or a program.
+ * Returns the effects of a file at this path that other resources may wait for. The file may be a systemd unit, a
+ * package source, or a program.
  */
 export function broughtBy(path: string): readonly Brought[] {
   if (unitDirectory.test(path)) return ['units'];

@@ -75,7 +75,7 @@ function asFound(resource: ResolvedResource<'file-unix'>, { found }: SeenFile): 
   return { ...resource, body };
 }
 
-/** Maximum size of a source that appears in diffs, in bytes. A larger one is fetched when it is written. */
+/** Maximum size of a source that appears in diffs, in bytes. A larger source is fetched when the file is written. */
 const maxShownSource = 256 * 1024;
 
 /** Adds the content of the source if it differs from the file and is small enough for a diff. */

@@ -37,7 +37,7 @@ export async function observeFileForRemoval(
   try {
     return await look(resource, machine, true, before.was === 'file' ? sizesIn(before) : []);
   } catch (error) {
-    // The directory of the file no longer exists either.
+    // The file's directory no longer exists either.
     if (!(error instanceof NotADirectory) || before.was !== 'absent') throw error;
     return { found: { type: 'absent' }, ownership: { ownerName: null, groupName: null } };
   }

@@ -12,7 +12,7 @@ export interface SeenFile {
   ownership: SeenOwnership;
   /** The content of the source, if it is needed for a diff; not journaled. */
   source?: Buffer;
-  /** The program of `validate`, if it is missing. */
+  /** The program that `validate` would run, if it is missing. */
   missingProgram?: string;
 }
 
@@ -28,7 +28,7 @@ export const fileInBrief = ({ source: _, ...seen }: SeenFile): SeenFile =>
     ? { ...seen, found: { ...seen.found, content: { ...seen.found.content, bytes: null } } }
     : seen;
 
-/** Returns the size of the contents in memory, in bytes. */
+/** Returns the size of the content in memory, in bytes. */
 export const fileWeight = ({ found, source }: SeenFile): number =>
   (found.type === 'file' ? (found.content?.bytes?.length ?? 0) : 0) + (source?.length ?? 0);
 
@@ -41,7 +41,7 @@ export const createdMode = 0o644;
 export const contentText = (content: { sha256: string | null; size: number }): string =>
   content.sha256 === null ? `${content.size} bytes` : `sha256:${content.sha256}`;
 
-/** The content that a resource declares: in its body, or that of a file of its module. */
+/** The content that a resource declares: in its body, or in a file in its module. */
 export type DeclaredContent = { bytes: Buffer; size: number } | { bytes: null; size: number; source: SourceContent };
 
 /** @throws HostFailure if the source has no content */
@@ -59,7 +59,7 @@ export function declaredContent({ body, source }: Pick<ResolvedResource, 'body' 
   return { bytes: null, size: source.size, source };
 }
 
-/** Returns the SHA-256 of a declared content, in hexadecimal. */
+/** Returns the SHA-256 of declared content, in hexadecimal. */
 export const hashOf = (declared: DeclaredContent): string =>
   declared.bytes === null ? declared.source.sha256 : contentOf(declared.bytes).sha256;
 

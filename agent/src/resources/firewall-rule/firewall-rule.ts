@@ -18,21 +18,21 @@ import {
 import { fieldsOf, parseTable, type Rule, type Rules, renderTable, rulesOf, table } from './rules.ts';
 
 export interface SeenRule {
-  /** The rules of the resource in the kernel; null if there are none. */
+  /** The resource's rules in the kernel; null if there are none. */
   live: Rule[] | null;
-  /** The rules of the resource that are loaded at boot; null if there are none. */
+  /** The resource's rules that are loaded at boot; null if there are none. */
   saved: Rule[] | null;
   hasNft: boolean;
-  /** Another program that owns the firewall of the machine. */
+  /** Another program that manages the machine's firewall. */
   owner: string | null;
 }
 
-/** The rules of the resource before the agent first changed them. */
+/** The resource's rules before the agent first changed them. */
 export type RuleBefore = { live: Rule[] | null; saved: Rule[] | null };
 
 type Declared = ResolvedResource<'firewall-rule'>;
 
-/** All rules of the table: those in the kernel, and those that are loaded at boot. */
+/** All rules in the table: those in the kernel, and those that are loaded at boot. */
 const firewall: Database<{ live: Rules; saved: Rules }> = {
   name: 'firewall rules',
   async read(machine) {
@@ -42,8 +42,8 @@ const firewall: Database<{ live: Rules; saved: Rules }> = {
 };
 
 /**
- * A rule in the agent's own table of nftables. Rules are changed together, in one transaction, and are undone if they cut
- * the agent's link.
+ * A rule in the agent's own nftables table. Rules are changed together, in one transaction, and are rolled back if they
+ * cut the agent's link.
  */
 export const firewallRule = defineProvider<'firewall-rule', SeenRule, RuleBefore>({
   type: 'firewall-rule',
@@ -63,7 +63,7 @@ export const firewallRule = defineProvider<'firewall-rule', SeenRule, RuleBefore
 
   check({ body }) {
     const { name, direction, protocol, ports, source, destination } = body;
-    // The name becomes part of a text that nft reads.
+    // The name becomes part of the input to nft.
     if (!/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(name))
       throw new HostFailure(`${JSON.stringify(name)} is not a name of a rule`);
     if (body.comment != null && !/^[\x20-\x7e]{1,60}$/.test(body.comment.replace(/["\\]/, '\n')))
@@ -108,7 +108,10 @@ export const firewallRule = defineProvider<'firewall-rule', SeenRule, RuleBefore
     alone({ kind: 'remove', resource, seen, difference, before }, machine),
   together: execute,
 
-  /** Undoes the rules of a trial that the killed agent did not finish, and completes an unfinished change at boot. */
+  /**
+   * Rolls back the rules of a trial that the killed agent did not finish, and completes an unfinished change to the
+   * rules that are loaded at boot.
+   */
   async recover(machine) {
     await undoTrial(machine);
     await removeDisabled(machine);
@@ -151,7 +154,7 @@ export function diffRule({ body }: Declared, seen: SeenRule, { purpose }: Pick<C
   };
 }
 
-/** Returns the changes from the observed rules to others, by field. */
+/** Returns the differences between the observed rules and other rules, by field. */
 function ruleChanges(seen: SeenRule, live: readonly Rule[] | null, saved: readonly Rule[] | null): FieldChange[] {
   const from = seen.live ?? [];
   const to = live ?? [];

@@ -6,7 +6,7 @@ import type { ResourceBodies } from '@muster/protocol/module';
 type Body = ResourceBodies['firewall-rule'];
 type Direction = 'in' | 'out';
 
-/** A rule of nftables. A resource has several if it has several networks or protocols. */
+/** An nftables rule. A resource has several rules if it has several networks or protocols. */
 export type Rule = {
   direction: Direction;
   /** Matches and verdict as nft lists them, without the comment. */
@@ -23,17 +23,17 @@ const chains = { in: 'input', out: 'output' } as const;
 
 /**
  * The first rules of each chain. They accept packets of established connections, such as an SSH session, and packets
- * that a network needs.
+ * that the network requires.
  */
 const firstRules = (direction: Direction): string[] => [
   'ct state established,related accept',
   `${direction === 'in' ? 'iif' : 'oif'} lo accept`,
   'icmpv6 type { nd-router-solicit, nd-router-advert, nd-neighbor-solicit, nd-neighbor-advert } accept',
-  // Replies to a multicast, as in DHCPv6, do not belong to a known connection.
+  // Replies to multicast packets, as in DHCPv6, do not belong to a tracked connection.
   direction === 'in' ? 'ip6 saddr fe80::/10 udp dport 546 accept' : 'udp dport 547 accept',
 ];
 
-/** Returns the canonical rules of a declaration. Networks are checked. */
+/** Returns the canonical rules for a declaration. The networks are already validated. */
 export function rulesOf(body: Body): Rule[] {
   const direction = body.direction ?? 'in';
   const action = body.action ?? 'accept';
@@ -47,10 +47,10 @@ export function rulesOf(body: Body): Rule[] {
   return [...new Set(texts)].sort().map((text) => ({ direction, text, comment: body.comment ?? null }));
 }
 
-/** Numbers, because nft knows the names only on machines with /etc/protocols. */
+/** Numbers, because nft recognizes the names only on machines with /etc/protocols. */
 const protocolNumbers = { tcp: 6, udp: 17, icmp: 1, icmpv6: 58 } as const;
 
-/** Returns what each rule matches besides the network, with a space at the end. */
+/** Returns the match expressions of each rule except the network, with a trailing space. */
 function protocolMatches({ protocol, ports }: Body, family: 4 | 6 | null): string[] {
   if (ports != null && ports.length > 0) {
     const protocols = protocol === 'any' ? ['tcp', 'udp'] : [protocol ?? 'tcp'];
@@ -65,7 +65,7 @@ function protocolMatches({ protocol, ports }: Body, family: 4 | 6 | null): strin
   return both;
 }
 
-/** Joins overlapping and adjacent ranges, as the listing of nft does. */
+/** Merges overlapping and adjacent ranges, as in nft's listing. */
 function portsText(ports: readonly string[]): string {
   const ranges = ports
     .map((text) => text.split('-').map(Number))
@@ -98,8 +98,8 @@ export function renderTable(rules: Rules): string {
 }
 
 /**
- * Orders rules by their content, so that the order of resources does not matter: the narrowest network first, then the
- * fewest ports, then refusals.
+ * Sorts rules by their content, so that the order of resources does not matter: by the narrowest network, then by the
+ * fewest ports, then with refusals first.
  */
 function ordered(rules: Rules, direction: Direction): { name: string; rule: Rule }[] {
   const all = [...rules].flatMap(([name, each]) =>
@@ -124,7 +124,7 @@ function keyOf(text: string): number {
   return (hostBits * 4 * allPorts + width) * 2 + (text.endsWith('accept') ? 1 : 0);
 }
 
-/** Parses the listing of the table, or the text of `renderTable`. Ignores rules that have no comment. */
+/** Parses the listing of the table, or the result of `renderTable`. Ignores rules that have no comment. */
 export function parseTable(text: string): Map<string, Rule[]> {
   const rules = new Map<string, Rule[]>();
   let direction: Direction = 'in';

@@ -30,9 +30,9 @@ export function rememberGit({ found, directory, copy }: SeenGit, before: GitBefo
 }
 
 /**
- * Fetches the revision and checks it out. `refs/muster/revision` keeps the commit, so that drift is found without a
- * network. Arguments: the URL, the revision, its commit, the depth or an empty text, and for `force` and `submodules`
- * each 1 or an empty text.
+ * Fetches the revision and checks it out. `refs/muster/revision` stores the commit, so that drift can be detected
+ * without a network. Arguments: the URL, the revision, its commit, the depth or an empty string, and for each of
+ * `force` and `submodules`, 1 or an empty string.
  */
 const checkOutText = `
 set -e

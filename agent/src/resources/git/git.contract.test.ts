@@ -9,7 +9,7 @@ import { ContentServer } from '../../converge/test/content-server.ts';
 import { operation, workingCopy } from '../../converge/test/desired.ts';
 import { commit, madeRepository } from '../../converge/test/made-repository.ts';
 
-/** Tests working copies of real repositories on a real file system. e2e/git.test.ts tests ssh. */
+/** Tests working copies of real repositories on a real file system. e2e/git.test.ts covers SSH. */
 
 let home: string;
 let agent: TestAgent;
@@ -64,7 +64,7 @@ test('fetches a commit with limited history, and its submodules', async () => {
   expect(commit(path(), 'git rev-list --count HEAD')).toBe('1');
   commit(home, 'git init -q -b main lib; cd lib; echo lib > l; git add l; git commit -qm lib');
   commit(repository, `git -c protocol.file.allow=always submodule -q add ${home}/lib lib; git commit -qam lib`);
-  // The agent refuses submodules with the protocol `file`, which could read any repository on the machine.
+  // The agent refuses submodules that use the `file` protocol, which could read any repository on the machine.
   expect(await run('apply', copy({ submodules: true }))).toMatchObject([
     { status: 'failed', message: expect.stringContaining("'file' not allowed") },
   ]);
@@ -137,7 +137,7 @@ test.skipIf(process.getuid?.() !== 0)('reads no file in a working copy that anot
   ]);
 });
 
-/** Serves the repository over https with git's server program. */
+/** Serves the repository over HTTPS with Git's server program. */
 async function serveGit(identity: { key: string; cert: string }): Promise<{ server: Server; url: string }> {
   const backend = `${spawnSync('git', ['--exec-path'], { encoding: 'utf8' }).stdout.trim()}/git-http-backend`;
   const server = createServer(identity, (request, response) => {
@@ -220,7 +220,7 @@ test('clones over https from a valid server, also over a proxy, and follows no r
     { action: 'none' },
     { action: 'create' },
   ]);
-  // The agent requests the revision of both once.
+  // The agent looks up the revision once for both resources.
   expect(proxy.requests).toHaveLength(1);
   await proxy.close();
   server.closeAllConnections();

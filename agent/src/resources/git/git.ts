@@ -7,7 +7,7 @@ import { diffGit, expectNothingLost } from './diff.ts';
 import type { Declared } from './run-git.ts';
 import { commitsChanged, lookAtGit, type SeenGit } from './seen.ts';
 
-/** A working copy of a git repository, at one commit. */
+/** A working copy of a Git repository, at one commit. */
 export const git = defineProvider<'git', SeenGit, GitBefore>({
   type: 'git',
   fields: {
@@ -46,7 +46,7 @@ const absent = (resource: Declared): Declared => ({ ...resource, body: { ...reso
 
 function diffRemoval({ body }: Declared, before: GitBefore, seen: SeenGit): Difference {
   const { copy, found, kept } = seen;
-  // A working copy that others made stays, with its untracked files.
+  // A working copy that others created stays, with its untracked files.
   const lost = copy !== null && before.was === 'copy' ? { ...copy, untracked: null } : copy;
   if (lost !== null && body.force !== true) expectNothingLost(body.path, lost);
   const restored: Difference = { action: 'remove', changes: [], diff: null, message: 'restores the original state' };

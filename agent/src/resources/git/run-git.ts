@@ -37,11 +37,11 @@ const settingVariables = Object.fromEntries([
   ]),
 ]);
 
-/** Variables that git reads to find a proxy. */
+/** Environment variables in which Git looks up a proxy. */
 const proxyNames = ['http_proxy', 'https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY', 'no_proxy', 'NO_PROXY'];
 
 export interface GitRun {
-  /** Shell text that calls git. Its arguments are `$1` and so on. */
+  /** Shell code that calls git. Its arguments are `$1` and so on. */
   text: string;
   args: readonly string[];
   directory: string;
@@ -52,8 +52,8 @@ export interface GitRun {
 }
 
 /**
- * Runs shell text that calls git, as the account. The key is an unnamed file that only the account can open: the key is
- * neither in the arguments nor in the environment of a process, and no file remains.
+ * Runs shell code that calls git, as the account. The key is in an unnamed file that only the account can open, so that
+ * it never appears in the arguments or the environment of a process and leaves no file behind.
  */
 export async function runGit(resource: Declared, run: GitRun, machine: Machine): Promise<CommandResult> {
   const { key } = resource.body;
@@ -61,8 +61,8 @@ export async function runGit(resource: Declared, run: GitRun, machine: Machine):
   const file = openUnnamed(key == null ? '' : key.endsWith('\n') ? key : `${key}\n`);
   try {
     if (account !== null) setOpenOwnership(file.fd, { uid: account.uid, gid: account.gid, mode: 0o600 });
-    // The shell stays the parent of git and keeps the key open. Each program costs more than most questions to git, so
-    // there is a second shell only if the account changes.
+    // The shell stays the parent of git and keeps the key open. Starting a program takes longer than most git queries,
+    // so a second shell is started only if the account changes.
     const text = `cd -- "$1" || exit 1; shift; export ${key == null ? sshWithoutKey : sshWithKey}\n${run.text}`;
     const args =
       account === null

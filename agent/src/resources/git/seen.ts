@@ -9,7 +9,7 @@ import { prerequisitesOf } from '../script/prerequisites.ts';
 import { type Declared, gitFailure, runGit } from './run-git.ts';
 
 export interface SeenGit {
-  /** The commit that `revision` names; null if the path must not exist, or if the commit is not known yet. */
+  /** The commit to which `revision` resolves; null if the path must not exist, or if the commit is not known yet. */
   wanted: string | null;
   found: 'absent' | 'empty directory' | 'working copy' | 'other';
   /** Owner and permissions of an empty directory. */
@@ -21,17 +21,17 @@ export interface SeenGit {
 }
 
 export interface SeenCopy {
-  /** The commit that is checked out; null if there is none. */
+  /** The checked-out commit; null if there is none. */
   head: string | null;
-  /** The branch that is checked out, such as refs/heads/main. */
+  /** The checked-out branch, such as refs/heads/main. */
   branch: string | null;
   url: string | null;
   /** The commit that the agent checked out last. */
   last: string | null;
-  /** The first changed files. `changes` is the number of all. */
+  /** The first changed files. `changes` is the total number. */
   changed: string[];
   changes: number;
-  /** Whether the commit that is checked out may exist only on this machine. */
+  /** Whether the checked-out commit may exist only on this machine. */
   hasOwnCommits: boolean;
   /** An untracked file that the removal would delete; null if there is none, or if no removal is planned. */
   untracked: string | null;
@@ -41,10 +41,10 @@ const observeMs = 2 * 60_000;
 const shownFiles = 5;
 
 /**
- * Prints the URL and the commit that the agent checked out last as lines, then the status with its entries separated by
- * NUL. Each program costs as much as reading a small working copy, so the shell reads the reference if it has its own
- * file. Like git, it reads no file of another user, who could make it a link to a device. Argument: `normal` to include
- * files that are not in the repository, otherwise `no`.
+ * Prints the URL and the commit that the agent last checked out as lines, then the status with its entries separated by
+ * NUL. Starting a program takes as long as reading a small working copy, so the shell itself reads the reference if it
+ * has its own file. Like git, the shell does not read files of another user, who could replace one with a link to a
+ * device. Argument: `normal` to include files that are not in the repository, otherwise `no`.
  */
 const inspectText = `
 file=.git/refs/muster/revision
@@ -54,7 +54,7 @@ then printf '%s\\n' "$last"
 else git rev-parse -q --verify refs/muster/revision || echo; fi
 exec git status --porcelain=v2 --branch -z "--untracked-files=$1" --no-renames`;
 
-/** Prints the commit that is checked out if no branch or tag of the repository contains it. */
+/** Prints the checked-out commit if no branch or tag in the repository contains it. */
 const ownCommitText = "git rev-list -n 1 HEAD --not --remotes --tags --glob='refs/muster/*' -- 2>/dev/null || true";
 
 export async function lookAtGit(
@@ -135,13 +135,15 @@ function parseStatus(text: string): Pick<SeenCopy, 'head' | 'branch' | 'untracke
   };
 }
 
-/** Commits of revisions that repositories returned. Several resources may declare the same revision. */
+/**
+ * Commits to which revisions resolve, as returned by the repositories. Several resources may declare the same revision.
+ */
 const askedCommits: Database<Map<string, Promise<string>>> = {
   name: 'commits of git repositories',
   read: () => new Map(),
 };
 
-/** Discards the commits of revisions. A working copy may be the repository of another one. */
+/** Discards the resolved commits, because a working copy may be the repository of another one. */
 export const commitsChanged = (machine: Machine): void => machine.stale(askedCommits);
 
 async function commitOf(resource: Declared, account: ScriptAccount | null, machine: Machine): Promise<string> {
@@ -154,7 +156,10 @@ async function commitOf(resource: Declared, account: ScriptAccount | null, machi
   return asked;
 }
 
-/** Asks the repository for the commit of the declared revision. A tag comes before a branch of the same name. */
+/**
+ * Queries the repository for the commit to which the declared revision resolves. A tag takes precedence over a branch
+ * of the same name.
+ */
 async function askForCommit(resource: Declared, account: ScriptAccount | null, machine: Machine): Promise<string> {
   const { revision, url } = resource.body;
   if (/^[0-9a-f]{40}$/.test(revision)) return revision;

@@ -19,9 +19,9 @@ import {
 
 export interface SeenGroup {
   gid: number | null;
-  /** Members, and users who have it as their primary group. */
+  /** Members, and users for whom it is the primary group. */
   users: GroupUser[];
-  /** Members in the order of the file. */
+  /** Members in file order. */
   members: string[];
   /** Declared members for whom there is no account. */
   unknown: string[];
@@ -32,7 +32,7 @@ export interface SeenGroup {
 interface GroupUser {
   name: string;
   how: 'member' | 'primary';
-  /** Whether this operation declares the account too, so that it may remove the account from the group first. */
+  /** Whether this operation also declares the account and may therefore remove it from the group first. */
   declared: boolean;
 }
 
@@ -107,7 +107,7 @@ async function look(resource: Declared, before: GroupBefore | null, machine: Mac
   const users = usersOf(files, name).map((user) => ({ ...user, declared: declared.has(user.name) }));
   const { gid = null, members = [] } = files.groups.get(name) ?? {};
   const asked = [...(resource.body.members ?? []), ...(resource.body.members_append ?? [])];
-  // Another source may know an account that is not in the files.
+  // Another source may provide an account that is not in the files.
   const unknown = files.otherSources.length > 0 ? [] : asked.filter((member) => !files.users.has(member));
   const removed = before?.was === 'group' ? before.removed : null;
   const secretsAsBefore = removed === null || gid === null || isDeepStrictEqual(readGroupSecrets(name), removed);
@@ -174,13 +174,13 @@ export function diffGroupRemoval(resource: Declared, before: GroupBefore, seen: 
   const members = membersBefore(before, seen.members);
   if (seen.gid !== null && members.join() !== seen.members.join())
     changes.push({ field: 'members', from: seen.members.join(), to: members.join() });
-  // The report says only that the password is restored, without its value.
+  // The report states only that the password is restored, without its value.
   if (seen.gid !== null && !seen.secretsAsBefore) changes.push({ field: 'password', from: null, to: null });
   if (changes.length === 0) return nothing('already in its original state');
   return { action: 'remove', changes, diff: null, message: 'restores the original state' };
 }
 
-/** Reports whether the declaration of the group made the user a member. */
+/** Reports whether the user is a member because of the group's declaration. */
 const isOurs = ({ name, how }: Pick<GroupUser, 'name' | 'how'>, added: readonly string[]): boolean =>
   how === 'member' && added.includes(name);
 

@@ -27,7 +27,7 @@ interface Region {
   readonly end: number;
 }
 
-/** Returns the name of the section that a line begins. Takes linear time, because others may write the file. */
+/** Returns the name of the section that starts at a line. Takes linear time, because others may write the file. */
 function sectionOf(text: string): string | null {
   const line = text.trim();
   const end = line.indexOf(']');

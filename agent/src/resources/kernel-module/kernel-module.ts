@@ -19,13 +19,13 @@ import { type Circumstances, type Database, type Difference, type Machine, nothi
 
 export interface SeenKernelModule {
   loaded: 'yes' | 'no' | 'built-in';
-  /** What uses the loaded module; empty if nothing does. */
+  /** Users of the loaded module; empty if it is not in use. */
   usedBy: string;
   /** The agent's file in /etc/modules-load.d. */
   atBoot: SeenFile;
   /** The agent's file in /etc/modprobe.d. */
   settings: SeenFile;
-  /** What to do if modprobe is missing; otherwise null. */
+  /** How to install modprobe if it is missing; otherwise null. */
   missing: string | null;
 }
 
@@ -62,14 +62,15 @@ function fileOf(resource: Declared, part: Part): WrittenFile {
   };
 }
 
-/** A module of the kernel: whether it is loaded now, and files for the next boot. */
+/** A kernel module: whether it is loaded now, and files for the next boot. */
 export const kernelModule = defineProvider<'kernel-module', SeenKernelModule, KernelModuleBefore>({
   type: 'kernel-module',
   fields: { name: 'text', options: 'text?', blacklist: 'boolean?', ensure: 'text?' },
-  // The directory may be missing if kmod is, so the agent may create and remove it. systemd has the other one.
+  // If kmod is not installed, this directory may be missing, so the agent may create and remove it. systemd provides
+  // the other directory.
   path: (resource) => fileOf(resource, 'settings').path,
   watched: (resource) => parts.map((part) => fileOf(resource, part).path),
-  // A parameter of sysctl may belong to the module.
+  // A sysctl parameter may belong to the module.
   brings: () => ['programs'],
 
   check(resource) {

@@ -120,7 +120,7 @@ const parsed = (lines: readonly { text: string }[]): HostLine[] =>
 /** Returns the resource with the path in its body, where the functions in text-edit expect it. */
 const inFile = (resource: Declared) => ({ ...resource, body: { ...resource.body, path: file } });
 
-/** An entry in the system-wide SSH known_hosts file. The provider keeps all other lines. */
+/** An entry in the system-wide SSH known_hosts file. The provider preserves all other lines. */
 export const knownHost = defineProvider<'known-host', SeenKnownHost, KnownHostBefore>({
   type: 'known-host',
   fields: { name: 'text', key_type: 'text', key: 'text', aliases: 'list?', ensure: 'text?' },

@@ -25,7 +25,7 @@ export type LimitBefore = { file: FileBefore };
 
 type Declared = ResolvedResource<'limits'>;
 
-/** Start of the line up to the value, as limits.conf(5) writes it. */
+/** Start of the line up to the value, in the format of limits.conf(5). */
 const beginning = ({ body }: Declared): string =>
   `${body.domain} ${body.limit_type === 'both' ? '-' : body.limit_type} ${body.item} `;
 
@@ -39,7 +39,7 @@ function fileOf(resource: Declared): WrittenFile {
   };
 }
 
-/** A limit of pam_limits, in its own file. It applies to sessions that begin later. */
+/** A pam_limits limit, in its own file. It applies to sessions that begin later. */
 export const limits = defineProvider<'limits', SeenLimit, LimitBefore>({
   type: 'limits',
   fields: { domain: 'text', limit_type: 'text', item: 'text', value: 'text', ensure: 'text?' },

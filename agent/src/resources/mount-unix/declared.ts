@@ -3,7 +3,7 @@ import { type Entry, entriesAt, parseEntry } from './fstab.ts';
 
 export type Declared = ResolvedResource<'mount-unix'>;
 
-/** Returns the mount point without a closing slash. */
+/** Returns the mount point without a trailing slash. */
 export const pathOf = ({ body }: Declared): string => body.path.replace(/(?<=.)\/$/, '');
 
 /** Reports whether the resource declares that the file system is mounted. */

@@ -70,7 +70,7 @@ export function diffMountRemoval(resource: Declared, before: MountBefore, seen: 
 function liveRestored({ live: earlier }: MountBefore, { live }: SeenMount): FieldChange[] {
   if (earlier === null) return [];
   if (earlier.was === 'unmounted')
-    // A file system that others mounted there stays.
+    // A file system that others mounted there stays mounted.
     return live?.isDeclared === true ? [{ field: 'mounted', from: 'yes', to: 'no' }] : [];
   if (live === null) return [{ field: 'mounted', from: 'no', to: 'yes' }];
   if (live.source !== earlier.source || live.type !== earlier.type)

@@ -1,6 +1,6 @@
 import { inBytes, insertLines, readable, removeLines, type TextLine } from '../text-edit/lines.ts';
 
-/** Finds and edits lines of /etc/fstab. See fstab(5). */
+/** Finds and edits lines in /etc/fstab. See fstab(5). */
 
 export const fstab = '/etc/fstab';
 
@@ -42,11 +42,11 @@ export const entriesAt = (path: string, lines: Lines): number[] => entriesWhere(
 export const swapEntries = (file: string, lines: Lines): number[] =>
   entriesWhere(lines, ({ device, type }) => type === 'swap' && device === file);
 
-/** Returns the line with other values. Keeps its spaces, and every word that has the value. */
+/** Returns the line with the entry's values. Preserves its spaces, and every field that already has the right value. */
 function editedLine(text: string, entry: Entry): string {
   const current = parseEntry(text);
   if (current === null) return text;
-  // Words at every second position, with the spaces between them.
+  // Fields at every second position, with the spaces between them.
   const pieces = text.split(/([ \t]+)/);
   const first = pieces[0] === '' ? 2 : 0;
   const changed = fields.map((field) => field !== 'path' && current[field] !== entry[field]);
@@ -60,7 +60,7 @@ function editedLine(text: string, entry: Entry): string {
 }
 
 /**
- * Returns the file with exactly one line in place of several: in the position of the first one, or at the end.
+ * Returns the file with a single line that replaces the given ones, in the position of the first one, or at the end.
  * @param own positions of the lines
  * @param entry null if the file must have no such line
  */

@@ -1,6 +1,6 @@
-/** Compares the options of fstab(5) with those of a mounted file system. */
+/** Compares the options in fstab(5) with those of a mounted file system. */
 
-/** Flags that every file system has, each with its opposite. The first of a pair is the default. */
+/** Flags that every file system supports, each with its opposite. The first flag in each pair is the default. */
 const pairs = [
   ['rw', 'ro'],
   ['exec', 'noexec'],
@@ -8,7 +8,7 @@ const pairs = [
   ['dev', 'nodev'],
 ] as const;
 const atimes = ['relatime', 'noatime', 'strictatime'] as const;
-/** Options for users that imply others, unless a later option says otherwise; see mount(8). */
+/** Options that imply others, unless a later option overrides them; see mount(8). */
 const implied: Readonly<Record<string, readonly string[]>> = {
   defaults: ['rw', 'exec', 'suid', 'dev'],
   ...Object.fromEntries(['user', 'users'].map((name) => [name, ['noexec', 'nosuid', 'nodev']])),
@@ -17,7 +17,7 @@ const implied: Readonly<Record<string, readonly string[]>> = {
 
 const listOf = (options: string): string[] => options.split(',').filter(Boolean);
 
-/** Returns the flags that a file system with these options has: one of each pair, and the declared rule of atime. */
+/** Returns the flags that result from these options: one from each pair, and the declared atime option. */
 function flagsOf(options: string): string[] {
   const all = listOf(options).flatMap((option) => [...(implied[option] ?? []), option]);
   const flags = pairs.map((pair) => all.findLast((option) => pair.includes(option as never)) ?? pair[0]);
@@ -27,7 +27,7 @@ function flagsOf(options: string): string[] {
 
 export const isBind = (options: string): boolean => listOf(options).some((option) => /^r?bind$/.test(option));
 
-/** Returns the options for a remount: all flags, so that one that is no longer declared is reset. */
+/** Returns the options for a remount: all flags, so that flags that are no longer declared are reset. */
 export const remountOptions = (options: string): string =>
   [...(isBind(options) ? ['bind'] : []), ...flagsOf(options), ...(hasAtime(options) ? [] : ['relatime'])].join(',');
 
@@ -35,10 +35,12 @@ const hasAtime = (options: string): boolean => listOf(options).some((option) => 
 
 /** Options of tmpfs that a remount can change. */
 const tmpfsLimits = ['size', 'nr_inodes'];
-/** Bytes. The kernel rounds sizes up to its pages, which have at most 64 KiB. */
+/** Bytes. The kernel rounds sizes up to whole pages, which are at most 64 KiB. */
 const page = 65_536;
 
-/** Returns a size in bytes, such as that of `64m`, rounded up to pages; null if it is relative or not a size. */
+/**
+ * Parses a size such as `64m` into bytes, rounded up to whole pages. Returns null if the size is relative or invalid.
+ */
 function sizeOf(text: string): number | null {
   const [, digits, unit = ''] = /^(\d{1,15})([kmgt]?)$/i.exec(text) ?? [];
   if (digits === undefined) return null;
@@ -53,7 +55,7 @@ const settingOf = (options: string, name: string): string | null =>
 
 /**
  * Returns the options in which a mounted file system differs from the declared ones. Compares only options whose live
- * form is known: the kernel leaves out, renames, or adds most others.
+ * form is known: the kernel omits, renames, or adds most others.
  */
 export function differingOptions(
   declared: string,

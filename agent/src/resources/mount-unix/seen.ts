@@ -46,10 +46,10 @@ export function look(
   };
 }
 
-/** Reports whether a mounted file system is of a declared device and type. */
+/** Reports whether a mounted file system has the declared device and type. */
 function isOf(device: string, type: string, options: string, path: string, live: Mount): boolean {
   if (isBind(options)) return isSameDirectory(device, path);
-  // The kernel may name a more exact type, such as nfs4 for nfs.
+  // The kernel may report a more specific type, such as nfs4 for nfs.
   const isType = type === 'auto' || live.type === type || live.type.startsWith(type) || live.type === `fuse.${type}`;
   if (!isType) return false;
   const [declared, there] = [devicePath(device), devicePath(live.source)];

@@ -18,7 +18,7 @@ export type DatabaseBefore = { was: 'absent' } | { was: 'database'; original: Da
 
 type Declared = ResolvedResource<'mysql-database'>;
 
-/** A database of MariaDB. It is never dropped unless `force` is declared, because its data cannot be restored. */
+/** A MariaDB database. It is never dropped unless `force` is declared, because its data cannot be restored. */
 export const mysqlDatabase = defineProvider<'mysql-database', SeenDatabase, DatabaseBefore>({
   type: 'mysql-database',
   fields: { name: 'text', character_set: 'text?', collation: 'text?', force: 'boolean?', ensure: 'text?' },

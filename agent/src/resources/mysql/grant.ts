@@ -7,7 +7,7 @@ import { defineProvider } from '../provider/define-provider.ts';
 import { type Circumstances, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
 import { accountName, accountSql, readServer, serverChanged } from './server.ts';
 
-/** The privileges of a user at one place. MariaDB has one grant option for all of them. */
+/** A user's privileges at one level. MariaDB has one grant option for all of them. */
 export type Privileges = { names: string[]; grantable: boolean };
 
 export interface SeenGrant {
@@ -20,7 +20,7 @@ type Body = Declared['body'];
 
 const none: Privileges = { names: [], grantable: false };
 
-/** The privileges of a user on everything, on a database, or on a table. */
+/** A user's privileges on everything, on a database, or on a table. */
 export const mysqlGrant = defineProvider<'mysql-grant', SeenGrant, Privileges>({
   type: 'mysql-grant',
   fields: {
@@ -135,7 +135,7 @@ export function diffGrantRemoval(before: Privileges, { missing, has }: SeenGrant
   return { action: 'remove', changes: changesTo(before, has), diff: null, message: 'restores the original state' };
 }
 
-/** Returns the statements that turn the privileges of a user at one place into others. */
+/** Returns the statements that change a user's privileges at one level to other privileges. */
 export function grantStatements(
   { user, host, database, table }: Pick<Body, 'user' | 'host' | 'database' | 'table'>,
   from: Privileges,

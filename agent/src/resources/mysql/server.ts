@@ -2,7 +2,7 @@ import { literal, readRows } from '../../host/databases/mariadb.ts';
 import type { NoServer } from '../../host/databases/no-server.ts';
 import type { Database, Machine } from '../provider/provider.ts';
 
-/** The users, databases, and privileges of the server, which one session reads for all resources. */
+/** The server's users, databases, and privileges, which are read in one session for all resources. */
 
 export interface Server {
   users: Map<string, UserRecord>;
@@ -11,7 +11,7 @@ export interface Server {
 }
 
 export type UserRecord = {
-  /** Hash of the password; null if the user signs in by other means. */
+  /** Password hash; null if the user authenticates by other means. */
   hash: string | null;
   locked: boolean;
   max_user_connections: number;
@@ -21,14 +21,14 @@ export type DatabaseRecord = { character_set: string; collation: string };
 
 export type GrantRecord = {
   account: string;
-  /** Null for privileges on everything. */
+  /** Null for global privileges. */
   database: string | null;
   table: string | null;
   privilege: string;
   grantable: boolean;
 };
 
-/** Returns the account as the tables of privileges spell it. Names contain no quotes. */
+/** Returns the account as the privilege tables spell it. Names contain no quotes. */
 export const accountName = (user: string, host: string | null | undefined): string =>
   `'${user}'@'${host ?? 'localhost'}'`;
 
@@ -69,7 +69,7 @@ export function parseRows(lines: readonly string[]): Server {
   return found;
 }
 
-/** @param given the JSON of the table global_priv, which the server returns as an object or as text */
+/** @param given the JSON from the table global_priv, which the server returns as an object or as text */
 function userOf(given: unknown): UserRecord {
   const priv = (typeof given === 'string' ? JSON.parse(given) : given) as Record<string, unknown>;
   const isNative = priv.plugin === 'mysql_native_password' && priv.auth_or === undefined;
@@ -82,5 +82,5 @@ function userOf(given: unknown): UserRecord {
 
 export const readServer = (machine: Machine) => machine.database(server);
 
-/** Discards the users, databases, and privileges that were read. */
+/** Discards the cached users, databases, and privileges. */
 export const serverChanged = (machine: Machine): void => machine.stale(server);

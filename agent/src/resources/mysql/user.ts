@@ -21,7 +21,7 @@ export type UserBefore =
   | {
       was: 'user';
       touched: Partial<UserRecord>;
-      /** The statements of the server that create the user with its password and privileges. */
+      /** The statements, as returned by the server, that create the user with its password and privileges. */
       statements: string[];
       dropped: boolean;
     };
@@ -29,7 +29,7 @@ export type UserBefore =
 type Declared = ResolvedResource<'mysql-user'>;
 type Body = Declared['body'];
 
-/** A user of MariaDB. The password leaves the agent only as a hash, on the standard input of the client. */
+/** A MariaDB user. The password leaves the agent only as a hash, on the standard input of the client. */
 export const mysqlUser = defineProvider<'mysql-user', SeenUser, UserBefore>({
   type: 'mysql-user',
   fields: {
@@ -86,7 +86,7 @@ export const mysqlUser = defineProvider<'mysql-user', SeenUser, UserBefore>({
     if (before.dropped || user === null)
       return change([...(user === null ? [] : [`DROP USER ${account}`]), ...before.statements], machine);
     const { hash, ...rest } = before.touched;
-    // The first statement creates the user with its former ways to sign in.
+    // The first statement creates the user with its former authentication methods.
     const [creation = ''] = before.statements;
     const signIn = hash === undefined || hash === user.hash ? [] : [creation.replace(/^CREATE USER/, 'ALTER USER')];
     return change([...signIn, ...userStatements(account, user, rest)], machine);
@@ -121,7 +121,7 @@ const wantedOf = ({ password, locked, max_user_connections }: Body): Partial<Use
   ...(max_user_connections == null ? {} : { max_user_connections }),
 });
 
-/** Returns the changes by field. The report shows no value of the password. */
+/** Returns the changes by field. The report does not contain password values. */
 function changesTo(wanted: Partial<UserRecord>, user: UserRecord | null): FieldChange[] {
   const changes: FieldChange[] = [];
   if (wanted.hash !== undefined && wanted.hash !== (user?.hash ?? null))
@@ -168,7 +168,7 @@ export function diffUserRemoval(before: UserBefore, { missing, user, statements 
   return { action: 'remove', changes, diff: null, message: 'restores the original state' };
 }
 
-/** Returns the statement that gives a user these attributes, or creates it with them. */
+/** Returns the statements that give a user these attributes, or create it with them. */
 export function userStatements(account: string, user: UserRecord | null, wanted: Partial<UserRecord>): string[] {
   const { hash, locked, max_user_connections } = wanted;
   const options = [

@@ -10,7 +10,7 @@ export interface RequestedPackage {
   name: string;
   /** Null for the version that the sources prefer. */
   version: string | null;
-  /** Whether to unpack the files of the installed package again. */
+  /** Whether to unpack the installed package's files again. */
   again: boolean;
 }
 

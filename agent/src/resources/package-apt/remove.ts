@@ -11,7 +11,10 @@ import { leftovers, reasonToKeep, type Trace } from './trace.ts';
 
 export interface PackageRemoval {
   name: string;
-  /** Dependencies that were installed with the package, as `name:architecture`. Unneeded ones are removed too. */
+  /**
+   * Dependencies that were installed with the package, as `name:architecture`. Those that are no longer needed are
+   * removed too.
+   */
   brought: readonly string[];
   /**
    * Trace of the installation, or null if dpkg already knew the package, in any state. With a trace, the remains of the
@@ -112,7 +115,7 @@ async function unneeded(
 }
 
 /**
- * By default apt keeps packages that any other package suggests. That would keep most dependencies: `tar` suggests
+ * By default, apt keeps packages that any other package suggests. That would keep most dependencies: `tar` suggests
  * every compressor.
  */
 const suggestedIsNotNeeded = ['-o', 'APT::AutoRemove::SuggestsImportant=false'];

@@ -15,7 +15,7 @@ import type { Circumstances, Database, Json, Machine } from '../provider/provide
 export type Body = ResourceBodies['package-apt'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 
-/** Observed state of a package. Plain data, which the journal keeps unchanged. */
+/** Observed state of a package. Plain data, which the journal stores unchanged. */
 export type SeenPackage = {
   state: DpkgState;
   /** Whether the package needs no repair. */
@@ -43,7 +43,7 @@ interface Offers {
   sourcesChangedAt: number;
 }
 
-/** Maximum age of package lists in milliseconds. Older lists are refreshed before use. */
+/** Maximum age of package lists, in milliseconds. Older lists are refreshed before use. */
 const freshForMs = 60 * 60_000;
 /** Minimum age in milliseconds at which the search for a missing package refreshes the lists again. */
 const justNowMs = 60_000;
@@ -57,7 +57,7 @@ export const knownOffers: Database<Offers> = {
 
 export const isDeclaredAbsent = (resource: ResolvedResource): boolean => bodyOf(resource).ensure === 'absent';
 
-/** Reports whether the decision about the package depends on the offers of the sources. */
+/** Reports whether the decision about the package depends on the versions that the sources offer. */
 function needsOffer(body: Body, found: Pick<SeenPackage, 'state' | 'version'>): boolean {
   if (body.ensure === 'absent') return false;
   if (!isThere(found.state) || body.version === 'latest') return true;

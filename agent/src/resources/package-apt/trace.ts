@@ -152,7 +152,7 @@ interface Claims {
   removed: string[];
 }
 
-/** Matches paths in the text of a package script. */
+/** Matches paths in a package script. */
 const pathInText = /\/(?:etc|var|opt|srv|usr\/local)\/[A-Za-z0-9._+@%:/-]*[A-Za-z0-9_+@%-]/g;
 
 function claimsOf({ name, architecture, state }: DpkgPackage): Claims {

@@ -54,7 +54,7 @@ export async function installAll(
   for (const one of left.slice(0, maxAlone)) {
     const alone = await dnfWould(['install', '--', specOf(one)], machine);
     const said = `${alone.stdout}\n${alone.stderr}`;
-    // dnf reports it as an error when its question is automatically answered "no".
+    // dnf reports an error if its prompt is automatically answered with "no".
     if (alone.exitCode === 0 || /^Operation aborted\.$/m.test(said)) possible.push(one);
     else outcomes.set(one.name, { failure: dnfComplaint(said) });
   }
@@ -89,8 +89,8 @@ async function install(requested: readonly RequestedPackage[], machine: Machine)
 }
 
 /**
- * Marks packages as dependencies, which dnf does not do after a failed transaction. It would never remove the packages
- * automatically.
+ * Marks packages as dependencies, which dnf does not do after a failed transaction. Without this mark, dnf would never
+ * remove the packages automatically.
  */
 async function markAsDependencies(names: readonly string[], machine: Machine): Promise<void> {
   if (names.length === 0) return;

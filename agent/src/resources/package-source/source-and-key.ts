@@ -25,11 +25,11 @@ import {
   type Provider,
 } from '../provider/provider.ts';
 
-/** A package source: one file for the package manager, and one with its signing key. */
+/** A package source: a file for the package manager, and a file with the source's signing key. */
 
 export type SourceType = 'apt-repository' | 'dnf-repository';
 
-/** How a package manager writes a source. */
+/** The format in which a package manager stores a source. */
 export interface SourceFormat<T extends SourceType> {
   readonly type: T;
   sourcePath(name: string): string;
@@ -39,11 +39,11 @@ export interface SourceFormat<T extends SourceType> {
   fault(body: ResolvedResource<T>['body']): string | null;
   /** Returns the declared key, or null if there is none. */
   key(body: ResolvedResource<T>['body']): string | null;
-  /** Name of the field with the key. */
+  /** Name of the field that contains the key. */
   readonly keyField: string;
   /** Returns the differences between two versions of the file, as fields. */
   changes(from: string | null, to: string | null): FieldChange[];
-  /** The offers of the package manager, which a change makes outdated. */
+  /** The packages that the package manager offers, which a change makes stale. */
   readonly offers: readonly Database<unknown>[];
 }
 
@@ -85,10 +85,13 @@ function sourceDifference(
   };
 }
 
-/** Returns a key as it is written. */
+/** Returns a key in the form in which it is written. */
 export const renderKey = (armored: string): string => `${armored.replaceAll('\r\n', '\n').trim()}\n`;
 
-/** Returns the reason why a text is not an ASCII-armored public key, or null if it is. @param field name of the field */
+/**
+ * Returns the reason why the text is not an ASCII-armored public key, or null if it is one. @param field name of the
+ * field
+ */
 export function keyFault(field: string, text: string): string | null {
   if (/-----BEGIN PGP PRIVATE KEY BLOCK-----/.test(text))
     return `\`${field}\` is a private key; declare the public key`;
@@ -167,7 +170,7 @@ export function sourceProvider<T extends SourceType>(format: SourceFormat<T>) {
 
   return {
     brings: () => ['packages'],
-    // Only the directory of the key file may be missing.
+    // Only the key file's directory may be missing.
     path: ({ body }) => (format.key(body) === null ? format.sourcePath(body.name) : format.keyPath(body.name)),
     watched: ({ body }) => [
       format.sourcePath(body.name),

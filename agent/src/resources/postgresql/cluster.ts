@@ -2,16 +2,16 @@ import type { NoServer } from '../../host/databases/no-server.ts';
 import { maintenanceDatabase, readJson, type Server } from '../../host/databases/postgresql.ts';
 import type { Database, Machine } from '../provider/provider.ts';
 
-/** The roles and databases of the cluster, which one query reads for all resources. */
+/** The cluster's roles and databases, which are read with one query for all resources. */
 
 export interface Cluster {
   roles: Map<string, RoleRecord>;
   databases: Map<string, DatabaseRecord>;
-  /** How to reach the server again; null to let psql find it. */
+  /** How to connect to the server again; null to let psql find it. */
   server: Server | null;
 }
 
-/** Attributes of a role that are true or false, with the keyword of `CREATE ROLE`. */
+/** Boolean role attributes, with their keywords in `CREATE ROLE`. */
 export const roleFlags = {
   login: 'LOGIN',
   superuser: 'SUPERUSER',
@@ -26,13 +26,13 @@ export const roleFlagNames = Object.keys(roleFlags) as RoleFlag[];
 
 export type RoleRecord = Record<RoleFlag, boolean> & {
   connection_limit: number;
-  /** The stored hash of the password; null if the role has none. */
+  /** The stored password hash; null if the role has no password. */
   verifier: string | null;
   /** Time until which the password is valid; null for no limit. */
   valid_until: string | null;
   member_of: string[];
   members: string[];
-  /** Whether the role has something that dropping it loses: settings, or a comment. */
+  /** Whether dropping the role would lose something: settings or a comment. */
   extra: boolean;
 };
 
@@ -77,5 +77,5 @@ const cluster: Database<{ value: Cluster } | { missing: NoServer }> = {
 
 export const readCluster = (machine: Machine) => machine.database(cluster);
 
-/** Discards the roles and databases that were read. */
+/** Discards the cached roles and databases. */
 export const clusterChanged = (machine: Machine): void => machine.stale(cluster);

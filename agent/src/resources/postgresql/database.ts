@@ -24,7 +24,7 @@ export type DatabaseBefore =
 type Declared = ResolvedResource<'postgresql-database'>;
 type Wanted = { owner?: string | undefined; connection_limit?: number | undefined };
 
-/** A database of the cluster. It is never dropped unless `force` is declared, because its data cannot be restored. */
+/** A database in the cluster. It is never dropped unless `force` is declared, because its data cannot be restored. */
 export const postgresqlDatabase = defineProvider<'postgresql-database', SeenDatabase, DatabaseBefore>({
   type: 'postgresql-database',
   fields: {
@@ -148,7 +148,7 @@ function changesTo({ owner, connection_limit }: Wanted, database: DatabaseRecord
   return changes;
 }
 
-/** Returns the differences that only a new database could have. */
+/** Returns the differences that only a new database could resolve. */
 function fixedChanges({ encoding, locale }: Declared['body'], database: DatabaseRecord | null): FieldChange[] {
   const changes: FieldChange[] = [];
   if (encoding != null && encoding !== database?.encoding)

@@ -18,11 +18,11 @@ export type ExtensionBefore = { was: 'absent' } | { was: 'extension'; version: s
 type Declared = ResolvedResource<'postgresql-extension'>;
 type Body = Declared['body'];
 
-/** An extension in a database. Objects of others that use it keep it from being dropped. */
+/** An extension in a database. It is not dropped while other objects use it. */
 export const postgresqlExtension = defineProvider<'postgresql-extension', SeenExtension, ExtensionBefore>({
   type: 'postgresql-extension',
   fields: { name: 'text', database: 'text', schema: 'text?', version: 'text?', force: 'boolean?', ensure: 'text?' },
-  // Its tables and sequences may have grants.
+  // The extension's tables and sequences may have grants.
   brings: () => ['databases'],
 
   observe: (resource, _circumstances, machine) => look(resource, machine),
@@ -118,7 +118,7 @@ function expectNoData({ name, force }: Body, { has_tables }: ExtensionRecord): v
     );
 }
 
-/** Returns the original version and schema, as far as the extension can get back to them. */
+/** Returns the original version and schema, as far as they can be restored. */
 const reachable = (
   { version, schema }: Extract<ExtensionBefore, { was: 'extension' }>,
   extension: ExtensionRecord | null,

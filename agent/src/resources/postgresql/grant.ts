@@ -8,12 +8,12 @@ import { type Circumstances, type Difference, type Machine, nothing, presenceDri
 import { readCluster } from './cluster.ts';
 import { everyone, type GrantedObject, type ObjectType, objectsChanged, readObjects } from './objects.ts';
 
-/** Privileges of one role on one object, each with whether the role may grant it to others. */
+/** Privileges of one role on one object, each mapped to whether the role may grant it to others. */
 export type Privileges = Record<string, boolean>;
 
 export interface SeenGrant {
   missing: NoServer[];
-  /** The objects that the resource is for, with the privileges of its role. */
+  /** The objects to which the resource applies, with the privileges of its role. */
   objects: { key: string; has: Privileges }[];
 }
 
@@ -23,7 +23,7 @@ export type GrantBefore = { objects: Record<string, Privileges> };
 type Declared = ResolvedResource<'postgresql-grant'>;
 type Body = Declared['body'];
 
-/** All privileges, by the type of the object. */
+/** All privileges, by object type. */
 const allOf: Readonly<Record<ObjectType, readonly string[]>> = {
   database: ['CREATE', 'CONNECT', 'TEMPORARY'],
   schema: ['CREATE', 'USAGE'],
@@ -31,7 +31,7 @@ const allOf: Readonly<Record<ObjectType, readonly string[]>> = {
   sequence: ['SELECT', 'UPDATE', 'USAGE'],
 };
 
-/** The privileges of a role on an object of a database. */
+/** A role's privileges on an object in a database. */
 export const postgresqlGrant = defineProvider<'postgresql-grant', SeenGrant, GrantBefore>({
   type: 'postgresql-grant',
   fields: {
@@ -79,7 +79,7 @@ export const postgresqlGrant = defineProvider<'postgresql-grant', SeenGrant, Gra
 const typeOf = ({ schema, table, sequence }: Body): ObjectType =>
   table != null ? 'table' : sequence != null ? 'sequence' : schema != null ? 'schema' : 'database';
 
-/** Identifies an object in a database, in the form in which SQL names it after ON. */
+/** Identifies an object in a database, in the form in which it follows ON in SQL. */
 export const objectKey = ({ type, schema, name }: Omit<GrantedObject, 'grants'>, database: string): string => {
   if (type === 'database') return `DATABASE ${identifier(database)}`;
   const place = identifier(schema ?? '');
@@ -140,7 +140,7 @@ export function diffGrant(
   const awaits = missing.length === 0 ? {} : { awaits: [...missing] };
   if (body.ensure === 'absent') {
     const left = objects.filter(({ has }) => Object.keys(has).length > 0);
-    // PostgreSQL gives all roles privileges on a new database, and only on it.
+    // PostgreSQL grants all roles privileges on a new database, but not on other new objects.
     const willHave = body.role === everyone && missing.length > 0;
     if (left.length === 0 && !willHave) return nothing();
     return { ...presenceDrift(), ...awaits };
@@ -203,7 +203,7 @@ async function change(body: Body, changes: readonly Change[], machine: Machine):
   return {};
 }
 
-/** Returns the statements that turn the privileges of a role on an object into others. */
+/** Returns the statements that change a role's privileges on an object to other privileges. */
 export function grantStatements(key: string, role: string, from: Privileges, to: Privileges): string[] {
   const who = role === everyone ? 'PUBLIC' : identifier(role);
   const names = (some: (name: string) => boolean) =>

@@ -4,11 +4,14 @@ import { arrayOf, readJson, readJsonOfEach } from '../../host/databases/postgres
 import type { Database, Machine } from '../provider/provider.ts';
 import { readCluster } from './cluster.ts';
 
-/** The extensions of one database, and the objects that its grants are for. One query reads them for all resources. */
+/**
+ * The extensions in one database, and the objects to which its grants apply. They are read with one query for all
+ * resources.
+ */
 
 export interface Objects {
   extensions: Map<string, ExtensionRecord>;
-  /** Extensions whose files are on the machine. */
+  /** Extensions whose files are installed on the machine. */
   available: Set<string>;
   objects: GrantedObject[];
 }
@@ -16,9 +19,9 @@ export interface Objects {
 export interface ExtensionRecord {
   version: string;
   schema: string;
-  /** Whether it has tables, whose rows are lost with it. */
+  /** Whether the extension has tables, whose rows would be lost with it. */
   has_tables: boolean;
-  /** Versions to which it can be updated. */
+  /** Versions to which the extension can be updated. */
   targets: string[];
 }
 
@@ -28,7 +31,7 @@ export interface GrantedObject {
   type: ObjectType;
   /** Null for the database. */
   schema: string | null;
-  /** Name of the table or sequence; null for others. */
+  /** Name of the table or sequence; null for other objects. */
   name: string | null;
   /** Privileges of the declared roles that the owner granted. */
   grants: { role: string; privilege: string; grantable: boolean }[];
@@ -92,8 +95,8 @@ const queryFor = (database: string, machine: Machine): string =>
   );
 
 /**
- * The objects of all databases that resources declare, read together, because the start of psql takes longer than the
- * query.
+ * The objects in all databases that resources declare. They are read together, because starting psql takes longer than
+ * the query.
  */
 const allObjects: Database<Map<string, Objects>> = {
   name: 'objects of PostgreSQL databases',
@@ -112,7 +115,7 @@ const allObjects: Database<Map<string, Objects>> = {
   },
 };
 
-/** Databases that changed in this operation. Each is then read alone. */
+/** Databases that changed in this operation. Each of them is then read separately. */
 const changedDatabases: Database<Set<string>> = { name: 'changed databases of PostgreSQL', read: () => new Set() };
 
 const objectsOf = (database: string): Database<Read> => ({
@@ -133,7 +136,7 @@ const objectsOf = (database: string): Database<Read> => ({
 
 export const readObjects = (database: string, machine: Machine): Promise<Read> => machine.database(objectsOf(database));
 
-/** Discards the objects of one database. */
+/** Discards the cached objects of one database. */
 export async function objectsChanged(database: string, machine: Machine): Promise<void> {
   (await machine.database(changedDatabases)).add(database);
   machine.stale(objectsOf(database));

@@ -18,19 +18,21 @@ import { clusterChanged, type RoleRecord, readCluster, roleFlagNames, roleFlags 
 export interface SeenRole {
   missing: NoServer | null;
   role: RoleRecord | null;
-  /** Declared roles for `member_of` that do not exist. */
+  /** Roles declared in `member_of` that do not exist. */
   unknown: string[];
 }
 
-/** The role before the agent first changed it: each changed attribute, and all of it if the agent dropped it. */
+/**
+ * The role before the agent first changed it: each changed attribute, or all attributes if the agent dropped the role.
+ */
 export type RoleBefore = { was: 'absent' } | { was: 'role'; touched: Partial<RoleRecord>; whole: RoleRecord | null };
 
 type Declared = ResolvedResource<'postgresql-role'>;
 type Body = Declared['body'];
-/** Attributes that a role gets; an absent one stays. */
+/** Attributes to set on a role; absent ones stay unchanged. */
 type Wanted = Partial<Omit<RoleRecord, 'extra'>>;
 
-/** A role of the cluster. The password leaves the agent only as a verifier, on the standard input of psql. */
+/** A role in the cluster. The password leaves the agent only as a verifier, on the standard input of psql. */
 export const postgresqlRole = defineProvider<'postgresql-role', SeenRole, RoleBefore>({
   type: 'postgresql-role',
   fields: {

@@ -22,7 +22,7 @@ const kindsOfValue: Readonly<Record<string, { is(value: unknown): boolean; name:
   any: { is: () => true, name: 'a value' },
 };
 
-/** Returns a message about the errors of a body, without its values, or null if the body fits its type. */
+/** Returns a message about the errors in a body, without its values, or null if the body matches its type. */
 export function bodyFault({ type, body }: Pick<ResolvedResource, 'type' | 'body'>): string | null {
   const shape = providerOf(type)?.fields;
   if (shape === undefined) return null;

@@ -14,7 +14,8 @@ const maxComparisons = 1_000_000;
 const context = 3;
 
 /**
- * Returns the unified diff of two contents. A diff over the maximum length is truncated, with a line that says so.
+ * Returns the unified diff between two file contents. A diff that exceeds the maximum length is truncated, with a line
+ * that indicates this.
  * @param before null if the file does not exist
  * @param after  null if the file is removed
  * @param around number of context lines
@@ -31,7 +32,7 @@ export function contentDiff(path: string, before: Buffer | null, after: Buffer |
   );
 }
 
-/** Returns a note in place of the diff for contents that are too large to compare. */
+/** Returns a note in place of the diff for content that is too large to compare. */
 export const largeContentDiff = (path: string, before: number | null, after: number | null): string =>
   note(path, `Too large to compare: ${before ?? 0} bytes before, ${after ?? 0} bytes after`);
 
@@ -58,7 +59,7 @@ function compared(old: string, next: string, around: number): string {
 
 class TooManyComparisons extends Error {}
 
-/** @returns null if the contents have too little in common */
+/** @returns null if the file contents have too little in common */
 function patchOf(old: string, next: string, around: number): StructuredPatch | null {
   let left = maxComparisons;
   const comparator = (one: string, other: string): boolean => {

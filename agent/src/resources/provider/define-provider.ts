@@ -12,17 +12,17 @@ type ShapeOf<V> = unknown extends V
         : V extends readonly string[]
           ? 'list'
           : 'map';
-/** The shape of a field. A question mark at the end marks an optional field. */
+/** The shape of a field. A trailing question mark indicates an optional field. */
 type Entry<B, F extends keyof B> = undefined extends B[F] ? `${ShapeOf<Exclude<B[F], undefined>>}?` : ShapeOf<B[F]>;
 
-/** The fields of a kind with the shape of each value. The compiler checks them against the schema in the protocol. */
+/** A kind's fields, with the shape of each value. The compiler checks them against the schema in the protocol. */
 export type Fields<T extends ResourceType> = {
   readonly [F in keyof ResourceBodies[T]]-?: Entry<ResourceBodies[T], F>;
 };
 
 type Typed<T extends ResourceType, Seen, Before extends Json> = Provider<Seen, Before, ResolvedResource<T>>;
 
-/** Defaults that are right for most kinds. */
+/** Defaults that are suitable for most kinds. */
 const defaults = {
   recheckable: true,
   brings: () => [],

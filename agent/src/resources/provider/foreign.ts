@@ -1,7 +1,7 @@
 import type { ResourceType } from '@muster/protocol/module';
 
 /**
- * Platforms for the kinds that this agent does not support. Such resources are parsed, resolved, and sent like all
+ * Platforms of the kinds that this agent does not support. Such resources are parsed, resolved, and sent like all
  * others; the agent refuses them with the reason.
  */
 

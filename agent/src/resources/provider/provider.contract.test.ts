@@ -41,7 +41,7 @@ interface Subject {
   tamper(root: string): void;
   /** Exactly the fields that a drift check must then report. */
   moved: string[];
-  /** Paths that no comparison considers. */
+  /** Paths that are excluded from all comparisons. */
   ignored?: RegExp;
 }
 

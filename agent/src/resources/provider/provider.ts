@@ -15,23 +15,23 @@ export interface Machine {
   walk: PathWalk;
   accounts: Accounts;
   clock: Clock;
-  /** Stores contents before they are replaced, so that removal can restore them. */
+  /** Stores file contents before they are replaced, so that removal can restore them. */
   copies: ContentCopies;
   privateFiles: PrivateFiles;
   /**
-   * Runs an action with a content of the module's files. If the agent lacks the content, fetches it first, and waits
+   * Runs an action with content from the module's files. If the agent lacks the content, fetches it first, and waits
    * for a link to the orchestrator if necessary.
-   * @throws HostFailure if it cannot be fetched; another error if the agent stops
+   * @throws HostFailure if the content cannot be fetched; another error if the agent stops
    */
   useContent<T>(reference: CopyReference, action: (content: StoredContent) => Promise<T>): Promise<T>;
   /**
    * Runs an action with content from a server. If the agent lacks the content, downloads it first.
-   * @throws HostFailure if it cannot be downloaded; another error if the agent stops
+   * @throws HostFailure if the content cannot be downloaded; another error if the agent stops
    */
   useDownload<T>(source: DownloadSource, action: (content: StoredContent & { size: number }) => Promise<T>): Promise<T>;
-  /** Reads small content from a server into memory. @throws HostFailure if it has more than `limit` bytes */
+  /** Reads small content from a server into memory. @throws HostFailure if the content exceeds `limit` bytes */
   readDownload(url: string, limit: number): Promise<Buffer>;
-  /** The agent's environment variables. Only those that name proxies are used. */
+  /** The agent's environment variables. Only the proxy variables are used. */
   environment: Readonly<Record<string, string | undefined>>;
   /** Directories that the agent created as parents of declared paths. They are removed once they are empty. */
   ourDirectories: ReadonlySet<string>;
@@ -52,8 +52,8 @@ export interface Machine {
   /** Reports that names in this directory changed. The engine syncs the directory before it reports the result. */
   changedDirectory(path: string): void;
   /**
-   * Returns data that one read provides for many resources. The data is read on first use in an operation and cached
-   * until it is stale. Concurrent callers share one read. The next caller retries a failed read.
+   * Returns data that is read once for many resources. The data is read on first use in an operation and cached until
+   * it is stale. Concurrent callers share one read. The next caller retries a failed read.
    */
   database<T>(database: Database<T>): Promise<T>;
   /**
@@ -65,7 +65,10 @@ export interface Machine {
    * Returns every resource of this type in the operation, including those to remove, so that one read can serve all.
    */
   resourcesOf(type: ResourceType): readonly ResolvedResource[];
-  /** Reports whether a resource writes, or wrote, a secret to the file. Then a program that reads it may print the secret. */
+  /**
+   * Reports whether a resource writes, or wrote, a secret to the file. In that case, a program that reads the file may
+   * print the secret.
+   */
   mayContainSecret(path: string): boolean;
   /** Reports whether a resource that triggers this one may contain a secret. */
   followsSecret(resource: ResolvedResource): boolean;
@@ -75,11 +78,11 @@ export interface Machine {
    */
   startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
   /**
-   * Aborted when the agent stops, so that nothing waits for processes that are left running. If a provider throws its
-   * reason, the operation continues at the next start.
+   * Aborted when the agent stops, so that nothing waits for processes that are left running. If a provider throws the
+   * signal's reason, the operation continues at the next start.
    */
   stop: AbortSignal;
-  /** Reports whether the operation was cancelled, so that it no longer waits for locks. */
+  /** Reports whether the operation was canceled, so that it no longer waits for locks. */
   cancelled(): boolean;
   warn(message: string): void;
   /** The agent's link to its orchestrator; null if it has none. */
@@ -100,7 +103,7 @@ export interface PrivateFiles {
   remove(name: string): void;
 }
 
-/** Data of the machine that is read as a whole, such as the list of installed packages. */
+/** Data about the machine that is read as a whole, such as the list of installed packages. */
 export interface Database<T> {
   /** Unique among all databases. */
   readonly name: string;
@@ -116,7 +119,7 @@ export interface ProviderLimits {
   scriptMs: number;
   /** Time limit in milliseconds for a script's `check`, and for `validate`. */
   checkMs: number;
-  /** Maximum bytes to keep of each of a script's output streams. */
+  /** Maximum number of bytes to keep from each of a script's output streams. */
   outputBytes: number;
   /** Time limit in milliseconds for one package transaction, and for refreshing the package lists. */
   packageMs: number;
@@ -127,20 +130,20 @@ export interface ProviderLimits {
 export interface ContentCopies {
   /** Stores content under its hash. Resolves once the content is on disk. */
   keep(content: Buffer | { openFd: number }): Promise<CopyReference>;
-  /** Returns the path of a stored content. */
+  /** Returns the path of stored content. */
   pathOf(reference: CopyReference): string;
-  /** Returns a stored content, or null if it is larger than `limit` bytes. */
+  /** Returns stored content, or null if it is larger than `limit` bytes. */
   read(reference: CopyReference, limit: number): Buffer | null;
 }
 
-/** A content in the agent's data directory. */
+/** Content in the agent's data directory. */
 export interface StoredContent {
   readonly path: string;
   /** Reads all of it into memory. */
   read(): Promise<Buffer>;
 }
 
-/** The URL of a content, and its SHA-256. */
+/** The URL and the SHA-256 of content to download. */
 export interface DownloadSource {
   url: string;
   /** SHA-256 in lower-case hexadecimal. */

@@ -4,7 +4,7 @@ import { defineProvider } from '../provider/define-provider.ts';
 import { type Difference, type Machine, nothing, type Outcome } from '../provider/provider.ts';
 
 export interface SeenReboot {
-  /** Identifier of the boot, by which the agent finds out afterward whether the machine has rebooted. */
+  /** Identifier of the boot, with which the agent later determines whether the machine has rebooted. */
   boot: string;
   isNeeded: boolean;
 }
@@ -19,8 +19,8 @@ const pollMs = 250;
 const run = (changes: Difference['changes']): Difference => ({ action: 'run', changes, diff: null });
 
 /**
- * Reboots the machine. The shutdown stops the agent in the middle of the step. The next agent finds another boot than
- * the journaled one, and continues with the next step.
+ * Reboots the machine. The shutdown stops the agent in the middle of the step. The next agent finds that the boot
+ * differs from the journaled one, and continues with the next step.
  */
 export const reboot = defineProvider<'reboot', SeenReboot, RebootBefore>({
   type: 'reboot',
@@ -52,7 +52,7 @@ export const reboot = defineProvider<'reboot', SeenReboot, RebootBefore>({
   remove: async () => ({}),
 });
 
-/** Reboots the machine. Returns only if the operation is cancelled, the agent stops, or the machine keeps running. */
+/** Reboots the machine. Returns only if the operation is canceled, the agent stops, or the machine keeps running. */
 async function rebootAfter(delay: number, machine: Machine): Promise<Outcome> {
   if (await passes(delay * 1000, machine)) return { failure: 'cancelled before the reboot' };
   if (machine.stop.aborted) return { failure: 'the agent stopped before the reboot' };
@@ -64,7 +64,7 @@ async function rebootAfter(delay: number, machine: Machine): Promise<Outcome> {
   return { failure: `shutdown succeeded, but the machine still runs after ${shutdownMs / 60_000} minutes` };
 }
 
-/** Waits, or until the agent stops. @returns whether the operation was cancelled */
+/** Waits for the given time or until the agent stops. @returns whether the operation was canceled */
 async function passes(ms: number, { clock, stop, cancelled }: Machine): Promise<boolean> {
   const deadline = clock.monotonic() + ms;
   while (!cancelled() && !stop.aborted && clock.monotonic() < deadline)

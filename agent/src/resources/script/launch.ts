@@ -1,14 +1,17 @@
 import type { ResourceBodies } from '@muster/protocol/module';
 import type { LoginAccount } from '../../host/accounts/login-account.ts';
 
-/** The command that runs a script whose text is file descriptor 3. See `Command.scriptFd` for descriptors 3 and 4. */
+/**
+ * The command that runs a script whose text is passed as file descriptor 3. See `Command.scriptFd` for descriptors 3
+ * and 4.
+ */
 export interface Launch {
   readonly program: string;
   readonly args: readonly string[];
   /** Text of the file. */
   readonly text: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** Who may read the file. */
+  /** The account that may read the file. */
   readonly reader: { uid: number; gid: number } | null;
 }
 
@@ -30,7 +33,7 @@ const waitForStart = 'read -r REPLY <&4 || exit 125; unset REPLY;';
  * LD_PRELOAD may name files of the script's user.
  */
 const gate = `${waitForStart} exec 4<&-; exec "$@"`;
-/** Variables that pass the declared ones, as `NAME=value`, to the account of the script. */
+/** Variables that pass the declared variables to the script's account, each as `NAME=value`. */
 const carrier = (index: number): string => `MUSTER_VARIABLE_${index}`;
 
 /** Runs as the script's account, then executes its arguments from the third one on. */

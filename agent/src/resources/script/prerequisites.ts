@@ -5,7 +5,7 @@ import { pathOfProgram } from '../../host/processes/transient-scope.ts';
 import type { Difference, Machine } from '../provider/provider.ts';
 import type { ScriptAccount } from './launch.ts';
 
-/** The account of a script, and what the machine lacks to run it. */
+/** A script's account, and the prerequisites that the machine lacks. */
 export interface Prerequisites {
   /** Null to run as the agent's own account. */
   readonly account: ScriptAccount | null;

@@ -15,7 +15,7 @@ import { prerequisitesOf, requirePrerequisites } from './prerequisites.ts';
 export interface SeenScript {
   /** Exit code of `check`; with `creates`, 0 if the path exists, otherwise 1. Null if neither was evaluated. */
   checkExit: number | null;
-  /** Absent in records of earlier releases. */
+  /** Absent in records from earlier releases. */
   missing?: NonNullable<Difference['awaits']>;
 }
 
@@ -152,7 +152,7 @@ async function execute(
   return launch(launchOf(resource.body, text, account), limitOf(resource, usualLimit), outputCap, machine, printed);
 }
 
-/** Runs a text in a shell as root, with empty standard input. */
+/** Runs shell code as root, with empty standard input. */
 export const runShell = (
   shell: string,
   text: string,

@@ -26,7 +26,7 @@ type Body = ResourceBodies['service-openrc'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 export const levelOf = ({ runlevel }: Body): string => runlevel ?? 'default';
 
-/** Reports whether the service runs or is starting. An `inactive` service waits, for example for a network. */
+/** Reports whether the service is running or starting. An `inactive` service is waiting, for example for a network. */
 export const isUp = ({ state }: SeenRc): boolean => state === 'started' || state === 'starting' || state === 'inactive';
 /** Reports whether the service can be stopped. */
 export const isLive = (seen: SeenRc): boolean => isUp(seen) || seen.state === 'crashed';

@@ -29,7 +29,7 @@ import {
   type SeenRc,
 } from './diff.ts';
 
-/** Manages an OpenRC service: a script in /etc/init.d, its run level, and whether it runs. */
+/** Manages an OpenRC service: a script in /etc/init.d, its run level, and whether it is running. */
 
 const services: Database<ServiceStates> = {
   name: 'OpenRC services',

@@ -67,7 +67,7 @@ export function linesWith(text: string, key: string): PlacedLine[] {
   );
 }
 
-/** Returns the keys in a text, or null if a line is neither a key nor empty. */
+/** Returns the keys in the text, or null if a line is neither a key nor empty. */
 export function onlyKeys(text: string): string[] | null {
   const keys: string[] = [];
   for (const line of linesOf(text)) {
@@ -93,7 +93,7 @@ export function commented(text: string, key: string, comment: string): string {
 }
 
 /**
- * Removes one line with this key, preferably one without options, because the agent writes none.
+ * Removes one line with this key, preferably one without options, because the agent does not write options.
  * @param open whether the text lacked a final line break before the agent added its line
  */
 export function without(text: string, key: string, open: boolean): string {

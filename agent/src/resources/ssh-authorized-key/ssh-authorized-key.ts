@@ -52,7 +52,7 @@ const commentOf = ({ lines }: SeenKey): string | null => {
   return first === undefined ? null : (parseKeyLine(first.text)?.comment ?? '');
 };
 
-/** A key in a user's ~/.ssh/authorized_keys. The provider keeps all other lines. */
+/** A key in a user's ~/.ssh/authorized_keys. The provider preserves all other lines. */
 export const sshAuthorizedKey = defineProvider<'ssh-authorized-key', SeenKey, KeyBefore>({
   type: 'ssh-authorized-key',
   fields: { user: 'text', key: 'text', comment: 'text?', ensure: 'text?' },
@@ -190,7 +190,7 @@ async function look(resource: Declared, machine: Machine): Promise<SeenKey> {
 }
 
 /**
- * Returns whether the file and its directory are missing and will be created. A file that contains only keys of this
+ * Reports whether the file and its directory are missing and will be created. A file that contains only keys from this
  * operation counts as created by it.
  */
 function madeByUs(
@@ -215,7 +215,7 @@ function madeByUs(
 }
 
 /**
- * Changes the text of the file, and writes the file if the text differs.
+ * Edits the file's text, and writes the file if the text differs.
  * @param created whether the agent created the file and its directory, which are removed when the file contains no keys
  */
 async function edit(

@@ -18,7 +18,7 @@ import {
 /** A line in the form that the journal stores. */
 type SavedLine = Pick<TextLine, 'text' | 'end'>;
 
-/** Lines of a file that are replaced by a change. */
+/** Lines in a file that a change replaces. */
 type Change = {
   /** Index of the first line. */
   index: number;
@@ -33,20 +33,20 @@ type Change = {
 export type ValueBefore =
   | {
       was: 'absent';
-      /** Number of keys of the pointer that existed. */
+      /** Number of keys in the pointer that existed. */
       depth: number;
       addedBlank: boolean;
-      /** Lines of the entry of the innermost container, if it was empty. */
+      /** Lines of the innermost container's entry, if the container was empty. */
       old: SavedLine[] | null;
     }
   | {
       was: 'present';
       value: Json;
-      /** Text of the value; null if it was not in one place. */
+      /** Text of the value; null if the value was not contiguous. */
       raw: string | null;
       /** Lines of the entry. */
       entry: SavedLine[];
-      /** The change that a removal makes; null if it cannot be removed. */
+      /** The change that a removal would make; null if the value cannot be removed. */
       removal: Change | null;
     };
 
@@ -72,7 +72,7 @@ function changeOf(before: readonly TextLine[], after: readonly TextLine[]): Chan
 
 const lengthOf = (lines: readonly TextLine[]): number => lines.reduce((sum, { text }) => sum + text.length, 0);
 
-/** Returns the indexes of the first line of a range, and of the line after its last one. */
+/** Returns the indexes of the first line in a range and of the line after its last one. */
 function linesOf(text: string, { start, end }: Range): { first: number; behind: number } {
   const last = end > start && text[end - 1] === '\n' ? end - 1 : end;
   return { first: lineNumber(text, start) - 1, behind: lineNumber(text, last) };
@@ -116,7 +116,7 @@ export function valueBefore<T extends Tree>(
   return before;
 }
 
-/** Returns the lines of an empty mapping; null if removing its only entry restores it. */
+/** Returns the lines of an empty mapping; null if removing its only entry restores the mapping. */
 function linesOfContainer<T extends Tree>(
   { syntax }: StructuredFile<T>,
   tree: T,
@@ -195,7 +195,7 @@ function withoutAdded<T extends Tree>(
   return hasValue(file, candidate, withValue(tree.value, target, undefined)) ? candidate : removed;
 }
 
-/** Returns candidates for the text in which the former value replaces the current one, the best first. */
+/** Returns candidates for the text in which the former value replaces the current one, best first. */
 function* inPlace(
   text: string,
   found: { value: Range; entry: Range } | null,
@@ -210,7 +210,7 @@ function* inPlace(
   if (!isOneLine) yield spliced(text, found.value, raw);
 }
 
-/** Returns candidates for the text in which the removed lines are restored, the best first. */
+/** Returns candidates for the text in which the removed lines are restored, best first. */
 function* reinserted(text: string, removal: Change | null): Generator<string> {
   if (removal === null) return;
   const { index, old, now, above, below } = removal;

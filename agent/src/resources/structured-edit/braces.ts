@@ -1,6 +1,6 @@
 import { eolOf, indentationAt, lineEnd, lineStart, type Range, spliced, startsLine } from './syntax.ts';
 
-/** Edits entries between braces or brackets that are separated with commas, as in JSON, TOML, and the flow style of YAML. */
+/** Edits comma-separated entries between braces or brackets, as in JSON, TOML, and YAML flow style. */
 
 export interface Braces {
   /** Offset after the opening brace. */
@@ -13,17 +13,17 @@ export interface Braces {
 export interface BraceStyle {
   /** The characters that begin a comment, which ends with the line. */
   readonly comment: '#' | '//';
-  /** Blanks of an inline entry next to the braces. */
+  /** Whitespace between the braces and an inline entry. */
   readonly padding: string;
-  /** Whether the first entry gets a line of its own. */
+  /** Whether the first entry is placed on its own line. */
   readonly multiline: boolean;
   /** Indentation of one level. */
   readonly unit: string;
 }
 
 /**
- * Returns the offset of the next character that is neither blank nor in a comment. With `stop`, does not leave the
- * line.
+ * Returns the offset of the next character that is neither whitespace nor in a comment. With `stop`, does not go past
+ * the end of the line.
  */
 function skip(text: string, from: number, comment: BraceStyle['comment'], stop: 'at line end' | null = null): number {
   let at = from;
@@ -45,7 +45,7 @@ function commaBehind(text: string, entry: Range, { close }: Braces, comment: Bra
   return at < close && text[at] === ',' ? at : null;
 }
 
-/** @param render returns the entry, for the indentation of its line and whether it has a line of its own */
+/** @param render returns the entry, given the indentation of its line and whether it is on its own line */
 export function insertInBraces(
   text: string,
   braces: Braces,
@@ -88,7 +88,9 @@ export function insertInBraces(
   return spliced(text, { start: behind, end: behind }, entry);
 }
 
-/** Removes the entry at the index, with its comma and, if nothing else is on its lines, these lines. */
+/**
+ * Removes the entry at the index, together with its comma. Also removes the entry's lines if nothing else is on them.
+ */
 export function removeFromBraces(text: string, braces: Braces, index: number, comment: BraceStyle['comment']): string {
   const { open, close, entries } = braces;
   const entry = entries[index] as Range;

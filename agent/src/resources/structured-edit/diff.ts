@@ -13,7 +13,7 @@ import type { ValueBefore } from './before.ts';
 import type { SeenValue, Structured } from './seen.ts';
 import { declaredValue, shownValue } from './value.ts';
 
-/** Returns a value for display. An object or a list may contain the secret of another resource. */
+/** Returns a value for display. An object or a list may contain another resource's secret. */
 const shownOrNull = (text: string | null, { hasSecret }: SeenValue): string | null => {
   if (text === null) return null;
   return hasSecret && /^[[{]/.test(text) ? '(sensitive)' : shown(text);

@@ -2,7 +2,7 @@ import { HostFailure } from '../../host/failure.ts';
 import type { Syntax, Tree } from './syntax.ts';
 import { type Place, type Pointer, pointerText, same, type Value, withValue } from './value.ts';
 
-/** Edits one value of a file, and refuses an edit that would change anything else. */
+/** Edits one value in a file, and refuses an edit that would change anything else. */
 
 /** Maximum size of a file, in characters, because parsing blocks the agent. */
 const maxCharacters = 256 * 1024;
@@ -15,14 +15,14 @@ export interface StructuredFile<T extends Tree = Tree> {
   readonly path: string;
 }
 
-/** Converts an error of a parser or an edit. A file may be hostile, so any error is expected. */
+/** Converts an error from a parser or an edit. A file may be hostile, so any error is expected. */
 function failure({ path, syntax }: StructuredFile, error: unknown, what: string): HostFailure {
   if (error instanceof HostFailure) return error;
   const message = error instanceof RangeError ? 'it is nested too deeply' : (error as Error).message;
   return new HostFailure(`${path} ${what.replace('SYNTAX', syntax.name)}: ${message}`);
 }
 
-/** Returns the text of a file. @throws HostFailure if it is not UTF-8, or too large */
+/** Returns a file's text. @throws HostFailure if the file is not UTF-8 or is too large */
 export function decode(bytes: Buffer, path: string): string {
   if (bytes.length > maxCharacters)
     throw new HostFailure(
@@ -50,7 +50,7 @@ export function parse<T extends Tree>(file: StructuredFile<T>, text: string): T 
   }
 }
 
-/** Reports whether a text has exactly this value. */
+/** Reports whether the parsed text equals this value. */
 export function hasValue(file: StructuredFile, text: string, value: Value): boolean {
   try {
     return same(parse(file, text).value, value);
@@ -96,7 +96,7 @@ export function withSetting<T extends Tree>(
   );
 }
 
-/** Returns the file without a value that it has. */
+/** Returns the file without an existing value. */
 export function withoutSetting<T extends Tree>(
   file: StructuredFile<T>,
   tree: T,

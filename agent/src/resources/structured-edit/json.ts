@@ -49,7 +49,7 @@ const bracesOf = (node: Node): Braces => ({
   entries: (node.children ?? []).map(rangeOf),
 });
 
-/** Returns the indentation of one level, as the first indented line has it. */
+/** Returns the indentation of one level, taken from the first indented line. */
 const unitOf = (text: string): string => /\n([ \t]+)\S/.exec(text)?.[1] ?? '  ';
 
 const isMultiline = (text: string): boolean => text.trim().includes('\n') || text.trim() === '{}' || text.trim() === '';

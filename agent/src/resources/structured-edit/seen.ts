@@ -29,7 +29,7 @@ export interface SeenValue extends SeenText {
 export const fileOf = (resource: Structured, syntax: Syntax): StructuredFile => ({ syntax, path: pathOf(resource) });
 export const placeOf = ({ body }: Structured): Pointer => pointerOf(body.pointer);
 
-/** Returns the file as declared; null if it already is as declared. */
+/** Returns the file as declared; null if it is already as declared. */
 export function edited(
   resource: Structured,
   syntax: Syntax,

@@ -75,7 +75,7 @@ const edits: readonly [Name, string, string, unknown, string[], string[]][] = [
   ['toml', 'd = 2020-01-01\n', '/d', '2021-01-01', ['d = 2020-01-01'], ['d = 2021-01-01']],
 ];
 
-/** Returns the lines of a text that another one lacks, except empty ones. */
+/** Returns the nonempty lines that are in the first text but not in the second. */
 const missing = (text: string, other: string): string[] => {
   const left = other.split('\n');
   return text.split('\n').filter((line) => {
@@ -150,7 +150,7 @@ const value = fc.oneof(
 );
 const pointers = fc.constantFrom('/a', '/b', '/b/c', '/b/d/e', '/x y', '/l/0', '/new/one', '/s/0/n');
 
-/** Files in which values are next to comments, blank lines, quotes, and brackets of all forms. */
+/** Files in which values are next to all kinds of comments, blank lines, quotes, and brackets. */
 const files: readonly [Name, string][] = [
   ['json', settings],
   ['json', '{\n\t"b": {\n\t\t"c": 1, /* c */ "d": {}\n\t},\n\t"l": [\n\t\t1,\n\t\t2\n\t],\n\t"s": [{"n": 1}]}'],
@@ -179,7 +179,7 @@ test('sets exactly the declared value, changes nothing the second time, and rest
       try {
         result = edit(name, text, pointer, declared);
       } catch (error) {
-        // The pointer does not fit this file.
+        // The pointer does not match this file's structure.
         expect((error as Error).constructor.name).toBe('HostFailure');
         return;
       }

@@ -50,7 +50,7 @@ export const structuredProvider = (type: StructuredType, syntax: Syntax) =>
     diff: diffValue,
     inBrief: (seen) => JSON.parse(JSON.stringify({ ...seen, content: null, after: null })),
     weight: ({ content, after }) => (content?.length ?? 0) + (after?.length ?? 0),
-    // The file may have been missing when it was observed, and have been created empty since.
+    // The file may have been missing when it was observed, and created empty since then.
     remember: async (_resource, seen, _difference, before) =>
       before ?? seen.before ?? { was: 'absent', depth: 0, addedBlank: false, old: [] },
 

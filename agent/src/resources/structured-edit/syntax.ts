@@ -1,6 +1,6 @@
 import type { Pointer, Value } from './value.ts';
 
-/** Offsets in the text of a file: of the first character, and of the one after the last. */
+/** Offsets in a file's text: of the first character, and of the one after the last. */
 export interface Range {
   readonly start: number;
   readonly end: number;
@@ -14,23 +14,23 @@ export interface Tree {
 }
 
 /**
- * Finds and edits one value in the text of a file. An edit changes only the text of the value, or adds or removes its
- * entry. The caller parses the result, and refuses an edit that changes another value.
+ * Finds and edits one value in a file's text. An edit changes only the text of the value, or adds or removes its entry.
+ * The caller parses the result, and refuses an edit that changes another value.
  */
 export interface Syntax<T extends Tree = Tree> {
   readonly name: string;
   /** @throws Error that describes the fault without values from the file */
   parse(text: string): T;
   /**
-   * Returns the text of an existing value, and the text of its entry, which begins with the key. Returns null if the
-   * value consists of several parts of the file.
+   * Returns the ranges of an existing value and of its entry, which begins with the key. Returns null if the value is
+   * spread over several parts of the file.
    */
   find(tree: T, pointer: Pointer): { readonly value: Range; readonly entry: Range } | null;
   /** Replaces an existing value. */
   replace(tree: T, pointer: Pointer, value: Value): string;
   /**
    * Adds a value.
-   * @param depth number of keys of the pointer that exist
+   * @param depth number of keys in the pointer that exist
    * @returns `addedBlank`: whether an empty line was added above
    */
   insert(tree: T, pointer: Pointer, depth: number, value: Value): { text: string; addedBlank: boolean };
@@ -46,7 +46,7 @@ export const spliced = (text: string, { start, end }: Range, by: string): string
 
 export const lineStart = (text: string, at: number): number => text.lastIndexOf('\n', at - 1) + 1;
 
-/** Returns the offset after the line break of the line, or the end of the text. */
+/** Returns the offset after the line's line break, or the end of the text. */
 export function lineEnd(text: string, at: number): number {
   const end = text.indexOf('\n', at);
   return end === -1 ? text.length : end + 1;
@@ -57,9 +57,9 @@ export const lineNumber = (text: string, at: number): number => text.slice(0, at
 
 export const eolOf = (text: string): string => (text.includes('\r\n') ? '\r\n' : '\n');
 
-/** Returns the blanks at the start of the line. */
+/** Returns the whitespace at the start of the line. */
 export const indentationAt = (text: string, at: number): string =>
   /^[ \t]*/.exec(text.slice(lineStart(text, at), at))?.[0] ?? '';
 
-/** Reports whether only blanks are before the offset on its line. */
+/** Reports whether only whitespace precedes the offset on its line. */
 export const startsLine = (text: string, at: number): boolean => text.slice(lineStart(text, at), at).trim() === '';

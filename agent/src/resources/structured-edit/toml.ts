@@ -4,7 +4,7 @@ import { insertInBraces, removeFromBraces } from './braces.ts';
 import { eolOf, indentationAt, lineNumber, type Range, type Syntax, spliced, type Tree } from './syntax.ts';
 import { nested, type Pointer, type Value } from './value.ts';
 
-/** A `key = value` of the file, with all keys that lead to it. */
+/** A `key = value` pair in the file, with all keys that lead to it. */
 interface Setting {
   readonly path: Pointer;
   readonly node: AST.TOMLKeyValue;
@@ -31,13 +31,13 @@ function valueOfNode(node: AST.TOMLContentNode, text: string): Value {
     for (const item of node.body) put(table, keysOf(item), valueOfNode(item.value, text));
     return table;
   }
-  // Dates are equal if they are written alike.
+  // Dates are equal if their text is equal.
   return node.kind === 'string' || node.kind === 'integer' || node.kind === 'float' || node.kind === 'boolean'
     ? node.value
     : text.slice(...node.range);
 }
 
-/** Puts a value into tables. A number in the path of a table is the element of an array of tables. */
+/** Puts a value into tables. A number in a table's path is an index into an array of tables. */
 function put(root: Map<string, Value>, path: readonly (string | number)[], value: Value | null): void {
   let owner: Value = root;
   for (const [at, key] of path.entries()) {
@@ -113,7 +113,7 @@ function rendered(value: Value, text: string, indentation: string, old: AST.TOML
   return String(value);
 }
 
-/** Returns the separator of a setting, with its blanks. */
+/** Returns the separator of a setting, with the surrounding whitespace. */
 function separatorOf(text: string, node: AST.TOMLKeyValue | undefined): string {
   const found = node === undefined ? '' : text.slice(node.key.range[1], node.value.range[0]);
   return /^[ \t]*=[ \t]*$/.test(found) ? found : ' = ';
@@ -240,7 +240,7 @@ export const toml: Syntax<TomlTree> = {
       return added(
         insertSetting(tree, beside.table, pointer.slice(beside.table?.resolvedKey.length ?? 0), value, beside.node),
       );
-    // A header names only the last element of an array of tables.
+    // A header can refer only to the last element of an array of tables.
     const element = tables.find(
       (each) => isExactly(each, owner) && each.resolvedKey.some((key) => typeof key === 'number'),
     );

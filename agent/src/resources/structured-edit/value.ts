@@ -1,7 +1,7 @@
 import { HostFailure } from '../../host/failure.ts';
 import type { Json } from '../provider/provider.ts';
 
-/** A value of a structured file. Mappings are Maps, so that a key such as `__proto__` is a key like any other. */
+/** A value in a structured file. Mappings are Maps, so that a key such as `__proto__` needs no special handling. */
 export type Value = null | boolean | number | string | Value[] | Map<string, Value>;
 
 /** The keys that lead to a value. */
@@ -52,7 +52,7 @@ export function same(one: Value, other: Value): boolean {
   return Object.is(one, other);
 }
 
-/** Where a pointer leads: to a value, or to the innermost container that exists. */
+/** The target of a pointer: a value, or the innermost container that exists. */
 export type Place =
   | { readonly found: true; readonly value: Value }
   | { readonly found: false /** Number of keys that exist. */; readonly depth: number; readonly container: Value };
@@ -68,7 +68,7 @@ const nounOf = (value: Value): string =>
 
 const numeral = /^(0|[1-9]\d{0,8})$/;
 
-/** @throws HostFailure if no value can be at the pointer */
+/** @throws HostFailure if no value can exist at the pointer */
 export function locate(root: Value, pointer: Pointer, path: string): Place {
   let value = root;
   for (const [depth, key] of pointer.entries()) {
@@ -105,6 +105,6 @@ export function withValue(root: Value, pointer: Pointer, value: Value | undefine
   return copy;
 }
 
-/** Returns the value in mappings with these keys. */
+/** Returns the value nested in mappings with these keys. */
 export const nested = (keys: Pointer, value: Value): Value =>
   keys.reduceRight<Value>((inner, key) => new Map([[key, inner]]), value);

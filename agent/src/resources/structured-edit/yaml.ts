@@ -17,13 +17,13 @@ import { insertInBraces, removeFromBraces } from './braces.ts';
 import { eolOf, lineNumber, lineStart, type Range, type Syntax, spliced, startsLine, type Tree } from './syntax.ts';
 import { isEmpty, nested, type Pointer, type Value } from './value.ts';
 
-/** YAML 1.2. Texts are quoted if a program that reads YAML 1.1 would take them for another value. */
+/** YAML 1.2. Strings are quoted if a YAML 1.1 parser would interpret them as another type. */
 
 interface YamlTree extends Tree {
   readonly document: Document.Parsed;
 }
 
-/** Maximum number of values, counted once for each alias. */
+/** Maximum number of values; aliased values count once per alias. */
 const maximumValues = 100_000;
 
 const startOf = (node: Node): number => node.range?.[0] ?? 0;
@@ -37,7 +37,7 @@ function keyOf(key: unknown, text: string): string {
 /** Converts a document to a value, in linear time. */
 class Reader {
   readonly #text: string;
-  /** The nodes with an anchor so far, because an anchor may be defined again. */
+  /** The nodes that have an anchor so far. An anchor may be redefined later. */
   readonly #anchors = new Map<string, unknown>();
   #left = maximumValues;
   #aliases = 0;
@@ -119,7 +119,7 @@ function block(text: string, key: string, value: Value): string[] {
     .split('\n');
 }
 
-/** Returns the text of a value that replaces another one in place, with its quotes. */
+/** Returns the text of a value that replaces another one in place, with the same quoting style. */
 function replacement(value: Value, node: Node | null): string {
   const type = isScalar(node) ? node.type : undefined;
   if (typeof value !== 'string' || (type !== Scalar.QUOTE_DOUBLE && type !== Scalar.QUOTE_SINGLE)) return inline(value);

@@ -6,7 +6,7 @@ import type { PlacedLine } from '../text-edit/placed-lines.ts';
 import { bitsLost, notAFile, shown } from '../text-edit/text-file.ts';
 import { type Declared, declaredEntry, isAbsent, priorityIn, type SeenSwap, type SwapBefore, sizeOf } from './seen.ts';
 
-/** The ownership without which other users could read the memory of programs. */
+/** Ownership that prevents other users from reading the memory of programs. */
 export const ownership = { uid: 0, gid: 0, mode: 0o600 };
 
 type State = { size: number; uid: number; gid: number; mode: number; uuid?: string };
@@ -30,7 +30,7 @@ function fileChanges(from: State | null, to: State | null): FieldChange[] {
     .filter((change) => change.from !== change.to);
 }
 
-/** Returns a size as it is declared, or in bytes. */
+/** Returns a size in the format of a declaration, or in bytes. */
 function sizeText(bytes: number): string {
   const [unit, factor] = bytes % 1024 ** 3 === 0 ? ['G', 1024 ** 3] : ['M', 1024 ** 2];
   return bytes % Number(factor) === 0 ? `${bytes / Number(factor)}${unit}` : `${bytes} bytes`;
@@ -39,7 +39,7 @@ function sizeText(bytes: number): string {
 const optionsOf = (lines: readonly { text: string }[]): string | null =>
   lines[0] === undefined ? null : (parseEntry(lines[0].text)?.options ?? null);
 
-/** @param to options of the resulting line; null for no line */
+/** @param to options in the resulting line; null for no line */
 function lineChanges(from: readonly PlacedLine[], to: string | null, count = to === null ? 0 : 1): FieldChange[] {
   const changes: FieldChange[] = [];
   if ((from.length === 0) !== (count === 0))
@@ -55,7 +55,7 @@ function lineChanges(from: readonly PlacedLine[], to: string | null, count = to 
   return changes;
 }
 
-/** @param priority the wanted one; null for any */
+/** @param priority the declared priority; null for any */
 function liveChanges(live: number | null, isUsed: boolean, priority: number | null): FieldChange[] {
   if (!isUsed) return live === null ? [] : [{ field: 'active', from: 'yes', to: 'no' }];
   if (live === null) return [{ field: 'active', from: 'no', to: 'yes' }];
@@ -64,7 +64,7 @@ function liveChanges(live: number | null, isUsed: boolean, priority: number | nu
     : [{ field: 'live_priority', from: String(live), to: String(priority) }];
 }
 
-/** @throws HostFailure if no swap file can be at the path */
+/** @throws HostFailure if no swap file can exist at the path */
 function expectPossible(resource: Declared, { found, file, refused, hasRoom, live }: SeenSwap): void {
   const { path, size } = resource.body;
   const isNew = file?.size !== sizeOf(resource);

@@ -21,21 +21,21 @@ export interface SeenSwap {
   /** The object at the path. */
   found: 'absent' | 'swap' | 'other';
   file: (SwapFile & { hasHoles: boolean }) | null;
-  /** Type of the file system, if it cannot have swap files. */
+  /** Type of the file system, if it does not support swap files. */
   refused: string | null;
-  /** Whether the file system has room for the declared size. */
+  /** Whether the file system has enough space for the declared size. */
   hasRoom: boolean;
   fstab: Omit<SeenText, 'content'>;
   lines: PlacedLine[];
   /** Priority of the swap in use; null if the file is not in use. */
   live: number | null;
-  /** What to do if a program is missing; otherwise null. */
+  /** How to install a missing program; null if none is missing. */
   missing: string | null;
 }
 
 /** State before the agent's first change. */
 export type SwapBefore = {
-  /** Null if there was none. */
+  /** Null if there was no swap file. */
   file: { [field in keyof SwapFile]: SwapFile[field] } | null;
   lines: LinesBefore;
   /** Priority of the swap in use; null if the file was not in use. */
@@ -52,7 +52,7 @@ const factors: Readonly<Record<string, number>> = { M: 1024 ** 2, G: 1024 ** 3, 
 export const sizeOf = ({ body: { size } }: Declared): number =>
   size == null ? 0 : Number(size.slice(0, -1)) * (factors[size.slice(-1)] ?? Number.NaN);
 
-/** Returns the declared line; null if the resource is declared absent. An option that is not declared stays. */
+/** Returns the declared line; null if the resource is declared absent. An undeclared option stays unchanged. */
 export function declaredEntry(resource: Declared, lines: readonly { text: string }[]): Entry | null {
   if (isAbsent(resource)) return null;
   const { path, options, priority } = resource.body;
@@ -73,7 +73,7 @@ export function declaredEntry(resource: Declared, lines: readonly { text: string
   };
 }
 
-/** Returns the priority in options of fstab(5); null if there is none. */
+/** Returns the priority in fstab(5) options; null if there is none. */
 export function priorityIn(options: string): number | null {
   const text = /(?:^|,)pri=(\d{1,5})(?:,|$)/.exec(options)?.[1];
   return text === undefined ? null : Number(text);

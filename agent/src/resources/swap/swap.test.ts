@@ -71,7 +71,7 @@ test('refuses file systems without swap files, files with holes, other files, an
   expect(() => diff({}, { file: { ...file, hasHoles: true }, live: null })).toThrow('/swapfile has holes');
   expect(() => diff({}, { ...absent, found: 'other' })).toThrow('is not a swap file');
   expect(() => diff({}, { ...absent, hasRoom: false })).toThrow('too little free space for 1G');
-  // An administrator made a file there that the kernel uses.
+  // An administrator created a swap file there, and the kernel uses it.
   expect(diff({}, { refused: 'btrfs', file: { ...file, hasHoles: true } }).action).toBe('none');
   const drift = { purpose: 'drift' as const };
   expect(diffSwap(declared(), seen({ ...absent, found: 'other' }), drift).changes).toMatchObject([{ field: 'type' }]);

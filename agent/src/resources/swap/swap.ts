@@ -14,10 +14,10 @@ import { editLines, restoredPlaced } from '../text-edit/placed-lines.ts';
 import { diffSwap, diffSwapRemoval, ownership } from './diff.ts';
 import { declaredEntry, isAbsent, look, type SeenSwap, type SwapBefore, sizeOf, swaps } from './seen.ts';
 
-/** Fields in which a file differs that is created again. Its content is worthless. */
+/** Fields whose change requires that the file is recreated. The file's content is irrelevant. */
 const fileFields = ['ensure', 'size', 'uuid'];
 
-/** A swap file, its use, and its line in /etc/fstab. Each is observed, changed, and restored. */
+/** A swap file, its activation, and its line in /etc/fstab. Each of them is observed, changed, and restored. */
 export const swap = defineProvider<'swap', SeenSwap, SwapBefore>({
   type: 'swap',
   fields: { path: 'text', size: 'text?', priority: 'integer?', options: 'text?', ensure: 'text?' },
@@ -74,16 +74,16 @@ interface Change {
   path: string;
   seen: SeenSwap;
   changing: ReadonlySet<string>;
-  /** The wanted file; null for none. */
+  /** The desired file; null for none. */
   file: (Omit<SwapFile, 'uuid' | 'label'> & Partial<SwapFile>) | null;
   edit: (lines: readonly TextLine[]) => TextLine[];
   removesEmpty?: boolean;
-  /** Options with which the file is used; null if it is not used. */
+  /** Options for activating the file; null if it is not activated. */
   use: string | null;
   machine: Machine;
 }
 
-/** Ends the use of the file before anything else changes, so that an observation shows that it must begin again. */
+/** Deactivates the file before anything else changes, so that an observation shows that it must be activated again. */
 async function change({ path, seen, changing, file, edit, removesEmpty = false, use, machine }: Change): Promise<void> {
   const isNew = fileFields.some((field) => changing.has(field));
   const ends =
@@ -96,7 +96,7 @@ async function change({ path, seen, changing, file, edit, removesEmpty = false, 
     const fresh = `${folder}/${besideName(posix.basename(path), 'new')}`;
     removeEntry(fresh);
     if (isNew) {
-      // The file system may have no room for both.
+      // The file system may not have enough space for both files.
       removeEntry(place);
       machine.changedDirectory(folder);
     }

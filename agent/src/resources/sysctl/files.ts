@@ -11,7 +11,7 @@ export interface SysctlFile {
   text: string;
 }
 
-/** In order of precedence. Of two files with the same name, only the one in the earlier directory is read. */
+/** In order of precedence. If two files have the same name, only the one in the earlier directory is read. */
 const directories = ['/etc/sysctl.d', '/run/sysctl.d', '/usr/local/lib/sysctl.d', '/usr/lib/sysctl.d', '/lib/sysctl.d'];
 
 /** All files in the order in which they are read at boot. */

@@ -39,7 +39,7 @@ export async function confirm(
   }
 }
 
-/** Returns the error of a unit after an action, or null if there is none. */
+/** Returns a unit's error after an action, or null if there is none. */
 function faultOf(
   { name, process, item }: Pick<Work, 'name' | 'process' | 'item'>,
   unit: UnitState,
@@ -82,8 +82,8 @@ function linesAbout(name: string, stderr: string): string {
 }
 
 /**
- * Adds the unit's last output to the error, unless the unit, or a file that triggers it, has a secret, which the output may
- * contain.
+ * Adds the unit's last output to the error, unless the unit, or a file that triggers it, contains a secret that may
+ * appear in the output.
  */
 async function explain(
   { name, item }: Work,

@@ -4,7 +4,7 @@ import type { Machine } from '../provider/provider.ts';
 import { confirmWork } from './confirmation.ts';
 import type { Work } from './work.ts';
 
-/** Runs short waits at once, but not the time limits of commands. */
+/** Skips short waits, but not the time limits of commands. */
 const clock: Clock = { ...systemClock, after: (ms, action) => systemClock.after(ms <= 1_000 ? 0 : ms, action) };
 
 /** Returns the failure of a service whose only check fails. */

@@ -6,7 +6,7 @@ import { serviceOf } from './declared.ts';
 import type { Body } from './unit-file.ts';
 import type { Work } from './work.ts';
 
-/** Checks with `confirm_port` and `confirm_command` that a service still does its work. */
+/** Checks with `confirm_port` and `confirm_command` that a service still works. */
 
 interface Confirmation {
   port: number | null;
@@ -23,20 +23,20 @@ export function confirmationOf({ confirm_port, confirm_banner, confirm_command }
 }
 
 /**
- * Milliseconds before the first check. A daemon that gets a signal to reload has not handled it when systemd reports the
- * end of the reload, so the first check could still reach its former state.
+ * Milliseconds before the first check. A daemon that reloads on a signal may not have handled the signal yet when
+ * systemd reports the end of the reload, so an earlier check could still reach the daemon's former state.
  */
 const settleMs = 1_000;
 const retryMs = 500;
 /**
- * Milliseconds in which the checks must succeed. Two of them, the first for the new state and the second for the restored
- * one, take less than 30 s.
+ * Milliseconds within which the checks must succeed. Two rounds of checks, one for the new state and one for the
+ * restored state, take less than 30 s.
  */
 const limitMs = 12_000;
-/** Consecutive successes that count as one, because a daemon may end a moment after it has started. */
+/** Number of consecutive successes required, because a daemon may exit a moment after it has started. */
 const successes = 2;
 
-/** Checks the services that were started, reloaded, or restarted, and records why a check fails. */
+/** Checks the services that were started, reloaded, or restarted, and records why a check failed. */
 export async function confirmWork(works: readonly Work[], machine: Machine): Promise<void> {
   await Promise.all(
     works.map(async (work) => {

@@ -37,7 +37,7 @@ export function isOwned(resource: ResolvedResource): boolean {
   return masked === true || (drop_in !== true && textOfOther(resource) !== null);
 }
 
-/** Reports whether the agent must know the unit file in /etc. */
+/** Reports whether the agent must read the unit file in /etc. */
 export const needsFile = (resource: ResolvedResource): boolean =>
   isOwned(resource) || bodyOf(resource).ensure === 'absent' || unmasks(resource);
 
@@ -45,7 +45,7 @@ export const needsFile = (resource: ResolvedResource): boolean =>
 export const unmasks = (resource: ResolvedResource): boolean =>
   serviceOf(resource) === null && otherOf(resource).masked === false && !isOwned(resource);
 
-/** Returns the declared text of the unit or drop-in of a `unit-systemd`. */
+/** Returns the declared text of a `unit-systemd`'s unit or drop-in. */
 function textOfOther(resource: ResolvedResource): string | null {
   const { name, content, settings, drop_in } = otherOf(resource);
   if (content != null) return content.endsWith('\n') ? content : `${content}\n`;

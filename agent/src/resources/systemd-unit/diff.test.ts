@@ -130,7 +130,7 @@ describe('enablement of a unit', () => {
 });
 
 test('disables a unit whose file was deleted while a link enabled it', () => {
-  // systemd reports no state of such a unit; the agent finds the link.
+  // systemd does not report a state for such a unit, but the agent finds the link.
   const deleted = seen({ ...stopped, LoadState: 'not-found', UnitFileState: 'enabled' });
   const created = { existed: false, file: null, dropIn: null, dropInDirectory: false, enabled: null, running: null };
   const back = (before: Partial<ServiceBefore>) =>

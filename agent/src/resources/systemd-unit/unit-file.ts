@@ -153,7 +153,7 @@ export interface ParsedUnit {
   others: string[];
 }
 
-/** Parses any unit. Lines that it cannot interpret are in `others`. */
+/** Parses any unit. Lines that it cannot interpret are returned in `others`. */
 export function parseUnit(source: string): ParsedUnit {
   const values = new Map<string, string[]>();
   const others: string[] = [];

@@ -62,7 +62,10 @@ export const unitProvider = {
     alone({ kind: 'remove', resource, seen, difference, before }, machine),
   together: execute,
 
-  /** Waits for requests that the killed agent made and systemd still executes, so that their result is observed. */
+  /**
+   * Waits for requests that the killed agent sent and that systemd is still executing, so that their result is
+   * observed.
+   */
   async recover(machine) {
     const { clock, limits } = machine;
     const deadline = clock.monotonic() + limits.scriptMs;

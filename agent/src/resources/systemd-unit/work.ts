@@ -11,7 +11,7 @@ export interface Work {
   item: ServiceItem;
   /** Whether the unit is removed. It must be stopped and disabled while systemd still knows the unit. */
   goes: boolean;
-  /** Writes, restores, or deletes the files of the unit. */
+  /** Writes, restores, or deletes the unit's files. */
   changeFiles: (() => Promise<void>) | null;
   /** Whether the content of the files changes, so that systemd has to reload them. */
   rereads: boolean;

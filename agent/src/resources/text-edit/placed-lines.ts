@@ -59,7 +59,7 @@ export function restoredPlaced(own: readonly number[], before: LinesBefore, line
  * Changes the file's current lines, because another resource may have changed it since the observation. Creates a
  * missing file with mode 0644.
  * @param options `removesEmpty`: whether to remove the file if no line is left; `missingDirectory`: message if the
- * directory of the file does not exist
+ * file's directory does not exist
  */
 export async function editLines(
   file: string,

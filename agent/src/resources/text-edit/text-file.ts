@@ -16,7 +16,7 @@ import type { Circumstances, Difference, Machine } from '../provider/provider.ts
 import { runValidation } from '../provider/validation.ts';
 import { joinLines, splitLines, type TextLine } from './lines.ts';
 
-/** Observes and rewrites a file that belongs to others, and in which a resource declares only a part. */
+/** Observes and rewrites a file that belongs to others, of which a resource declares only a part. */
 
 /** The observed object at the path. The journal does not store `content`, so it is null after the agent restarts. */
 export interface SeenText {
@@ -87,7 +87,7 @@ export function awaitsProgram(
   return [{ kind: 'programs', message: `\`validate\` needs ${program}, which does not exist` }];
 }
 
-/** Truncates a text for a change in a result. */
+/** Truncates text for a change in a result. */
 export const shown = (text: string): string => (text.length > 4096 ? `${text.slice(0, 4090).toWellFormed()}…` : text);
 
 /** Returns a diff of only the changed lines, because its context could show another resource's secret. */

@@ -20,7 +20,7 @@ import {
 } from '../provider/provider.ts';
 
 export interface SeenTimezone {
-  /** The link /etc/localtime, and the zone that it leads to, or null if it leads to no zone. */
+  /** The link /etc/localtime, and the zone to which it leads, or null if it does not lead to a zone. */
   link: SeenFile;
   zone: string | null;
   /** The file /etc/timezone, which only some distributions have, and the zone in it. */
@@ -159,7 +159,7 @@ const zoneBefore = (before: FileBefore): string | null => (before.was === 'symli
 
 const namedIn = (file: SeenFile): string | null => textOf(file)?.trim() ?? null;
 
-/** Decides about each of the two files. A decision is null if the file does not change. */
+/** Decides how to change each of the two files. A decision is null if the file does not change. */
 function parts(
   resource: Declared,
   seen: SeenTimezone,

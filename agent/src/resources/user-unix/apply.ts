@@ -184,7 +184,7 @@ export async function removeAccount(
   if (keepGroup && own !== undefined && own.gid === user.gid) {
     const other = [...files.groups.values()].find(({ gid }) => gid !== own.gid);
     // userdel removes the group only if it is the primary group, so this sets another one. It also sets another home,
-    // because usermod would otherwise give the contents of the home directory to the other group.
+    // because usermod would otherwise assign the contents of the home directory to the other group.
     if (other !== undefined)
       await runAccountTool('usermod', ['-d', '/nonexistent', '-g', String(other.gid), '--', name], machine);
   }

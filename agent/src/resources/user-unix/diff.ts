@@ -112,7 +112,7 @@ export function diffUserRemoval(resource: ResolvedResource, before: UserBefore, 
     return nothing('already removed, but not by the agent, so the agent does not create it again');
   const changes = fieldsBack(before, user);
   if (user !== null && seen.shadow !== null) changes.push(...signInBack(before.touched, seen.shadow));
-  // The report says only that the password is restored, without its value.
+  // The report states only that the password is restored, without its value.
   if (user !== null && !seen.secretsAsBefore) changes.push({ field: 'password', from: null, to: null });
   if (changes.length === 0) return nothing('already in its original state');
   return { action: 'remove', changes, diff: null, message: 'restores the original state' };

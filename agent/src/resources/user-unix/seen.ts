@@ -30,13 +30,13 @@ export type User = {
 
 export interface SeenUser {
   user: User | null;
-  /** The name-service sources other than the files, if only they know the user; otherwise null. */
+  /** The name-service sources other than the files, if the user exists only in them; otherwise null. */
   elsewhere: string[] | null;
   /** The declared groups under their local names. Null for a group that does not exist. */
   primary: { name: string; gid: number } | null;
   supplementary: { asked: string; name: string | null }[];
   appended: { asked: string; name: string | null }[];
-  /** The line in /etc/shadow; null if the account does not exist, or no field of that file is concerned. */
+  /** The line in /etc/shadow; null if the account does not exist, or if no field in that file is relevant. */
   shadow: ShadowEntry | null;
   /** Whether the home directory that was created with the account exists; checked only if it may be removed. */
   homeIsThere: boolean;

@@ -4,11 +4,11 @@ import type { ShadowEntry } from '../../host/accounts/account-files.ts';
 import { runAccountTool, type ToolContext } from '../../host/accounts/account-tools.ts';
 import { HostFailure } from '../../host/failure.ts';
 
-/** The fields of an account that are in /etc/shadow: its password and its ages. */
+/** The fields of an account that are in /etc/shadow: its password and its aging data. */
 
 type Body = ResourceBodies['user-unix'];
 
-/** The ages, with their index in `ShadowEntry.ageing` and the option of `chage` that sets them. */
+/** The aging fields, with their index in `ShadowEntry.ageing` and the `chage` option that sets them. */
 const ages = {
   password_min_days: { place: 1, option: '-m' },
   password_max_days: { place: 2, option: '-M' },
@@ -25,7 +25,7 @@ export type SignInTouched = {
   password?: { text: string; changed: string };
 } & { [A in Age]?: string };
 
-/** Reports whether the body declares a field of /etc/shadow. */
+/** Reports whether the body declares a field in /etc/shadow. */
 export const declaresSignIn = (body: Body): boolean =>
   body.password_hash != null || body.locked != null || ageNames.some((age) => body[age] != null);
 
@@ -60,7 +60,8 @@ export const unlockFault = (body: Body, now: ShadowEntry | null): string | null 
 export function wantedPassword({ password_hash, locked }: Body, now: string | null): string | null {
   if (password_hash == null && locked == null) return null;
   const text = password_hash ?? now ?? '';
-  // Without `locked`, an account that was locked by hand stays locked. A lone "!" means that it has no password.
+  // Without `locked`, an account that was locked by hand stays locked. A lone "!" means that the account has no
+  // password.
   const locks = locked ?? (/^!+[^!]/.test(now ?? '') && text.startsWith('$'));
   return locks ? (isLocked(text) ? text : `!${text}`) : locked === false ? withoutLock(text) : text;
 }
@@ -68,7 +69,7 @@ export function wantedPassword({ password_hash, locked }: Body, now: string | nu
 const isLocked = (password: string | null): boolean => password?.startsWith('!') ?? false;
 const withoutLock = (password: string): string => (/^!+[^!]/.test(password) ? password.replace(/^!+/, '') : password);
 
-/** Returns the day or number as in /etc/shadow. */
+/** Returns the day or number in the format of /etc/shadow. */
 const rawAge = (declared: string | number): string => {
   if (typeof declared === 'number') return declared === -1 ? '' : String(declared);
   return declared === 'never' ? '' : String(Date.parse(`${declared}T00:00:00Z`) / msPerDay);
@@ -141,14 +142,14 @@ export async function restoreSignIn(
   await setAges(name, options, context);
 }
 
-/** Returns a number as `chage` expects it. It takes -1 for an empty field. */
+/** Returns a number as `chage` expects it: -1 for an empty field. */
 export const forTool = (raw: string | undefined): string => (/^\d+$/.test(raw ?? '') ? (raw as string) : '-1');
 
 async function setAges(name: string, options: readonly string[], context: ToolContext): Promise<void> {
   if (options.length > 0) await runAccountTool('chage', [...options, '--', name], context);
 }
 
-/** Sets the password field. Only changes of the lock, and values that are not secret, appear in the process list. */
+/** Sets the password field. Only lock changes and values that are not secret appear in the process list. */
 export async function setPassword(
   name: string,
   now: string | null,

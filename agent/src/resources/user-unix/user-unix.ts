@@ -6,7 +6,7 @@ import { removeOrRestoreUser } from './removal.ts';
 import { bodyOf, getsHome, homeOf, lookAtUser, type SeenUser, type UserBefore } from './seen.ts';
 import { declaresSignIn } from './sign-in.ts';
 
-/** An account in /etc/passwd, which the programs of shadow-utils change. */
+/** An account in /etc/passwd, managed with the tools of shadow-utils. */
 export const userUnix = defineProvider<'user-unix', SeenUser, UserBefore>({
   type: 'user-unix',
   fields: {
@@ -35,8 +35,8 @@ export const userUnix = defineProvider<'user-unix', SeenUser, UserBefore>({
   check(resource) {
     const { name, home, shell, comment, password_hash, locked } = bodyOf(resource);
     checkAccountName(name);
-    // Repeats the check on upload, which could not see the values of secrets. chpasswd would store a plain password as
-    // if it were a hash.
+    // Repeats the check done on upload, which could not see the values of secrets. chpasswd would store a plaintext
+    // password as if it were a hash.
     if (password_hash != null && !/^(\$[a-z0-9]{1,8}\$[^\s:!*\\\x00-\x1f\x7f]{8,400}|[!*])$/.test(password_hash))
       throw new HostFailure(
         '`password_hash` is not a hash of a password; make one with mkpasswd, and never declare a plain password',

@@ -12,7 +12,7 @@ export type SyntaxName = 'ini' | 'json' | 'yaml' | 'toml';
 
 const syntaxes = { json, yaml, toml } as unknown as Record<Exclude<SyntaxName, 'ini'>, Syntax>;
 
-/** The effect of changing one value of a real file. */
+/** The effect of changing one value in a real file. */
 export type Trial =
   | { readonly is: 'changed'; readonly at: string }
   /** The file has no value on a single line, or is not valid in its syntax. */
@@ -42,7 +42,7 @@ function faultOf(before: string, after: string): string | null {
 }
 
 /**
- * Changes one value of a file, and checks that only its line differs, and that the former value can be restored.
+ * Changes one value in a file, and checks that only its line differs and that the former value can be restored.
  * @param random a number in [0, 1) that selects the value
  */
 export function changeOneValue(name: SyntaxName, path: string, text: string, random: number): Trial {
