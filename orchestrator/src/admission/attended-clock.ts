@@ -20,7 +20,7 @@ export class AttendedClock {
     return this.attendedMs + Math.min(this.maxTickMs, this.clock.monotonic() - this.tickedAt);
   }
 
-  /** Counts the time since the last tick. Call from a timer, so that sockets are read between ticks. */
+  /** Counts the time since the last tick. Call this from a timer, so that the process reads sockets between ticks. */
   tick(): void {
     this.attendedMs = this.monotonic();
     this.tickedAt = this.clock.monotonic();

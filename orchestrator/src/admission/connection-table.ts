@@ -6,7 +6,8 @@
  * 2. idle: its requests have been served, and none is in progress;
  * 3. busy: a request is in progress.
  *
- * On a full port, only networks with at least half as many exposed connections as the largest network lose any.
+ * When the port is full, a network loses connections only if it has at least half as many exposed connections as the
+ * largest network.
  */
 const ranks = ['silent', 'idle', 'busy'] as const;
 type Rank = (typeof ranks)[number];
@@ -69,7 +70,7 @@ export class ConnectionTable<T> {
 
   /**
    * Records that the headers of a request have arrived.
-   * @returns whether the caller must call `ended`; protected connections need no rank
+   * @returns whether the caller must call `ended`; false for protected connections, which have no rank
    */
   requestReceived(connection: T): boolean {
     const entry = this.entries.get(connection);

@@ -18,7 +18,9 @@ export interface FairConnectionsOptions {
 /** Minimum interval between log lines about drops, in milliseconds. Drops between two lines are counted. */
 const logEveryMs = 60_000;
 
-/** Divides the connections of an HTTP or HTTPS server among networks, by the rules of {@link ConnectionTable}. */
+/**
+ * Divides the connections of an HTTP or HTTPS server among networks, according to the rules of {@link ConnectionTable}.
+ */
 export class FairConnections {
   private readonly table: ConnectionTable<Socket>;
   private readonly isProxy: (address: string) => boolean;

@@ -16,10 +16,7 @@ export interface HandshakeLimits {
   readonly handshakeSlotMs: number;
   /** Time after which a TLS handshake is aborted. */
   readonly handshakeTimeoutMs: number;
-  /**
-   * Maximum connections per network that have started and are not yet released, including connections that lost their
-   * slot.
-   */
+  /** Maximum number of started but not yet released connections per network, including those that lost their slot. */
   readonly unfinishedOfNetwork: number;
   /** Maximum number of sockets waiting for their handshake to start. */
   readonly waitingSockets: number;
@@ -39,7 +36,8 @@ interface StartedConnection {
   handshake: Socket | null;
   since: number;
   /**
-   * `held`: until `release` or a time limit. `kept`: until `release`. `lost`: the slot was given to another connection.
+   * `held`: until `release` or a time limit. `kept`: until `release`. `lost`: the slot was assigned to another
+   * connection.
    */
   slot: 'held' | 'kept' | 'lost';
 }
@@ -150,7 +148,7 @@ export class HandshakeQueue {
 
   /**
    * If the queue is full, drops the newest socket from the network with the most waiting sockets.
-   * @param asking waiting sockets of the new socket's network
+   * @param asking waiting sockets from the new socket's network
    * @returns false if the new socket itself must be dropped
    */
   private freeWaitingSpace(asking: Waiting[] | undefined): boolean {
@@ -228,7 +226,7 @@ export class HandshakeQueue {
     this.slotsTaken--;
   }
 
-  /** Frees the slots of slow handshakes, and aborts handshakes and waits that take too long. Call from a timer. */
+  /** Frees the slots of slow handshakes, and aborts handshakes and waits that take too long. Call this from a timer. */
   tick(): void {
     this.clock.tick();
     const now = this.clock.monotonic();

@@ -1,6 +1,6 @@
 import type { Server, Socket } from 'node:net';
 
-/** Returns an identifier of a connection, which is equal for the sockets below and above TLS. */
+/** Returns an identifier for a connection. The identifier is the same for the sockets below and above TLS. */
 export const peerOf = (socket: Pick<Socket, 'remoteAddress' | 'remotePort'>): string =>
   `${socket.remoteAddress}|${socket.remotePort}`;
 

@@ -1,6 +1,6 @@
 import type { OperationKind, OperationStatus } from '@muster/protocol';
 
-/** A queued operation that is not limited to a plan. */
+/** A queued operation that is not bound to a plan. */
 export interface QueuedOperation {
   readonly operation_id: string;
   readonly node_id: string;
@@ -39,7 +39,7 @@ export type Hint =
     }
   /** An operation has started or has new results. */
   | { type: 'operation_running'; operation_id: string; node_id: string; run_id: string | null }
-  /** A script in an operation has printed output. At most one hint per second and agent. */
+  /** A script in an operation has printed output. At most one hint per agent per second. */
   | { type: 'output'; node_id: string; operation_id: string; resource: string }
   | { type: 'run_ended'; run_id: string }
   /** A run was halted or cancelled. */

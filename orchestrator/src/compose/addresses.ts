@@ -42,7 +42,7 @@ export class Addresses {
     return this.publicUrl ?? `${this.#scheme}://${bracketed(host)}:${this.apiPort}`;
   }
 
-  /** API URL at its listening address. */
+  /** API URL with the address on which the API listens. */
   get ownApi(): string {
     const { api_host } = this.#config;
     const host = api_host === '0.0.0.0' || api_host === '::' ? '127.0.0.1' : api_host;
@@ -55,7 +55,7 @@ export class Addresses {
     return { host: advertised_host ?? oneAddress(agent_host), port: this.agentPort };
   }
 
-  /** Returns the data for the install command of an agent. */
+  /** Returns the data for an agent's install command. */
   enrollment(publicKey: string, hasPackages: boolean) {
     const { advertised_host, agent_host, api_host, public_url } = this.#config;
     return {
@@ -108,7 +108,7 @@ export async function readTls({ tls_enabled, tls_cert, tls_key }: Config): Promi
 const keyDigestOf = (pem: string): string =>
   hash('sha256', new X509Certificate(pem).publicKey.export({ format: 'der', type: 'spki' }), 'base64');
 
-/** @returns null if the host means all addresses, in any notation */
+/** @returns null if the host is the unspecified address, in any notation */
 const oneAddress = (host: string | null): string | null => (host === null || /^[0:.]+$/.test(host) ? null : host);
 
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);

@@ -24,7 +24,7 @@ export async function createContext(
   { db, secretKeys }: Store,
   { bus, clock, log, presence, incarnation }: ContextParts,
 ): Promise<Context> {
-  // On PostgreSQL, the clock shows the time of the server.
+  // With PostgreSQL, the clock returns the database server's time.
   const startedAt = clock.now() - clock.monotonic();
   const ids = createIds(() => clock.now(), bufferedRandom());
   // Operations run in the order of their ids, so ids must increase across restarts, even if the clock was set back.

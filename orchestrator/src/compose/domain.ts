@@ -102,7 +102,7 @@ export async function createDomain(parts: DomainParts, disposables: Disposables)
       settings.extend(
         {
           get space() {
-            // PostgreSQL stores rows on another disk, and reports by itself when that disk is full.
+            // PostgreSQL stores rows on another disk, and returns an error when that disk is full.
             return context.db.kind === 'sqlite' ? reportSpace(disk.space) : 'ample';
           },
         },

@@ -107,7 +107,7 @@ export async function createHttp(parts: HttpParts): Promise<FastifyInstance> {
 }
 
 /**
- * Serves another certificate on new connections.
+ * Replaces the certificate for new connections.
  * @throws Error if the certificate cannot be used
  */
 export function replaceCertificate(app: FastifyInstance, tls: Tls): void {

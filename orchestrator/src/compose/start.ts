@@ -111,8 +111,8 @@ async function start(
     disposables,
   );
   const incarnation = randomBytes(16).toString('hex');
-  // The lock of the directory or the database proves that all former processes have ended. A database from a backup of
-  // PostgreSQL contains the process that made the backup.
+  // The lock on the directory or the database proves that all previous processes have ended. A database that was
+  // restored from a PostgreSQL backup still lists the process that was running when the backup was made.
   await closeOtherReplicas(store.db, incarnation);
   if (serverClock !== null) await joinOthers(store.db, incarnation, serverClock, options, disposables);
   const bus = createInProcessBus((error, hint) => log.error({ err: error, hint: hint.type }, 'bus listener failed'));
@@ -164,7 +164,7 @@ async function start(
   };
 }
 
-/** Joins the processes on a PostgreSQL database, and raises the beat of this one until it stops. */
+/** Registers this process with the others on the PostgreSQL database, and sends its heartbeats until it stops. */
 async function joinOthers(
   db: Database,
   incarnation: string,
@@ -221,7 +221,7 @@ interface StopParts {
   readonly log: Logger;
 }
 
-/** Maximum milliseconds to wait for open requests at shutdown. After that, their connections are closed. */
+/** Maximum time to wait for open requests at shutdown, in milliseconds. After that, their connections are closed. */
 const cutOffMs = 5_000;
 
 /** Stops serving requests and agents, then stops all other work. */

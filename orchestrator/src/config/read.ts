@@ -152,7 +152,7 @@ function readSection(env: NodeJS.ProcessEnv, above: string, shape: Readonly<Reco
   return found;
 }
 
-/** Reports whether the key has a text value, whose digits must not be converted to a number. */
+/** Reports whether the key has a string value, whose digits must not be converted to a number. */
 function isText(schema: unknown): boolean {
   let inner = schema;
   while (inner instanceof z.ZodDefault || inner instanceof z.ZodNullable) inner = inner.unwrap();

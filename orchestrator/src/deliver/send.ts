@@ -72,7 +72,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
       limits.signal?.removeEventListener('abort', abort);
       finish(outcome);
     };
-    /** Resolves with the status of the response. Set once the headers have arrived. */
+    /** Resolves the promise with the response status. Null until the headers have arrived. */
     let answered: (() => void) | null = null;
     const { username, password } = url;
     const credentials = [username, password].map(decodeURIComponent).join(':');

@@ -2,8 +2,8 @@ import type { Log } from '../../../lib/src/log.ts';
 import type { Link } from './link.ts';
 
 /**
- * The clock skew between an agent and the orchestrator. Expiry and recorded times use the orchestrator's clock.
- * Reported nevertheless, because the skew affects logs and certificates on the machine.
+ * The clock skew between an agent and the orchestrator. Expiry and recorded times use the orchestrator's clock. The
+ * skew is reported nevertheless, because it affects logs and certificates on the machine.
  */
 
 /** Attribute for the skew in seconds. Set only if the skew is noticeable. */

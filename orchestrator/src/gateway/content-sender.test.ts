@@ -50,7 +50,7 @@ async function start(limits: Partial<GatewayLimits> = {}): Promise<void> {
   port = await gateway.listen('127.0.0.1', 0);
 }
 
-/** Connects an agent that has an operation with the content. */
+/** Connects an agent whose operation references the contents. */
 async function connected(version = 7, operation_id = operationId): Promise<TestAgent> {
   const agent = await dialAsAgent(port);
   agents.push(agent);

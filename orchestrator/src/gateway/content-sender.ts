@@ -7,7 +7,7 @@ import { type ContentRequest, type Grant, LinkContents } from './link-contents.t
 
 /** The first protocol version in which agents fetch contents. */
 const versionWithContents = 7;
-/** Maximum number of grants of a link. An agent has at most 64 open operations. */
+/** Maximum number of grants per link. An agent has at most 64 open operations. */
 const maxGrants = 64;
 
 /**
@@ -134,7 +134,7 @@ export class ContentSender {
     grants.delete(operationId);
     if (sizes === null) return null;
     const total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
-    // Allows a second request, for contents that arrived damaged.
+    // Allows a second request, in case the contents arrived damaged.
     const left = known?.left ?? 2 * total;
     const grant = { sizes, left, expiresAt: now + this.limits.contentGrantMs };
     grants.set(operationId, grant);

@@ -11,8 +11,8 @@ const linksPerTurn = 32;
 const bytesExpected = 512 * 1024;
 
 /**
- * Reads and sends the queued work of agents: operations, cancellations, and status changes. Reads for a bounded number
- * of agents at a time, and pauses while too many bytes are buffered.
+ * Reads and sends agents' queued work: operations, cancellations, and status changes. Reads for a bounded number of
+ * agents at a time, and pauses while too many bytes are buffered.
  */
 export class Dispatcher {
   private readonly links: AgentLinks;
@@ -20,7 +20,7 @@ export class Dispatcher {
   private readonly limits: GatewayLimits;
   private readonly log: Log;
   private readonly queue = new Set<Link>();
-  /** Lists of resources encoded as JSON. Entries exist as long as the domain keeps the lists. */
+  /** Lists of resources encoded as JSON. Entries exist as long as the domain retains the lists. */
   private readonly resources = new WeakMap<object, Buffer>();
   private inFlight = 0;
   private bufferedBytes = 0;

@@ -55,7 +55,6 @@ export interface ConnectedAgents {
   readonly shells: TerminalShells;
 }
 
-/** @param limits the gateway's limits */
 export function createConnectedAgents(clock: Clock, limits: Partial<GatewayLimits> = {}): ConnectedAgents {
   const all = { ...defaultGatewayLimits, ...limits };
   const registry = new LinkRegistry(clock, all);

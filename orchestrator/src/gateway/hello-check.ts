@@ -10,8 +10,8 @@ const refusal = (code: Refusal['code'], message: string): HelloVerdict => ({
 });
 
 /**
- * Checks that the hello proves the agent's key on this connection, and negotiates the version. Checks the signature
- * first, so that a peer without a key learns nothing about the orchestrator.
+ * Checks that the hello proves possession of the agent's key on this connection, and negotiates the version. Checks the
+ * signature first, so that a peer without a key learns nothing about the orchestrator.
  * @param connection keying material of the TLS connection, and the nonce that was sent on it
  */
 export function checkHello(

@@ -167,7 +167,7 @@ export class Inbound {
       return;
     }
     assembly.uncredited.push(bytes);
-    // The last chunks of a complete report count against the window until the report is committed.
+    // The last chunks of a complete report count toward the window until the report is committed.
     if (this.reassembly.isComplete(assembly)) this.finish(link);
     else this.credit(link);
   }
@@ -277,7 +277,7 @@ export class Inbound {
       if (sentHere) link.sentOperationAccepted = true;
       if (report.type !== 'finished') continue;
       if (sentHere) link.sentOperation = null;
-      // The link does not know `moreWork` for an operation that was sent on an earlier link.
+      // For an operation that was sent on an earlier link, `moreWork` is unknown on this link.
       look ||= !sentHere || link.moreWork;
     }
     if (look) this.dispatcher.wake(link, workFlags.work);

@@ -3,7 +3,7 @@ import { limits as wireLimits } from '@muster/protocol/wire';
 /** Gateway limits. Times are in milliseconds. Agents know the wire limits, which are part of the protocol. */
 export const defaultGatewayLimits = {
   ...wireLimits,
-  /** Maximum number of sockets, including waiting ones. More are dropped immediately. */
+  /** Maximum number of sockets, including waiting ones. Further sockets are dropped immediately. */
   connections: 18_000,
   /**
    * Maximum number of connections that have started their handshake but not received their welcome. With two round
@@ -14,7 +14,7 @@ export const defaultGatewayLimits = {
   handshakesPerTurn: 8,
   /** Time after which a connection without a hello loses its slot to the next connection, but stays open. */
   handshakeSlotMs: 1_000,
-  /** Maximum connections per network before their welcome. */
+  /** Maximum number of connections per network that have not received their welcome. */
   unfinishedOfNetwork: 128,
   handshakeTimeoutMs: 10_000,
   /** Maximum number of sockets waiting for their handshake to start. */

@@ -12,14 +12,14 @@ export interface Grant {
 
 /** A link's requests for contents. */
 export class LinkContents {
-  /** Unanswered requests, oldest first. The first one may be in progress. */
+  /** Pending requests, oldest first. The first one may be in progress. */
   readonly requests: ContentRequest[] = [];
   /** Number of bytes that these requests cover. */
   requestedBytes = 0;
   /** Bytes of frames not yet written to the network. */
   unsentBytes = 0;
   isServed = false;
-  /** The grants of the link by operation id, the least recently checked first. */
+  /** The link's grants by operation id, least recently checked first. */
   readonly grants = new Map<string, Grant>();
   readonly bucket: TokenBucket;
 

@@ -37,7 +37,7 @@ export interface LinkOwner {
   onHello(link: Link, proof: HelloProof, hello: unknown): void;
   /** Called for each message after the welcome. @param bytes length of the frame */
   onMessage(link: Link, message: Exclude<AgentMessage, Hello>, bytes: number): void;
-  /** Called for each binary frame of a link with terminals. */
+  /** Called for each binary frame on a link with terminals. */
   onFrame(link: Link, frame: Buffer): void;
   onRefused(link: Link, refusal: Refusal): void;
   /** Called when the link stops sending and receiving messages. The socket may close later. */
@@ -60,7 +60,7 @@ export interface ReceivedReport {
 /** Flags for the work that the dispatcher must read for a link. */
 export const workFlags = { work: 1, cancellations: 2, standing: 4 } as const;
 
-/** The server's socket class. Shared listeners read the link from this property. */
+/** The server's socket class. Shared listeners get the link from the `link` property. */
 export class LinkSocket extends WebSocket {
   link: Link | null = null;
 }
@@ -206,7 +206,7 @@ export class Link {
     });
   }
 
-  /** Sends a part of a content. Resolves when the network has accepted it, or the link has closed. */
+  /** Sends a part of a file's contents. Resolves when the network has accepted it, or the link has closed. */
   async sendContent(request: number, bytes: Uint8Array): Promise<void> {
     const { contents } = this;
     if (this.state === 'closing' || contents === null) return;
@@ -307,7 +307,7 @@ export class Link {
   }
 
   receive(data: Buffer, isBinary: boolean): void {
-    // The windows of terminals limit these frames, so the message rate does not apply.
+    // The terminals' windows limit these frames, so the message rate does not apply.
     if (isBinary && this.state === 'open' && this.terminals !== null) {
       this.listen();
       this.owner.onFrame(this, data);

@@ -63,7 +63,7 @@ export class LinkRegistry implements Presence {
     this.wheel[link.slot]!.add(link);
   }
 
-  /** Removes a link. @returns false if it was not the current link of its agent */
+  /** Removes a link. @returns false if it was not its agent's current link */
   remove(link: Link): boolean {
     if (link.slot >= 0) this.wheel[link.slot]!.delete(link);
     link.slot = -1;

@@ -48,7 +48,7 @@ export function asKnown(refusal: Refusal, version: number): Refusal {
 export class Reception {
   private readonly options: ReceptionOptions;
   private readonly turns: Turns;
-  /** Links that are being admitted, by node ID. Hints also concern these links. */
+  /** Links that are being admitted, by node ID. Hints also apply to these links. */
   private readonly claims = new Map<string, Link>();
   private readonly reservations = new ReconnectReservations();
   /** Admission buckets by node id, least recently used first. */

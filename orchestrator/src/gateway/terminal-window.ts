@@ -12,9 +12,9 @@ const stepsOfWindow = 4;
 /** The receiving side. Enforces an agent's output window, and computes the credit to return. */
 export class OutputWindow {
   private readonly size: number;
-  /** Received bytes for which no credit was returned yet. */
+  /** Received bytes for which no credit has been returned yet. */
   private outstanding = 0;
-  /** Processed bytes for which no credit was returned yet. */
+  /** Processed bytes for which no credit has been returned yet. */
   private done = 0;
 
   constructor(size: number) {
@@ -53,7 +53,7 @@ export class OutputWindow {
 export class Pieces {
   private readonly maxPieces: number;
   private readonly window: number;
-  /** Number of chunks in flight since the last time that all chunks were processed. */
+  /** Number of chunks delivered since all chunks were last processed. */
   private count = 0;
   /** Bytes in flight. */
   private untaken = 0;
@@ -111,7 +111,7 @@ export class InputQueue {
   private readonly window: number;
   private readonly pieceBytes: number;
   private readonly pieces: Uint8Array[] = [];
-  /** Number of bytes of the first chunk that were already sent. */
+  /** Number of bytes of the first chunk that have already been sent. */
   private sent = 0;
   waiting = 0;
   /** Sent bytes for which no credit has arrived. */

@@ -62,8 +62,8 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
         return refuse('token_invalid', 'another agent has the name that the enrollment token assigns', retrySecs);
       throw error;
     }
-    // Claims the link first, so that no other process writes for the agent while its open operations are settled. The
-    // transaction that enrolled a new agent claimed it.
+    // Claims the link first, so that no other process writes for the agent while its open operations are settled. For a
+    // new agent, the enrollment transaction has already claimed it.
     const row = await (known ? recordConnected(context, usage, hello, from) : readAgent(context, node_id));
     if (!row) return refuse('removed', 'an operator removed this agent', limits.rejectedRetryAfterSecs);
     const ended = await findEnded(context, hello, node_id);

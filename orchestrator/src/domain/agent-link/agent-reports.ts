@@ -72,7 +72,10 @@ const diskFull: Refusal = {
   retry_after_secs: 60,
 };
 
-/** The reason if another process admitted the agent later. It has the agent's newest link, and gets its reports. */
+/**
+ * The refusal if another process has since admitted the agent. That process has the agent's newest link, and receives
+ * its reports.
+ */
 const linkedElsewhere: Refusal = {
   code: 'unavailable',
   message: 'the agent has a newer link, or was removed',
@@ -162,7 +165,7 @@ async function commit(
         statements.push(statement(markRunning, { operation_id, now: seconds(context.now()) }));
     } else if (report.type === 'results') {
       const before = tallyOf(operation_id);
-      // After an agent restarts, it starts plans over but only continues applies.
+      // After an agent restarts, it reruns plans from the beginning, but resumes applies.
       const startsOver = row.kind !== 'apply' && report.position === 0 && before.next > 0;
       const tally = startsOver ? { ...before, next: 0 } : before;
       const accepted = keepResults(report, row.kind, await sentNames(row), tally, allowed);

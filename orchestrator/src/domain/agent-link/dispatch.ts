@@ -38,7 +38,7 @@ const conditionsSince = 6;
 const combinedConditionsSince = 7;
 /** First protocol version with `immediate_on`. Older agents would reload the service too late. */
 const immediateSince = 7;
-/** First protocol version with services that are checked. Older agents refuse the fields. */
+/** First protocol version with service checks. Older agents refuse the fields. */
 const confirmationsSince = 7;
 /** First protocol version with contents that agents fetch. Older agents refuse the fields `source` and `purge`. */
 const sourcesSince = 7;
@@ -172,9 +172,8 @@ async function tooOld({ db }: Context, { node_id, label }: Marked, version: numb
 /**
  * Marks an operation as dispatched before it is sent. After that, only the agent's report ends it, even if this
  * process stops.
- * @returns false if the operation was cancelled, the agent was rejected, or another process admitted the agent,
- *   concurrently; otherwise, the newest snapshot
- *   for a drift check, because an apply may have ended since the request
+ * @returns false if, concurrently, the operation was cancelled, the agent was rejected, or another process admitted the
+ *   agent; otherwise, for a drift check, the newest snapshot, because an apply may have ended since the request
  */
 async function mayBeSent({ db, now, incarnation }: Context, row: Row): Promise<string | null | false> {
   const { operation_id, node_id } = row;

@@ -101,7 +101,8 @@ describeDatabases('links of several processes', (fixture) => {
         return rows;
       },
     });
-    // Without its open operation, the agent's first hello would end the operation.
+    // This hello does not list the open operation. It would end the operation if no other process had admitted the
+    // agent.
     await admit(linksOf('former', db), []);
     expect(await statusOf(id)).toBe('running');
     await former.attributesChanged(agent.id, attributes);

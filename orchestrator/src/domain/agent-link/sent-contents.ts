@@ -5,7 +5,7 @@ import type { Context } from '../shared/context.ts';
 import { pieceBytes, readContent } from '../shared/module-files.ts';
 import type { AgentLinks } from './agent-link.ts';
 
-/** Contents of files next to modules, which agents fetch if an operation references them. */
+/** Contents of files in module folders. Agents fetch the contents that an operation references. */
 
 const sizesOf = new WeakMap<Payload, ReadonlyMap<string, number>>();
 
@@ -33,7 +33,7 @@ async function contentsOfOperation(
   return sizes;
 }
 
-/** Number of pieces to keep in memory, because the agents of a run read the same ones. */
+/** Number of pieces to cache. All agents in a run read the same pieces. */
 const keptPieces = 32;
 
 /** Returns a function that reads contents. Concurrent reads of one piece share a query. */

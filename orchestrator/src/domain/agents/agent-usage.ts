@@ -48,8 +48,8 @@ export interface AgentUsage {
   /**
    * Counts a transaction's usage. Reverts the count if the transaction fails.
    * @param agent `label` is read from the database if it is missing and needed
-   * @param write commits the transaction together with the given statements, which record the usage and the events for
-   * newly exceeded limits
+   * @param write commits the transaction together with the statements passed to it, which record the usage and the
+   * events for newly exceeded limits
    * @returns the result of `write`
    * @throws the error of `write`
    */

@@ -305,7 +305,7 @@ export async function approvedMatching(context: Context, selector: Selector): Pr
   return (await listAgents(context, { status: 'approved' })).filter((agent) => matchesSelector(selector, agent));
 }
 
-/** Returns the agents with the given IDs. Omits agents that do not exist. */
+/** Returns the agents with the specified IDs. Omits agents that do not exist. */
 export async function agentsWithIds(context: Context, nodeIds: readonly string[]): Promise<Map<string, Agent>> {
   const rows = await context.db.all(agentsByIds, { ids: [...nodeIds] });
   return new Map(rows.map((row) => [row.node_id, toAgent(context, row)]));

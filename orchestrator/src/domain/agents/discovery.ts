@@ -4,11 +4,14 @@ import { audited } from '../audit/audit.ts';
 import { stillSignedIn } from '../shared/acting.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 
-/** Announces this orchestrator by datagram to agents that do not know an orchestrator yet. Agents never reply. */
+/**
+ * Announces this orchestrator by datagram to agents that do not know the address of an orchestrator yet. Agents never
+ * reply.
+ */
 
 /**
- * Builds the datagram for a local address. The address is null if agents on other machines cannot reach the
- * orchestrator at it.
+ * Builds the datagram for a local address. The address is null if agents on other machines cannot use it to reach the
+ * orchestrator.
  * @returns null if there is no address to announce
  */
 export type DatagramFor = (localAddress: string | null) => Uint8Array | null;

@@ -1,6 +1,6 @@
 /**
- * Builds the command lines that an operator pastes on a machine. They contain only the configuration, keys, and the
- * token, never data from a request.
+ * Builds the command lines that an operator pastes into a shell on a machine. They contain only the configuration,
+ * keys, and the token, never data from a request.
  */
 
 export interface InstallSource {
@@ -15,7 +15,7 @@ export interface EnrolmentLines {
   command: string;
   /** The command line for a machine on which the agent is already installed. */
   connect_command: string;
-  /** Sentences: why `command` does not install the agent, and what to know about its addresses. Null if there are none. */
+  /** Notes on why `command` does not install the agent, and on its addresses. Null if there are none. */
   note: string | null;
 }
 
@@ -48,8 +48,8 @@ export function enrolmentLines(endpoints: EnrolmentEndpoints, token: string, app
     ...(approved ? [] : [['--wait', 'no']]),
   ];
   const installOptions = options.map(([name = '', value = '']) => `${name} ${word(value)}`).join(' ');
-  // A pipeline returns the exit code of its last command, and a shell that reads no input succeeds. Makes the shell run
-  // the script `exit 1` if the download fails.
+  // A pipeline returns the exit code of its last command, and a shell that reads no input succeeds. If the download
+  // fails, the shell therefore runs the script `exit 1`.
   const command = `(${fetched} || echo exit 1) | MUSTER_TOKEN=${word(token)} sh -s -- ${installOptions}`;
   return { command, connect_command: connect, note };
 }

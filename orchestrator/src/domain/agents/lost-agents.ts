@@ -27,8 +27,8 @@ export interface LostWatchOptions {
   /** Grace period: seconds without a message after which an agent counts as lost. */
   lostAfterSecs: number;
   /**
-   * Returns the milliseconds since agents could first reach this orchestrator. Agents count as lost only after they had
-   * the grace period to reconnect.
+   * Returns the milliseconds since agents could first reach this orchestrator. An agent counts as lost only after it
+   * has had the grace period to reconnect.
    */
   upFor: () => number;
   /** Overrides the maximum number of records per round, for tests. */

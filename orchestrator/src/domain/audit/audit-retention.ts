@@ -137,7 +137,7 @@ async function prune(context: Context, actor: Actor, before: number, how: Prunin
       ],
     });
   } catch (error) {
-    // Finds the events to remove again. Does not count events that the other process removed.
+    // Repeats the search for events to remove. Does not count events that the other process removed.
     if (error instanceof MusterError && error.message === prunedMeanwhile) return prune(context, actor, before, how);
     throw error;
   }
@@ -154,7 +154,7 @@ export async function finishPruning(context: Context, { fence, signal }: Pruning
     if (anchor.place >= cut.place) return;
     const rows = await context.db.all(placedEvents, { after: anchor.place, limit: atOnce });
     const last = rows.findLast((row) => (row.place as number) <= cut.place);
-    // Rows were deleted by other means than pruning. The chain still begins after the cut.
+    // Rows were deleted by means other than pruning. The chain still begins after the cut.
     const to: Link =
       last === undefined || last.place === cut.place ? cut : { place: last.place as number, hash: last.hash as string };
     try {

@@ -83,7 +83,7 @@ describe('refusal throttle', () => {
         const record = (refusal: DueRefusal<string>, first: boolean) => {
           if (failures[attempt++ % (failures.length || 1)]) {
             refusal.revert();
-            // A failed report reverts the refusal, which had not been counted as recorded yet.
+            // If the write fails, the first refusal is reverted and must not be expected in the log.
             if (first) noted--;
           } else recorded += refusal.count || 1;
         };

@@ -175,7 +175,7 @@ export async function followApply(context: Context, subject: Subject) {
   };
 }
 
-/** Maximum number of resources to name in an event. The count includes all drifted resources. */
+/** Maximum number of resources to list in an event. The count includes all drifted resources. */
 const maxNamed = 10;
 /** Maximum length of each name, in characters. A page may contain hundreds of events. */
 const maxName = 512;

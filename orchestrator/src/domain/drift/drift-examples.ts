@@ -4,7 +4,7 @@ import { keyOf } from '../operations/applied-state.ts';
 
 type Example = OffAgent['drift'][number]['examples'][number];
 
-/** Shortens a text that an agent chose, so that a page of the reconcile list stays small. */
+/** Shortens text that an agent chose, so that a page of the reconcile list stays small. */
 export const shortened = (text: string): string =>
   text.length > maxExampleText ? `${text.slice(0, maxExampleText - 1).toWellFormed()}…` : text;
 
@@ -30,7 +30,7 @@ export class ExampleShare {
     return examples.flatMap((example) => [example, reduce(example)].find((form) => this.#fits(form)) ?? []);
   }
 
-  /** Takes an example's bytes from the share if the example fits. */
+  /** Deducts an example's bytes from the share if the example fits. */
   #fits(example: unknown): boolean {
     const bytes = Buffer.byteLength(JSON.stringify(example));
     if (bytes > this.#bytes) return false;
@@ -54,7 +54,7 @@ type Drifted = Readonly<Record<string, readonly string[]>>;
 /**
  * Returns the first resources of a drift record that are still drifted.
  * @param drifted fields that are still drifted; null if unknown. An apply removes the fields of corrected resources
- *   from these, and leaves the record unchanged.
+ *   from `drifted`, but does not change the record.
  */
 export const examplesOf = (resources: readonly ResourceResult[], drifted: Drifted | null): Example[] =>
   resources

@@ -24,7 +24,7 @@ export interface Deviation {
   readonly result: ResourceResult;
   /** The drifted fields. A result without fields, for example from a script that would run, counts as one field. */
   readonly fields: readonly string[];
-  /** A fingerprint that differs between two drifts of the same resource. */
+  /** A fingerprint that distinguishes different drifts of the same resource. */
   readonly fingerprint: string;
 }
 

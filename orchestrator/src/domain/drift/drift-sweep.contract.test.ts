@@ -314,7 +314,7 @@ describeDatabases('the drift sweep', (fixture) => {
     const { context, clock, actor, agents, sweep, answer, apply, due, domain } = await open(['a', 'b']);
     const [a, b] = agents as [Key, Key];
     const one = sweep();
-    // The next check keeps its time after the first apply, and after an apply on a machine that is in sync.
+    // The next check keeps its due time after the first apply, and after an apply on a machine that is in sync.
     await one.turn();
     await apply(b);
     await one.turn();
@@ -330,7 +330,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await checkBy([moved]);
     await one.turn();
     expect(await answer()).toEqual([]);
-    // The next check keeps its time after a failed apply.
+    // The next check keeps its due time after a failed apply.
     const before = await due(a);
     const request = { kind: 'apply', modules: ['m'], queue: true } as const;
     const failed = await submitOperation(context, actor, a.id, request);
@@ -347,8 +347,8 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(await latest()).toBe('in_sync');
     await one.turn();
     expect(await answer()).toEqual([]);
-    // The next check is brought forward if an apply without changes follows a failed check, or follows a check whose
-    // drift applies do not observe.
+    // The next check is brought forward if an apply without changes follows a failed check, or follows a check that
+    // found drift in resources that applies do not observe.
     await apply(a);
     await apply(a);
     await checkBy([], 'failed');

@@ -30,7 +30,7 @@ export interface SweepRules {
 
 /** Seconds before a machine with an open operation is considered again. */
 const busySecs = 15;
-/** Maximum seconds between when a connection is recorded and when the agent counts as connected. */
+/** Maximum delay between the recording of a connection and the time when the agent counts as connected, in seconds. */
 const connectingSecs = 60;
 /** Maximum rows to read at a time if many must be rescheduled. */
 const maxAtOnce = 500;
@@ -71,7 +71,7 @@ export function decide(row: Due, connected: boolean, now: number, rules: SweepRu
   // A disconnected machine misses its check and is checked when it reconnects. The check of an agent that has just
   // connected is postponed briefly.
   if (!connected) return { due: Math.abs(now - (row.connected_at ?? 0)) < connectingSecs ? now + busySecs : null };
-  // Because of a wrong clock, the apply may have been recorded in the future.
+  // If the clock was wrong, the recorded time of the apply may be in the future.
   const skipUntil = Math.min(row.updated_at, now) + rules.skipRecentlyApplied;
   if (skipUntil > now && !isOutdated(row))
     return { due: skipUntil + Math.round(rules.interval * spread * rules.random()) };
@@ -83,7 +83,7 @@ export function decide(row: Due, connected: boolean, now: number, rules: SweepRu
 export const nextDue = (now: number, { interval, random }: SweepRules): number =>
   now + Math.max(1, Math.round(interval * (1 + spread * (random() - 0.5))));
 
-/** Returns the latest plausible due time. A later one results from another interval or a wrong clock. */
+/** Returns the latest plausible due time. A later due time results from a different interval or a wrong clock. */
 const latestDue = (now: number, { interval, skipRecentlyApplied }: SweepRules): number =>
   now + Math.ceil(interval * (1 + spread)) + skipRecentlyApplied + busySecs;
 

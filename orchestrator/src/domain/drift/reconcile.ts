@@ -84,7 +84,7 @@ export function standingsOf({ drifted, failedChecks, failedApplies, notApplied }
   );
 }
 
-/** Returns the sort key of {@link byUrgency}. A worse reason outweighs all lesser reasons together. */
+/** Returns the sort key of {@link byUrgency}. A worse reason outweighs all lesser reasons combined. */
 const weightOf = ({ reasons }: Standing): number =>
   reasons.reduce((sum, reason) => sum + 2 ** (offReasons.length - offReasons.indexOf(reason)), 0);
 

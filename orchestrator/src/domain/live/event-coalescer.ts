@@ -37,7 +37,7 @@ export function createCrowd(): Crowd {
       if (++count[event] <= individually) return change;
       const text = JSON.stringify(data);
       groups[event].delete(text);
-      // Keeps one name more than the maximum, to show that the maximum is exceeded.
+      // Keeps one more name than the maximum, to show that the maximum is exceeded.
       if (groups[event].size <= maxNamed) groups[event].set(text, data);
       return null;
     },

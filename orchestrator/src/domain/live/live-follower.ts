@@ -3,7 +3,7 @@ import type { LiveFilter } from './live-frames.ts';
 /** Maximum number of frames and bytes in a follower's buffer. A follower that exceeds either has fallen behind. */
 const maxFrames = 5_000;
 const maxBytes = 2 * 1024 * 1024;
-/** Number of buffered frames at which a follower no longer gets hints. */
+/** Number of buffered frames at which a follower stops receiving hints. */
 const busyFrames = 500;
 /** Maximum size of a chunk, in characters. */
 const pieceBytes = 64 * 1024;
@@ -49,7 +49,7 @@ export class Follower {
     return this.#frames.length === 0;
   }
 
-  /** Whether the client reads fast enough to get hints. */
+  /** Whether the client reads fast enough to receive hints. */
   get isFree(): boolean {
     return this.#frames.length < busyFrames;
   }

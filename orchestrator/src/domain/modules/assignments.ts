@@ -20,8 +20,8 @@ import { auditScope } from '../shared/drift-scope.ts';
 import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.ts';
 
 /**
- * Assignments bind modules to the agents that match a selector. An assignment without modules only gives values to
- * parameters of modules that other assignments bind.
+ * Assignments bind modules to the agents that match a selector. An assignment without modules only sets parameters of
+ * modules that other assignments bind.
  */
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
@@ -64,7 +64,7 @@ export async function getAssignment(context: Context, name: string) {
 
 export interface NewAssignment {
   name: string;
-  /** Empty if the assignment only gives values. */
+  /** Empty if the assignment only sets parameters. */
   modules: string[];
   selector: string;
   description?: string | undefined;
@@ -88,12 +88,15 @@ async function parameterFaults(context: Context, parameters: Assignment['paramet
 
 type Checked = Pick<Assignment, 'modules' | 'selector' | 'parameters' | 'mode' | 'window_only'>;
 
-/** Maximum number of modules that an assignment without modules gives values to. The route has the same limit for modules. */
+/**
+ * Maximum number of modules whose parameters an assignment without modules sets. The route has the same limit for
+ * modules.
+ */
 const maximumModules = 256;
 
 /**
- * Checks which modules an assignment names. An assignment without modules must give values, and nothing else. Returns
- * the errors.
+ * Checks which modules an assignment specifies. An assignment without modules must set parameters, and nothing else.
+ * Returns the errors.
  */
 function moduleFaults({ modules, parameters, mode, window_only }: Checked): Fault[] {
   const given = Object.keys(parameters);
@@ -127,7 +130,7 @@ function moduleFaults({ modules, parameters, mode, window_only }: Checked): Faul
   return faults;
 }
 
-/** Returns the modules that an assignment assigns or gives values to, with the path of each. */
+/** Returns the modules that an assignment assigns or whose parameters it sets, with the path of each. */
 const namedModules = ({ modules, parameters }: Pick<Checked, 'modules' | 'parameters'>) =>
   modules.length > 0
     ? modules.map((name, i) => ({ name, path: `/modules/${i}` }))

@@ -20,9 +20,9 @@ import type { Context } from '../shared/context.ts';
 import { pieceBytes, readContent, type WrittenContent } from '../shared/module-files.ts';
 
 /**
- * Stores file contents in the database, in pieces, and equal contents once. A content becomes visible in the
- * transaction of its first use, so a crash or a refusal leaves no incomplete content. Pieces without a content are
- * deleted later.
+ * Stores file contents in the database, in pieces. Identical contents are stored once. Contents become visible in the
+ * transaction that first uses them, so a crash or a refusal leaves no incomplete contents. Orphaned pieces are deleted
+ * later.
  */
 
 /** Number of pieces per transaction. */
@@ -30,7 +30,9 @@ const piecesAtOnce = 4;
 
 type Store = Pick<Context, 'db' | 'newId'>;
 
-/** Writes the pieces of a content. Resolves when they are durable; {@link keepContents} makes the content visible. */
+/**
+ * Writes a file's contents in pieces. Resolves when they are durable; {@link keepContents} makes the contents visible.
+ */
 export async function writeContent({ db, newId }: Store, source: AsyncIterable<Uint8Array>): Promise<WrittenContent> {
   const content_id = newId();
   const hash = createHash('sha256');
@@ -84,8 +86,8 @@ export const keepContents = (contents: readonly WrittenContent[]): Statement =>
   });
 
 /**
- * Deletes the pieces of contents that did not become visible, because the upload was refused or the content was already
- * stored.
+ * Deletes the pieces of contents that did not become visible, because the upload was refused or identical contents were
+ * already stored.
  */
 export async function dropUnused({ db }: Pick<Context, 'db'>, contents: readonly WrittenContent[]): Promise<void> {
   for (const { content_id, size } of contents) await dropPieces({ db }, content_id, Math.ceil(size / pieceBytes));
@@ -99,7 +101,7 @@ async function dropPieces({ db }: Pick<Context, 'db'>, content_id: string, count
     });
 }
 
-/** Iterates over the bytes of a content. */
+/** Iterates over the bytes of a file's contents. */
 export async function* contentBytes(
   context: Pick<Context, 'db'>,
   { sha256, size }: { readonly sha256: string; readonly size: number },
@@ -114,10 +116,10 @@ export async function* contentBytes(
 
 /** Number of rows to delete per transaction. Small, so that other writes do not wait long. */
 const atOnce = 64;
-/** Milliseconds after which pieces without a content cannot belong to a running upload. */
+/** Milliseconds after which orphaned pieces cannot belong to an upload in progress. */
 const graceMs = 24 * 3_600_000;
 
-/** Deletes unused contents, and pieces that an interrupted upload left. */
+/** Deletes unused contents, and pieces that an interrupted upload left behind. */
 export async function pruneContents(context: Pick<Context, 'db' | 'now'>): Promise<void> {
   const { db } = context;
   await deleteFilesOfRemovedModules(context);
@@ -126,7 +128,7 @@ export async function pruneContents(context: Pick<Context, 'db' | 'now'>): Promi
     if (rows.length === 0) break;
     const hashes = rows.map(({ sha256 }) => sha256);
     const found = await db.all(contentsByHash, { hashes });
-    // If a concurrent upload uses the same content, it prevents the deletion, or stores the content again.
+    // If a concurrent upload uses the same contents, it prevents the deletion, or stores the contents again.
     await db.write({ name: 'contents/prune', statements: [statement(deleteContents, { hashes })] });
     await dropUnused(context, found);
     if (rows.length < atOnce) break;

@@ -22,7 +22,7 @@ export interface DesiredModules {
    * requested modules. Each module comes after the modules that it requires.
    */
   modules: string[];
-  /** Values that assignments give to the parameters of these modules, by assignment name. */
+  /** Values that assignments set for the parameters of these modules, by assignment name. */
   layers: Layers;
   /** Modules that this apply skips, and the modules that they require. The apply does not remove their resources. */
   keep: string[];
@@ -94,7 +94,7 @@ export function desiredModules(
   const desired = withRequired([...modules, ...request.modules], requires);
   return {
     modules: desired,
-    // An assignment may give values to modules that others assign, and this agent may lack them.
+    // An assignment may set parameters of modules that others assign, and this agent may not have those modules.
     layers: Object.fromEntries(
       desired.flatMap((module) => {
         const values = layers.get(module);
@@ -149,7 +149,7 @@ export function resolvePayload(
   };
 }
 
-/** Maximum size as JSON: the message limit of a link, minus space for secrets. */
+/** Maximum size as JSON: the link's message limit, minus space for secrets. */
 const maxPayloadBytes = 48 * 1024 * 1024;
 
 export interface EncodedPayload {

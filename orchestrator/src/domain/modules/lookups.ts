@@ -68,7 +68,7 @@ const recent = new WeakMap<object, { readonly readAt: number; readonly lookUp: L
 
 /**
  * Shares lookups that were read a short time ago, because each reads all approved agents.
- * @param owner of the shared lookups, such as a run
+ * @param owner the owner of the shared lookups, such as a run
  */
 export function recentLookups(context: Context, owner: object, maxAgeMs: number): LookUp {
   const now = context.now();

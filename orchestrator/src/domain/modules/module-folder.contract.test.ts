@@ -18,7 +18,7 @@ const moduleText = (extra = '') =>
   `name: site\nsupports: [{ platform: linux }]\nresources:\n  - resource: { file-unix: { path: /etc/site.conf, template: files/site.conf } }\n${extra}`;
 const folder = (more: Parameters<typeof archiveOf>[0] = []) =>
   archiveOf([
-    // The module comes last in an archive that is not sorted.
+    // The archive is not sorted, so `module.yml` may come last.
     { name: 'files/site.conf', text: 'listen ${{ agent.name }};\n' },
     { name: 'module.yml', text: moduleText() },
     ...more,
@@ -131,7 +131,7 @@ describeDatabases('folders of modules', (fixture) => {
     await removeModule(context, actor, 'site');
     await pruneContents(context);
     expect(await count()).toEqual([0, 0]);
-    // Simulates a killed process, which leaves pieces without a content.
+    // Simulates a killed process, which leaves orphaned pieces.
     const stuck = uploadFolder(
       context,
       actor,
@@ -161,7 +161,7 @@ describeDatabases('folders of modules', (fixture) => {
     await removeModule(context, actor, 'site');
     await pruneContents(context);
     expect(await count()).toEqual([1, 1]);
-    // A run resolves its revision of the module for agents that start later, without the cache of this process.
+    // For agents that start later, a run loads the revision that it uses, possibly in a process that has not cached it.
     const [document] = await createModuleDocuments(context.db).load(['site'], new Map([['site', 1]]));
     expect(document?.templates).toHaveLength(1);
     await links.nextOperation(agent.id);

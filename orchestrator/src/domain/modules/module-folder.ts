@@ -6,7 +6,7 @@ import { moduleFile, type WrittenContent } from '../shared/module-files.ts';
 import { writeContent } from './contents.ts';
 import { type ArchivedFile, unpack } from './unpack.ts';
 
-/** The files next to a module: read from an archive, or from a stored revision. */
+/** The other files in a module's folder, read from an archive or from a stored revision. */
 
 export interface UnpackedFolder {
   /** The text of `module.yml`. */
@@ -17,7 +17,7 @@ export interface UnpackedFolder {
 
 /**
  * Reads the archive of a module's folder, and writes the contents of its files, which become visible with the revision.
- * @param written receives each written content, even if the archive is refused
+ * @param written receives the contents of each written file, even if the archive is refused
  * @throws MusterError module_invalid, storage_full
  */
 export async function readArchive(

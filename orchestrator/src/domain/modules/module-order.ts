@@ -26,10 +26,10 @@ export interface OrderRequest {
 }
 
 /**
- * Orders the resources in modules. Resolves the modules for an agent, or for given attributes and tags. If neither is
- * given, uses the modules as written.
+ * Orders the resources in modules. Resolves the modules for an agent, or for the specified attributes and tags. If
+ * neither is specified, uses the modules as written.
  * @throws MusterError unknown_module, agent_not_found, module_unresolved, module_conflict; invalid_input if both an
- * agent and attributes or tags are given
+ * agent and attributes or tags are specified
  */
 export async function orderModules(context: Context, request: OrderRequest): Promise<ModuleOrder> {
   const { agent: named, attributes, tags, parameters } = request;

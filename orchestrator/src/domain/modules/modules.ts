@@ -77,7 +77,7 @@ function requireSize(content: string): void {
     throw new MusterError('body_too_large', `a module can have at most ${moduleLimits.bytes} bytes`);
 }
 
-/** Returns a module's folder with a new text and the files of an earlier revision. */
+/** Returns a module's folder with new module text and the files of an earlier revision. */
 async function keptFolder(
   context: Context,
   name: string | null,
@@ -93,7 +93,7 @@ async function keptFolder(
 }
 
 /**
- * Stores a text as a module's next revision, which keeps the files of an earlier revision.
+ * Stores module text as the module's next revision, which keeps the files of an earlier revision.
  * @param filesOf undefined for the newest revision
  * @throws MusterError module_invalid with all errors; invalid_input if the name differs from the name in the text
  */
@@ -116,7 +116,7 @@ export async function uploadModule(
 
 /**
  * Stores the archive of a folder as a module's next revision. If the archive is refused, no part of it remains.
- * @param requireSpace throws if the disk has no room for more
+ * @param requireSpace throws if the disk is low on free space
  * @throws MusterError module_invalid with all errors
  */
 export async function uploadFolder(
@@ -132,7 +132,7 @@ export async function uploadFolder(
     const module = parsedModule(content, await folderOf(context, content, files, written));
     return await storeRevision(context, actor, module, unpacked);
   } finally {
-    // Deletes the pieces of contents that were already stored, and of a refused archive.
+    // Deletes pieces whose contents were already stored, or whose archive was refused.
     await dropUnused(context, written).catch((error: unknown) =>
       context.log.warn({ err: error }, 'failed to delete pieces of an upload; will retry later'),
     );
@@ -222,8 +222,7 @@ function fileStatements(
 }
 
 /**
- * Checks that all required modules exist, accept the values that the module gives, and do not require the module
- * itself.
+ * Checks that all required modules exist, accept the values that the module sets, and do not require the module itself.
  * @returns all of them, directly required or not, with the revisions that were checked
  * @throws MusterError module_invalid
  */
@@ -288,7 +287,7 @@ async function requiredIn(context: Pick<Context, 'db'>, content: string, files: 
 }
 
 /**
- * Returns the bytes of a file next to a module.
+ * Returns the bytes of a file in a module's folder.
  * @param revision undefined for the newest revision
  */
 export async function getModuleFile(

@@ -14,7 +14,7 @@ export interface SharedSet {
   readonly encoded: EncodedPayload;
 }
 
-/** A fact that a resolution read, with its value. Without a key, the names of all facts. */
+/** A fact that a resolution read, with its value. If the key is null, the value contains the names of all facts. */
 interface Read {
   readonly from: 'attributes' | 'tags';
   readonly key: string | null;
@@ -34,8 +34,8 @@ const maxLength = 16 * 1024 * 1024;
 /**
  * Resolves desired states once for all similar agents. Resolution is a pure function, so two agents get the same
  * desired state if their desired modules, the values of their lookups, and all facts that the resolution read are equal.
- * @returns a function with the arguments and errors of {@link resolvePayload}. The documents must always have the same
- * revisions
+ * @returns a function with the arguments and errors of {@link resolvePayload}. A caller must always pass the same
+ * revisions of the documents
  */
 export function createSharedResolution() {
   let known: Known[] = [];

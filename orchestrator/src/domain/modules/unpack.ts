@@ -5,7 +5,7 @@ import { MusterError } from '@muster/protocol';
 import { filePathFault, folderLimits } from '@muster/protocol/module';
 import { type Entry, extract, type Headers } from 'tar-stream';
 
-/** A file of an archive, whose content must be read before the next file. */
+/** A file in an archive, whose contents must be read before the next file. */
 export interface ArchivedFile {
   readonly path: string;
   /** Bytes. */
@@ -15,7 +15,8 @@ export interface ArchivedFile {
 }
 
 /**
- * Maximum bytes of an archive in addition to the contents of its files: headers, long names, padding, and the end mark.
+ * Maximum bytes in an archive in addition to file contents: headers, long names, padding, and the end-of-archive
+ * marker.
  */
 const overheadBytes = 64 * 1024 * 1024;
 /** Maximum bytes between two files: headers with long names, which the library keeps in memory. */
@@ -25,10 +26,9 @@ const refused = (message: string, path?: string): MusterError =>
   new MusterError('module_invalid', message, [{ path: path === undefined ? '' : `/${path}`, message }]);
 
 /**
- * Reads the files of a gzip-compressed tar archive. As soon as it reads them, refuses entries other than plain files
- * and directories, names that are unsafe or that some file systems confuse, and entries that exceed the limits of a
- * folder.
- * @param take reads the content of each file to its end
+ * Reads the files of a gzip-compressed tar archive. As soon as it reads them, refuses entries other than regular files
+ * and directories, names that are unsafe or that some file systems confuse, and entries that exceed the folder limits.
+ * @param take reads the contents of each file to their end
  * @throws MusterError module_invalid, or the error of the source or of `take`
  */
 export async function unpack(
@@ -38,7 +38,7 @@ export async function unpack(
   const entries = extract();
   const bounds = new Bounds();
   const names = new Names();
-  /** The first error, which causes the errors of the other parts. */
+  /** The first error, which causes the errors in the other streams. */
   let failure: unknown = null;
   const failed = (error: unknown): void => {
     failure ??= error;
@@ -64,7 +64,7 @@ export async function unpack(
   throw isDamaged(failure) ? refused('the archive is not complete, or not a gzip-compressed tar archive') : failure;
 }
 
-/** Bounds the bytes before they are unpacked, because a compressed archive may unpack to nothing. */
+/** Limits the number of compressed bytes, because an archive of any size may decompress to nothing. */
 async function* boundedIn(archive: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const maximum = folderLimits.bytes + overheadBytes;
   let received = 0;
@@ -87,7 +87,7 @@ function isDamaged(error: unknown): boolean {
   return code.startsWith('Z_') || /tar header|Unexpected end of data|Invalid tar/i.test(message);
 }
 
-/** Bounds the files, and the unpacked bytes before the tar library sees them. */
+/** Limits the files and the decompressed bytes before they reach the tar library. */
 class Bounds extends Transform {
   #files = 0;
   #fileBytes = 0;
@@ -116,14 +116,14 @@ class Bounds extends Transform {
 /** Maximum length of a name in an archive, in characters. A name may begin with "./" and end with slashes. */
 const longestName = 2 * folderLimits.pathBytes;
 
-/** Checks the names of an archive. */
+/** Checks the names in an archive. */
 class Names {
   /** The kind of each name. The keys are the names in lower case, as on a file system that ignores case. */
   readonly #seen = new Map<string, { path: string; kind: 'file' | 'directory' }>();
 
   /** @returns the path; null for the top directory */
   add({ name, type }: Headers): string | null {
-    // The code below takes quadratic time for a name of slashes.
+    // The code below takes quadratic time for a name that consists of slashes.
     if (name.length > longestName) throw refused(`the name ${JSON.stringify(name.slice(0, 200))}… is too long`);
     const path = name.replace(/^(\.\/)+/, '').replace(/\/+$/, '');
     const isDirectory = type === 'directory';

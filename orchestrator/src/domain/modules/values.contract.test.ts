@@ -60,7 +60,7 @@ describeDatabases('values of parameters', (fixture) => {
     expect(await found(assign('a', { parameters: { ntp: { servers: ['x', ''] } } }))).toBe(
       'invalid_input /parameters/ntp/servers/1 module "ntp": parameter servers[1]: must have at least 1 character',
     );
-    // Another assignment or the default may give the required key.
+    // Another assignment or the default may provide the required key.
     expect(await found(assign('a', { parameters: { ntp: { options: { log: true } } } }))).toBe('done');
   });
 

@@ -77,7 +77,7 @@ function classOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
 /**
  * Classifies an address by its bytes, so that its notation makes no difference.
  * @param text an address as returned by a resolver or the URL parser, without brackets; a zone is ignored
- * @returns `refused` also if the text is not an address
+ * @returns the class; also `refused` if the text is not an address
  */
 export function classOfAddress(text: string): AddressClass {
   const unscoped = text.replace(/%.*$/s, '');

@@ -90,7 +90,7 @@ export async function recordDelivered(
 
 /**
  * Records that a channel works again. Does nothing if the channel has not failed.
- * @param fence empty for an operator's test of the channel, which needs no lease
+ * @param fence empty for an operator's test of the channel, which requires no lease
  */
 export async function recordRecovered(
   context: Context,

@@ -16,8 +16,8 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFinished } from './operation-end.ts';
 
 /**
- * Cancels an operation. An undispatched operation ends immediately. A dispatched one ends when the agent, which
- * receives a cancellation request, reports its end.
+ * Cancels an operation. An undispatched operation ends immediately. For a dispatched operation, the agent receives a
+ * cancellation request, and the operation ends when the agent reports its end.
  * @throws MusterError operation_not_found, operation_finished
  */
 export async function cancelOperation(context: Context, actor: Actor, operationId: string): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * Remembers each agent's last apply if it changed nothing. If the next apply of the same desired state changes nothing
+ * Caches each agent's last apply if it changed nothing. If the next apply of the same desired state changes nothing
  * either, applied state is unchanged and need not be read. The caller's write verifies that no other apply has ended in
  * between.
  */

@@ -10,7 +10,7 @@ export async function passOpenOperations(
   { db, passId }: Pick<Context, 'db' | 'passId'>,
   nodeIds: readonly string[],
 ): Promise<void> {
-  // On SQLite, only this process queues operations.
+  // With SQLite, only this process queues operations.
   if (db.kind === 'sqlite' || nodeIds.length === 0) return;
   const newest = await db.get(newestOpen, { node_ids: nodeIds });
   if (newest?.operation_id) passId(newest.operation_id);

@@ -18,7 +18,8 @@ export interface PlacedText {
 const maxRowLength = 64 * 1024;
 
 /**
- * Stores consecutive results in one row, because another row costs more than another result in a row.
+ * Stores consecutive results in one row, because an additional row costs more than an additional result in an existing
+ * row.
  * @param next position after the last stored result. Earlier results may already be stored, so each gets its own row.
  */
 export function rowsOfResults(results: readonly PlacedText[], next: number): { position: number; results: string }[] {

@@ -32,7 +32,7 @@ export interface OperationRequest {
   ttl?: number | undefined;
   /** A plan for this agent. The apply must match it exactly. */
   plan_id?: string | undefined;
-  /** A module that is not stored, for a plan. `files_of` is the revision whose files it has, by default the newest. */
+  /** An unstored module, for a plan. `files_of` is the revision whose files it uses, by default the newest. */
   draft?: { readonly content: string; readonly files_of?: number | undefined } | undefined;
   /** Whether to queue the operation even if the agent is offline. */
   queue: boolean;
@@ -86,7 +86,7 @@ export async function submitOperation(
   const plan = request.plan_id === undefined ? null : await requirePlan(context, request.plan_id, agent.node_id);
   const draft =
     request.draft === undefined ? null : await readDraft(context, request.draft.content, request.draft.files_of);
-  // The apply of the plan then names the module of the draft, which is stored by that time.
+  // Records the draft's module by name, so that the plan can be applied once the module is stored.
   const requested = draft === null ? request.modules : [...new Set([...request.modules, draft.document.name])];
   const modules = plan === null ? requested : modulesOfPlan(plan, requested);
   const current = () => currentDesiredSet(context, agent, modules, { draft: draft?.document });

@@ -66,7 +66,7 @@ async function causeOf(
     : `the lookup ${name} has changed since the plan, because it now finds other agents or values; plan again`;
 }
 
-/** Returns the given agents' plans in a run, by node id. */
+/** Returns the plans of the specified agents in a run, by node id. */
 export async function plansIn(
   { db }: Context,
   runId: string,
@@ -84,7 +84,7 @@ export async function requirePlan({ db }: Context, planId: string, nodeId: strin
 }
 
 /**
- * Returns the modules that the plan was requested with.
+ * Returns the modules that were requested for the plan.
  * @throws MusterError invalid_input if the request lists other modules
  */
 export function modulesOfPlan(

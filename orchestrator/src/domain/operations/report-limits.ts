@@ -17,7 +17,7 @@ export interface ReportLimits {
    * the agent can report any number of removals.
    */
   readonly removalBytes: number;
-  /** Reason for omitted details that operators see. */
+  /** Reason for omitting details, shown to operators. */
   readonly because: string;
 }
 

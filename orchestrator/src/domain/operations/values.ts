@@ -21,7 +21,7 @@ export async function listValues(
 ): Promise<Page<AgentValue>> {
   const agent = await getAgent(context, idOrName);
   const { desired, documents } = await currentModules(context, agent, []);
-  // Assignments name every layer that is not from a module, so none is `given`.
+  // Every layer that does not come from a module comes from a named assignment, so no layer is `given`.
   const all = valueReports(documents, desired.layers, agent) as AgentValue[];
   const wanted = module === undefined ? all : all.filter((value) => value.module === module);
   const items: AgentValue[] = [];

@@ -58,7 +58,7 @@ export interface SignedIn {
 export interface ConsoleSession {
   readonly cookie: string;
   readonly page_key: string;
-  /** When the session ends at the latest, in Unix seconds. */
+  /** Latest time at which the session ends, in Unix seconds. */
   readonly expires_at: number;
   /** Maximum remaining lifetime of the session, in seconds. */
   readonly life_secs: number;
@@ -160,7 +160,7 @@ export class Sessions {
     return now < Math.min(session.expires_at, this.#endOf(session)) && !this.isRefused(session);
   }
 
-  /** Returns when a session ends by the current rules if it is not used again, in Unix seconds. */
+  /** Returns when a session ends under the current rules if it is not used again, in Unix seconds. */
   #endOf({ kind, created_at, last_used_at, signed_in_at, expires_at }: SessionsTable): number {
     if (kind === 'token') return expires_at;
     const { consoleIdleSecs, consoleLifeSecs } = this.#rules;
@@ -258,7 +258,7 @@ export class Sessions {
   }
 
   /**
-   * Reads the session of a token, which the caller will replace.
+   * Reads a token's session, which the caller will replace.
    * @throws MusterError unauthenticated; session_token_required for a console session, whose cookie must not become a
    *   token that scripts can read
    */
@@ -270,7 +270,7 @@ export class Sessions {
   }
 
   /**
-   * Reads the session of a token, which the caller will exchange for a console session.
+   * Reads a token's session, which the caller will exchange for a console session.
    * @throws MusterError unauthenticated, also if a console session of this sign-in would already have ended;
    *   session_token_required
    */
@@ -302,7 +302,7 @@ export class Sessions {
   }
 
   /**
-   * Exchanges the token of a session for a console session.
+   * Exchanges a session's token for a console session.
    * @throws MusterError unauthenticated; session_token_required for a console session
    */
   async openConsole(tokenHash: string): Promise<ConsoleSession> {
@@ -494,7 +494,7 @@ const operatorOf = ({ operator_id, username, role }: SignedIn['operator']): Sign
   role,
 });
 
-/** Returns the session that replaces a session of the same sign-in. */
+/** Returns the session that replaces a session from the same sign-in. */
 const successorOf = (session: StoredSession): NewSession => ({
   operator: operatorOf(session),
   signedInAt: session.signed_in_at,

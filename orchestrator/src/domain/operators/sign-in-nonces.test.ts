@@ -15,7 +15,7 @@ test('reads a bound nonce for its operator, within a minute', () => {
   expect(nonces.readBound('ada', nonce, now + 59_999)).toEqual({ bytes: nonce, issuedAt: now });
   expect(nonces.readBound('bob', nonce, now)).toBeNull();
   expect(nonces.readBound('ada', nonce, now + 60_000)).toBeNull();
-  // The time of the issuer may be ahead.
+  // The issuer's clock may be ahead.
   expect(nonces.readBound('ada', nonce, now - 60_000)).not.toBeNull();
   expect(nonces.readBound('ada', nonce, now - 60_001)).toBeNull();
   expect(new SignInNonces(randomBytes(32)).readBound('ada', nonce, now)).toBeNull();
@@ -58,6 +58,6 @@ test('issues different unbound nonces to concurrent requests, and replaces answe
     expect(answered.has(nonce)).toBe(false);
     answered.add(nonce);
   }
-  // The number of signature checks for an answer does not increase.
+  // The number of signature checks per response does not increase.
   expect([...nonces.unbound('ada', now, (nonce) => answered.has(nonce))]).toHaveLength(56);
 });

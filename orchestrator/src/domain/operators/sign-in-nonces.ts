@@ -1,25 +1,25 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * Nonces of sign-in challenges. They contain or are derived from a MAC with a key that all processes share, so that a
- * challenge that is not answered needs no memory and no row, and requests in the name of an operator cannot displace a
- * challenge of the operator. Times are the Unix milliseconds of the caller.
+ * Nonces of sign-in challenges. They contain or are derived from a MAC with a key that all processes share, so that
+ * unanswered challenges require no memory and no rows, and requests that claim an operator's identity cannot displace
+ * that operator's challenges. The caller passes times in Unix milliseconds.
  */
 
 /** A nonce expires after this time. */
 export const lifeMs = 60_000;
-/** Maximum difference between the times of two processes. */
+/** Maximum difference between the clocks of two processes. */
 const maxSkewMs = 60_000;
 const timeBytes = 6;
 const randomBytes = 10;
 const tagBytes = 16;
 /**
- * Unbound nonces are derived from the interval in which they were issued, because an answer does not name its nonce. An
- * answer is compared with the choices of all live intervals and of the next one, which another process may have
- * reached.
+ * Unbound nonces are derived from the interval in which they were issued, because a response does not specify its
+ * nonce. Each response is checked against the candidate nonces of all live intervals and of the next one, which another
+ * process may have reached.
  */
 export const intervalMs = 10_000;
-/** Number of unanswered unbound nonces for each operator and interval. Bounds the number of signature checks. */
+/** Number of unanswered unbound nonces per operator and interval. Bounds the number of signature checks. */
 const choices = 8;
 
 export interface SignInNonce {
@@ -76,7 +76,7 @@ export class SignInNonces {
     yield* this.#unanswered(operatorId, current + 1, isAnswered);
   }
 
-  /** Returns the first unanswered nonces of an interval. Each answer adds the next one. */
+  /** Returns the first unanswered nonces of an interval. Each response adds the next one. */
   #unanswered(operatorId: string, interval: number, isAnswered: IsAnswered): SignInNonce[] {
     const found: SignInNonce[] = [];
     for (let number = 0; found.length < choices; number++) {

@@ -79,7 +79,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await answer(ownServer, { nonce: 'cd'.repeat(32) })).toBe('signature_invalid');
     const unbound = key.sign(Buffer.from(nonce, 'hex'));
     expect(await code(domain.signIn.verify(key.hex, unbound))).toBe('signature_invalid');
-    // A refused answer does not consume the nonce.
+    // A refused response does not consume the nonce.
     expect(await answer(ownServer)).toBe('done');
     expect(await answer(ownServer)).toBe('signature_invalid');
     const { events } = await listAudit(domain.context, { event_type: 'auth.signed_in' });
@@ -138,7 +138,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(signIn.redeem(code_!))).toBe('login_code_invalid');
     hints.length = 0;
     expect(await signIn.endUnbound()).toBe(3);
-    // These hints make streams and terminals close.
+    // These hints cause streams and terminals to close.
     expect(hints.map((hint) => hint.type === 'session_ended' && hint.token_hash).sort()).toEqual(
       tokens.map(hashOfToken).sort(),
     );
@@ -155,7 +155,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(signIn.renew(hashOfToken(bound)))).toBe('done');
   });
 
-  /** Sign-in at other processes on the same database, whose clocks differ by `ahead` milliseconds. */
+  /** Sign-in to other processes on the same database, whose clocks differ by `ahead` milliseconds. */
   function processesOf(domain: Domain) {
     const { context, refusals, signInRules } = domain;
     const opened: ReturnType<typeof createSignIn>[] = [];

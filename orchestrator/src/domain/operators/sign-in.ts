@@ -49,7 +49,7 @@ export interface SignIn {
    */
   challenge(publicKey: string, bound?: boolean, from?: From): Promise<{ nonce: string }>;
   /**
-   * Verifies the answer to a challenge, and opens a session.
+   * Verifies the response to a challenge, and opens a session.
    * @param bound null if the signature covers only the nonce
    * @throws MusterError key_invalid, signature_malformed, signature_invalid, sign_in_unbound, sign_in_server_unknown
    */
@@ -62,7 +62,7 @@ export interface SignIn {
    */
   renew(tokenHash: string): Promise<{ token: string; expires_at: number }>;
   /**
-   * Exchanges the token of a session for a console session.
+   * Exchanges a session's token for a console session.
    * @throws MusterError unauthenticated; session_token_required for a console session
    */
   openConsole(tokenHash: string): Promise<ConsoleSession>;
@@ -144,14 +144,14 @@ export function createSignIn(
 
 interface Proved {
   readonly operator: SignedIn['operator'];
-  /** The answered nonce, which may have been answered before. */
+  /** The nonce that was signed. An earlier response may have used it already. */
   readonly nonce: SignInNonce;
   /** The end of the event's summary, after `NAME signed in`. */
   readonly how: string;
   readonly metadata: { readonly bound: boolean; readonly server?: string };
 }
 
-/** Issues challenges, and verifies the signatures that answer them. */
+/** Issues challenges, and verifies the signatures in the responses. */
 class Signatures {
   readonly #context: Context;
   readonly #refusals: Pick<Refusals, 'record'>;
@@ -196,7 +196,7 @@ class Signatures {
     return await this.refuse(operator, operatorId, from);
   }
 
-  /** Records that an answer is refused. @throws MusterError signature_invalid */
+  /** Records a refused response. @throws MusterError signature_invalid */
   async refuse(operator: SignedIn['operator'] | undefined, keyId: string, { ip }: From): Promise<never> {
     const why = 'the signature is invalid, or its challenge has expired or was already answered';
     await recordSignInRefusal(this.#refusals, { operator, code: 'signature_invalid', why, ip, keyId });

@@ -29,7 +29,7 @@ test('closes exactly the peers that were still in every read of the last ten sec
       const watch = new PeerWatch();
       let at = 0;
       let beat = 0;
-      /** Time of the first of the consecutive reads with the same beat; null before the first one. */
+      /** Time of the first of the consecutive reads with the same heartbeat; null before the first one. */
       let since: number | null = null;
       for (const { pass, beats, there } of reads) {
         at += pass;

@@ -1,6 +1,8 @@
-/** Decides which other processes on the database are no longer alive. Compares no clocks of different machines. */
+/**
+ * Decides which other processes on the database are no longer alive. Does not compare the clocks of different machines.
+ */
 
-/** Milliseconds without a new beat after which a process is closed. */
+/** Milliseconds without a new heartbeat after which a process is closed. */
 export const stillMs = 10_000;
 /** Maximum milliseconds between two reads. After a longer gap, this process was suspended and starts over. */
 export const maxGapMs = 4_000;

@@ -12,13 +12,13 @@ import { statement } from '../../store/transaction.ts';
 import { PeerWatch } from './peer-watch.ts';
 import type { ServerClock } from './server-clock.ts';
 
-/** The membership of this process among those that share the database. */
+/** This process's membership in the group of processes that share the database. */
 
 export interface ReplicaParts {
   readonly db: Database;
   readonly clock: ServerClock;
   readonly log: Log;
-  /** An id that no other process ever has. */
+  /** An id that no other process ever uses. */
   readonly incarnation: string;
   /** Name of this replica, for operators. */
   readonly name: string;
@@ -27,11 +27,12 @@ export interface ReplicaParts {
 
 export interface Replica {
   /**
-   * Raises this process's beat, measures the server's time, and closes the processes that are no longer alive.
+   * Increments this process's heartbeat counter, measures the server's time, and closes the processes that are no
+   * longer alive.
    * @throws ReplicaClosed if another process has closed this one
    */
   beat(): Promise<void>;
-  /** Leaves, so that other processes take over at once. */
+  /** Leaves the group, so that other processes take over immediately. */
   leave(): Promise<void>;
 }
 
@@ -43,7 +44,7 @@ export class ReplicaClosed extends Error {
   }
 }
 
-/** Joins the processes on the database. */
+/** Joins the group of processes on the database. */
 export async function joinReplicas({ db, clock, log, incarnation, name, version }: ReplicaParts): Promise<Replica> {
   const watch = new PeerWatch<{ incarnation: string; name: string; beat: number }>();
   const measure = (rows: readonly { time: number }[], askedAt: number) => {
@@ -69,7 +70,7 @@ export async function joinReplicas({ db, clock, log, incarnation, name, version 
   };
 }
 
-/** Closes all other processes. Call it only while no other process can use the database. */
+/** Closes all other processes. Call this only while no other process can use the database. */
 export async function closeOtherReplicas(db: Database, incarnation: string): Promise<void> {
   const statements = [statement(removeOtherReplicas, { incarnation })];
   await db.write({ name: 'replicas/close others', statements });

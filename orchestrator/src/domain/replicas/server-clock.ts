@@ -1,28 +1,28 @@
 import type { Clock } from '../../../../lib/src/clock.ts';
 
 /**
- * The time of the database server, which decides expiry for all processes on the database. Runs on the monotonic clock
- * of this process, so that changes of the local wall clock have no effect.
+ * The database server's time, which determines expiry for all processes on the database. Based on this process's
+ * monotonic clock, so that changes to the local wall clock have no effect.
  */
 export interface ServerClock extends Clock {
   /**
-   * Records an answer of the server.
+   * Records a response from the server.
    * @param time the server's time, in Unix milliseconds
    * @param askedAt monotonic time before the query
    */
   measured(time: number, askedAt: number): void;
 }
 
-/** Milliseconds of correction for each millisecond that passes, so that the time never goes back. */
+/** Milliseconds of correction for each millisecond that passes, so that the time never goes backward. */
 const slewRate = 0.1;
-/** A larger difference, in milliseconds, is corrected at once, because one of the clocks was wrong. */
+/** A larger difference, in milliseconds, is corrected immediately, because one of the clocks was wrong. */
 const maxSlewMs = 60_000;
-/** Maximum response time, in milliseconds. A slower response says little about the server's clock. */
+/** Maximum response time, in milliseconds. The server's time in a slower response is too inaccurate. */
 const maxRoundTripMs = 1_000;
 
-/** Creates a clock that shows the local time until the server's time was measured for the first time. */
+/** Creates a clock that returns the local time until the server's time is first measured. */
 export function createServerClock(local: Clock): ServerClock {
-  /** Server time minus monotonic time: the value shown at `at`, and the measured one that it approaches. */
+  /** Server time minus monotonic time: the value in use at `at`, and the measured value that it approaches. */
   let offset: { shown: number; at: number; measured: number } | null = null;
   const shownAt = (at: number): number => {
     const { shown, at: from, measured } = offset!;

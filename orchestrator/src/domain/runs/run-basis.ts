@@ -7,7 +7,7 @@ import type { Revisions } from '../shared/module-documents.ts';
 import type { WaveRules } from './run-waves.ts';
 
 /**
- * Defines the terms of a run. They are fixed at the time of the request, so that all agents of the run get the same
+ * Defines the terms of a run. They are fixed at the time of the request, so that all agents in the run get the same
  * modules.
  */
 
@@ -36,7 +36,7 @@ export interface RunOptions {
   plan_run_id: string | null;
 }
 
-/** The terms that take up much space, stored in a separate table. */
+/** The large terms, which are stored in a separate table. */
 export interface RunBasis {
   /** Null for a run on named agents, to which `modules` applies. */
   assignment: Assignment | null;
@@ -44,7 +44,7 @@ export interface RunBasis {
   modules?: readonly string[];
   /** All assignments at the time of the request, by name. */
   assignments: Assignment[];
-  /** Revision of each module that an assignment names or that such a module requires. */
+  /** Revision of each module that an assignment specifies, or that such a module requires. */
   revisions: Record<string, number>;
   /** The modules that each module requires; absent in runs from earlier releases. */
   requires?: Record<string, readonly string[]>;

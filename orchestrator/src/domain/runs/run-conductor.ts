@@ -11,8 +11,8 @@ import { expireTurns, giveTurns } from './run-turns.ts';
 import { nextWave } from './run-waves.ts';
 
 /**
- * Drives runs: whenever operations end, starts the next agents until all outcomes are known. The state in memory only
- * saves queries. After a restart, a run continues from its rows.
+ * Drives runs: whenever operations end, starts the next agents until all outcomes are known. The in-memory state only
+ * avoids queries. After a restart, a run continues from its rows.
  */
 export interface RunConductor {
   /** Continues a run. Never rejects: the sweep retries failures. */

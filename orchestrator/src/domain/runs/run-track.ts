@@ -1,7 +1,7 @@
 import type { OperationStatus } from '@muster/protocol';
 import type { Candidate, RunPicture, WaveRules } from './run-waves.ts';
 
-/** Tracks a run in memory, so that an outcome needs no query. A track can be rebuilt from the rows at any time. */
+/** Tracks a run in memory, so that an outcome requires no query. A track can be rebuilt from the rows at any time. */
 
 /** Seconds for which an agent with an operation may be disconnected before its slot becomes free. */
 const disconnectedSecs = 300;

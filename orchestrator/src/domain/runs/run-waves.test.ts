@@ -14,7 +14,7 @@ const everyone = (count: number) =>
 
 const defaults: WaveRules = { limit: 1000, canary: 0, maxFailures: null, absent: 'report' };
 
-/** Simulates a run whose rows change as the conductor and the database change them. */
+/** Simulates a run, and changes its rows in the same way as the conductor and the database. */
 function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string) => boolean = () => true) {
   const track = new RunTrack('r', rules, everyone(count), isConnected);
   const open = new Map<string, string>();

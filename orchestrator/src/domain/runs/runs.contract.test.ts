@@ -97,7 +97,7 @@ async function open(
     const ids = await domain.links.agentsWithWork();
     return agents.flatMap(({ id }, i) => (ids.includes(id) ? [i] : []));
   };
-  /** Waits until exactly the given agents have an operation. */
+  /** Waits until exactly the specified agents have an operation. */
   const untilWork = (...wanted: number[]) => vi.waitFor(async () => expect(await withWork()).toEqual(wanted));
   const outcomes = async (id: string) =>
     (await getRun(context, id)).results.map(({ status, error }) => (error === null ? status : `${status}: ${error}`));

@@ -25,7 +25,7 @@ export const keepFormer = ({ now }: Pick<Context, 'now'>, name: string): Stateme
 
 /** Deletes previous values that were replaced before the oldest open operation was dispatched. */
 export async function dropFormerSecrets({ db, now }: Context): Promise<void> {
-  // Takes the time before the query, so that operations dispatched after the query have a later time.
+  // Reads the clock before the query, so that operations dispatched after the query have a later time.
   const present = seconds(now());
   if (!(await db.get(formerSecretOlder, { before: present }))) return;
   const before = Math.min(present, (await db.get(oldestSent, {}))?.dispatched_at ?? present);

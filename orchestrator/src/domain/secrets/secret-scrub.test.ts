@@ -31,7 +31,7 @@ const writers: Record<string, (value: string, before: string) => string> = {
 };
 
 /**
- * Reports whether a text contains a value, encoded at any alignment. Decodes the text, whereas the tested code searches
+ * Reports whether text contains a value, encoded at any alignment. Decodes the text, whereas the tested code searches
  * for encoded forms.
  */
 function contains(text: string, value: string): boolean {

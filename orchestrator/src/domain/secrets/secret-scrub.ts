@@ -14,7 +14,7 @@ const minLineLength = 8;
 /** Minimum length of an encoded part of a value, in base64 or hexadecimal characters. */
 const minEncodedLength = 8;
 
-/** Returns the plain and escaped forms in which programs write a value. */
+/** Returns the literal and escaped forms in which programs write a value. */
 function formsOf(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1);
   const url = encodeURIComponent(value.toWellFormed());
@@ -61,25 +61,25 @@ function wrappedFormsOf(value: string): Form[] {
   return [...base64, ...[hex, hex.toUpperCase()].map((form) => ({ text: form, before: 0, after: 0 }))];
 }
 
-/** A text to find, and the number of adjacent characters to hide on each side. */
+/** Text to find, and the number of adjacent characters to hide on each side. */
 interface Form {
   readonly text: string;
   readonly before: number;
   readonly after: number;
 }
 
-/** Start (inclusive) and end (exclusive) in a text. */
+/** Start (inclusive) and end (exclusive) of a range in the text. */
 type Range = [start: number, end: number];
 
 /**
- * Hides secret values in a text.
- * @param isPart whether the text is part of a longer text, in whole lines; values that are cut off at its beginning or
- * end are also hidden
+ * Hides secret values in text.
+ * @param isPart whether the text consists of whole lines from a longer text; values that are cut off at its beginning
+ * or end are also hidden
  */
 export type Scrub = (text: string, isPart?: boolean) => string;
 
 /**
- * Returns a function that replaces every value in a text. It also finds values that are quoted as JSON or in a URL, or
+ * Returns a function that replaces every value in text. It also finds values that are quoted as JSON or in a URL, or
  * encoded in base64 or hexadecimal, alone or with surrounding text.
  * @param values the values to hide
  */
@@ -119,7 +119,7 @@ function* offsetsOf(form: string, text: string): Generator<number> {
   for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length)) yield at;
 }
 
-/** Returns the ranges where a form is cut off at the beginning or end of a text. */
+/** Returns the ranges where a form is cut off at the beginning or end of the text. */
 function cutOff(form: string, text: string, minLength: number): Range[] {
   if (text.length >= minLength && text.length < form.length && form.includes(text)) return [[0, text.length]];
   const lengths: number[] = [];
@@ -147,7 +147,7 @@ function withoutSpace(text: string): { joined: string; offsets: Uint32Array | nu
   return { joined: parts.join(''), offsets };
 }
 
-/** Removes ranges from a text. Replaces overlapping ranges once. */
+/** Replaces ranges in the text. Overlapping ranges are replaced once. */
 function without(text: string, ranges: Range[]): string {
   ranges.sort(([a], [b]) => a - b);
   let left = '';

@@ -13,8 +13,8 @@ export function inSession({ now }: Pick<Context, 'now'>, { session }: Actor): St
 }
 
 /**
- * Checks that the actor's sign-in session has not ended. Call this just before an effect outside the database, or
- * before long work that must continue even if the session ends.
+ * Checks that the actor's sign-in session has not ended. Call this immediately before an effect outside the database,
+ * or before long work that must continue even if the session ends.
  * @returns the actor without its session, so that the work can be recorded after the session has ended
  * @throws MusterError unauthenticated
  */

@@ -85,7 +85,7 @@ const maxTotalBytes = 64 * 1024 * 1024;
 /** Maximum number of pages whose ids are kept. */
 const maxPages = 256;
 
-/** The records that a statement affects: the one that its parameter `node_id` names, or any. */
+/** The records that a statement affects: the one that its parameter `node_id` identifies, or any. */
 interface Effect {
   readonly of: 'one' | 'any';
   /** Whether agents may be added or removed. */
@@ -105,7 +105,7 @@ export class AgentRecords {
   readonly #maxBytes: number;
   #bytes = 0;
   readonly #pages = new Map<string, readonly string[]>();
-  /** Records of pages from which nothing was dropped since they were read. */
+  /** Records of pages from which nothing has been dropped since they were read. */
   readonly #recordsOfPages = new Map<string, readonly AgentRecord[]>();
   #outsideChanges = Number.NaN;
   /** Number of drops. Rows read before a drop are not cached after it. */

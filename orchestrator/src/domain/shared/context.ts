@@ -9,16 +9,16 @@ import type { ModuleDocuments } from './module-documents.ts';
 export interface Context {
   readonly db: Database;
   readonly bus: Bus;
-  /** Identifies this process from its start to its end, among all that ever use the database. */
+  /** Identifies this process, for its whole lifetime, among all processes that ever use the database. */
   readonly incarnation: string;
   /** Returns Unix milliseconds. */
   readonly now: () => number;
   /**
-   * Returns Unix milliseconds that do not change when the clock of this machine is set. For short time limits. All
+   * Returns Unix milliseconds that are not affected when this machine's clock is set. For short time limits. All
    * processes on one database agree on them, except for small differences.
    */
   readonly steadyNow: () => number;
-  /** Returns a ULID that is larger than all that this process returned before. */
+  /** Returns a ULID that is larger than all ULIDs that this process has returned. */
   readonly newId: () => string;
   /** Makes this process return only IDs that are larger than this ULID of another process. */
   readonly passId: (id: string) => void;

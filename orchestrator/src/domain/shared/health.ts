@@ -10,7 +10,7 @@ export interface Health {
   /** Reports whether the database responds and the last test write succeeded. */
   isReady(): Promise<boolean>;
   /**
-   * Makes a test write to the database.
+   * Performs a test write to the database.
    * @throws the database's error
    */
   proveWritable(): Promise<void>;

@@ -3,7 +3,7 @@ import type { Context } from './context.ts';
 
 /**
  * Creates a generator of increasing ULIDs.
- * @param now returns Unix milliseconds, which may go back
+ * @param now returns Unix milliseconds, which may go backward
  * @param random returns numbers in [0, 1); by default, a secure generator that makes a system call for each
  */
 export function createIds(now: () => number, random?: PRNG): Pick<Context, 'newId' | 'passId'> {

@@ -33,7 +33,7 @@ describeDatabases('leases of several processes', (fixture) => {
     const { context, clock, db } = await openDomain(fixture);
     let run = 0;
     let started = 0;
-    /** Processes without a close, including those that crashed. */
+    /** Processes that have not been closed, including those that crashed. */
     const open = new Set<string>();
     const accepted = async (fence: Fence) => {
       try {

@@ -3,8 +3,8 @@ import { type Statement, statement } from '../../store/transaction.ts';
 import type { Context } from './context.ts';
 
 /**
- * Leases for work that only one of several processes on the same database does. A lease lives as long as the
- * incarnation of its holder: another process takes it when it was released, or when the holder has been closed.
+ * Leases for work that only one of several processes on the same database may do. A lease lasts as long as its holder's
+ * incarnation: another process can acquire it after it is released, or after the holder is closed.
  */
 
 /** Statements that make a transaction fail if another process holds the lease. */
@@ -12,8 +12,8 @@ export type Fence = readonly Statement[];
 
 export interface Lease {
   /**
-   * Acquires the lease. Returns null if another process holds it, or if this process has created the lease again and
-   * acquired it there. Returns the same fence until the lease is acquired again, so a caller can compare fences to find
+   * Acquires the lease. Returns null if another process holds it, or if this process has acquired it through another
+   * `Lease` object. Returns the same fence until the lease is acquired again, so a caller can compare fences to find
    * out whether another process may have held the lease in between.
    */
   hold(): Promise<Fence | null>;
@@ -21,7 +21,7 @@ export interface Lease {
   release(): Promise<void>;
 }
 
-/** Milliseconds after which a holder reads whether the lease is still its own. */
+/** Milliseconds after which a holder checks that it still holds the lease. */
 const checkMs = 5_000;
 
 export function createLease({ db, now, incarnation: holder }: Context, name: string): Lease {

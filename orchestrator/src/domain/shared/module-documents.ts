@@ -12,11 +12,13 @@ export type Revisions = ReadonlyMap<string, number>;
 export interface ModuleDocuments {
   /**
    * Loads modules in the given order.
-   * @param at revisions by name; other modules are loaded in their newest revision
+   * @param at revisions by name; for other modules, the newest revision is loaded
    * @throws MusterError module_not_found, naming the missing modules
    */
   load(names: readonly string[], at?: Revisions): Promise<ModuleDocument[]>;
-  /** Returns the newest revisions of the given modules and of the modules that they require. Omits missing modules. */
+  /**
+   * Returns the newest revisions of the specified modules and of the modules that they require. Omits missing modules.
+   */
   newest(names: readonly string[]): Promise<NewestModules>;
 }
 

@@ -9,7 +9,7 @@ import {
 import type { Database } from '../../store/database.ts';
 import { contentPiece, moduleFiles, writtenPiece } from '../../store/queries/contents.ts';
 
-/** Reads the files next to stored modules. */
+/** Reads the files in the folders of stored modules. */
 
 type Store = { readonly db: Pick<Database, 'all' | 'get'> };
 
@@ -22,8 +22,8 @@ export interface WrittenContent {
 }
 
 /**
- * Returns bytes of a content starting at an offset, up to the end of the piece.
- * @returns null if the content is not stored, or the offset is at or after its end
+ * Returns the bytes of a file's contents from an offset up to the end of the piece.
+ * @returns null if the contents are not stored, or the offset is at or after their end
  */
 export async function readContent({ db }: Store, sha256: string, from: number): Promise<Uint8Array | null> {
   const row = await db.get(contentPiece, { sha256, position: Math.floor(from / pieceBytes) });
@@ -31,7 +31,7 @@ export async function readContent({ db }: Store, sha256: string, from: number): 
   return bytes === undefined || bytes.length === 0 ? null : bytes;
 }
 
-/** Returns the first piece of a content that was written but may not be visible yet; null if there is none. */
+/** Returns the first piece of contents that were written but may not be visible yet; null if there is none. */
 async function firstPiece({ db }: Store, { content_id }: WrittenContent) {
   return (await db.get(writtenPiece, { content_id, position: 0 }))?.bytes ?? null;
 }
@@ -52,7 +52,7 @@ export const moduleFile = (path: string, sha256: string, size: number, executabl
 });
 
 /**
- * Returns a module's folder with the content of its templates, for `parseModule`.
+ * Returns a module's folder with the contents of its templates, for `parseModule`.
  * @param written contents that are not visible yet
  */
 export async function folderOf(
@@ -66,10 +66,10 @@ export async function folderOf(
   for (const path of templateFilesOf(content, files)) {
     const found = files.get(path);
     if (found === undefined || found.size > folderLimits.templateBytes) continue;
-    // Skips the templates of a module that is refused for the size of its templates.
+    // Skips the remaining templates, because the module will be refused for the total size of its templates.
     left -= found.size;
     if (left < 0) break;
-    // A template has at most one piece.
+    // A template fits into one piece.
     const unseen = written.find(({ sha256 }) => sha256 === found.sha256);
     const bytes =
       found.size === 0

@@ -24,7 +24,7 @@ export interface TerminalRules {
   readonly idleLimitSecs: number;
   /** Maximum size of a transcript in bytes. */
   readonly transcriptLimit: number;
-  /** Whether typed input is recorded. Open sessions keep the value they were opened with. */
+  /** Whether typed input is recorded. Open sessions keep the value with which they were opened. */
   readonly recordInput: boolean;
 }
 
@@ -45,7 +45,7 @@ export type RecentScreen = (source: ScreenSource) => Promise<Uint8Array>;
 
 export interface TerminalEnd {
   readonly status: 'closed' | 'interrupted';
-  /** The reason for the audit log. */
+  /** The reason that the audit log records. */
   readonly reason: string;
   readonly actor: Actor;
   /** The last message to clients. */

@@ -103,7 +103,7 @@ interface Recorded {
   readonly endRecorded: Promise<void>;
 }
 
-/** Starts the transcript for a session without a shell, and adds the session to the open ones. */
+/** Starts the transcript for a session without a shell, and adds the session to the open sessions. */
 async function startRecording(
   { context, clock, rules, recentScreen, transcripts, ends, open }: Opening,
   session: EndedSession,

@@ -3,9 +3,9 @@ import { interrupted, type LiveTerminal, type TerminalEnd } from './live-termina
 import type { TerminalEnds } from './terminal-ends.ts';
 
 const sweepMs = 1000;
-/** Maximum milliseconds that a read waits until the end of a terminal is recorded. */
+/** Maximum time that a read waits for the end of a session to be recorded, in milliseconds. */
 const maxWaitMs = 2000;
-/** Maximum milliseconds to wait on shutdown. The next startup records any missing ends. */
+/** Maximum time to wait on shutdown, in milliseconds. The next startup records any missing ends. */
 const stopMs = 5_000;
 
 export interface OpenTerminal {

@@ -4,7 +4,7 @@
  */
 export interface Shells {
   /**
-   * Starts a shell on a connected agent. `events` is called only after this has resolved.
+   * Starts a shell on a connected agent. `events` is called only after the returned promise has resolved.
    * @throws MusterError terminal_disabled, terminal_limit, terminal_shell_refused, terminal_failed, agent_offline,
    * agent_timeout
    */

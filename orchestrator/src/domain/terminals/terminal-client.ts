@@ -39,7 +39,7 @@ export interface TerminalConnectionEvents {
 /** Accepts connections from the HTTP layer. */
 export interface TerminalConnections {
   /**
-   * Takes a ticket and connects the client to its session. The client may receive messages and output before this
+   * Redeems a ticket, and connects the client to its session. The client may receive messages and output before this
    * resolves.
    * @param sessionId the session in the URL
    * @returns null if the ticket is invalid, or was issued for another session

@@ -9,12 +9,12 @@ export interface Attached {
   readonly since: number;
 }
 
-/** Maximum bytes that a viewer may lag behind. A viewer beyond it is disconnected. */
+/** Maximum number of bytes by which a viewer may lag. A viewer that exceeds it is disconnected. */
 const maxBehind = 1024 * 1024;
 
 /**
  * A connection to a terminal. It first receives the screen as of the time when it connected, then all later output in
- * order. The controlling connection drives flow control: output that it has not received counts against the shell's
+ * order. The controlling connection drives flow control: output that it has not received counts toward the shell's
  * window.
  */
 export class TerminalConnection {
@@ -83,7 +83,7 @@ export class TerminalConnection {
 
   /**
    * Shows a screen, before all later output.
-   * @param started called once the screen was shown
+   * @param started called once the screen has been shown
    */
   begin(screen: Promise<Uint8Array>, started: () => void): void {
     const queue: (() => void)[] = [];
@@ -110,7 +110,7 @@ export class TerminalConnection {
     this.#client.resume();
   }
 
-  /** Closes the connection after pending output and notices were sent. */
+  /** Closes the connection after pending output and notices are sent. */
   close(notice: TerminalNotice): void {
     if (this.#over) return;
     this.tell(notice);

@@ -8,7 +8,7 @@ const escapeByte = 0x1b;
 const maxSequenceLength = 64;
 
 const alternateScreens = [47, 1047, 1049];
-/** Groups of modes that exclude each other. Switching off any mode of a group switches off its active mode. */
+/** Groups of mutually exclusive modes. Turning off any mode in a group turns off the group's active mode. */
 const exclusive = [
   [9, 1000, 1002, 1003],
   [1005, 1006, 1015, 1016],

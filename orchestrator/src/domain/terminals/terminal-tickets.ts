@@ -33,7 +33,7 @@ export class TerminalTickets {
   }
 
   /**
-   * Draws a ticket, which is valid once the statements are committed. They fail with `terminal_limit` if the session
+   * Creates a ticket, which is valid once the statements are committed. They fail with `terminal_limit` if the session
    * has too many unused tickets.
    */
   draw({ token_hash = null, ...ticket }: TerminalTicket): {
@@ -56,11 +56,11 @@ export class TerminalTickets {
     return { text, statements };
   }
 
-  /** Takes a ticket. Returns null if the ticket is unknown, used, or expired. */
+  /** Redeems a ticket. Returns null if the ticket is unknown, used, or expired. */
   async take(text: string): Promise<TerminalTicket | null> {
     const { db } = this.#context;
     const ticket_hash = digest(text);
-    // Strangers can send any ticket, so most invalid ones must not cost a transaction.
+    // Unauthenticated clients can send arbitrary tickets, so most invalid ones must not cost a transaction.
     if ((await db.get(ticketExists, { ticket_hash })) === undefined) return null;
     const take = statement(takeTicket, { ticket_hash });
     const [row] = (await db.write({ name: 'terminals/take ticket', statements: [take] })).of(take).rows;
@@ -69,7 +69,7 @@ export class TerminalTickets {
   }
 }
 
-/** Deletes expired tickets. Each deletion commits by itself. */
+/** Deletes expired tickets. Each deletion runs in its own transaction. */
 export async function deleteExpiredTickets({ db, steadyNow }: Pick<Context, 'db' | 'steadyNow'>): Promise<void> {
   const expired = { now_ms: steadyNow(), limit: deletedAtOnce };
   while ((await db.alone(deleteTickets, expired)).changes === deletedAtOnce);

@@ -76,8 +76,9 @@ export interface Terminals extends TerminalConnections {
    */
   transcript(asker: TerminalAsker, sessionId: string, format: 'raw' | 'asciicast'): Promise<AsyncIterable<Uint8Array>>;
   /**
-   * Closes the sessions that a previous process left open. Call this once, before all other calls.
-   * @returns once these sessions are known; `recorded` resolves once it is recorded that all of them ended
+   * Closes the sessions that a previous process left open. Call this once, before all other calls. Resolves once these
+   * sessions are known.
+   * @returns `recorded`, which resolves once the end of each session is recorded
    */
   interruptLeftovers(): Promise<{ readonly recorded: Promise<void> }>;
   /** Refuses new sessions, interrupts the open ones, and records that they ended. */
@@ -125,7 +126,7 @@ async function requireOwn(context: Context, { actor, role }: TerminalAsker, sess
 }
 
 /**
- * Records that an operator joins a session, and the ticket for it.
+ * Records that an operator joins a session, and stores the operator's ticket.
  * @throws MusterError unauthenticated if the operator was removed concurrently; terminal_limit
  */
 async function recordJoin(
@@ -150,7 +151,7 @@ async function recordJoin(
   });
 }
 
-/** Refuses a viewer because the session has its maximum number of connections. */
+/** Refuses a viewer because the session has reached its maximum number of connections. */
 function refuseViewer(client: TerminalClient): TerminalConnectionEvents {
   client.notify({
     type: 'error',
